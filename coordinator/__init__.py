@@ -1,0 +1,1 @@
+"""Plans, deploys, collects and reports: everything that looks at the whole cluster."""

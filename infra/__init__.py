@@ -1,0 +1,1 @@
+"""Benchmarks, checks and deployment."""

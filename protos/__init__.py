@@ -1,0 +1,1 @@
+"""The contracts between the rooms: messages (*.proto), and trace records (records.py)."""

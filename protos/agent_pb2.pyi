@@ -1,0 +1,196 @@
+from protos import trace_pb2 as _trace_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class PlanState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    NONE: _ClassVar[PlanState]
+    PREPARED: _ClassVar[PlanState]
+    COMMITTED: _ClassVar[PlanState]
+    DRAINING: _ClassVar[PlanState]
+    ENDED: _ClassVar[PlanState]
+NONE: PlanState
+PREPARED: PlanState
+COMMITTED: PlanState
+DRAINING: PlanState
+ENDED: PlanState
+
+class DescribeRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Description(_message.Message):
+    __slots__ = ("node", "version", "operators_json", "data_port", "rt", "clock", "cores", "memory_bytes")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_JSON_FIELD_NUMBER: _ClassVar[int]
+    DATA_PORT_FIELD_NUMBER: _ClassVar[int]
+    RT_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    CORES_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    version: str
+    operators_json: str
+    data_port: int
+    rt: bool
+    clock: str
+    cores: int
+    memory_bytes: int
+    def __init__(self, node: _Optional[str] = ..., version: _Optional[str] = ..., operators_json: _Optional[str] = ..., data_port: _Optional[int] = ..., rt: _Optional[bool] = ..., clock: _Optional[str] = ..., cores: _Optional[int] = ..., memory_bytes: _Optional[int] = ...) -> None: ...
+
+class Route(_message.Message):
+    __slots__ = ("index", "node", "address")
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    node: str
+    address: str
+    def __init__(self, index: _Optional[int] = ..., node: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
+
+class PrepareRequest(_message.Message):
+    __slots__ = ("plan", "hash", "epoch", "routes")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    ROUTES_FIELD_NUMBER: _ClassVar[int]
+    plan: bytes
+    hash: bytes
+    epoch: int
+    routes: _containers.RepeatedCompositeFieldContainer[Route]
+    def __init__(self, plan: _Optional[bytes] = ..., hash: _Optional[bytes] = ..., epoch: _Optional[int] = ..., routes: _Optional[_Iterable[_Union[Route, _Mapping]]] = ...) -> None: ...
+
+class CommitRequest(_message.Message):
+    __slots__ = ("hash", "epoch")
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    hash: bytes
+    epoch: int
+    def __init__(self, hash: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
+
+class AbortRequest(_message.Message):
+    __slots__ = ("hash", "epoch")
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    hash: bytes
+    epoch: int
+    def __init__(self, hash: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
+
+class StopRequest(_message.Message):
+    __slots__ = ("hash", "epoch")
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    hash: bytes
+    epoch: int
+    def __init__(self, hash: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
+
+class PlanReply(_message.Message):
+    __slots__ = ("accepted", "why", "state")
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    accepted: bool
+    why: str
+    state: PlanState
+    def __init__(self, accepted: _Optional[bool] = ..., why: _Optional[str] = ..., state: _Optional[_Union[PlanState, str]] = ...) -> None: ...
+
+class StatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class PlanStatus(_message.Message):
+    __slots__ = ("hash", "epoch", "state", "query", "ready", "waiting", "unacknowledged")
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    READY_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    UNACKNOWLEDGED_FIELD_NUMBER: _ClassVar[int]
+    hash: bytes
+    epoch: int
+    state: PlanState
+    query: str
+    ready: int
+    waiting: int
+    unacknowledged: int
+    def __init__(self, hash: _Optional[bytes] = ..., epoch: _Optional[int] = ..., state: _Optional[_Union[PlanState, str]] = ..., query: _Optional[str] = ..., ready: _Optional[int] = ..., waiting: _Optional[int] = ..., unacknowledged: _Optional[int] = ...) -> None: ...
+
+class Counter(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: int
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+
+class StatusReply(_message.Message):
+    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    BOOT_FIELD_NUMBER: _ClassVar[int]
+    RUNTIME_ALIVE_FIELD_NUMBER: _ClassVar[int]
+    UPTIME_NS_FIELD_NUMBER: _ClassVar[int]
+    BUSY_NS_FIELD_NUMBER: _ClassVar[int]
+    OVERHEAD_NS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PLANS_FIELD_NUMBER: _ClassVar[int]
+    COUNTERS_FIELD_NUMBER: _ClassVar[int]
+    RECORDS_WRITTEN_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    boot: int
+    runtime_alive: bool
+    uptime_ns: int
+    busy_ns: int
+    overhead_ns: int
+    queue_bytes: int
+    plans: _containers.RepeatedCompositeFieldContainer[PlanStatus]
+    counters: _containers.RepeatedCompositeFieldContainer[Counter]
+    records_written: int
+    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ...) -> None: ...
+
+class ProfileRequest(_message.Message):
+    __slots__ = ("hash",)
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    hash: bytes
+    def __init__(self, hash: _Optional[bytes] = ...) -> None: ...
+
+class OperatorCost(_message.Message):
+    __slots__ = ("operator_id", "name", "tuples", "total_ns", "worst_ns", "squares_ns2")
+    OPERATOR_ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TUPLES_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_NS_FIELD_NUMBER: _ClassVar[int]
+    WORST_NS_FIELD_NUMBER: _ClassVar[int]
+    SQUARES_NS2_FIELD_NUMBER: _ClassVar[int]
+    operator_id: int
+    name: str
+    tuples: int
+    total_ns: int
+    worst_ns: int
+    squares_ns2: float
+    def __init__(self, operator_id: _Optional[int] = ..., name: _Optional[str] = ..., tuples: _Optional[int] = ..., total_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ..., squares_ns2: _Optional[float] = ...) -> None: ...
+
+class ProfileReply(_message.Message):
+    __slots__ = ("costs",)
+    COSTS_FIELD_NUMBER: _ClassVar[int]
+    costs: _containers.RepeatedCompositeFieldContainer[OperatorCost]
+    def __init__(self, costs: _Optional[_Iterable[_Union[OperatorCost, _Mapping]]] = ...) -> None: ...
+
+class HealthRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class HealthReply(_message.Message):
+    __slots__ = ("serving", "why")
+    SERVING_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    serving: bool
+    why: str
+    def __init__(self, serving: _Optional[bool] = ..., why: _Optional[str] = ...) -> None: ...

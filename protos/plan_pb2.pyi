@@ -1,0 +1,157 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class LocalPlan(_message.Message):
+    __slots__ = ("version", "query", "node", "index", "policy", "streams", "sources", "operators", "units", "outputs", "sends", "peers", "memory_bytes", "emulate_cost_ns", "cpu")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    STREAMS_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    SENDS_FIELD_NUMBER: _ClassVar[int]
+    PEERS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    EMULATE_COST_NS_FIELD_NUMBER: _ClassVar[int]
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    query: str
+    node: str
+    index: int
+    policy: Policy
+    streams: _containers.RepeatedCompositeFieldContainer[Stream]
+    sources: _containers.RepeatedCompositeFieldContainer[Source]
+    operators: _containers.RepeatedCompositeFieldContainer[Operator]
+    units: _containers.RepeatedCompositeFieldContainer[Unit]
+    outputs: _containers.RepeatedCompositeFieldContainer[Output]
+    sends: _containers.RepeatedCompositeFieldContainer[Send]
+    peers: _containers.RepeatedCompositeFieldContainer[Peer]
+    memory_bytes: int
+    emulate_cost_ns: int
+    cpu: int
+    def __init__(self, version: _Optional[int] = ..., query: _Optional[str] = ..., node: _Optional[str] = ..., index: _Optional[int] = ..., policy: _Optional[_Union[Policy, _Mapping]] = ..., streams: _Optional[_Iterable[_Union[Stream, _Mapping]]] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., operators: _Optional[_Iterable[_Union[Operator, _Mapping]]] = ..., units: _Optional[_Iterable[_Union[Unit, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., sends: _Optional[_Iterable[_Union[Send, _Mapping]]] = ..., peers: _Optional[_Iterable[_Union[Peer, _Mapping]]] = ..., memory_bytes: _Optional[int] = ..., emulate_cost_ns: _Optional[int] = ..., cpu: _Optional[int] = ...) -> None: ...
+
+class Policy(_message.Message):
+    __slots__ = ("name", "largest_batch")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LARGEST_BATCH_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    largest_batch: int
+    def __init__(self, name: _Optional[str] = ..., largest_batch: _Optional[int] = ...) -> None: ...
+
+class Stream(_message.Message):
+    __slots__ = ("id", "name", "codec", "marked", "deadline_ns", "producers")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CODEC_FIELD_NUMBER: _ClassVar[int]
+    MARKED_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
+    PRODUCERS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    name: str
+    codec: str
+    marked: bool
+    deadline_ns: int
+    producers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Source(_message.Message):
+    __slots__ = ("id", "name", "stream", "max_age_ns")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    MAX_AGE_NS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    name: str
+    stream: int
+    max_age_ns: int
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ...) -> None: ...
+
+class Operator(_message.Message):
+    __slots__ = ("id", "name", "run", "with_json", "cost_ns", "inputs", "sides", "output", "join", "hang_ns", "sub_deadline_ns")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    WITH_JSON_FIELD_NUMBER: _ClassVar[int]
+    COST_NS_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
+    SIDES_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    JOIN_FIELD_NUMBER: _ClassVar[int]
+    HANG_NS_FIELD_NUMBER: _ClassVar[int]
+    SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    name: str
+    run: str
+    with_json: str
+    cost_ns: int
+    inputs: _containers.RepeatedScalarFieldContainer[int]
+    sides: _containers.RepeatedCompositeFieldContainer[Side]
+    output: int
+    join: bool
+    hang_ns: int
+    sub_deadline_ns: int
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ...) -> None: ...
+
+class Side(_message.Message):
+    __slots__ = ("port", "stream")
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    port: str
+    stream: int
+    def __init__(self, port: _Optional[str] = ..., stream: _Optional[int] = ...) -> None: ...
+
+class Unit(_message.Message):
+    __slots__ = ("id", "operators", "sub_deadline_ns", "deadline_ns", "exits")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
+    EXITS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    operators: _containers.RepeatedScalarFieldContainer[int]
+    sub_deadline_ns: int
+    deadline_ns: int
+    exits: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[int]] = ..., sub_deadline_ns: _Optional[int] = ..., deadline_ns: _Optional[int] = ..., exits: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Output(_message.Message):
+    __slots__ = ("id", "name", "stream", "deadline_ns")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    name: str
+    stream: int
+    deadline_ns: int
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., deadline_ns: _Optional[int] = ...) -> None: ...
+
+class Send(_message.Message):
+    __slots__ = ("stream", "peer")
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    stream: int
+    peer: int
+    def __init__(self, stream: _Optional[int] = ..., peer: _Optional[int] = ...) -> None: ...
+
+class Peer(_message.Message):
+    __slots__ = ("index", "name", "latency_ns", "bandwidth_bps")
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LATENCY_NS_FIELD_NUMBER: _ClassVar[int]
+    BANDWIDTH_BPS_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    name: str
+    latency_ns: int
+    bandwidth_bps: int
+    def __init__(self, index: _Optional[int] = ..., name: _Optional[str] = ..., latency_ns: _Optional[int] = ..., bandwidth_bps: _Optional[int] = ...) -> None: ...

@@ -1,0 +1,158 @@
+"""Trace records: facts that a node writes down, 64 bytes each; the sole definition of their layout.
+
+Standard library only. A segment is a header of 128 bytes and then records. All instants are nanoseconds of the
+node's CLOCK_MONOTONIC_RAW (virtual runs: of virtual time). A record is
+
+    kind u8, flags u8, ref u16, source u16, epoch u16, seq u64, five words i64, one last word u64
+
+flags: the low seven bits are the plan epoch modulo 128 (0: no plan), `FLAG` is the kind's own.
+source, epoch, seq: the tuple's lineage. ref and the words, by kind:
+
+kind      ref       w0        w1          w2         w3        w4           last
+PLAN      state     at        plan_epoch  -          -         -            first 8 bytes of the plan's hash
+ADMITTED  source    at        origin_lo   origin_hi  -         -            payload bytes
+RAN       unit      release   start       end        deadline  decision_ns  ordinal << 32 | outputs per exit
+SENT      peer      at        link_seq    stream     ordinal   -            -
+RECEIVED  peer      at        link_seq    sent_ns    stream    ordinal      -
+ACKED     peer      at        upto        -          -         -            -
+GAVE_UP   peer      at        link_seq    stream     ordinal   -            -
+OUTPUT    output    at        origin_lo   origin_hi  deadline  ordinal      -
+SHED      unit      at        policy      ordinal    -         -            -
+LOST      unit      at        cause       ordinal    stream    -            -
+MERGED    unit      at        p. source   p. epoch   ordinal   absent       parent's seq
+ABSORBED  operator  at        stream      ordinal    -         -            -
+WINDOW    unit      opened    closed      state      -         -            -
+CLOCK     peer      at        offset_lo   offset_hi  rtt       era          -
+LOAD      -         at        queue_bytes ready      busy_ns   overhead_ns  records written before this one
+GAP       -         at        dropped     -          -         -            -
+
+RAN with FLAG: the instance was switched away from at an operator's boundary and goes on in a later record.
+RAN's outputs: 8 bits per exit of the unit (at most 4), first exit in the lowest bits; all 0: filtered.
+SENT is written once per tuple, however often it is resent. GAVE_UP: the sender stopped trying; the peer may have it.
+LOST with FLAG: ref is a peer, the tuple never left for it. LOST never stands for a tuple that the peer may have.
+MERGED: a contributor of a join ended there; `absent` 1: its partner was filtered, shed or lost.
+ABSORBED with FLAG: the value could not be read and was not kept.
+The deadline in RAN is the sub-deadline's instant (release + sub-deadline); in OUTPUT the end-to-end deadline in
+nanoseconds, a duration.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+VERSION = 1
+RECORD = Struct("<BBHHHQqqqqqQ")
+RECORD_BYTES = RECORD.size  # 64
+
+FLAG = 0x80
+PLAN_EPOCH_MASK = 0x7F
+NO_REF = 0xFFFF
+
+PLAN, ADMITTED, RAN, SENT, RECEIVED, ACKED, GAVE_UP, OUTPUT = range(1, 9)
+SHED, LOST, MERGED, ABSORBED, WINDOW, CLOCK, LOAD, GAP = range(9, 17)
+KINDS = (
+    "-", "PLAN", "ADMITTED", "RAN", "SENT", "RECEIVED", "ACKED", "GAVE_UP", "OUTPUT",
+    "SHED", "LOST", "MERGED", "ABSORBED", "WINDOW", "CLOCK", "LOAD", "GAP",
+)  # fmt: skip
+
+# PLAN states
+STATE_PREPARED, STATE_COMMITTED, STATE_DRAINING, STATE_DRAINED, STATE_ENDED, STATE_CRASHED = range(1, 7)
+STATES = ("-", "prepared", "committed", "draining", "drained", "ended", "crashed")
+
+# LOST causes
+(
+    CAUSE_OPERATOR_ERROR, CAUSE_OPERATOR_HUNG, CAUSE_QUEUE_FULL, CAUSE_LINK_FULL, CAUSE_DECODE, CAUSE_JOIN_EXPIRED,
+    CAUSE_ORDINALS, CAUSE_NO_ROUTE, CAUSE_ENCODE, CAUSE_STOPPED,
+) = range(1, 11)  # fmt: skip
+CAUSES = (
+    "-", "operator_error", "operator_hung", "queue_full", "link_full", "decode", "join_expired",
+    "ordinals", "no_route", "encode", "stopped",
+)  # fmt: skip
+
+# SHED policies
+POLICY_LATE, POLICY_RATE, POLICY_MEMORY = range(1, 4)
+SHED_POLICIES = ("-", "late", "rate", "memory")
+
+HEADER = Struct("<8sHHHHQIIqq32s40s")
+HEADER_BYTES = 128
+MAGIC = b"SHIMETRC"
+VIRTUAL = 1  # header flag: virtual time
+
+
+class Header(NamedTuple):
+    """Head of a segment: whose facts these are, and by which clock."""
+
+    node: str
+    index: int  # the node's number
+    boot: int  # incarnation of the runtime
+    clock: str  # clock domain
+    drift_ppm: int
+    started_ns: int  # on the node's clock
+    wall_ns: int  # wall clock at started_ns, for people only; never enters a verdict
+    flags: int = 0
+
+
+class Record(NamedTuple):
+    """One fact; see the module's table for what ref and the words mean by kind."""
+
+    kind: int
+    flags: int
+    ref: int
+    source: int
+    epoch: int
+    seq: int
+    w0: int
+    w1: int
+    w2: int
+    w3: int
+    w4: int
+    last: int
+
+
+def pack_header(header: Header) -> bytes:
+    """The 128 bytes at the start of a segment."""
+    node, clock = header.node.encode(), header.clock.encode()
+    if len(node) > 32 or len(clock) > 40:
+        raise ValueError(f"node name {header.node!r} or clock domain {header.clock!r} is too long (32 and 40 bytes)")
+    packed = HEADER.pack(
+        MAGIC, VERSION, HEADER_BYTES, header.index, header.flags, header.boot, header.drift_ppm, 0,
+        header.started_ns, header.wall_ns, node, clock,
+    )  # fmt: skip
+    return packed.ljust(HEADER_BYTES, b"\0")
+
+
+def unpack_header(data: bytes) -> Header:
+    """Read a segment's head. Raises ValueError where it is none, or of another version."""
+    if len(data) < HEADER_BYTES:
+        raise ValueError(f"a trace segment starts with {HEADER_BYTES} bytes of header, found {len(data)}")
+    magic, version, size, index, flags, boot, drift, _, started, wall, node, clock = HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise ValueError("not a trace segment")
+    if version != VERSION or size != HEADER_BYTES:
+        raise ValueError(f"trace segment of version {version}, this reader knows {VERSION}")
+    return Header(node.rstrip(b"\0").decode(), index, boot, clock.rstrip(b"\0").decode(), drift, started, wall, flags)
+
+
+def unpack_records(data: bytes | memoryview) -> Iterator[Record]:
+    """The records in `data` (no header). Raises ValueError unless it is a whole number of records."""
+    if len(data) % RECORD_BYTES:
+        raise ValueError(f"trace records are {RECORD_BYTES} bytes each, found {len(data)} bytes")
+    return map(Record._make, RECORD.iter_unpack(data))
+
+
+def outputs_word(ordinal: int, counts: tuple[int, ...]) -> int:
+    """RAN's last word. counts: outputs per exit, each at most 255."""
+    word = 0
+    for exit_, count in enumerate(counts):
+        word |= count << (8 * exit_)
+    return ordinal << 32 | word
+
+
+def ran_outputs(last: int, exits: int) -> tuple[int, ...]:
+    """Outputs per exit from RAN's last word."""
+    return tuple((last >> (8 * exit_)) & 0xFF for exit_ in range(exits))
+
+
+def ran_ordinal(last: int) -> int:
+    """The ordinal of the input tuple from RAN's last word."""
+    return last >> 32

@@ -1,0 +1,1 @@
+"""The blind crossing and the virtual cluster."""
