@@ -1,0 +1,16 @@
+"""Limits of the data wire, shared by both ends. No imports."""
+
+MAX_FRAME_BYTES = 1 << 20  # a Frame without its length
+MAX_BATCH_TUPLES = 4096
+BATCH_OVERHEAD_BYTES = 64  # of a Batch beside its tuples, with its Frame: at most this
+TUPLE_OVERHEAD_BYTES = 5  # tag and length of one tuple in a Batch
+TUPLE_FIELDS_BYTES = 128  # of a Tuple beside its payload: at most this
+MAX_PAYLOAD_BYTES = MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES - TUPLE_FIELDS_BYTES
+
+
+class LinkError(Exception):
+    """The peer broke the link's rules: close this connection, count `counter`, go on with all else."""
+
+    def __init__(self, counter: str, why: str) -> None:
+        super().__init__(why)
+        self.counter = counter

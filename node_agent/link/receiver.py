@@ -1,0 +1,185 @@
+"""The receiving end of a link: what is fresh, what to acknowledge, how much credit to grant. Pure.
+
+One `Receiver` per sending incarnation (peer name and boot). Within an incarnation link_seq tells what is new. A new
+incarnation of a node may compute and send again what the old one sent: that is recognised by lineage and stream
+against a bounded memory. `Inbox` holds the receivers of one listening process and fences: once a peer has come with a
+new boot, its earlier incarnations are refused.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from node_agent.link.limits import LinkError
+
+Lineage = tuple[int, int, int, int, int, int]
+"""source, epoch, seq, ordinal, origin_lo_ns, origin_hi_ns"""
+
+Key = tuple[int, int, int, int, int]  # source, epoch, seq, ordinal, stream
+
+
+class Arrived(NamedTuple):
+    """One tuple from the wire, its fields checked for range, its origin still in the sender's clock."""
+
+    lineage: Lineage
+    stream: int
+    plan: int
+    payload: bytes
+    absent: bool
+    at_ns: int  # to sinks only: the instant of delivery, else 0
+
+
+class Memory:
+    """Which tuples one peer's incarnations have sent: at least the latest `keep`, at most twice that.
+
+    It counts, since a union may rightly put one lineage twice on its stream.
+    """
+
+    def __init__(self, keep: int = 8192) -> None:
+        self._keep = keep
+        self._young: dict[Key, int] = {}
+        self._elder: dict[Key, int] = {}
+        self._before: dict[Key, int] = {}  # sent by earlier incarnations and not yet sent again by this one
+
+    def new_incarnation(self) -> None:
+        """From now on tuples come from a new incarnation of the peer."""
+        merged = self._before
+        for generation in (self._elder, self._young):
+            for key, count in generation.items():
+                merged[key] = merged.pop(key, 0) + count
+        excess = len(merged) - 2 * self._keep
+        self._before = dict(list(merged.items())[excess:]) if excess > 0 else merged
+        self._young, self._elder = {}, {}
+
+    def is_fresh(self, key: Key) -> bool:
+        """Remember this tuple; False where an earlier incarnation has already sent it."""
+        young = self._young
+        young[key] = young.get(key, 0) + 1
+        if len(young) >= self._keep:
+            self._elder, self._young = young, {}
+        if self._before:
+            left = self._before.get(key, 0)
+            if left == 1:
+                del self._before[key]
+            elif left:
+                self._before[key] = left - 1
+            return not left
+        return True
+
+
+class Acknowledgement(NamedTuple):
+    """An Ack to write now."""
+
+    upto: int
+    credit_bytes: int
+
+
+class Receiver:
+    """What one incarnation of one peer sends. Make it through `Inbox.hello`."""
+
+    def __init__(self, memory: Memory | None = None, ack_every: int = 64) -> None:
+        self._memory = memory
+        self._ack_every = ack_every
+        self._acked = 0
+        self._granted = 0
+        self.last = 0
+        """Largest link_seq that was taken over: `resume_after` in a Hello."""
+        self.duplicates = 0
+        self.superseded = False
+
+    def on_hello(self, credit_bytes: int) -> Acknowledgement:
+        """A connection begins: resume_after and credit_bytes for the Hello that goes to the sender."""
+        self._acked = self.last
+        self._granted = credit_bytes
+        return Acknowledgement(self.last, credit_bytes)
+
+    def on_batch(self, first: int, tuples: Sequence[Arrived]) -> Sequence[Arrived]:
+        """The tuples of a Batch that are new, in order. Hand them over before asking for the acknowledgement.
+
+        Raises LinkError (`fenced`) where a newer incarnation of the peer has come meanwhile.
+        """
+        if self.superseded:
+            raise LinkError("fenced", "a newer incarnation of this peer is connected")
+        old = self.last + 1 - first
+        if old > 0:  # resent although taken over: an acknowledgement was lost
+            self.duplicates += min(old, len(tuples))
+            tuples = tuples[old:]
+            first += old
+        if not tuples:
+            return tuples
+        self.last = first + len(tuples) - 1
+        memory = self._memory
+        if memory is None:
+            return tuples
+        fresh = [item for item in tuples if memory.is_fresh((*item[0][:4], item[1]))]
+        self.duplicates += len(tuples) - len(fresh)
+        return fresh
+
+    def ack(self, credit_bytes: int, drained: bool) -> Acknowledgement | None:
+        """The Ack to write now, or None. `drained`: the socket has nothing more to read.
+
+        Due after `ack_every` tuples, at the end of a drain, and when the credit has changed by a factor of two or
+        has been or becomes 0. Call it as well when queue space has become free.
+        """
+        behind = self.last - self._acked
+        granted = self._granted
+        moved = credit_bytes != granted and (
+            not granted or not credit_bytes or credit_bytes >= 2 * granted or 2 * credit_bytes <= granted
+        )
+        if not moved and not (behind >= self._ack_every or (drained and behind)):
+            return None
+        self._acked = self.last
+        self._granted = credit_bytes
+        return Acknowledgement(self.last, credit_bytes)
+
+
+def grant(free_bytes: int, senders: int, most: int = 1 << 20, least: int = 4096) -> int:
+    """Credit for one sender: its share of the free queue bytes; 0 below `least`: credit comes in useful pieces."""
+    share = free_bytes // max(1, senders)
+    return 0 if share < least else min(share, most)
+
+
+class Inbox:
+    """The receivers of one listening process, by peer name and boot."""
+
+    def __init__(self, ack_every: int = 64, keep: int = 8192, most_receivers: int = 256) -> None:
+        self._ack_every = ack_every
+        self._keep = keep
+        self._most = most_receivers
+        self._receivers: OrderedDict[tuple[str, int], Receiver] = OrderedDict()
+        self._memory: dict[str, Memory] = {}
+        self._current: dict[str, int] = {}
+        self._fenced: OrderedDict[tuple[str, int], None] = OrderedDict()
+
+    def hello(self, peer: str, boot: int, alone: bool) -> Receiver:
+        """The receiver for this incarnation; the driver closes an earlier connection of the same one.
+
+        alone: at most one incarnation of that name lives (nodes): a new boot supersedes and fences the one before.
+        Otherwise (sources) any number may send at the same time. Raises LinkError (`fenced`) for a superseded boot.
+        """
+        key = (peer, boot)
+        if key in self._fenced:
+            raise LinkError("fenced", f"{peer} has come back with a newer incarnation than {boot:016x}")
+        receiver = self._receivers.get(key)
+        if receiver is None:
+            receiver = Receiver(self._supersede(peer, boot) if alone else None, self._ack_every)
+            self._receivers[key] = receiver
+        self._receivers.move_to_end(key)
+        while len(self._receivers) > self._most:
+            self._receivers.popitem(last=False)
+        return receiver
+
+    def _supersede(self, peer: str, boot: int) -> Memory:
+        """Fence the peer's current incarnation, if any; the memory that its incarnations share."""
+        memory = self._memory.setdefault(peer, Memory(self._keep))
+        before = self._current.get(peer)
+        if before is not None:
+            memory.new_incarnation()
+            self._fenced[(peer, before)] = None
+            while len(self._fenced) > self._most:
+                self._fenced.popitem(last=False)
+            old = self._receivers.pop((peer, before), None)
+            if old is not None:
+                old.superseded = True
+        self._current[peer] = boot
+        return memory

@@ -1,0 +1,273 @@
+"""The sending end of a link: one per peer and per sending incarnation. Pure.
+
+The driver owns the socket and does four things: it offers tuples, tells what happened to the connection and which
+acknowledgements came, and asks `poll` for the next batch whenever it may write. Everything else happens here: order,
+credit, what is resent, what is given up. Nothing blocks; `offer` says no when the link holds too much.
+
+A tuple's life: offered -> waiting -> in flight -> acknowledged. When the connection ends, what was in flight is resent
+over the next one, in the old order and under the old link_seq, while `give_up_ns` is not past. link_seq is assigned at
+the first transmission, so tuples that never leave take no number.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+from node_agent.link.backoff import Backoff
+from node_agent.link.limits import (
+    BATCH_OVERHEAD_BYTES,
+    MAX_BATCH_TUPLES,
+    MAX_FRAME_BYTES,
+    TUPLE_OVERHEAD_BYTES,
+    LinkError,
+)
+
+SWEEP_NS_PER_TUPLE = 1_000  # a sweep over n waiting tuples at most every n microseconds: it costs a few per cent
+
+
+class SenderFacts(Protocol):
+    """What the link tells its driver, at the instant it happens. `tag` is what the driver gave with the offer."""
+
+    def sent(self, at_ns: int, link_seq: int, tag: Any) -> None:
+        """The tuple goes into a batch for the first time (once per tuple): SENT."""
+
+    def acked(self, at_ns: int, upto: int) -> None:
+        """The peer has taken over every tuple up to this link_seq: ACKED."""
+
+    def gave_up(self, at_ns: int, link_seq: int, tag: Any) -> None:
+        """No longer in time. link_seq 0: it never left (LOST with FLAG); else the peer may have it (GAVE_UP)."""
+
+
+class Outgoing(NamedTuple):
+    """One batch to write now: `frames.encode_batch(first, sent_ns, tuples)`."""
+
+    first: int
+    sent_ns: int
+    tuples: Sequence[bytes]
+
+
+class Sender:
+    """All that is sent to one peer. See the module's head for the rules.
+
+    max_bytes, max_tuples: what the link holds at most (waiting and in flight); beyond it `offer` returns False.
+    stall_ns: with tuples in flight and no acknowledgement for so long, `stalled` says so.
+    """
+
+    def __init__(
+        self,
+        facts: SenderFacts,
+        *,
+        max_bytes: int = 4 << 20,
+        max_tuples: int = 16_384,
+        stall_ns: int = 3_000_000_000,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._facts = facts
+        self._max_bytes = max_bytes
+        self._max_tuples = max_tuples
+        self._stall_ns = stall_ns
+        self._backoff = backoff or Backoff()
+        self._waiting: deque[tuple[bytes, int, Any]] = deque()  # never sent: data, give_up_ns, tag
+        self._again: deque[tuple[int, bytes, int, Any]] = deque()  # sent over an earlier connection: link_seq, ...
+        self._flight: deque[tuple[int, bytes, int, Any]] = deque()  # sent over this connection
+        self._flight_bytes = 0
+        self._next_seq = 1
+        self._soonest_ns: int | None = None  # no tuple outside the flight is to be given up before this instant
+        self._swept_ns = 0
+        self._progress_ns = 0
+        self._credit = 0
+        self.connected = False
+        self.peer_boot = 0
+        self.held_bytes = 0
+        """Bytes of encoded tuples that are waiting or unacknowledged."""
+
+    def __len__(self) -> int:
+        """Tuples that are waiting or unacknowledged."""
+        return len(self._waiting) + len(self._again) + len(self._flight)
+
+    @property
+    def unacknowledged(self) -> int:
+        """Tuples that have left and that the peer has not yet taken over."""
+        return len(self._again) + len(self._flight)
+
+    @property
+    def connect_at_ns(self) -> int | None:
+        """When to try to connect next; None while connected."""
+        return None if self.connected else self._backoff.next_ns
+
+    def offer(self, at_ns: int, data: bytes, give_up_ns: int, tag: Any = None) -> bool:
+        """Queue one encoded tuple (`frames.encode_tuple`). False: the link is full; the tuple is not kept.
+
+        give_up_ns: the last instant at which sending it is worth anything (its latest origin plus its deadline).
+        """
+        size = len(data)
+        if self.held_bytes + size > self._max_bytes or len(self) >= self._max_tuples:
+            if self._soonest_ns is None or at_ns <= self._soonest_ns:
+                return False
+            self._sweep(at_ns)
+            if self.held_bytes + size > self._max_bytes or len(self) >= self._max_tuples:
+                return False
+        self._waiting.append((data, give_up_ns, tag))
+        self.held_bytes += size
+        if self._soonest_ns is None or give_up_ns < self._soonest_ns:
+            self._soonest_ns = give_up_ns
+        return True
+
+    def on_connected(self, at_ns: int, boot: int, resume_after: int, credit: int) -> None:
+        """The peer's Hello came. What it has not taken over by then is resent by the following polls.
+
+        Raises LinkError where it claims tuples that were never sent.
+        """
+        if self.connected:
+            self.on_disconnected(at_ns)
+        if resume_after >= self._next_seq:
+            raise LinkError("resume_ahead", f"the peer resumes after {resume_after} of {self._next_seq - 1} sent")
+        self.connected = True
+        self.peer_boot = boot
+        self._credit = credit
+        self._progress_ns = at_ns
+        taken = 0
+        while self._again and self._again[0][0] <= resume_after:
+            taken, data, _, _ = self._again.popleft()
+            self.held_bytes -= len(data)
+        if taken:
+            self._facts.acked(at_ns, resume_after)
+
+    def on_connect_failed(self, at_ns: int) -> None:
+        """An attempt to connect failed (no answer, refused): `connect_at_ns` says when to try again."""
+        self._backoff.failed(at_ns)
+
+    def on_ack(self, at_ns: int, upto: int, credit: int) -> None:
+        """An Ack came. Raises LinkError where it acknowledges what was never sent."""
+        if not self.connected:
+            return
+        if upto >= self._next_seq:
+            raise LinkError("ack_ahead", f"the peer acknowledges {upto}, only {self._next_seq - 1} were sent")
+        self._credit = credit
+        flight = self._flight
+        freed = 0
+        while flight and flight[0][0] <= upto:
+            freed += len(flight.popleft()[1])
+        if freed:
+            self._flight_bytes -= freed
+            self.held_bytes -= freed
+            self._progress_ns = at_ns
+            self._backoff.succeeded()
+            self._facts.acked(at_ns, upto)
+
+    def on_disconnected(self, at_ns: int) -> None:
+        """The connection ended, for whatever reason. What was in flight will be resent."""
+        self.connected = False
+        self._credit = 0
+        for entry in self._flight:
+            if self._soonest_ns is None or entry[2] < self._soonest_ns:
+                self._soonest_ns = entry[2]
+        self._again.extendleft(reversed(self._flight))
+        self._flight.clear()
+        self._flight_bytes = 0
+        self._backoff.failed(at_ns)
+
+    def stalled(self, at_ns: int) -> bool:
+        """Tuples are in flight and the peer has not acknowledged any for too long: close the connection."""
+        return bool(self._flight) and at_ns - self._progress_ns > self._stall_ns
+
+    def due_ns(self) -> int | None:
+        """The instant at which `poll` has something to do although nothing happens; None: never."""
+        if self._soonest_ns is None or not (self._waiting or self._again):
+            return None
+        return max(self._soonest_ns + 1, self._swept_ns + SWEEP_NS_PER_TUPLE * len(self))
+
+    def poll(self, at_ns: int) -> Outgoing | None:
+        """The next batch to write, or None: nothing to send, no credit, or not connected. Call again until None.
+
+        Also gives up what is too late. A peer that grants any credit at all is sent at least one tuple at a time.
+        """
+        if self._waiting or self._again:
+            if self.connected and self._credit > 0:
+                batch = self._next_batch(at_ns)
+                if batch is not None:
+                    return batch
+            due = self.due_ns()
+            if due is not None and at_ns >= due:
+                self._sweep(at_ns)
+        return None
+
+    def _next_batch(self, at_ns: int) -> Outgoing | None:
+        flight = self._flight
+        room = self._credit - self._flight_bytes
+        if room <= 0 and flight:
+            return None
+        if not flight:
+            self._progress_ns = at_ns
+        out: list[bytes] = []
+        frame_room = MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES
+        first, used = 0, 0
+        while len(out) < MAX_BATCH_TUPLES:
+            fresh = not self._again
+            if not fresh:
+                seq, data, give_up_ns, tag = self._again[0]
+            elif self._waiting:
+                seq = self._next_seq
+                data, give_up_ns, tag = self._waiting[0]
+            else:
+                break
+            if out and seq != first + len(out):
+                break  # a batch has no gaps
+            size = len(data)
+            if give_up_ns < at_ns:
+                (self._waiting if fresh else self._again).popleft()
+                self.held_bytes -= size
+                self._facts.gave_up(at_ns, 0 if fresh else seq, tag)
+                continue
+            if (used + size > room and (flight or out)) or size + TUPLE_OVERHEAD_BYTES > frame_room:
+                break
+            if fresh:
+                self._waiting.popleft()
+                self._next_seq = seq + 1
+                self._facts.sent(at_ns, seq, tag)
+            else:
+                self._again.popleft()
+            if not out:
+                first = seq
+            out.append(data)
+            flight.append((seq, data, give_up_ns, tag))
+            used += size
+            frame_room -= size + TUPLE_OVERHEAD_BYTES
+        self._flight_bytes += used
+        return Outgoing(first, at_ns, out) if out else None
+
+    def give_up_all(self, at_ns: int) -> None:
+        """The link ends for good (plan stopped, shutdown): every tuple still held is given up."""
+        for seq, _, _, tag in (*self._again, *self._flight):
+            self._facts.gave_up(at_ns, seq, tag)
+        for _, _, tag in self._waiting:
+            self._facts.gave_up(at_ns, 0, tag)
+        self._again.clear()
+        self._flight.clear()
+        self._waiting.clear()
+        self._flight_bytes = self.held_bytes = 0
+        self._soonest_ns = None
+
+    def _sweep(self, at_ns: int) -> None:
+        """Give up everything outside the flight whose time is over."""
+        soonest: int | None = None
+        again: deque[tuple[int, bytes, int, Any]] = deque()
+        waiting: deque[tuple[bytes, int, Any]] = deque()
+        gone: list[tuple[int, Any]] = []
+        for entry in self._again:
+            if entry[2] < at_ns:
+                self.held_bytes -= len(entry[1])
+                gone.append((entry[0], entry[3]))
+            else:
+                again.append(entry)
+                soonest = entry[2] if soonest is None else min(soonest, entry[2])
+        for new in self._waiting:
+            if new[1] < at_ns:
+                self.held_bytes -= len(new[0])
+                gone.append((0, new[2]))
+            else:
+                waiting.append(new)
+                soonest = new[1] if soonest is None else min(soonest, new[1])
+        self._again, self._waiting, self._soonest_ns, self._swept_ns = again, waiting, soonest, at_ns
+        for seq, tag in gone:
+            self._facts.gave_up(at_ns, seq, tag)
