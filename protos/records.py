@@ -18,7 +18,7 @@ ACKED     peer      at        upto        -          -         -            -
 GAVE_UP   peer      at        link_seq    stream     ordinal   -            -
 OUTPUT    output    at        origin_lo   origin_hi  deadline  ordinal      -
 SHED      unit      at        policy      ordinal    -         -            -
-LOST      unit      at        cause       ordinal    stream    -            -
+LOST      unit      at        cause       ordinal    stream    start        outputs per exit
 MERGED    unit      at        p. source   p. epoch   ordinal   absent       parent's seq
 ABSORBED  operator  at        stream      ordinal    -         -            -
 WINDOW    unit      opened    closed      state      -         -            -
@@ -30,6 +30,8 @@ RAN with FLAG: the instance was switched away from at an operator's boundary and
 RAN's outputs: 8 bits per exit of the unit (at most 4), first exit in the lowest bits; all 0: filtered.
 SENT is written once per tuple, however often it is resent. GAVE_UP: the sender stopped trying; the peer may have it.
 LOST with FLAG: ref is a peer, the tuple never left for it. LOST never stands for a tuple that the peer may have.
+LOST with ref NO_REF: an arrival on `stream` that none of its consumers on this node got.
+LOST of an instance that failed: start_ns in w4, and in the last word the outputs it had made, as in RAN.
 MERGED: a contributor of a join ended there; `absent` 1: its partner was filtered, shed or lost.
 ABSORBED with FLAG: the value could not be read and was not kept.
 The deadline in RAN is the sub-deadline's instant (release + sub-deadline); in OUTPUT the end-to-end deadline in
@@ -83,7 +85,7 @@ class Header(NamedTuple):
     """Head of a segment: whose facts these are, and by which clock."""
 
     node: str
-    index: int  # the node's number
+    node_index: int  # the node's number
     boot: int  # incarnation of the runtime
     clock: str  # clock domain
     drift_ppm: int
@@ -115,7 +117,7 @@ def pack_header(header: Header) -> bytes:
     if len(node) > 32 or len(clock) > 40:
         raise ValueError(f"node name {header.node!r} or clock domain {header.clock!r} is too long (32 and 40 bytes)")
     packed = HEADER.pack(
-        MAGIC, VERSION, HEADER_BYTES, header.index, header.flags, header.boot, header.drift_ppm, 0,
+        MAGIC, VERSION, HEADER_BYTES, header.node_index, header.flags, header.boot, header.drift_ppm, 0,
         header.started_ns, header.wall_ns, node, clock,
     )  # fmt: skip
     return packed.ljust(HEADER_BYTES, b"\0")

@@ -1,0 +1,1 @@
+"""The pure core: no clock, socket, thread, file, randomness, grpc or protobuf. It is told the time."""

@@ -1,0 +1,355 @@
+"""The engine: which task instance runs next on this node, and what its end triggers ([P] 5.4).
+
+Pure: events come in as calls with their instant, commands go out through the object handed in, facts are packed into
+the buffer handed in. An instance is never interrupted; an operator's output is inserted into the other units' queues
+when that operator ends, which the driver says by `emit` before it says by `step` that the instance has ended.
+
+One heap holds the head of every unit's queue. Its order is total: key, release, arrival number.
+"""
+
+from collections import deque
+from heapq import heappop, heappush, heapreplace
+from typing import Any, Protocol
+
+from node_agent.core import plan as plans
+from node_agent.core.facts import Facts
+from node_agent.core.load import Calls, compile_plan
+from node_agent.core.parts import ABSENT, Exit, Job, Join, Lineage, Loaded, Route, Unit, Waiting, merged
+from node_agent.core.policies.parts import Policy
+from protos.records import (
+    ABSORBED,
+    ADMITTED,
+    CAUSE_JOIN_EXPIRED,
+    CAUSE_QUEUE_FULL,
+    CAUSE_STOPPED,
+    FLAG,
+    LOST,
+    MERGED,
+    NO_REF,
+    OUTPUT,
+    RAN,
+    RECORD,
+    RECORD_BYTES,
+)  # fmt: skip
+
+pack = RECORD.pack_into
+
+
+class Commands(Protocol):
+    """What the engine asks of its driver."""
+
+    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+        """Ship a tuple, or the absence mark ABSENT, to a peer."""
+
+    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+        """A result is there."""
+
+
+class Engine:
+    """Schedules the units of all loaded plans under one policy."""
+
+    __slots__ = (
+        "_push", "batch", "batching", "commands", "counts", "dispatched", "ended_ns", "facts", "heads", "job",
+        "limit_jobs", "loaded", "policy", "released", "resumed",
+    )  # fmt: skip
+
+    def __init__(self, policy: Policy, facts: Facts, commands: Commands, limit_jobs: int = 1_000_000) -> None:
+        self.policy, self.facts, self.commands, self.limit_jobs = policy, facts, commands, limit_jobs
+        self.heads: list[Job] = []
+        self.job: Job | None = None
+        self.batching = policy.batch is not None
+        self.batch: list[Job] = []  # the running instance's jobs, where the policy batches
+        self.counts: list[int] = [0]  # outputs word of each job of the instance
+        self.loaded: list[Loaded] = []
+        self.released = self.dispatched = 0  # jobs
+        self.ended_ns = 0
+        self.resumed = False
+        self._push = self._push_fifo if policy.offset is not None else self._push_ordered
+
+    # -- plans
+
+    def load(self, plan: plans.Plan, calls: Calls) -> Loaded:
+        """Add a plan; its tuples then run beside those of the plans that are already there."""
+        loaded = compile_plan(plan, calls, self.policy)
+        self.loaded.append(loaded)
+        return loaded
+
+    def unload(self, loaded: Loaded, at_ns: int) -> None:
+        """Forget a plan. What is still queued or waiting is lost (stopped); normally it has drained."""
+        for unit in loaded.units:
+            for job in sorted(unit.queue):
+                self._lost(at_ns, unit, job[4], CAUSE_STOPPED)
+            self.dispatched += len(unit.queue)
+            unit.queue.clear()
+        for join in loaded.joins:
+            for waiting in join.waiting.values():
+                self._expired(at_ns, join, waiting)
+            join.waiting.clear()
+        self.heads = [job for job in self.heads if job[3].loaded is not loaded]
+        self.heads.sort()
+        self.loaded.remove(loaded)
+
+    # -- arrivals
+
+    def admit(self, at_ns: int, loaded: Loaded, source: int, lineage: Lineage, payload: Any, size: int) -> None:
+        """A tuple enters the system here. size: payload bytes."""
+        _, epoch, seq, _, origin_lo_ns, origin_hi_ns = lineage
+        self.facts.write(
+            ADMITTED, loaded.flags, source, source, epoch, seq, at_ns, origin_lo_ns, origin_hi_ns, 0, 0, size
+        )
+        self._arrive(at_ns, loaded.source_routes[source], lineage, payload)
+
+    def receive(self, at_ns: int, loaded: Loaded, stream: int, lineage: Lineage, payload: Any) -> None:
+        """A tuple, or ABSENT, arrives from a peer."""
+        route = loaded.routes[stream]
+        if payload is ABSENT:
+            self._absent(at_ns, route, lineage)
+        else:
+            self._arrive(at_ns, route, lineage, payload)
+
+    def lose(self, at_ns: int, loaded: Loaded, stream: int, lineage: Lineage, cause: int) -> None:
+        """An arrival that none of the stream's consumers on this node gets."""
+        self.facts.write(
+            LOST, loaded.flags, NO_REF, lineage[0], lineage[1], lineage[2], at_ns, cause, lineage[3], stream
+        )
+        self._absent(at_ns, loaded.routes[stream], lineage)
+
+    def _arrive(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+        if self.released - self.dispatched >= self.limit_jobs:
+            self.lose(at_ns, route.loaded, route.stream, lineage, CAUSE_QUEUE_FULL)
+        else:
+            self._spread(at_ns, route, lineage, payload)
+
+    # -- the hot path
+
+    def release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
+        """Create a task instance (p, T) at its release r ([P] 5.4)."""
+        self.released = n = self.released + 1
+        self._push(unit, (at_ns + unit.offset_ns, at_ns, n, unit, lineage, payload))
+
+    def _push_fifo(self, unit: Unit, job: Job) -> None:
+        queue = unit.queue
+        if not queue:
+            heappush(self.heads, job)
+        queue.append(job)
+
+    def _push_ordered(self, unit: Unit, job: Job) -> None:
+        key = self.policy.key
+        assert key is not None and isinstance(unit.queue, list)
+        job = (key(unit.spec, job[4]), *job[1:])
+        heappush(unit.queue, job)
+        if unit.queue[0] is job:
+            heappush(self.heads, job)  # the former head stays in the heap and is skipped when it is not the head
+
+    def next(self, at_ns: int) -> Job | None:
+        """Start the next instance while none runs; None: nothing is ready."""
+        self.ended_ns = at_ns
+        return self._dispatch()
+
+    def emit(self, at_ns: int, exit_: Exit, lineage: Lineage, payload: Any, slot: int = 0) -> None:
+        """An operator of the running instance has ended with this output; slot: which job of a batch."""
+        self.counts[slot] += exit_.one
+        route = exit_.route
+        if route.simple:
+            for unit in route.units:
+                self.released = n = self.released + 1
+                self._push(unit, (at_ns + unit.offset_ns, at_ns, n, unit, lineage, payload))
+        else:
+            self._spread(at_ns, route, lineage, payload)
+
+    def step(self, start_ns: int, end_ns: int) -> Job | None:
+        """End the running instance and start the next one; None: nothing is ready."""
+        job = self.job
+        assert job is not None
+        if self.batching:
+            self._step_batch(start_ns, end_ns)
+        else:
+            _, release_ns, _, unit, (source, epoch, seq, ordinal, _, _), _ = job
+            facts = self.facts
+            if facts.position == facts.limit:
+                facts.position, facts.limit = facts.refill()
+            counts = self.counts
+            pack(
+                facts.buffer, facts.position, RAN, unit.flags | FLAG if self.resumed else unit.flags, unit.id,
+                source, epoch, seq, release_ns, start_ns, end_ns, release_ns + unit.sub_deadline_ns,
+                start_ns - self.ended_ns, ordinal << 32 | counts[0],
+            )  # fmt: skip
+            facts.position += RECORD_BYTES
+            if unit.marks and not self.resumed:
+                self._mark(end_ns, unit, job[4], counts[0])
+            counts[0] = 0
+        self.ended_ns = end_ns
+        return self._dispatch()
+
+    def _dispatch(self) -> Job | None:
+        self.resumed = False
+        heads = self.heads
+        if not heads:
+            self.job = None
+            return None
+        if self.policy.offset is None:
+            return self._dispatch_ordered()
+        self.job = job = heads[0]
+        queue: deque[Job] = job[3].queue
+        queue.popleft()
+        self.dispatched += 1
+        if self.batching:
+            self._form_batch(job, queue)
+        if queue:
+            heapreplace(heads, queue[0])
+        else:
+            heappop(heads)
+        return job
+
+    # -- less frequent
+
+    def _dispatch_ordered(self) -> Job | None:
+        while self.heads:
+            job = heappop(self.heads)
+            queue: list[Job] = job[3].queue
+            if queue and queue[0] is job:
+                heappop(queue)
+                if queue:
+                    heappush(self.heads, queue[0])
+                self.dispatched += 1
+                self.job = job
+                return job
+        self.job = None
+        return None
+
+    def _form_batch(self, job: Job, queue: deque[Job]) -> None:
+        assert self.policy.batch is not None
+        more = self.policy.batch(job, queue)
+        self.batch = [job, *(queue.popleft() for _ in range(more))]
+        self.dispatched += more
+        self.counts = [0] * len(self.batch)
+
+    def _step_batch(self, start_ns: int, end_ns: int) -> None:
+        for (_, release_ns, _, unit, lineage, _), counts in zip(self.batch, self.counts, strict=True):
+            self.facts.write(
+                RAN, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], release_ns, start_ns, end_ns,
+                release_ns + unit.sub_deadline_ns, start_ns - self.ended_ns, lineage[3] << 32 | counts,
+            )  # fmt: skip
+            if unit.marks:
+                self._mark(end_ns, unit, lineage, counts)
+        self.batch, self.counts = [], [0]
+
+    def resume(self, payload: Any) -> None:
+        """Under a policy that yields: the running instance goes on with `unit.rest` later, its deadline unchanged."""
+        job = self.job
+        assert job is not None and job[3].rest is not None
+        self.resumed = True
+        rest = job[3].rest
+        self.released += 1
+        resumed = (job[0], job[1], job[2], rest, job[4], payload)
+        # It keeps its arrival number, so at a tie it goes on before a newer one. Instances reach an operator in the
+        # order of their deadlines, so the queue stays ordered.
+        self._push_fifo(rest, resumed)
+
+    def fail(self, start_ns: int, end_ns: int, cause: int, slot: int = 0) -> Job | None:
+        """End the running instance as lost and start the next one.
+
+        Of a batch only the job in `slot` is lost: it leaves the batch, `step` ends the others, and None is returned.
+        """
+        job = self.batch[slot] if self.batching else self.job
+        assert job is not None
+        self._lost(end_ns, job[3], job[4], cause, start_ns, self.counts[slot])
+        if self.batching:
+            del self.batch[slot], self.counts[slot]
+            return None
+        self.counts[0] = 0
+        self.ended_ns = end_ns
+        return self._dispatch()
+
+    def _spread(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+        flags, source, epoch, seq, ordinal = route.loaded.flags, *lineage[:4]
+        for side in route.sides:  # before any release of the same instant
+            side.value = payload
+            self.facts.write(ABSORBED, flags, side.operator_id, source, epoch, seq, at_ns, route.stream, ordinal)
+        for unit in route.units:
+            self.release(at_ns, unit, lineage, payload)
+        for join, port in route.joins:
+            self._join(at_ns, join, port, lineage, payload)
+        for peer in route.sends:
+            self.commands.send(at_ns, route.loaded, peer, route.stream, lineage, payload)
+        for output in route.outputs:
+            self.facts.write(
+                OUTPUT, flags, output.id, source, epoch, seq, at_ns, lineage[4], lineage[5], output.deadline_ns, ordinal
+            )
+            self.commands.deliver(at_ns, route.loaded, output, lineage, payload)
+
+    # -- joins by lineage
+
+    def _join(self, at_ns: int, join: Join, port: int, lineage: Lineage, payload: Any) -> None:
+        key = lineage[:4]
+        waiting = join.waiting.get(key)
+        if waiting is None:
+            if len(join.waiting) >= Join.LIMIT:
+                self._expired(at_ns, join, join.waiting.pop(next(iter(join.waiting))))
+            waiting = join.waiting[key] = Waiting(join.ports, at_ns + join.wait_ns)
+        if payload is ABSENT:
+            waiting.absent = True
+        else:
+            waiting.lineages[port], waiting.values[port] = lineage, payload
+        waiting.arrived += 1
+        if waiting.arrived == join.ports:
+            del join.waiting[key]
+            self._joined(at_ns, join.unit, waiting)
+
+    def _joined(self, at_ns: int, unit: Unit, waiting: Waiting) -> None:
+        present = [lineage for lineage in waiting.lineages if lineage is not None]
+        if not present:
+            return  # every branch was filtered; nothing is left to account for
+        parent = present[0]
+        for lineage in present if waiting.absent else present[1:]:
+            self.facts.write(
+                MERGED, unit.flags, unit.id, lineage[0], lineage[1], lineage[2],
+                at_ns, parent[0], parent[1], lineage[3], int(waiting.absent), parent[2],
+            )  # fmt: skip
+        if waiting.absent:
+            self._mark(at_ns, unit, parent, 0)
+        else:
+            self.release(at_ns, unit, merged(present), tuple(waiting.values))
+
+    def expire(self, at_ns: int) -> None:
+        """Give up join results whose contributors have not come in time."""
+        for loaded in self.loaded:
+            for join in loaded.joins:
+                while join.waiting:
+                    key = next(iter(join.waiting))
+                    if join.waiting[key].expires_ns > at_ns:
+                        break
+                    self._expired(at_ns, join, join.waiting.pop(key))
+
+    def _expired(self, at_ns: int, join: Join, waiting: Waiting) -> None:
+        for lineage in waiting.lineages:
+            if lineage is not None:
+                self._lost(at_ns, join.unit, lineage, CAUSE_JOIN_EXPIRED)
+
+    # -- absence marks and losses
+
+    def _absent(self, at_ns: int, route: Route, lineage: Lineage) -> None:
+        """Carry an absence mark along a stream to the joins that wait for it."""
+        if not route.marked:
+            return
+        for unit in route.units:
+            self._mark(at_ns, unit, lineage, 0)
+        for join, port in route.joins:
+            self._join(at_ns, join, port, lineage, ABSENT)
+        for peer in route.sends:
+            self.commands.send(at_ns, route.loaded, peer, route.stream, lineage, ABSENT)
+
+    def _mark(self, at_ns: int, unit: Unit, lineage: Lineage, counts: int) -> None:
+        for exit_ in unit.marks:
+            if not counts >> (8 * exit_.index) & 0xFF:
+                self._absent(at_ns, exit_.route, lineage)
+
+    def _lost(self, at_ns: int, unit: Unit, lineage: Lineage, cause: int, start_ns: int = 0, counts: int = 0) -> None:
+        self.facts.write(
+            LOST, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], at_ns, cause, lineage[3], 0, start_ns, counts
+        )
+        if unit.marks:
+            self._mark(at_ns, unit, lineage, counts)
+
+
+__all__ = ["Commands", "Engine"]

@@ -1,0 +1,148 @@
+"""Events in, commands out: the engine as one function, for event stories and for replaying a journal.
+
+`handle` is a facade over the engine's calls with plain arguments, which the runtime uses directly because objects cost
+four times the scheduling. Nothing here decides anything.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from node_agent.core import plan as plans
+from node_agent.core.engine import Engine
+from node_agent.core.facts import MemoryFacts
+from node_agent.core.load import Calls
+from node_agent.core.parts import Job, Lineage, Loaded
+from node_agent.core.policies.parts import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A tuple enters at a source of this node."""
+
+    at_ns: int
+    source: int
+    lineage: Lineage
+    payload: Any = None
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A tuple, or ABSENT, arrives from a peer."""
+
+    at_ns: int
+    stream: int
+    lineage: Lineage
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An operator of the running instance has ended with an output on the unit's exit number `exit`."""
+
+    at_ns: int
+    exit: int
+    payload: Any = None
+    lineage: Lineage | None = None  # None: the instance's own
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The running instance has ended."""
+
+    start_ns: int
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The running instance has ended badly."""
+
+    start_ns: int
+    at_ns: int
+    cause: int
+
+
+Event = Admitted | Received | Ended | Finished | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Run this instance: unit, tuple, absolute key."""
+
+    unit: int
+    lineage: Lineage
+    key: int
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Ship a tuple to a peer."""
+
+    at_ns: int
+    peer: int
+    stream: int
+    lineage: Lineage
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """A result is there."""
+
+    at_ns: int
+    output: int
+    lineage: Lineage
+    payload: Any = None
+
+
+Command = Start | Send | Deliver
+
+
+class Story:
+    """One node's engine under one plan. An event that finds the engine idle may start an instance at once."""
+
+    def __init__(self, plan: plans.Plan, policy: Policy, calls: Calls | None = None) -> None:
+        self.facts = MemoryFacts()
+        self.engine = Engine(policy, self.facts, self)
+        nothing = {operator.id: (lambda payload: payload, True) for operator in plan.operators}
+        self.loaded = self.engine.load(plan, calls or nothing)
+        self.commands: list[Command] = []
+
+    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+        """The engine's command, kept."""
+        self.commands.append(Send(at_ns, peer, stream, lineage, payload))
+
+    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+        """The engine's command, kept."""
+        self.commands.append(Deliver(at_ns, output.id, lineage, payload))
+
+    def handle(self, *events: Event) -> list[Command]:
+        """Apply the events of one instant, then say what follows: at most one Start, after all of them."""
+        self.commands = []
+        job: Job | None = None
+        for event in events:
+            job = self._apply(event) or job
+        if job is None and self.engine.job is None:
+            job = self.engine.next(events[-1].at_ns)
+        if job is not None:
+            self.commands.append(Start(job[3].id, job[4], job[0], job[5]))
+        return self.commands
+
+    def _apply(self, event: Event) -> Job | None:
+        engine = self.engine
+        match event:
+            case Admitted():
+                engine.admit(event.at_ns, self.loaded, event.source, event.lineage, event.payload, event.size)
+            case Received():
+                engine.receive(event.at_ns, self.loaded, event.stream, event.lineage, event.payload)
+            case Ended():
+                assert engine.job is not None
+                exit_ = engine.job[3].exits[event.exit]
+                engine.emit(event.at_ns, exit_, event.lineage or engine.job[4], event.payload)
+            case Finished():
+                return engine.step(event.start_ns, event.at_ns)
+            case Failed():
+                return engine.fail(event.start_ns, event.at_ns, event.cause)
+        return None

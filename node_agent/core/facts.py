@@ -1,0 +1,53 @@
+"""Where the engine writes its facts: 64-byte records into a buffer that the driver hands in.
+
+The buffer is a ring or a growing array; `Facts` knows only the free stretch [position, limit). When the stretch is
+used up it asks `refill` for the next one. The engine packs its RAN records into the stretch itself: a method call per
+task instance costs more than the packing.
+"""
+
+from collections.abc import Callable
+
+from protos.records import RECORD, RECORD_BYTES
+
+Stretch = tuple[int, int]  # first free byte, first byte that is not free
+
+
+class Facts:
+    """Packs records. `refill()` returns the next free stretch of the buffer, asked for when the last one is full."""
+
+    __slots__ = ("buffer", "limit", "position", "refill")
+
+    def __init__(self, buffer: bytearray | memoryview, refill: Callable[[], Stretch]) -> None:
+        self.buffer = buffer
+        self.refill = refill
+        self.position, self.limit = refill()
+
+    def write(
+        self, kind: int, flags: int, ref: int, source: int, epoch: int, seq: int,
+        w0: int = 0, w1: int = 0, w2: int = 0, w3: int = 0, w4: int = 0, last: int = 0,
+    ) -> None:  # fmt: skip
+        """Write one record; the words' meaning by kind stands in protos/records.py."""
+        if self.position == self.limit:
+            self.position, self.limit = self.refill()
+        RECORD.pack_into(self.buffer, self.position, kind, flags, ref, source, epoch, seq, w0, w1, w2, w3, w4, last)
+        self.position += RECORD_BYTES
+
+
+class MemoryFacts(Facts):
+    """Facts in a growing bytearray: virtual time and tests."""
+
+    __slots__ = ()
+
+    def __init__(self, chunk_records: int = 1024) -> None:
+        buffer = bytearray()
+
+        def refill() -> Stretch:
+            first = len(buffer)
+            buffer.extend(bytes(chunk_records * RECORD_BYTES))
+            return first, len(buffer)
+
+        super().__init__(buffer, refill)
+
+    def data(self) -> bytes:
+        """All records written so far."""
+        return bytes(self.buffer[: self.position])

@@ -1,0 +1,75 @@
+"""Compiles a plan for the engine: units with their chains, and for every stream the route of what it triggers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from node_agent.core import plan as plans
+from node_agent.core.parts import Exit, Join, Loaded, Route, Step, Unit
+from node_agent.core.policies.parts import Policy
+from protos.records import PLAN_EPOCH_MASK
+
+Calls = Mapping[int, tuple[Callable[..., Any], bool]]  # by operator id: the call, and whether it is plain
+
+
+def compile_plan(plan: plans.Plan, calls: Calls, policy: Policy) -> Loaded:
+    """The plan, ready to run under that policy. Raises KeyError where a call or a stream is missing."""
+    loaded = Loaded(plan, plan.epoch & PLAN_EPOCH_MASK)
+    loaded.routes = {stream.id: Route(loaded, stream) for stream in plan.streams}
+    steps: dict[int, Step] = {}
+    for spec in plan.units:
+        for operator_id in spec.operators:
+            call, plain = calls[operator_id]
+            steps[operator_id] = Step(plan.operator_by_id[operator_id], call, plain)
+        _add_unit(loaded, spec, [steps[each] for each in spec.operators], policy)
+    _connect(loaded, steps)
+    loaded.source_routes = {source.id: loaded.routes[source.stream] for source in plan.sources}
+    return loaded
+
+
+def _add_unit(loaded: Loaded, spec: plans.Unit, steps: list[Step], policy: Policy) -> None:
+    plan = loaded.plan
+    for index, stream in enumerate(spec.exits):
+        producer = next(step for step in steps if plan.operator_by_id[step.operator_id].output == stream)
+        producer.exit = Exit(index, loaded.routes[stream])
+    rest: Unit | None = None
+    marks: tuple[Exit, ...] = ()
+    pieces = [(step,) for step in steps] if policy.yields else [tuple(steps)]
+    for chain in reversed(pieces):
+        unit = Unit(spec, chain, loaded.flags, loaded, fifo=policy.offset is not None)
+        marks = tuple(each for each in unit.exits if each.route.marked) + marks
+        unit.offset_ns = policy.offset(spec) if policy.offset else 0
+        unit.marks, unit.rest = marks, rest
+        loaded.units.append(unit)
+        rest = unit
+    if steps[0].join:
+        assert rest is not None
+        loaded.joins.append(Join(rest, len(plan.operator_by_id[steps[0].operator_id].inputs)))
+
+
+def _connect(loaded: Loaded, steps: dict[int, Step]) -> None:
+    plan, routes = loaded.plan, loaded.routes
+    joins = {join.unit.spec.id: join for join in loaded.joins}
+    for spec in plan.units:
+        head = plan.operator_by_id[spec.operators[0]]
+        first = next(unit for unit in reversed(loaded.units) if unit.id == spec.id)
+        for port, stream in enumerate(head.inputs):
+            if head.join:
+                routes[stream].joins += ((joins[spec.id], port),)
+            else:
+                routes[stream].units += (first,)
+    for operator in plan.operators:
+        for slot, (_, stream) in zip(steps[operator.id].sides, operator.sides, strict=True):
+            routes[stream].sides += (slot,)
+    for stream, peer in plan.sends:
+        routes[stream].sends += (peer,)
+    for output in plan.outputs:
+        routes[output.stream].outputs += (output,)
+    for route in routes.values():
+        route.settle()
+
+
+def with_policy(plan: plans.Plan, policy: str, largest_batch: int | None = None) -> plans.Plan:
+    """The same plan under another policy."""
+    batch = plan.largest_batch if largest_batch is None else largest_batch
+    return replace(plan, policy=policy, largest_batch=batch)

@@ -1,0 +1,152 @@
+"""The pieces a loaded plan is compiled into: what an operator's end triggers, without a lookup by name or id."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from node_agent.core import plan as plans
+from node_agent.core.policies.parts import Job, Lineage, Queue
+
+
+class Absent:
+    """The payload of an absence mark: this branch of a join was filtered, shed or lost."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = Absent()
+
+
+class SideSlot:
+    """The newest value of a side input of one operator; None before the first."""
+
+    __slots__ = ("operator_id", "port", "value")
+
+    def __init__(self, operator_id: int, port: str) -> None:
+        self.operator_id, self.port = operator_id, port
+        self.value: Any = None
+
+
+class Exit:
+    """A stream that leaves a unit. `one` is added to the instance's outputs word per output."""
+
+    __slots__ = ("index", "one", "route")
+
+    def __init__(self, index: int, route: "Route") -> None:
+        self.index, self.route, self.one = index, route, 1 << (8 * index)
+
+
+class Step:
+    """One operator in a unit's chain.
+
+    plain: `call(payload)`; otherwise `call(inputs, sides, at)` with inputs a tuple and sides a dict by keyword.
+    """
+
+    __slots__ = ("call", "cost_ns", "exit", "join", "operator_id", "plain", "sides")
+
+    def __init__(self, operator: plans.Operator, call: Callable[..., Any], plain: bool) -> None:
+        self.operator_id, self.cost_ns, self.join = operator.id, operator.cost_ns, operator.join
+        self.call, self.plain = call, plain
+        self.sides: tuple[SideSlot, ...] = tuple(SideSlot(operator.id, port) for port, _ in operator.sides)
+        self.exit: Exit | None = None
+
+
+class Unit:
+    """A task unit, or under a policy that yields one operator of it (then `rest` is what follows)."""
+
+    __slots__ = (
+        "chain", "deadline_ns", "exits", "flags", "hang_ns", "id", "last", "loaded", "marks", "offset_ns", "queue",
+        "rest", "spec", "sub_deadline_ns",
+    )  # fmt: skip
+
+    def __init__(self, spec: plans.Unit, chain: tuple[Step, ...], flags: int, loaded: "Loaded", fifo: bool) -> None:
+        self.spec, self.id, self.flags, self.loaded = spec, spec.id, flags, loaded
+        self.sub_deadline_ns, self.deadline_ns = spec.sub_deadline_ns, spec.deadline_ns
+        self.chain, self.last = chain, chain[-1]
+        self.exits = tuple(step.exit for step in chain if step.exit is not None)
+        self.marks: tuple[Exit, ...] = ()  # exits that lead to a join, here and in the rest
+        self.offset_ns = 0
+        self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
+        self.queue: Queue = deque() if fifo else []
+        self.rest: Unit | None = None
+
+
+class Route:
+    """Everything that a stream triggers on this node."""
+
+    __slots__ = ("joins", "loaded", "marked", "outputs", "sends", "sides", "simple", "stream", "units")
+
+    def __init__(self, loaded: "Loaded", stream: plans.Stream) -> None:
+        self.loaded, self.stream, self.marked = loaded, stream.id, stream.marked
+        self.units: tuple[Unit, ...] = ()
+        self.joins: tuple[tuple[Join, int], ...] = ()  # and the port
+        self.sides: tuple[SideSlot, ...] = ()
+        self.sends: tuple[int, ...] = ()  # peers
+        self.outputs: tuple[plans.Output, ...] = ()
+        self.simple = False  # units only
+
+    def settle(self) -> None:
+        """Call when the parts are known."""
+        self.simple = not (self.joins or self.sides or self.sends or self.outputs)
+
+
+class Waiting:
+    """The contributors of one join result that have arrived so far."""
+
+    __slots__ = ("absent", "arrived", "expires_ns", "lineages", "values")
+
+    def __init__(self, ports: int, expires_ns: int) -> None:
+        self.lineages: list[Lineage | None] = [None] * ports
+        self.values: list[Any] = [None] * ports
+        self.arrived, self.absent, self.expires_ns = 0, False, expires_ns
+
+
+class Join:
+    """A join by lineage at the head of a unit: one result when every port has delivered."""
+
+    __slots__ = ("ports", "unit", "wait_ns", "waiting")
+
+    LIMIT = 65_536  # entries; beyond it the oldest expires
+
+    def __init__(self, unit: Unit, ports: int) -> None:
+        self.unit, self.ports = unit, ports
+        self.waiting: dict[tuple[int, int, int, int], Waiting] = {}
+        # Past the end-to-end deadline a partner is of little use; twice that, so that late results stay visible.
+        self.wait_ns = 2 * unit.deadline_ns + 1_000_000_000
+
+
+class Loaded:
+    """A plan as it runs here."""
+
+    __slots__ = ("flags", "joins", "plan", "routes", "source_routes", "units")
+
+    def __init__(self, plan: plans.Plan, flags: int) -> None:
+        self.plan, self.flags = plan, flags
+        self.units: list[Unit] = []
+        self.joins: list[Join] = []
+        self.routes: dict[int, Route] = {}  # by stream
+        self.source_routes: dict[int, Route] = {}  # by source
+
+    @property
+    def ready(self) -> int:
+        """Queued jobs."""
+        return sum(len(unit.queue) for unit in self.units)
+
+    @property
+    def waiting(self) -> int:
+        """Join results that wait for a contributor."""
+        return sum(len(join.waiting) for join in self.joins)
+
+
+def merged(lineages: list[Lineage]) -> Lineage:
+    """The lineage of a join's result: the first port's, with the oldest origin."""
+    source, epoch, seq, ordinal, _, _ = lineages[0]
+    return source, epoch, seq, ordinal, min(each[4] for each in lineages), min(each[5] for each in lineages)
+
+
+__all__ = [
+    "ABSENT", "Exit", "Job", "Join", "Lineage", "Loaded", "Route", "SideSlot", "Step", "Unit", "Waiting", "merged",
+]  # fmt: skip

@@ -1,0 +1,14 @@
+"""Batch formers."""
+
+from node_agent.core.policies.parts import Job, Queue
+
+
+def whole_burst(head: Job, queue: Queue) -> int:
+    """All jobs behind the head that stem from the same burst: same source, same origin ([P] 4.1, batch by batch)."""
+    source, origin_ns = head[4][0], head[4][4]
+    count = 0
+    for job in queue:
+        if job[4][0] != source or job[4][4] != origin_ns:
+            break
+        count += 1
+    return count

@@ -1,0 +1,167 @@
+"""Runs operators: what one call of an operator yields, and the loop that runs a whole task instance.
+
+`apply` is shared by the live runtime and by virtual time, so an operator means the same in both. The instance's end and
+what it triggers are the engine's.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from node_agent.core.engine import Engine
+from node_agent.core.parts import Job, Lineage, Step, Unit
+from node_agent.sdk import At, Many
+from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS
+
+MOST_OUTPUTS = 255  # of one instance on one exit: trace records count outputs in 8 bits
+ORDINAL_LIMIT = 1 << 32
+
+Item = tuple[int, Lineage, Any]  # slot in the batch, lineage, payload
+
+
+class OutputsError(Exception):
+    """An operator returned more results for one input than can be told apart."""
+
+
+class Rest(list[Item]):
+    """Payload of an instance that yielded at an operator's boundary: what its next operator gets."""
+
+
+def results(lineage: Lineage, result: Any) -> list[tuple[Lineage, Any]]:
+    """What an operator returned (None, a value, or Many), each with its lineage. Raises OutputsError."""
+    if result is None:
+        return []
+    if result.__class__ is not Many:
+        return [(lineage, result)]
+    source, epoch, seq, ordinal, lo_ns, hi_ns = lineage
+    values = [value for value in result.values if value is not None]
+    first = ordinal * 256 + 1
+    if len(values) > MOST_OUTPUTS or first + len(values) > ORDINAL_LIMIT:
+        raise OutputsError(
+            f"{len(values)} results for one input: at most {MOST_OUTPUTS}, through at most four operators"
+        )
+    return [((source, epoch, seq, first + i, lo_ns, hi_ns), value) for i, value in enumerate(values)]
+
+
+def call(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> Any:
+    """Call an operator that reads more than its one input: joined inputs, side inputs, the time."""
+    inputs = payload if step.join else (payload,)
+    sides = {side.port: side.value for side in step.sides}
+    return step.call(inputs, sides, At(now_ns, lineage[5], lineage[5] + deadline_ns))
+
+
+def apply(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> list[tuple[Lineage, Any]]:
+    """Run one operator on one tuple. Raises OutputsError, and whatever the operator raises."""
+    result = step.call(payload) if step.plain else call(step, lineage, payload, now_ns, deadline_ns)
+    return results(lineage, result)
+
+
+class Executor:
+    """Runs one task instance at a time on the calling thread.
+
+    now: the node's clock in ns. spend(step): called after each run of an operator, for emulated nodes. failed(step,
+    error): told of every operator that raised; the tuple is lost, nothing else happens.
+    """
+
+    __slots__ = ("engine", "failed", "now", "spend")
+
+    def __init__(
+        self,
+        engine: Engine,
+        now: Callable[[], int],
+        spend: Callable[[Step], None] | None = None,
+        failed: Callable[[Step, Exception], None] | None = None,
+    ) -> None:
+        self.engine, self.now, self.spend, self.failed = engine, now, spend, failed
+
+    def run(self, job: Job) -> Job | None:
+        """Run the instance to its end; returns the next one that the engine chose."""
+        _, _, _, unit, lineage, payload = job
+        engine, now, spend = self.engine, self.now, self.spend
+        if engine.batching or engine.policy.yields:
+            return self._run_items(unit, self._items(job), unit.chain, now())
+        start_ns = now()
+        step: Step = unit.last
+        try:
+            for step in unit.chain:
+                payload = step.call(payload) if step.plain else call(step, lineage, payload, start_ns, unit.deadline_ns)
+                if spend is not None:
+                    spend(step)
+                if payload is None:
+                    break
+                if payload.__class__ is Many:
+                    return self._run_many(unit, lineage, payload, step, start_ns)
+                if step.exit is not None:
+                    end_ns = now()
+                    engine.emit(end_ns, step.exit, lineage, payload)
+                    if step is unit.last:
+                        return engine.step(start_ns, end_ns)
+        except Exception as error:
+            return engine.fail(start_ns, now(), self._cause(step, error))
+        return engine.step(start_ns, now())
+
+    # -- several tuples at once: batches, Many, instances that yield
+
+    def _items(self, job: Job) -> list[Item]:
+        if isinstance(job[5], Rest):
+            return job[5]
+        if self.engine.batching:
+            return [(slot, each[4], each[5]) for slot, each in enumerate(self.engine.batch)]
+        return [(0, job[4], job[5])]
+
+    def _run_many(self, unit: Unit, lineage: Lineage, result: Many, step: Step, start_ns: int) -> Job | None:
+        """The rest of the chain, after one of its operators has returned several values."""
+        try:
+            items = [(0, *each) for each in results(lineage, result)]
+        except OutputsError as error:
+            return self.engine.fail(start_ns, self.now(), self._cause(step, error))
+        self._emit(step, items)
+        return self._run_items(unit, items, unit.chain[unit.chain.index(step) + 1 :], start_ns)
+
+    def _run_items(self, unit: Unit, items: list[Item], chain: tuple[Step, ...], start_ns: int) -> Job | None:
+        """Operator by operator: each runs on all items before the next one starts."""
+        failed: dict[int, int] = {}  # slot -> cause
+        for step in chain:
+            items = self._operate(step, items, unit.deadline_ns, failed)
+            self._emit(step, items)
+        return self._finish(unit, items, failed, start_ns)
+
+    def _operate(self, step: Step, items: list[Item], deadline_ns: int, failed: dict[int, int]) -> list[Item]:
+        made: list[Item] = []
+        per_slot: dict[int, int] = {}
+        for slot, lineage, payload in items:
+            if slot in failed:
+                continue
+            try:
+                got = apply(step, lineage, payload, self.now(), deadline_ns)
+                per_slot[slot] = per_slot.get(slot, 0) + len(got)
+                if per_slot[slot] > MOST_OUTPUTS:
+                    raise OutputsError(f"more than {MOST_OUTPUTS} results of one instance")
+            except Exception as error:
+                failed[slot] = self._cause(step, error)
+                continue
+            made += [(slot, *each) for each in got]
+            if self.spend is not None:
+                self.spend(step)
+        return [item for item in made if item[0] not in failed]
+
+    def _emit(self, step: Step, items: list[Item]) -> None:
+        if step.exit is not None and items:
+            at_ns = self.now()
+            for slot, lineage, payload in items:
+                self.engine.emit(at_ns, step.exit, lineage, payload, slot)
+
+    def _finish(self, unit: Unit, items: list[Item], failed: dict[int, int], start_ns: int) -> Job | None:
+        engine, end_ns = self.engine, self.now()
+        if engine.batching:
+            for slot in sorted(failed, reverse=True):
+                engine.fail(start_ns, end_ns, failed[slot], slot)
+        elif failed:
+            return engine.fail(start_ns, end_ns, failed[0])
+        elif unit.rest is not None and items:
+            engine.resume(Rest(items))
+        return engine.step(start_ns, end_ns)
+
+    def _cause(self, step: Step, error: Exception) -> int:
+        if self.failed is not None:
+            self.failed(step, error)
+        return CAUSE_ORDINALS if isinstance(error, OutputsError) else CAUSE_OPERATOR_ERROR

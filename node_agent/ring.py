@@ -1,0 +1,150 @@
+"""The trace ring: shared memory between the runtime, which writes, and the control process, which drains.
+
+A file on a memory file system, mapped by every process of the agent: it survives whichever of them dies. One ring per
+incarnation of the runtime, one writer, one reader, no lock: each side stores only its own cell, and a cell is 8 bytes
+that are written at once.
+
+    0    segment header (protos/records.py), 128 bytes
+    128  u64 written   bytes of records the runtime has published since the start
+    136  u64 taken     bytes that the control process has drained
+    144  u64 dropped   records that did not fit (a GAP record says so when there is room again)
+    152  u64 state     0 live, else the PLAN state (ended, crashed) that closed it
+    192  hang cell     start_ns (0: idle), hang_ns, unit << 16 | flags, source << 32 | epoch, seq, ordinal
+    4096 records, then one scratch record for what is dropped
+"""
+
+import mmap
+import os
+from pathlib import Path
+from struct import Struct
+
+from node_agent.core.facts import Facts, Stretch
+from protos import records
+from protos.records import GAP, NO_REF, RECORD, RECORD_BYTES
+
+DATA = 4096
+CELLS = 128
+WRITTEN, TAKEN, DROPPED, STATE = range(4)
+HANG = Struct("<QQQQQQ")
+HANG_AT = 192
+CAPACITY_RECORDS = 32_768
+
+
+class Ring:
+    """One mapped ring. Raises ValueError where the file is none, OSError where it cannot be mapped."""
+
+    def __init__(self, path: Path, memory: mmap.mmap) -> None:
+        self.path, self.memory = path, memory
+        self.header = records.unpack_header(memory[: records.HEADER_BYTES])
+        self.view = memoryview(memory)
+        self.cells = self.view[CELLS : CELLS + 32].cast("Q")
+        self.capacity = (len(memory) - DATA - RECORD_BYTES) // RECORD_BYTES * RECORD_BYTES  # bytes
+
+    @classmethod
+    def create(cls, path: Path, header: records.Header, capacity_records: int = CAPACITY_RECORDS) -> "Ring":
+        """A new ring; the file must not exist."""
+        size = DATA + (capacity_records + 1) * RECORD_BYTES
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.ftruncate(descriptor, size)
+            memory = mmap.mmap(descriptor, size)
+        finally:
+            os.close(descriptor)
+        memory[: records.HEADER_BYTES] = records.pack_header(header)
+        return cls(path, memory)
+
+    @classmethod
+    def open(cls, path: Path) -> "Ring":
+        """An existing ring."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size <= DATA + RECORD_BYTES:
+                raise ValueError(f"{path} is too short for a trace ring")
+            return cls(path, mmap.mmap(descriptor, size))
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Unmap; the file stays."""
+        self.cells.release()
+        self.view.release()
+        self.memory.close()
+
+    # -- reader
+
+    def take(self, most_bytes: int = 1 << 20) -> bytes:
+        """Up to that many bytes of the oldest records that were not taken yet; they are free for the writer then."""
+        taken = self.cells[TAKEN]
+        count = min(self.cells[WRITTEN] - taken, most_bytes - most_bytes % RECORD_BYTES)
+        first = taken % self.capacity
+        head = min(count, self.capacity - first)
+        data = self.memory[DATA + first : DATA + first + head] + self.memory[DATA : DATA + count - head]
+        self.cells[TAKEN] = taken + count
+        return data
+
+    @property
+    def pending_bytes(self) -> int:
+        """Published and not taken."""
+        return self.cells[WRITTEN] - self.cells[TAKEN]
+
+    # -- the cell that names the running tuple
+
+    def running(self) -> tuple[int, int, int, int, int, int] | None:
+        """(start_ns, hang_ns, unit << 16 | flags, source << 32 | epoch, seq, ordinal), or None while idle."""
+        cell = HANG.unpack_from(self.memory, HANG_AT)
+        return cell if cell[0] else None
+
+
+class RingFacts(Facts):
+    """Facts that go into a ring. Call `publish` after each task instance; before it, the reader sees nothing."""
+
+    __slots__ = ("_origin", "cells", "dropping", "ring")
+
+    def __init__(self, ring: Ring) -> None:
+        self.ring, self.cells = ring, ring.cells
+        self.dropping = 0
+        super().__init__(ring.view, self._first)
+
+    def publish(self) -> None:
+        """Let the reader see what has been written."""
+        if not self.dropping:
+            self.cells[WRITTEN] = self._origin + self.position
+
+    @property
+    def written_records(self) -> int:
+        """Records written by this incarnation so far."""
+        written = self.cells[WRITTEN] if self.dropping else self._origin + self.position
+        return written // RECORD_BYTES
+
+    def _first(self) -> Stretch:
+        self.refill = self._next
+        return self._stretch(self.cells[WRITTEN])
+
+    def _next(self) -> Stretch:
+        self.publish()
+        written = self.cells[WRITTEN]
+        room = self.ring.capacity - (written - self.cells[TAKEN])
+        if room < (2 * RECORD_BYTES if self.dropping else RECORD_BYTES):
+            self.dropping += 1
+            self.cells[DROPPED] += 1
+            scratch = DATA + self.ring.capacity
+            return scratch, scratch + RECORD_BYTES
+        if self.dropping:
+            written = self._note_gap(written)
+        return self._stretch(written)
+
+    def _stretch(self, written: int) -> Stretch:
+        """The free piece behind `written` bytes, up to the ring's end."""
+        capacity = self.ring.capacity
+        first = written % capacity
+        self._origin = written - first - DATA
+        return DATA + first, DATA + first + min(capacity - (written - self.cells[TAKEN]), capacity - first)
+
+    def _note_gap(self, written: int) -> int:
+        # No clock in here: the reader takes the instant from the records around it.
+        at = DATA + written % self.ring.capacity
+        RECORD.pack_into(self.buffer, at, GAP, 0, NO_REF, 0, 0, 0, 0, self.dropping, 0, 0, 0, 0)
+        self.dropping = 0
+        self.cells[WRITTEN] = written + RECORD_BYTES
+        return written + RECORD_BYTES

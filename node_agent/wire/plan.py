@@ -1,0 +1,105 @@
+"""plan.LocalPlan (protobuf) -> core Plan. What comes from the wire is checked here, once, with limits."""
+
+from node_agent.core import plan as core
+from node_agent.core.policies import POLICIES
+from protos import plan_pb2
+
+FORMAT = 1
+ID_LIMIT = 0xFFFF  # ids are 16 bits in trace records; 0xFFFF means none
+MOST_EXITS = 4
+LONGEST_NS = 10**18
+
+
+class PlanError(ValueError):
+    """A local plan that this agent cannot run; the text says why."""
+
+
+def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.Plan:
+    """The local plan in the core's terms. Raises PlanError where it breaks a limit or refers to what is not there."""
+    if message.version != FORMAT:
+        raise PlanError(f"local plan of version {message.version}, this agent knows {FORMAT}: install the same release")
+    if message.policy.name not in POLICIES:
+        raise PlanError(f"unknown policy {message.policy.name!r}: this agent has {', '.join(sorted(POLICIES))}")
+    plan = core.Plan(
+        query=message.query,
+        node=message.node,
+        index=message.index,
+        hash=plan_hash,
+        epoch=epoch,
+        policy=message.policy.name,
+        largest_batch=message.policy.largest_batch,
+        streams=tuple(
+            core.Stream(s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers)) for s in message.streams
+        ),
+        sources=tuple(core.Source(s.id, s.name, s.stream, s.max_age_ns) for s in message.sources),
+        operators=tuple(_operator(o) for o in message.operators),
+        units=tuple(
+            core.Unit(u.id, tuple(u.operators), u.sub_deadline_ns, u.deadline_ns, tuple(u.exits)) for u in message.units
+        ),
+        outputs=tuple(core.Output(o.id, o.name, o.stream, o.deadline_ns) for o in message.outputs),
+        sends=tuple((s.stream, s.peer) for s in message.sends),
+        peers=tuple(core.Peer(p.index, p.name, p.latency_ns, p.bandwidth_bps) for p in message.peers),
+        memory_bytes=message.memory_bytes,
+        emulate_cost_ns=message.emulate_cost_ns,
+        cpu=message.cpu,
+    )
+    _check(plan)
+    return plan
+
+
+def _operator(o: plan_pb2.Operator) -> core.Operator:
+    return core.Operator(
+        id=o.id,
+        name=o.name,
+        run=o.run,
+        inputs=tuple(o.inputs),
+        output=o.output,
+        cost_ns=o.cost_ns,
+        sub_deadline_ns=o.sub_deadline_ns,
+        sides=tuple((side.port, side.stream) for side in o.sides),
+        join=o.join,
+        hang_ns=o.hang_ns or 1_000_000_000,
+        with_json=o.with_json or "{}",
+    )
+
+
+def _check(plan: core.Plan) -> None:
+    streams = _ids("stream", [s.id for s in plan.streams])
+    operators = _ids("operator", [o.id for o in plan.operators])
+    peers = {peer.index for peer in plan.peers}
+    _ids("source", [s.id for s in plan.sources])
+    _ids("output", [o.id for o in plan.outputs])
+    _ids("unit", [u.id for u in plan.units])
+    used = {s.stream for s in plan.sources} | {o.stream for o in plan.outputs} | {s for s, _ in plan.sends}
+    for operator in plan.operators:
+        used |= {operator.output, *operator.inputs, *(stream for _, stream in operator.sides)}
+        _duration(f"operator {operator.name}: hang", operator.hang_ns)
+        if not operator.inputs:
+            raise PlanError(f"operator {operator.name} has no input")
+    if missing := used - streams:
+        raise PlanError(f"streams {sorted(missing)} are used but not described")
+    if missing := {peer for _, peer in plan.sends} - peers:
+        raise PlanError(f"peers {sorted(missing)} are sent to but not described")
+    seen: list[int] = []
+    for unit in plan.units:
+        _duration(f"unit {unit.id}: sub-deadline", unit.sub_deadline_ns)
+        _duration(f"unit {unit.id}: deadline", unit.deadline_ns)
+        made = {plan.operator_by_id[each].output for each in unit.operators if each in operators}
+        if not unit.operators or not set(unit.operators) <= operators or not set(unit.exits) <= made:
+            raise PlanError(f"unit {unit.id} names operators or exits that are not its own")
+        if len(unit.exits) > MOST_EXITS:
+            raise PlanError(f"unit {unit.id} has {len(unit.exits)} exits, at most {MOST_EXITS} fit in a trace record")
+        seen += unit.operators
+    if sorted(seen) != sorted(operators):
+        raise PlanError("every operator must be in exactly one unit")
+
+
+def _ids(kind: str, ids: list[int]) -> set[int]:
+    if len(set(ids)) != len(ids) or any(not 0 < each < ID_LIMIT for each in ids):
+        raise PlanError(f"{kind} ids must be unique and between 1 and {ID_LIMIT - 1}")
+    return set(ids)
+
+
+def _duration(what: str, value_ns: int) -> None:
+    if not 0 <= value_ns <= LONGEST_NS:
+        raise PlanError(f"{what} is {value_ns} ns: must be between 0 and {LONGEST_NS}")
