@@ -158,7 +158,10 @@ class Engine:
             self._spread(at_ns, route, lineage, payload)
 
     def step(self, start_ns: int, end_ns: int) -> Job | None:
-        """End the running instance and start the next one; None: nothing is ready."""
+        """End the running instance and start the next one; None: nothing is ready.
+
+        The choice is made now: arrivals of the same instant must have been handed in before (virtual time).
+        """
         job = self.job
         assert job is not None
         if self.batching:

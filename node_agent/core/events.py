@@ -119,10 +119,14 @@ class Story:
         self.commands.append(Deliver(at_ns, output.id, lineage, payload))
 
     def handle(self, *events: Event) -> list[Command]:
-        """Apply the events of one instant, then say what follows: at most one Start, after all of them."""
+        """Apply the events of one instant, then say what follows: at most one Start, after all of them.
+
+        The end of the instance is applied last, because `step` also dispatches: what it triggered stands before the
+        arrivals (Ended comes first among the events), and the choice sees all of them.
+        """
         self.commands = []
         job: Job | None = None
-        for event in events:
+        for event in sorted(events, key=lambda each: isinstance(each, Finished | Failed)):
             job = self._apply(event) or job
         if job is None and self.engine.job is None:
             job = self.engine.next(events[-1].at_ns)
