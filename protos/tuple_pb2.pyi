@@ -93,7 +93,7 @@ class Refused(_message.Message):
     def __init__(self, why: _Optional[str] = ..., link_seq: _Optional[int] = ...) -> None: ...
 
 class Tuple(_message.Message):
-    __slots__ = ("source", "epoch", "seq", "plan", "stream", "ordinal", "origin_lo_ns", "origin_hi_ns", "payload", "absent")
+    __slots__ = ("source", "epoch", "seq", "plan", "stream", "ordinal", "origin_lo_ns", "origin_hi_ns", "payload", "absent", "at_ns")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
@@ -104,6 +104,7 @@ class Tuple(_message.Message):
     ORIGIN_HI_NS_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     ABSENT_FIELD_NUMBER: _ClassVar[int]
+    AT_NS_FIELD_NUMBER: _ClassVar[int]
     source: int
     epoch: int
     seq: int
@@ -114,4 +115,5 @@ class Tuple(_message.Message):
     origin_hi_ns: int
     payload: bytes
     absent: bool
-    def __init__(self, source: _Optional[int] = ..., epoch: _Optional[int] = ..., seq: _Optional[int] = ..., plan: _Optional[int] = ..., stream: _Optional[int] = ..., ordinal: _Optional[int] = ..., origin_lo_ns: _Optional[int] = ..., origin_hi_ns: _Optional[int] = ..., payload: _Optional[bytes] = ..., absent: _Optional[bool] = ...) -> None: ...
+    at_ns: int
+    def __init__(self, source: _Optional[int] = ..., epoch: _Optional[int] = ..., seq: _Optional[int] = ..., plan: _Optional[int] = ..., stream: _Optional[int] = ..., ordinal: _Optional[int] = ..., origin_lo_ns: _Optional[int] = ..., origin_hi_ns: _Optional[int] = ..., payload: _Optional[bytes] = ..., absent: _Optional[bool] = ..., at_ns: _Optional[int] = ...) -> None: ...
