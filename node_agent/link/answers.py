@@ -1,0 +1,40 @@
+"""What became of each tuple of one source's incarnation, so that it learns it exactly even over a broken connection.
+
+Pure. The admitting side records an outcome per link_seq in order; a source that reconnects says up to which one it
+knows them, and the later ones come again.
+"""
+
+from collections import deque
+
+Outcome = tuple[int, int, int, str | None]
+"""link_seq, epoch, seq, None; or link_seq, 0, 0, why it was refused"""
+
+
+class Answers:
+    """Outcomes of one source's incarnation. Remembers the latest `keep`; a source has fewer tuples unanswered."""
+
+    def __init__(self, keep: int = 16_384) -> None:
+        self._told: deque[Outcome] = deque(maxlen=keep)
+        self._new: list[Outcome] = []
+
+    def admitted(self, link_seq: int, epoch: int, seq: int) -> None:
+        """The tuple was given this lineage."""
+        self._new.append((link_seq, epoch, seq, None))
+
+    def refused(self, link_seq: int, why: str) -> None:
+        """The tuple was not admitted."""
+        self._new.append((link_seq, 0, 0, why))
+
+    def on_hello(self, resume_after: int) -> None:
+        """The source is (again) connected and knows the outcomes up to this link_seq."""
+        again = [outcome for outcome in self._told if outcome[0] > resume_after]
+        self._new[:0] = again
+        for _ in again:
+            self._told.pop()
+
+    def take(self, most: int = 4096) -> list[Outcome]:
+        """The outcomes to write now, oldest first. Write them with or before the Ack that covers them."""
+        taken = self._new[:most]
+        del self._new[:most]
+        self._told.extend(taken)
+        return taken
