@@ -46,7 +46,7 @@ def call(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: i
     """Call an operator that reads more than its one input: joined inputs, side inputs, the time."""
     inputs = payload if step.join else (payload,)
     sides = {side.port: side.value for side in step.sides}
-    return step.call(inputs, sides, At(now_ns, lineage[5], lineage[5] + deadline_ns))
+    return step.call(inputs, sides, At(now_ns, (lineage[4], lineage[5]), lineage[4] + deadline_ns))
 
 
 def apply(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> list[tuple[Lineage, Any]]:

@@ -1,0 +1,48 @@
+# Shimekiri. `make demo` and `make test` need nothing but Linux and Python 3.11 or later.
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+export PYTHONDONTWRITEBYTECODE ?= 1
+
+.venv/.ready: pyproject.toml requirements.lock infra/setup.sh
+	@infra/setup.sh
+
+.PHONY: help
+help: ## what there is to do
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+.PHONY: setup
+setup: .venv/.ready ## install everything into .venv
+
+.PHONY: demo
+demo: setup ## plan, deploy, replay a blind crossing into two live agents, twice, and compare
+	@$(BIN)/python -m infra.demo
+
+.PHONY: test
+test: setup ## run the tests
+	@$(BIN)/python -m pytest
+
+.PHONY: check
+check: setup ## format, lint, types, import rules, generated code, tests
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m infra.generate --check
+	@$(BIN)/python -m pytest
+
+.PHONY: bench
+bench: setup ## measure against the floor; writes runs/bench.json
+	@$(BIN)/python -m infra.bench
+
+.PHONY: protos
+protos: setup ## generate code and schemas again
+	@$(BIN)/python -m infra.generate
+
+.PHONY: lock
+lock: setup ## pin the packages again (needs uv)
+	uv pip compile pyproject.toml --extra coordinator --extra vehicles --extra dev --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-annotate -o requirements.lock
+
+.PHONY: clean
+clean: ## remove what was made here, but for runs/
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,76 @@
+"""Engine cost per task instance: no-op operators, packed trace, 21 units in a ring of streams, 100 tuples in flight."""
+
+from time import monotonic_ns
+from typing import Any
+
+from infra.bench.floor import IN_FLIGHT, RING_RECORDS, no_operation
+from node_agent.core import plan as plans
+from node_agent.core.engine import Engine
+from node_agent.core.facts import Facts, Stretch
+from node_agent.core.parts import Lineage, Loaded
+from node_agent.core.policies import policy
+from protos.records import RECORD_BYTES
+
+UNITS = 21
+
+
+class NoCommands:
+    """Nothing leaves the node."""
+
+    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+        """Unused: no stream crosses nodes."""
+        raise AssertionError
+
+    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+        """Unused: there is no output."""
+        raise AssertionError
+
+
+def circle_plan(units: int = UNITS) -> plans.Plan:
+    """Operator i feeds operator i+1, the last one the first: a tuple never leaves, so any number of instances runs."""
+    streams = tuple(plans.Stream(i, f"s{i}", "json", deadline_ns=300_000_000) for i in range(1, units + 1))
+    operators = tuple(
+        plans.Operator(i, f"O{i}", "pass", (i - 1 or units,), i, 1, sub_deadline_ns=1_000_000 * i)
+        for i in range(1, units + 1)
+    )
+    return plans.Plan(
+        query="circle", node="a", index=0, hash=1, epoch=1, policy="edf", largest_batch=1,
+        streams=streams, sources=(plans.Source(1, "in", 1),), operators=operators,
+        units=tuple(plans.Unit(o.id, (o.id,), o.sub_deadline_ns, 300_000_000, (o.output,)) for o in operators),
+    )  # fmt: skip
+
+
+def ring_facts() -> Facts:
+    """Facts that wrap around a buffer without a reader."""
+    size = RING_RECORDS * RECORD_BYTES
+
+    def wrap() -> Stretch:
+        return 0, size
+
+    return Facts(bytearray(size), wrap)
+
+
+def loaded_engine(policy_name: str, units: int = UNITS, facts: Facts | None = None) -> Engine:
+    """An engine with the circle and 100 tuples in it."""
+    engine = Engine(policy(policy_name), facts or ring_facts(), NoCommands())
+    loaded = engine.load(circle_plan(units), {i: (no_operation, True) for i in range(1, units + 1)})
+    for seq in range(IN_FLIGHT):
+        engine.admit(seq, loaded, 1, (1, 1, seq, 0, seq, seq), None, 0)
+    return engine
+
+
+def engine_ns(instances: int, policy_name: str = "edf") -> float:
+    """Nanoseconds per task instance of the engine: dispatch, operator, emit, fact; the clock is read as in the floor."""
+    engine = loaded_engine(policy_name)
+    emit, step = engine.emit, engine.step
+    job = engine.next(monotonic_ns())
+    began = monotonic_ns()
+    for _ in range(instances):
+        assert job is not None
+        last = job[3].last
+        start = monotonic_ns()
+        result = last.call(job[5])
+        end = monotonic_ns()
+        emit(end, last.exit, job[4], result)
+        job = step(start, end)
+    return (monotonic_ns() - began) / instances
