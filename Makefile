@@ -1,7 +1,6 @@
 # Shimekiri. `make demo` and `make test` need nothing but Linux and Python 3.11 or later.
 .DEFAULT_GOAL := help
 BIN := .venv/bin
-export PYTHONDONTWRITEBYTECODE ?= 1
 
 .venv/.ready: pyproject.toml requirements.lock infra/setup.sh
 	@infra/setup.sh
