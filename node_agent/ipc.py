@@ -1,0 +1,309 @@
+"""What supervisor, runtime and control tell each other, and the channel that carries it.
+
+Each pair of processes shares one Unix socket pair that keeps message boundaries; the supervisor makes all of them and
+hands out new ends (as file descriptors beside a message) when it starts a process again. A message is one JSON object.
+Nobody waits on a channel: a full one refuses the message, and the sender says what that means.
+
+Who says what:
+
+    supervisor -> control   RuntimeStarted (with the control end of a new channel to that runtime), RuntimeEnded, Stop
+    control -> supervisor   ControlReady, Failed
+    supervisor -> runtime   NewChannel (the runtime end of a channel to a new control process), Stop
+    runtime -> supervisor   RuntimeReady, Failed
+    control -> runtime      Prepare, Commit, Abort, Drain, AskStatus, AskProfile
+    runtime -> control      PlanAnswer, PlanChanged, Status, Profile
+
+Plans travel as files (node_agent/plan_files.py): control writes, the runtime reads. Control's duties:
+  prepare  write the local plan, send Prepare; when PlanAnswer accepts, write the state file, then answer outside.
+  commit   write the state file first, then send Commit: a runtime that restarts in between reads `committed`.
+  On RuntimeStarted send Prepare, Commit and Drain of every stored plan again: all of them are idempotent.
+  On PlanChanged (a tuple proved a commit; a plan has drained) write the state file.
+
+The supervisor calls `node_agent.control.main.main(settings, supervisor)` in the forked control process, with its
+Channel; what it returns is the exit code. SIGINT and SIGTERM are ignored there: Stop comes over the channel. When the
+channel is `closed` the supervisor is gone: exit at once. Rings (`settings.state.ring_paths()`) are control's to drain,
+also those of earlier incarnations, and to remove once `cells[STATE]` is not 0 and nothing is pending.
+"""
+
+import array
+import json
+import socket
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+MOST_BYTES = 128 * 1024  # of one message
+MOST_FDS = 1
+
+
+class IpcError(Exception):
+    """A message that is not one of those below; the processes do not belong to the same release."""
+
+
+class Message:
+    """Base of all messages: flat, of JSON types. Plan hashes are 64 hex digits, boots integers."""
+
+    __slots__ = ()
+
+
+# -- supervisor -> control
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeStarted(Message):
+    """An incarnation of the runtime has been started; beside it: the control end of the channel to it."""
+
+    boot: int
+    lineage_epoch: int  # count of runtime starts, not reduced
+    ring: str  # path of its trace ring
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeEnded(Message):
+    """The incarnation is over: its ring gets no more records and its state cell says how it ended."""
+
+    boot: int
+    why: str  # "ended", "crashed: ...", "operator hung: ..."
+
+
+@dataclass(frozen=True, slots=True)
+class Stop(Message):
+    """End cleanly. To control: the runtime has ended; drain the rings into the spool and exit with 0."""
+
+
+# -- control -> supervisor
+
+
+@dataclass(frozen=True, slots=True)
+class ControlReady(Message):
+    """The gRPC service listens on this port."""
+
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(Message):
+    """A child cannot start, for a reason that a restart does not mend (port taken, operators file broken)."""
+
+    why: str
+
+
+# -- supervisor -> runtime
+
+
+@dataclass(frozen=True, slots=True)
+class NewChannel(Message):
+    """Control has been restarted; beside it: the runtime end of the channel to it. It replaces the earlier one."""
+
+
+# -- runtime -> supervisor
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeReady(Message):
+    """The plans on disk are loaded, the data socket is served. rt: the process has the FIFO class."""
+
+    rt: bool
+    plans: int
+
+
+# -- control -> runtime; `id` comes back in the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare(Message):
+    """Load the plan file of this hash (plan_files), create its operators, admit nothing yet. Answer: PlanAnswer."""
+
+    id: int
+    hash: str
+    epoch: int
+    routes: tuple[tuple[int, str, str], ...]  # (node number, name, host:port of its data socket)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit(Message):
+    """Admit under this plan from now on; the committed one before it drains. Answer: PlanAnswer."""
+
+    id: int
+    hash: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Abort(Message):
+    """Forget this plan if it is only prepared. Answer: PlanAnswer; refused where it is committed."""
+
+    id: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drain(Message):
+    """Admit nothing more under this plan; unload it when it is empty (PlanChanged to ended). Answer: PlanAnswer."""
+
+    id: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskStatus(Message):
+    """Answer: Status."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskProfile(Message):
+    """Answer: Profile; of a plan that is not loaded, an empty one."""
+
+    id: int
+    hash: str
+
+
+# -- runtime -> control
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAnswer(Message):
+    """To Prepare, Commit, Abort and Drain. state: agent_pb2.PlanState of that plan in the runtime now."""
+
+    id: int
+    accepted: bool
+    why: str
+    state: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChanged(Message):
+    """The runtime changed a plan's state by itself: a tuple proved its commit, or it has drained and is unloaded."""
+
+    hash: str
+    epoch: int
+    state: int  # agent_pb2.PlanState
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status(Message):
+    """Counts of this incarnation. plans: (hash, epoch, PlanState, query, ready, waiting, unacknowledged)."""
+
+    id: int
+    boot: int
+    rt: bool
+    started_ns: int  # on the node's clock (clock_domain.now_ns)
+    at_ns: int
+    busy_ns: int
+    overhead_ns: int
+    queue_bytes: int
+    records_written: int
+    plans: tuple[tuple[str, int, int, str, int, int, int], ...]
+    counters: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(Message):
+    """Cost of each operator: (operator id, name, tuples, total_ns, worst_ns, squares_ns2), CPU time of a call."""
+
+    id: int
+    costs: tuple[tuple[int, str, int, int, int, float], ...]
+
+
+MESSAGES: dict[str, type[Message]] = {
+    cls.__name__: cls
+    for cls in (
+        RuntimeStarted, RuntimeEnded, Stop, ControlReady, Failed, NewChannel, RuntimeReady, Prepare, Commit, Abort,
+        Drain, AskStatus, AskProfile, PlanAnswer, PlanChanged, Status, Profile,
+    )
+}  # fmt: skip
+
+
+def encode(message: Message) -> bytes:
+    """One JSON object; the key `is` names the message."""
+    return json.dumps({"is": type(message).__name__, **asdict(message)}, separators=(",", ":")).encode()  # type: ignore[call-overload]
+
+
+def decode(data: bytes) -> Message:
+    """Read one message. Raises IpcError where it is none."""
+    try:
+        values = json.loads(data)
+        cls: Any = MESSAGES[values.pop("is")]
+        names = [field.name for field in fields(cls)]
+        message: Message = cls(*(_tuples(values.pop(name)) for name in names))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise IpcError(f"not a message between the agent's processes: {data[:80]!r} ({error!r})") from None
+    if values:
+        raise IpcError(f"{cls.__name__} has no {sorted(values)}")
+    return message
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
+
+
+class Channel:
+    """One end of a channel. Non-blocking; wait on `fileno()` with a selector, or `loop.add_reader` in asyncio."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self.socket = end
+        self.closed = False  # the other end is gone, or close() was called
+        self.refused = 0  # messages that did not fit
+        end.setblocking(False)
+
+    @classmethod
+    def pair(cls) -> tuple["Channel", "Channel"]:
+        """Both ends of a new channel. Their descriptors are not inherited through exec."""
+        one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        return cls(one), cls(other)
+
+    @classmethod
+    def of(cls, descriptor: int) -> "Channel":
+        """The channel whose end was passed beside a message."""
+        return cls(socket.socket(fileno=descriptor))
+
+    def fileno(self) -> int:
+        """For selectors; -1 once closed here."""
+        return self.socket.fileno()
+
+    def send(self, message: Message, descriptor: int | None = None) -> bool:
+        """False where it was not sent: the other end is gone (`closed`) or does not read (`refused`)."""
+        data = encode(message)
+        if len(data) > MOST_BYTES:
+            raise IpcError(f"{type(message).__name__} takes {len(data)} bytes, at most {MOST_BYTES} fit")
+        passed = [] if descriptor is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+        try:
+            self.socket.sendmsg([data], passed)
+        except BlockingIOError:
+            self.refused += 1
+            return False
+        except OSError:
+            self.closed = True
+            return False
+        return True
+
+    def receive(self) -> Sequence[tuple[Message, int | None]]:
+        """All messages that have arrived, each with the descriptor beside it. Sets `closed` at the end."""
+        arrived: list[tuple[Message, int | None]] = []
+        while not self.closed:
+            try:
+                data, ancillary, _, _ = self.socket.recvmsg(MOST_BYTES, socket.CMSG_SPACE(MOST_FDS * 4))
+            except BlockingIOError:
+                break
+            except OSError:
+                data, ancillary = b"", []
+            if not data:
+                self.closed = True
+                break
+            arrived.append((decode(data), _descriptor(ancillary)))
+        return arrived
+
+    def close(self) -> None:
+        """Close this end."""
+        self.closed = True
+        self.socket.close()
+
+
+def _descriptor(ancillary: Sequence[tuple[int, int, bytes]]) -> int | None:
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            return int.from_bytes(data[:4], "little")
+    return None

@@ -1,0 +1,74 @@
+"""Plans on disk: control writes, the runtime reads when it starts or prepares. No grpc, no JSON of megabytes here.
+
+    plans/<64 hex>.json     canonical bytes of the whole plan, as the coordinator sent them; control's business
+    plans/<64 hex>.local    LocalPlan of this node, binary protobuf: what the runtime reads
+    plans/state.json        highest epoch seen, and the state of every plan; replaced in one piece
+
+A plan counts only if state.json names it; files without an entry are left-overs of a crash and may be removed.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from node_agent.state_dir import write_durably
+
+STATE_FILE = "state.json"
+PREPARED, COMMITTED, DRAINING, ENDED = range(1, 5)  # agent.proto PlanState
+
+Routes = tuple[tuple[int, str, str], ...]  # node number, name, host:port of its data socket
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """One entry of state.json. state: PREPARED, COMMITTED or DRAINING."""
+
+    hash: str  # 64 hex digits
+    epoch: int
+    state: int
+    routes: Routes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """state.json. epoch: the highest that was ever seen here."""
+
+    epoch: int = 0
+    plans: tuple[StoredPlan, ...] = ()
+
+
+def local_path(directory: Path, plan_hash: str) -> Path:
+    """Where the local plan of that hash is."""
+    return directory / f"{plan_hash}.local"
+
+
+def whole_path(directory: Path, plan_hash: str) -> Path:
+    """Where the whole plan of that hash is."""
+    return directory / f"{plan_hash}.json"
+
+
+def read_state(directory: Path) -> StoredState:
+    """What is stored; an empty state where nothing is. Raises ValueError where the file is damaged."""
+    path = directory / STATE_FILE
+    try:
+        values = json.loads(path.read_bytes())
+        plans = tuple(
+            StoredPlan(
+                each["hash"], int(each["epoch"]), int(each["state"]),
+                tuple((int(index), str(node), str(address)) for index, node, address in each["routes"]),
+            )
+            for each in values["plans"]
+        )  # fmt: skip
+        return StoredState(int(values["epoch"]), plans)
+    except FileNotFoundError:
+        return StoredState()
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error!r}): remove it and deploy again") from None
+
+
+def write_state(directory: Path, state: StoredState) -> None:
+    """Replace state.json, durably."""
+    plans = [
+        {"hash": each.hash, "epoch": each.epoch, "state": each.state, "routes": each.routes} for each in state.plans
+    ]
+    write_durably(directory / STATE_FILE, json.dumps({"epoch": state.epoch, "plans": plans}, indent=1).encode())
