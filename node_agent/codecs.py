@@ -1,0 +1,186 @@
+"""Codecs: how a stream's values become bytes. `json`, and protobuf messages by name.
+
+A protobuf codec is an entry point of group `shimekiri.codecs` (name = "module:MessageClass"), loaded when a plan or a
+client first names it, or a message class registered with `sdk.codec` in a file that the machine's owner gives.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from node_agent.entry_points import Discover, Offers, installed
+from node_agent.link.limits import MAX_PAYLOAD_BYTES
+
+GROUP = "shimekiri.codecs"
+MAX_DEPTH = 64
+_SHORT = 300  # no number of fewer characters overflows without an exponent
+
+
+class CodecError(Exception):
+    """A value that cannot be encoded, or bytes that cannot be decoded, as the stream's type."""
+
+
+class UnknownCodecError(Exception):
+    """No codec of that name is installed, or it cannot be loaded; the message says which and what to do."""
+
+
+class Codec(NamedTuple):
+    """One stream type. encode and decode raise CodecError; from_json and to_json are for command lines."""
+
+    name: str
+    encode: Callable[[Any], bytes]
+    decode: Callable[[bytes], Any]
+    from_json: Callable[[Any], Any]
+    to_json: Callable[[Any], Any]
+
+
+def _not_a_number(text: str) -> Any:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value != 0:
+        raise ValueError(f"{text} is too large for a number")
+    return value
+
+
+_encode_json = json.JSONEncoder(allow_nan=False, separators=(",", ":"), ensure_ascii=False).encode
+_decode_plain = json.JSONDecoder(parse_constant=_not_a_number).decode
+_decode_strict = json.JSONDecoder(parse_constant=_not_a_number, parse_float=_finite).decode
+_large_exponent = re.compile(rb"[eE]\+?\d{3}").search
+
+
+def encode_json(value: Any) -> bytes:
+    """UTF-8 JSON without blanks. Raises CodecError for NaN, infinity, foreign types, and what is too large or deep."""
+    try:
+        data = _encode_json(value).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CodecError(f"not a JSON value: {error}") from None
+    if len(data) > MAX_PAYLOAD_BYTES:
+        raise CodecError(f"{len(data)} bytes of JSON; at most {MAX_PAYLOAD_BYTES}")
+    _check_depth(data, value)
+    return data
+
+
+def decode_json(data: bytes) -> Any:
+    """The Python value. Raises CodecError for anything but JSON with finite numbers, at most 64 levels deep."""
+    if len(data) > MAX_PAYLOAD_BYTES:
+        raise CodecError(f"{len(data)} bytes of JSON; at most {MAX_PAYLOAD_BYTES}")
+    decode = _decode_plain if len(data) < _SHORT and not _large_exponent(data) else _decode_strict
+    try:
+        value = decode(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise CodecError(f"not JSON: {error}") from None
+    _check_depth(data, value)
+    return value
+
+
+def _check_depth(data: bytes, value: Any) -> None:
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        return
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return
+    raise CodecError(f"JSON of more than {MAX_DEPTH} levels")
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+JSON = Codec("json", encode_json, decode_json, _same, _same)
+
+
+def protobuf(name: str, message: type[Any]) -> Codec:
+    """The codec of a generated message class. Raises TypeError where it is none."""
+    from google.protobuf import json_format
+    from google.protobuf.message import DecodeError, EncodeError, Message
+
+    if not (isinstance(message, type) and issubclass(message, Message)):
+        raise TypeError(f"codec {name!r} needs a protobuf message class, not {message!r}")
+    parse = message.FromString
+
+    def encode(value: Any) -> bytes:
+        if value.__class__ is not message:
+            raise CodecError(f"a {type(value).__name__} on a stream of {name}")
+        try:
+            data: bytes = value.SerializeToString()
+        except (EncodeError, ValueError) as error:
+            raise CodecError(f"cannot encode {name}: {error}") from None
+        if len(data) > MAX_PAYLOAD_BYTES:
+            raise CodecError(f"{len(data)} bytes of {name}; at most {MAX_PAYLOAD_BYTES}")
+        return data
+
+    def decode(data: bytes) -> Any:
+        if len(data) > MAX_PAYLOAD_BYTES:
+            raise CodecError(f"{len(data)} bytes of {name}; at most {MAX_PAYLOAD_BYTES}")
+        try:
+            return parse(data)
+        except (DecodeError, ValueError) as error:
+            raise CodecError(f"not a {name}: {error}") from None
+
+    def from_json(value: Any) -> Any:
+        try:
+            return json_format.ParseDict(value, message())
+        except (json_format.ParseError, TypeError, ValueError, AttributeError) as error:
+            raise CodecError(f"not a {name} in JSON: {error}") from None
+
+    def to_json(value: Any) -> Any:
+        return json_format.MessageToDict(value, preserving_proto_field_name=True)
+
+    return Codec(name, encode, decode, from_json, to_json)
+
+
+class Codecs:
+    """The codecs of this machine, by name."""
+
+    def __init__(self, added: Mapping[str, type[Any]] | None = None, discover: Discover = installed) -> None:
+        self._loaded: dict[str, Codec] = {"json": JSON}
+        self._discover = discover
+        self._offers: Offers | None = None
+        for name, message in (added or {}).items():
+            self.add(name, message)
+
+    def add(self, name: str, message: type[Any]) -> None:
+        """Register a message class. Raises ValueError where the name is taken, TypeError where it is no message."""
+        if name in self._loaded:
+            raise ValueError(f"two codecs are called {name!r}")
+        if not name or name in {"any", "same"}:
+            raise ValueError(f"{name!r} cannot be the name of a codec")
+        self._loaded[name] = protobuf(name, message)
+
+    def get(self, name: str) -> Codec:
+        """The codec. Raises UnknownCodecError."""
+        codec = self._loaded.get(name)
+        if codec is None:
+            codec = self._loaded[name] = self._load(name)
+        return codec
+
+    def names(self) -> list[str]:
+        """All names, sorted, whether or not they have been loaded."""
+        return sorted({*self._loaded, *self._offered()})
+
+    def _offered(self) -> Offers:
+        if self._offers is None:
+            self._offers = self._discover(GROUP)
+        return self._offers
+
+    def _load(self, name: str) -> Codec:
+        offer = self._offered().get(name)
+        if offer is None:
+            known = ", ".join(self.names())
+            raise UnknownCodecError(f"no codec {name!r} is installed here; there are: {known}")
+        try:
+            return protobuf(name, offer[1]())
+        except Exception as error:  # a foreign module may raise anything while it is imported
+            raise UnknownCodecError(f"codec {name!r} ({offer[0]}) cannot be loaded: {error}") from error

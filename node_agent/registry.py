@@ -1,0 +1,165 @@
+"""Finds operators and makes instances of them. Nothing here comes from the wire but names and parameters.
+
+Sources, in this order: built in; files that the machine's owner names on the command line; entry points of installed
+packages (group `shimekiri.operators`, name = "module:object"), loaded when first named. A broken package makes its own
+operators unavailable and nothing else; a broken file is an error at once, since its owner stands before it.
+"""
+
+import hashlib
+import importlib.util
+import json
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from node_agent import sdk
+from node_agent.builtin import BUILTIN
+from node_agent.codecs import Codecs
+from node_agent.entry_points import Discover, Offers, installed
+from node_agent.signature import Bound, OperatorError, Shape, shape_of
+
+GROUP = "shimekiri.operators"
+VERSION = 1
+
+
+class Registry:
+    """The operators and codecs of this machine.
+
+    files: Python files with operators (`--operators`). Raises OperatorError (file:line: what is wrong) for a bad one.
+    """
+
+    def __init__(self, files: Iterable[str | Path] = (), discover: Discover = installed) -> None:
+        self._discover = discover
+        self._offers: Offers | None = None
+        self._shapes: dict[str, Shape] = {}
+        self._broken: dict[str, str] = {}
+        self.codecs = Codecs(discover=discover)
+        for implementation in BUILTIN:
+            self._add(implementation)
+        for file in files:
+            self._load_file(Path(file))
+
+    def names(self) -> list[str]:
+        """Every operator, available or not, sorted."""
+        return sorted({*self._shapes, *self._offered()})
+
+    def shape(self, run: str) -> Shape:
+        """What the operator looks like. Raises OperatorError where it is unknown or cannot be loaded."""
+        shape = self._shapes.get(run)
+        if shape is not None:
+            return shape
+        if run in self._broken:
+            raise OperatorError(self._broken[run])
+        offer = self._offered().get(run)
+        if offer is None:
+            raise OperatorError(f"no operator {run!r} is installed here; there are: {', '.join(self.names())}")
+        try:
+            implementation = offer[1]()
+            shape = shape_of(implementation)
+            if shape.name != run:
+                raise OperatorError(f"it calls itself {shape.name!r}")
+        except Exception as error:  # a foreign module may raise anything while it is imported
+            self._broken[run] = f"operator {run!r} ({offer[0]}) cannot be loaded: {_describe(error)}"
+            raise OperatorError(self._broken[run]) from error
+        self._shapes[run] = shape
+        return shape
+
+    def create(self, run: str, with_json: str = "{}", inputs: Sequence[str] = ()) -> Any:
+        """A fresh instance. with_json: its parameters, a JSON object; inputs: names of its input streams, in order.
+
+        Raises OperatorError: unknown operator, wrong parameters, wrong number of inputs, or a constructor that raises.
+        """
+        shape = self.shape(run)
+        try:
+            given = json.loads(with_json or "{}")
+        except ValueError as error:
+            raise OperatorError(f"{run}: the parameters are not JSON: {error}") from None
+        return shape.create(given, tuple(inputs))
+
+    def make(self, run: str, with_json: str = "{}", inputs: Sequence[str] = ()) -> Bound:
+        """A fresh instance with what the engine calls: `create` and then `bind`."""
+        return self.shape(run).bind(self.create(run, with_json, inputs))
+
+    def describe(self) -> dict[str, Any]:
+        """operators.json: what a planner may name. Loads everything; what cannot be is under `unavailable`, and why."""
+        operators: dict[str, Any] = {}
+        unavailable: dict[str, str] = {}
+        for name in self.names():
+            try:
+                operators[name] = self.shape(name).describe()
+            except OperatorError as error:
+                unavailable[name] = str(error)
+        described: dict[str, Any] = {
+            "shimekiri": VERSION,
+            "codecs": self.codecs.names(),
+            "operators": operators,
+        }
+        if unavailable:
+            described["unavailable"] = unavailable
+        return described
+
+    def _offered(self) -> Offers:
+        if self._offers is None:
+            self._offers = self._discover(GROUP)
+        return self._offers
+
+    def _add(self, implementation: Callable[..., Any]) -> None:
+        shape = shape_of(implementation)
+        known = self._shapes.get(shape.name)
+        if known is not None and known.implementation is not implementation:
+            raise OperatorError(f"two operators are called {shape.name!r}: {_where(known)} and {_where(shape)}")
+        self._shapes[shape.name] = shape
+
+    def _load_file(self, path: Path) -> None:
+        codecs_before = len(sdk.declared_codecs)
+        module = _run_file(path)
+        try:
+            marked = [value for value in vars(module).values() if sdk.DECLARATION in getattr(value, "__dict__", ())]
+            for implementation in marked:
+                if implementation not in BUILTIN:
+                    self._add(implementation)
+            declared = sdk.declared_codecs[codecs_before:]
+            for declaration in declared:
+                self.codecs.add(declaration.name, declaration.message)
+        except (OperatorError, TypeError, ValueError) as error:
+            raise OperatorError(f"{path}: {error}") from error
+        if not marked and not declared:
+            raise OperatorError(f"{path}: declares no operator; write @operator(...) above a class or function")
+
+
+def _run_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise OperatorError(f"{path}: no such file of operators")
+    full = path.resolve()
+    name = f"shimekiri_file_{full.stem}_{hashlib.sha256(str(full).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, full)
+    if spec is None or spec.loader is None:
+        raise OperatorError(f"{path}: not a Python file; its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    if str(full.parent) not in sys.path:
+        sys.path.append(str(full.parent))  # generated messages beside it; last, so that it can hide nothing
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever the file does
+        sys.modules.pop(name, None)
+        raise OperatorError(f"{path}:{_line(error, str(full))}: {_describe(error)}") from error
+    return module
+
+
+def _line(error: Exception, file: str) -> int:
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return error.lineno or 1
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return (lines[-1] if lines else 1) or 1
+
+
+def _describe(error: Exception) -> str:
+    return str(error) if isinstance(error, OperatorError) else f"{type(error).__name__}: {error}"
+
+
+def _where(shape: Shape) -> str:
+    return f"{shape.implementation.__module__}.{getattr(shape.implementation, '__qualname__', '?')}"

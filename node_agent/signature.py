@@ -1,0 +1,216 @@
+"""What an operator's class or function looks like, checked once at load, and the cheapest way to call it."""
+
+import functools
+import inspect
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from node_agent.sdk import DECLARATION, Declaration
+
+_TYPES: Mapping[Any, str] = {float: "number", int: "integer", str: "string", bool: "boolean"}
+_OPEN = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class OperatorError(Exception):
+    """An operator that cannot be found, loaded or made; the message is for its author."""
+
+
+class Parameter(NamedTuple):
+    """One parameter of `with:`. type: number, integer, string, boolean or any."""
+
+    type: str
+    required: bool
+    default: Any
+
+
+class Bound(NamedTuple):
+    """What the engine calls.
+
+    plain: `call(payload)`. Otherwise `call(inputs, sides, at)`: inputs a tuple in the declared order, sides a dict of
+    the side inputs that the plan connects, at an `sdk.At`.
+    """
+
+    call: Callable[..., Any]
+    plain: bool
+    wants_at: bool
+    sides: tuple[str, ...]
+    joins: bool
+    instance: Any
+
+
+class Shape(NamedTuple):
+    """An operator's declaration together with what its code accepts."""
+
+    declaration: Declaration
+    implementation: Callable[..., Any]
+    wants_at: bool
+    parameters: Mapping[str, Parameter]
+
+    @property
+    def name(self) -> str:
+        """What a query names after `run:`."""
+        return self.declaration.name
+
+    @property
+    def kind(self) -> str:
+        """map: one input triggers. join: all inputs of one lineage trigger. union: every input triggers."""
+        if self.declaration.union:
+            return "union"
+        return "join" if self.declaration.variadic or len(self.declaration.inputs) > 1 else "map"
+
+    def describe(self) -> dict[str, Any]:
+        """The operator's entry in operators.json."""
+        declared = self.declaration
+        described: dict[str, Any] = {
+            "version": declared.version,
+            "kind": self.kind,
+            "inputs": dict(declared.inputs),
+            "side": dict(declared.side),
+            "output": declared.output,
+            "with": {
+                name: {"type": each.type, "default": each.default, "required": each.required}
+                for name, each in self.parameters.items()
+            },
+        }
+        if declared.variadic:
+            described["variadic"] = True
+        return described
+
+    def create(self, given: Any, inputs: tuple[str, ...]) -> Any:
+        """An instance; see `Registry.create`."""
+        values = self._checked(given)
+        declared = self.declaration
+        if declared.variadic:
+            if len(inputs) < 2:
+                raise OperatorError(f"{self.name} needs two inputs or more, not {len(inputs)}")
+            return self._construct(inputs, **values)
+        if inputs and len(inputs) != len(declared.inputs):
+            raise OperatorError(f"{self.name} takes {len(declared.inputs)} inputs, not {len(inputs)}")
+        if isinstance(self.implementation, type):
+            return self._construct(**values)
+        return functools.partial(self.implementation, **values) if values else self.implementation
+
+    def bind(self, instance: Any) -> Bound:
+        """How the engine calls that instance."""
+        sides, joins = tuple(self.declaration.side), self.kind == "join"
+        call = instance.__call__ if isinstance(self.implementation, type) else instance
+        plain = not (self.wants_at or sides or joins)
+        adapted = call if plain else _adapt(call, self.wants_at, sides)
+        return Bound(adapted, plain, self.wants_at, sides, joins, instance)
+
+    def _construct(self, *arguments: Any, **values: Any) -> Any:
+        try:
+            return self.implementation(*arguments, **values)
+        except Exception as error:  # the author's code
+            raise OperatorError(f"{self.name}: {type(error).__name__}: {error}") from error
+
+    def _checked(self, given: Any) -> dict[str, Any]:
+        if not isinstance(given, dict):
+            raise OperatorError(f"{self.name}: the parameters must be an object, not {given!r}")
+        for name in given:
+            if name not in self.parameters:
+                known = ", ".join(self.parameters) or "none"
+                raise OperatorError(f"{self.name} has no parameter {name!r}; it has: {known}")
+        for name, parameter in self.parameters.items():
+            if parameter.required and name not in given:
+                raise OperatorError(f"{self.name}: parameter {name!r} is missing; add it under 'with:'")
+        return {name: self._fit(name, value) for name, value in given.items()}
+
+    def _fit(self, name: str, value: Any) -> Any:
+        wanted = self.parameters[name].type
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and not math.isfinite(value):
+            raise OperatorError(f"{self.name}: parameter {name!r} is {value}, which is no number")
+        if wanted == "number" and is_number:
+            return float(value)
+        fits = {
+            "any": True,
+            "number": False,
+            "integer": is_number and isinstance(value, int),
+            "string": isinstance(value, str),
+            "boolean": isinstance(value, bool),
+        }
+        if not fits[wanted]:
+            raise OperatorError(f"{self.name}: parameter {name!r} must be of type {wanted}, not {value!r}")
+        return value
+
+
+def _adapt(call: Callable[..., Any], wants_at: bool, sides: tuple[str, ...]) -> Callable[..., Any]:
+    """call(inputs, sides, at) for the given one; a side input that the plan leaves out is None."""
+    blank = dict.fromkeys(sides)
+    if sides and wants_at:
+        return lambda inputs, given, at: call(*inputs, at=at, **{**blank, **given})
+    if sides:
+        return lambda inputs, given, at: call(*inputs, **{**blank, **given})
+    if wants_at:
+        return lambda inputs, given, at: call(*inputs, at=at)
+    return lambda inputs, given, at: call(*inputs)
+
+
+def shape_of(implementation: Any) -> Shape:
+    """Check a class or function against its declaration. Raises OperatorError where the two do not fit."""
+    declared = getattr(implementation, "__dict__", {}).get(DECLARATION)
+    if not isinstance(declared, Declaration):
+        raise OperatorError(f"{implementation!r} is no operator; write @operator(...) above it")
+    is_class = isinstance(implementation, type)
+    if is_class and "__call__" not in dir(implementation):
+        raise OperatorError(f"{declared.name}: class {implementation.__name__} has no __call__")
+    function = implementation.__call__ if is_class else implementation
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise OperatorError(f"{declared.name}: must be an ordinary function; return Many(x, y) for several results")
+    wants_at, extra = _check_call(declared, _parameters(function, declared.name)[1 if is_class else 0 :])
+    if is_class and extra:
+        raise OperatorError(
+            f"{declared.name}: __call__ takes {extra[0].name!r}, which is neither a side input nor 'at'"
+        )
+    if is_class:
+        own = implementation.__init__ is not object.__init__
+        extra = _parameters(implementation.__init__, declared.name)[1:] if own else []
+        if declared.variadic:
+            extra = extra[1:]  # the names of the input streams
+    return Shape(declared, implementation, wants_at, _with(declared.name, extra))
+
+
+def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function, eval_str=True).parameters.values())
+    except (NameError, TypeError, ValueError) as error:
+        raise OperatorError(f"{name}: cannot read the signature: {error}") from error
+
+
+def _check_call(declared: Declaration, parameters: list[inspect.Parameter]) -> tuple[bool, list[inspect.Parameter]]:
+    """Whether it wants `at`, and the parameters that are neither inputs, side inputs nor `at`."""
+    if declared.variadic:
+        return False, []
+    count = len(declared.inputs)
+    positional = [each for each in parameters if each.kind not in (*_OPEN, inspect.Parameter.KEYWORD_ONLY)]
+    inputs = [each for each in positional if each.name not in declared.side and each.name != "at"][:count]
+    if len(inputs) != count or positional[:count] != inputs:
+        ports = ", ".join(declared.inputs)
+        raise OperatorError(f"{declared.name}: takes {len(inputs)} positional arguments for its inputs ({ports})")
+    rest = {each.name: each for each in parameters if each not in inputs}
+    if any(each.kind in _OPEN for each in rest.values()):
+        raise OperatorError(f"{declared.name}: name the arguments instead of * and **")
+    for port in declared.side:
+        if rest.pop(port, None) is None:
+            raise OperatorError(f"{declared.name}: does not take its side input {port!r}; add the argument {port}")
+    wants_at = rest.pop("at", None) is not None
+    return wants_at, list(rest.values())
+
+
+def _with(name: str, parameters: list[inspect.Parameter]) -> dict[str, Parameter]:
+    """The parameters of `with:`."""
+    found = {}
+    for each in parameters:
+        if each.kind in _OPEN or each.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise OperatorError(f"{name}: name the parameters of __init__ instead of * and **")
+        required = each.default is inspect.Parameter.empty
+        default = None if required else each.default
+        try:
+            json.dumps(default, allow_nan=False)
+        except (TypeError, ValueError):
+            raise OperatorError(f"{name}: the default of parameter {each.name!r} cannot be written as JSON") from None
+        found[each.name] = Parameter(_TYPES.get(each.annotation, "any"), required, default)
+    return found
