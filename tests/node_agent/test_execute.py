@@ -1,0 +1,158 @@
+"""What one call of an operator yields, and how whole instances run: single values, Many, failures, batches, yields."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from node_agent.core import plan as plans
+from node_agent.core.engine import Engine
+from node_agent.core.facts import MemoryFacts
+from node_agent.core.load import Calls
+from node_agent.core.parts import Lineage, Loaded
+from node_agent.core.policies import policy
+from node_agent.execute import Executor, OutputsError, results
+from node_agent.sdk import At, Many
+from protos import records
+
+ORIGIN: Lineage = (1, 0, 1, 0, 0, 0)
+
+
+class Recorder:
+    """Keeps what is delivered; nothing is sent."""
+
+    def __init__(self) -> None:
+        self.delivered: list[tuple[int, int, Any]] = []
+
+    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+        raise AssertionError("nothing leaves this node")
+
+    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+        self.delivered.append((output.id, lineage[3], payload))
+
+
+class Node:
+    """One engine and one executor; each reading of the clock is one nanosecond later."""
+
+    def __init__(self, *calls: Callable[..., Any], policy_name: str = "edf", batch: int = 1) -> None:
+        count = len(calls)
+        plan = plans.Plan(
+            query="q", node="a", index=0, hash=1, epoch=1, policy=policy_name, largest_batch=batch,
+            streams=tuple(plans.Stream(i, f"s{i}", "json") for i in range(count + 1)),
+            sources=(plans.Source(1, "in", 0),),
+            operators=tuple(plans.Operator(i, f"O{i}", "x", (i - 1,), i, 1) for i in range(1, count + 1)),
+            units=(plans.Unit(1, tuple(range(1, count + 1)), 10, 100, exits=(1, count) if count > 1 else (1,)),),
+            outputs=tuple(plans.Output(i, f"out{i}", i, 100) for i in {1, count}),
+        )  # fmt: skip
+        self.commands, self.facts, self.now_ns = Recorder(), MemoryFacts(), 0
+        self.engine = Engine(policy(policy_name, batch), self.facts, self.commands)
+        bound: Calls = {number: (call, True) for number, call in enumerate(calls, 1)}
+        self.loaded = self.engine.load(plan, bound)
+        self.errors: list[Exception] = []
+        self.executor = Executor(self.engine, self.clock, failed=lambda _, error: self.errors.append(error))
+
+    def clock(self) -> int:
+        self.now_ns += 1
+        return self.now_ns
+
+    def run(self, *payloads: Any) -> list[tuple[int, int, Any]]:
+        """Admit the payloads as one burst, run until nothing is ready; what was delivered."""
+        for seq, payload in enumerate(payloads, 1):
+            self.engine.admit(0, self.loaded, 1, (1, 0, seq, 0, 0, 0), payload, 0)
+        job = self.engine.next(0)
+        while job is not None:
+            job = self.executor.run(job)
+        return self.commands.delivered
+
+    def facts_of(self, kind: int) -> list[records.Record]:
+        return [each for each in records.unpack_records(self.facts.data()) if each.kind == kind]
+
+
+def test_ordinals_of_several_results_tell_paths_apart() -> None:
+    first = results(ORIGIN, Many("a", "b"))
+    assert [each[0][3] for each in first] == [1, 2]
+    second = [lineage[3] for lineage, _ in results(first[1][0], Many("x", "y"))]
+    assert second == [2 * 256 + 1, 2 * 256 + 2]
+    assert results(ORIGIN, None) == [] and results(ORIGIN, Many()) == []
+    with pytest.raises(OutputsError):
+        results(ORIGIN, Many(*range(256)))
+    with pytest.raises(OutputsError):
+        results((1, 0, 1, 1 << 28, 0, 0), Many(1))
+
+
+def test_a_chain_delivers_at_each_exit_when_that_operator_ends() -> None:
+    node = Node(lambda x: x + 1, lambda x: x * 10)
+    assert node.run(4) == [(1, 0, 5), (2, 0, 50)]
+    ran = node.facts_of(records.RAN)
+    outputs = node.facts_of(records.OUTPUT)
+    assert outputs[0].w0 < outputs[1].w0 <= ran[0].w2
+    assert records.ran_outputs(ran[0].last, 2) == (1, 1)
+
+
+def test_many_runs_the_rest_of_the_chain_for_each_value() -> None:
+    node = Node(lambda x: Many(x, x + 1, x + 2), lambda x: None if x == 5 else -x)
+    assert node.run(4) == [(1, 1, 4), (1, 2, 5), (1, 3, 6), (2, 1, -4), (2, 3, -6)]
+    (ran,) = node.facts_of(records.RAN)
+    assert records.ran_outputs(ran.last, 2) == (3, 2)
+
+
+def test_many_of_many_beyond_the_count_loses_the_tuple_only() -> None:
+    node = Node(lambda x: Many(*range(x)), lambda _: Many(*range(20)))
+    node.run(20, 2)
+    assert [(each.seq, each.w1) for each in node.facts_of(records.LOST)] == [(1, records.CAUSE_ORDINALS)]
+    assert [each.seq for each in node.facts_of(records.RAN)] == [2]
+
+
+@pytest.mark.parametrize(("policy_name", "batch"), [("edf", 1), ("edf-op", 1), ("edf-e2e", 1), ("edf", 0)])
+def test_an_operator_that_raises_costs_its_tuple_only(policy_name: str, batch: int) -> None:
+    node = Node(lambda x: x, lambda x: 1 // x, policy_name=policy_name, batch=batch)
+    delivered = node.run(1, 0, 1)
+    assert [each for each in delivered if each[0] == 2] == [(2, 0, 1), (2, 0, 1)]
+    (lost,) = node.facts_of(records.LOST)
+    assert (lost.seq, lost.w1) == (2, records.CAUSE_OPERATOR_ERROR)
+    assert isinstance(node.errors[0], ZeroDivisionError)
+    ended = [each.seq for each in node.facts_of(records.RAN) if not each.flags & records.FLAG]
+    assert ended == [1, 3]
+
+
+def test_a_batch_runs_operator_by_operator() -> None:
+    order: list[tuple[str, int]] = []
+
+    def note(name: str) -> Callable[[int], int]:
+        return lambda x: order.append((name, x)) or x  # type: ignore[func-returns-value]
+
+    Node(note("first"), note("second"), batch=0).run(1, 2)
+    assert order == [("first", 1), ("first", 2), ("second", 1), ("second", 2)]
+
+
+def test_what_follows_several_results_yields_as_one_instance() -> None:
+    node = Node(lambda x: Many(x, x + 1), lambda x: x * 2, policy_name="edf-op")
+    assert node.run(4) == [(1, 1, 4), (1, 2, 5), (2, 1, 8), (2, 2, 10)]
+    assert [bool(each.flags & records.FLAG) for each in node.facts_of(records.RAN)] == [True, False]
+
+
+def test_an_operator_may_read_the_time_and_its_side_inputs() -> None:
+    seen: list[tuple[tuple[Any, ...], dict[str, Any], At]] = []
+
+    def look(inputs: tuple[Any, ...], sides: dict[str, Any], at: At) -> Any:
+        seen.append((inputs, sides, at))
+        return inputs[0]
+
+    plan = plans.Plan(
+        query="q", node="a", index=0, hash=1, epoch=1, policy="edf", largest_batch=1,
+        streams=tuple(plans.Stream(i, f"s{i}", "json") for i in range(1, 4)),
+        sources=(plans.Source(1, "in", 1), plans.Source(2, "state", 2)),
+        operators=(plans.Operator(1, "O", "x", (1,), 3, 1, sides=(("ego", 2),)),),
+        units=(plans.Unit(1, (1,), 5, 100, exits=(3,)),),
+        outputs=(plans.Output(1, "out", 3, 100),),
+    )  # fmt: skip
+    engine = Engine(policy("edf"), MemoryFacts(), Recorder())
+    loaded = engine.load(plan, {1: (look, False)})
+    engine.admit(7, loaded, 2, (2, 0, 1, 0, 7, 7), "ego", 0)
+    engine.admit(8, loaded, 1, (1, 0, 1, 0, 3, 4), "car", 0)
+    job = engine.next(8)
+    assert job is not None
+    Executor(engine, lambda: 9).run(job)
+    ((inputs, sides, at),) = seen
+    assert (inputs, sides) == (("car",), {"ego": "ego"})
+    assert (at.now_ns, at.origin_ns, at.deadline_ns) == (9, (3, 4), 103)
