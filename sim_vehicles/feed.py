@@ -1,0 +1,98 @@
+"""Which bursts a plan's sources get, and when: the whole input of a replay, computed before the first tuple is sent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import Message
+
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.sense import Burst, Senses
+
+# In the order in which they are sent at one instant ([P] 6.1): the centre's tuples are at their node before anything
+# comes there from another node, sensor tuples come directly after the V2V ones.
+TYPES = ("vehicle.Hazard", "vehicle.Cpm", "vehicle.Sensor")
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A source of the plan that the scenario can feed: n tuples of a type every period, at a node."""
+
+    name: str
+    node: str
+    type: str
+    n: int
+    period_ns: int
+
+    @property
+    def order(self) -> int:
+        return TYPES.index(self.type)
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """A JSON object from a file; BadInputError with file:line."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInputError(f"{path}: there is no such file; it should be {what}") from None
+    except json.JSONDecodeError as bad:
+        raise BadInputError(f"{path}:{bad.lineno}: is not JSON: {bad.msg}") from None
+    except (OSError, UnicodeDecodeError) as bad:
+        raise BadInputError(f"{path}: cannot be read: {bad}") from None
+    if not isinstance(value, dict):
+        raise BadInputError(f"{path}:1: is not a JSON object; it should be {what}")
+    return value
+
+
+def feeds(plan: dict[str, Any], path: Path, v2v: int | None) -> list[Feed]:
+    """The plan's sources in sending order. Burst sizes are the plan's; `v2v` overrides that of the vehicle.Cpm ones."""
+    try:
+        sources = [
+            (name, source["at"], source["type"], source["arrival"]) for name, source in plan["graph"]["sources"].items()
+        ]
+    except (KeyError, TypeError, AttributeError):
+        raise BadInputError(
+            f"{path}: is no plan: graph.sources is missing or not complete; make it with `coordinator plan`"
+        ) from None
+    found = [_feed(path, v2v, *source) for source in sources]
+    return sorted(found, key=lambda feed: (feed.order, feed.name))
+
+
+def _feed(path: Path, v2v: int | None, name: str, node: str, type_: str, arrival: dict[str, Any]) -> Feed:
+    if type_ not in TYPES:
+        raise BadInputError(f"{path}: source {name} takes {type_}; a scenario can feed only {', '.join(sorted(TYPES))}")
+    if arrival.get("kind") != "burst":
+        raise BadInputError(
+            f"{path}: source {name} arrives as {arrival.get('kind')!r}; a replay needs burst and period"
+        )
+    n, period_ns = arrival.get("burst"), arrival.get("period_ns")
+    if not isinstance(n, int) or not isinstance(period_ns, int) or n < 1 or period_ns < 1:
+        raise BadInputError(
+            f"{path}: source {name} needs a positive burst and period, not {n!r} every {period_ns!r} ns"
+        )
+    return Feed(name, node, type_, v2v if v2v is not None and type_ == "vehicle.Cpm" else n, period_ns)
+
+
+def bursts(feeds: list[Feed], senses: Senses, start_ns: int, until_ns: int, age_ns: int) -> list[Burst]:
+    """All bursts with start <= instant < until, by instant and then in sending order; instants are the recording's.
+
+    Every source starts at `start_ns`. Bursts end with the recording. `age_ns` is that of V2V tuples; others have age 0.
+    """
+    last_ns = min(until_ns - 1, int(senses.scenario.motion.end_s * 1e9))
+    planned = [(at_ns, feed.order, feed) for feed in feeds for at_ns in range(start_ns, last_ns + 1, feed.period_ns)]
+    planned.sort(key=lambda item: (item[0], item[1], item[2].name))
+    return [_burst(feed, senses, at_ns, age_ns) for at_ns, _, feed in planned]
+
+
+def _burst(feed: Feed, senses: Senses, at_ns: int, age_ns: int) -> Burst:
+    values: list[Message]
+    if feed.type == "vehicle.Sensor":
+        values = [*senses.sensor(at_ns, feed.n, feed.period_ns)]
+    elif feed.type == "vehicle.Cpm":
+        values = [*senses.v2v(at_ns, feed.n, age_ns)]
+    else:
+        values = [*senses.centre(at_ns, feed.n)]
+    return Burst(feed.name, at_ns, age_ns if feed.type == "vehicle.Cpm" else 0, tuple(values))

@@ -1,0 +1,117 @@
+"""The blind crossing: roads, buildings, vehicles, for one speed. Metres, seconds; x east, y north; drives on the right.
+
+    A comes from the south, X from the east round a bend; both go straight and neither brakes. A block of houses in the
+    south-east hides X from A until both are about 9 m away from the point where their lanes cross. A second block lies
+    inside the bend of the east arm, so nobody at all can see X before it leaves the bend. E stands at the stop line of
+    the west arm and looks straight into the east arm, D stands behind it, B has turned left ahead of A and leaves to
+    the west: these three have a radio. C has crossed southwards, F and G follow A: seen by others, no radio, not in
+    danger.
+
+The bend decides when X can first be perceived by anyone. It is laid so that A is then a little more than D300 + 0.5 s v
+before the conflict zone: D300 is the distance from which a latency of 300 ms just suffices (7 m/s2 after 0.2 s), one
+period (0.5 s) is the longest wait for the next V2V burst. So 300 ms suffice at every phase of the bursts, just.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import cos, pi, sin
+
+from sim_vehicles.geometry import Point
+
+LANE_M = 3.2
+ARM_M = 400.0
+SETBACK_M = 4.0  # from a road's axis to the houses
+CONFLICT: Point = (LANE_M / 2, LANE_M / 2)  # where the centre lines of A's and X's lanes cross
+CONFLICT_S = 12.0  # when A's centre is there
+END_S = 16.0
+STEP_S = 0.05
+HOUSES_M = 200.0  # how far the houses go on behind the bend
+BEND_RAD = pi * 70 / 180
+X_BEHIND_M = (
+    4.5  # X is this far behind A on its way to the conflict: a late or half-hearted braking does not save A by luck
+)
+STRAIGHT_M = {30: 7.7, 50: 8.5, 70: 13.0}  # of the east arm, before the bend
+
+
+@dataclass(frozen=True)
+class Car:
+    """A vehicle type: its size in metres, and whether it takes its way without looking."""
+
+    length_m: float
+    width_m: float
+    type: str = "car"
+    reckless: bool = False
+
+
+CARS = {
+    "A": Car(4.5, 1.8),
+    "B": Car(4.3, 1.8),
+    "C": Car(4.6, 1.8),
+    "D": Car(4.4, 1.8),
+    "E": Car(4.5, 1.8),
+    "F": Car(4.2, 1.7),
+    "G": Car(5.2, 1.9, type="van"),
+    "X": Car(4.5, 1.8, reckless=True),
+}
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """One scene: the speed of all moving vehicles and what follows from it."""
+
+    speed_kmh: int
+
+    @property
+    def name(self) -> str:
+        return f"crossing_{self.speed_kmh}"
+
+    @property
+    def speed_mps(self) -> float:
+        return self.speed_kmh / 3.6
+
+    @property
+    def straight_m(self) -> float:
+        return STRAIGHT_M[self.speed_kmh]
+
+    @property
+    def radius_m(self) -> float:
+        """Of the bend's axis: 3.2 m/s2 of lateral acceleration, an ordinary upper value for a car in a bend."""
+        return max(22.0, self.speed_mps**2 / 3.2)
+
+    @property
+    def seen_first_m(self) -> float:
+        """How far A's front should be from the conflict zone when X can first be perceived: see the head."""
+        v = self.speed_mps
+        return v * (0.3 + 0.2) + v * v / (2 * 7.0) + v * (0.5 + 0.05)
+
+    def arc(self, offset_m: float) -> list[Point]:
+        """The east arm's bend, to the north, from the crossing outwards; offset to the left of that direction."""
+        radius = self.radius_m - offset_m
+        steps = max(8, round(BEND_RAD * self.radius_m / 2))  # a corner every 2 m
+        angles = [BEND_RAD * i / steps for i in range(steps + 1)]
+        return [(self.straight_m + radius * sin(a), self.radius_m - radius * cos(a)) for a in angles]
+
+    def east_axis(self) -> list[Point]:
+        """The east arm from the crossing's centre outwards."""
+        arc = self.arc(0.0)
+        x, y = arc[-1]
+        rest = ARM_M - self.straight_m - BEND_RAD * self.radius_m
+        return [(0.0, 0.0), *arc, (x + rest * cos(BEND_RAD), y + rest * sin(BEND_RAD))]
+
+    def buildings(self) -> dict[str, list[Point]]:
+        """Polygons that nobody sees through."""
+        s = SETBACK_M
+        inner = self.arc(s)
+        x, y = inner[-1]
+        inner.append((x + HOUSES_M * cos(BEND_RAD), y + HOUSES_M * sin(BEND_RAD)))
+        far = max(80.0, self.straight_m + self.radius_m)
+        return {
+            "south-east block": [(s, -s), (far, -s), (far, -250.0), (s, -250.0)],
+            "north-east block": [(s, s), *inner, (s, inner[-1][1])],
+        }
+
+    def roads(self) -> dict[str, list[Point]]:
+        """Axes, from the crossing outwards."""
+        arms = {"south": (0.0, -ARM_M), "north": (0.0, ARM_M), "west": (-ARM_M, 0.0)}
+        return {**{name: [(0.0, 0.0), end] for name, end in arms.items()}, "east": self.east_axis()}

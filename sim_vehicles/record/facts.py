@@ -1,0 +1,69 @@
+"""What a recording of the crossing holds, computed from the motion and the buildings alone (not from SUMO's word)."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from sim_vehicles.geometry import box, gap
+from sim_vehicles.motion import Motion, State
+from sim_vehicles.record.crossing import CARS, CONFLICT, STEP_S
+from sim_vehicles.scene import Scene
+from sim_vehicles.sight import perceived, visible
+
+
+class Facts(TypedDict):
+    """Seconds of the recording's time; metres. `*_left_m`: from A's front to the strip that X sweeps, at that time."""
+
+    collision_s: float | None
+    least_gap_m: float
+    least_gap_s: float
+    first_perceived_s: dict[str, float | None]
+    first_perceived_left_m: dict[str, float | None]
+    a_sees_a_corner_s: float | None
+    a_sees_a_corner_left_m: float | None
+
+
+def facts(motion: Motion, scene: Scene) -> Facts:
+    """Collision and least gap of ego and crossing vehicle; when each station and the ego first perceive the latter."""
+    if scene.crossing is None:
+        raise ValueError("the scene has no crossing vehicle")
+    count = round((motion.end_s - motion.start_s) / STEP_S)
+    instants = [round(motion.start_s + i * STEP_S, 6) for i in range(count + 1)]
+    moments = [(t_s, motion.at(t_s)) for t_s in instants]
+    gaps = [
+        (_gap(motion, scene, states), t_s)
+        for t_s, states in moments
+        if scene.ego in states and scene.crossing in states
+    ]
+    least_m, least_s = min(gaps)
+    shares = {
+        who: [(t_s, visible(motion, scene, who, scene.crossing, states)) for t_s, states in moments]
+        for who in (*scene.stations, scene.ego)
+    }
+    first = {who: next((t_s for t_s, share in seen if perceived(share)), None) for who, seen in shares.items()}
+    corner_s = next((t_s for t_s, share in shares[scene.ego] if share > 0), None)
+    return Facts(
+        collision_s=least_s if least_m == 0 else None,
+        least_gap_m=round(least_m, 2),
+        least_gap_s=least_s,
+        first_perceived_s=first,
+        first_perceived_left_m={who: _left(motion, scene, t_s) for who, t_s in first.items()},
+        a_sees_a_corner_s=corner_s,
+        a_sees_a_corner_left_m=_left(motion, scene, corner_s),
+    )
+
+
+def _gap(motion: Motion, scene: Scene, states: dict[str, State]) -> float:
+    boxes = []
+    for name in (scene.ego, str(scene.crossing)):
+        state, track = states[name], motion.tracks[name]
+        boxes.append(box(state.x_m, state.y_m, state.heading_rad, track.length_m, track.width_m))
+    return gap(boxes[0], boxes[1])
+
+
+def _left(motion: Motion, scene: Scene, t_s: float | None) -> float | None:
+    state = None if t_s is None else motion.tracks[scene.ego].at(t_s)
+    if state is None:
+        return None
+    zone_m = CONFLICT[1] - CARS["X"].width_m / 2
+    return round(zone_m - (state.y_m + motion.tracks[scene.ego].length_m / 2), 2)

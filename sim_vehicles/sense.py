@@ -1,0 +1,223 @@
+"""What the vehicles and the centre send: bursts of protobuf messages, computed from recorded motion.
+
+Three kinds, as in [P] 4.1 and 6.1, each once per period at the instant t:
+
+- sensor: the ego's own states, `n` of them spread evenly over the last period, the newest at t. A burst counts as
+  sensed at t (age 0): that is when the ego's sensor unit hands it over; `generation_ms` says when each state was
+  measured.
+- v2v: `n` messages, each ONE object that ONE station perceived at ONE measurement instant, `age` before t or later. The
+  stations measure every 50 ms; a burst starts with everything they perceived at t - age (stations in turn, nearest
+  object first), goes on with t - age + 50 ms and so on up to t, and is cut at n. Where all that is fewer than n the
+  stations broadcast the same measurements again, from the first one on; a repeated message is equal to its first
+  copy. Nothing perceived: nothing sent. The age that a burst is sent with is `age`, its oldest measurement's.
+- centre: `n` hazards that stay where they are during a run, on the scene's roads; only their generation time moves on.
+
+All stations' messages reach the ego (a radio channel is not part of this module). Sensor noise and hazards depend on
+the seed, the vehicles and the instant alone, never on the order of calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice, zip_longest
+from math import cos, degrees, hypot, pi, radians, sin
+from random import Random
+from struct import Struct
+
+from google.protobuf.message import Message
+
+from protos.vehicle_pb2 import Cpm, Hazard, PerceivedObject, Sensor
+from sim_vehicles.motion import State
+from sim_vehicles.scene import Scenario
+from sim_vehicles.sight import perceived, visible
+
+MS = 1_000_000
+CYCLE_NS = 50 * MS  # of a station's sensors
+OBJECT_AGE_STEP_NS = 100 * MS
+OBJECT_AGE_MAX_MS = 1500  # TS 103 324: objectAge ends there
+EARTH_M = 6_378_137.0
+PASSENGER_CAR, LIGHT_TRUCK, OTHER = 5, 7, 0  # classification, after ETSI's station types
+CLASSES = {"car": PASSENGER_CAR, "van": LIGHT_TRUCK, "truck": LIGHT_TRUCK}
+CAUSES = ((1, 0), (2, 1), (3, 4), (6, 1), (9, 2), (10, 1), (12, 0), (18, 1), (27, 1), (94, 2))  # DENM cause, sub-cause
+HAZARD_REACH_M = 500.0
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations of what a station measures; the ego's own sensors have none here (O1 blends them)."""
+
+    position_m: float = 0.1
+    speed_mps: float = 0.1
+
+
+@dataclass(frozen=True)
+class Burst:
+    """Tuples of one source at one instant of the recording; `age_ns`: how long before the oldest of them was sensed."""
+
+    source: str
+    at_ns: int
+    age_ns: int
+    values: tuple[Message, ...]
+
+
+class Senses:
+    """Senses of one scenario. Vehicles are numbered 1.. in the order of their ids: their ids on the wire."""
+
+    def __init__(self, scenario: Scenario, seed: int, noise: Noise | None = None) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        self.noise = noise or Noise()
+        self.numbers = {name: i + 1 for i, name in enumerate(sorted(scenario.motion.tracks))}
+        self._states: dict[int, dict[str, State]] = {}
+        self._shares: dict[tuple[int, str, str], float] = {}
+        self._hazards: list[tuple[int, int, int, int]] = []
+
+    def sensor(self, at_ns: int, n: int, period_ns: int) -> list[Sensor]:
+        """The ego's states in (at - period, at]; fewer than n where the recording does not have it."""
+        track = self.scenario.motion.tracks[self.scenario.scene.ego]
+        instants = [at_ns - period_ns * (n - 1 - i) // n for i in range(n)]
+        states = ((t_ns, track.at(t_ns / 1e9)) for t_ns in instants)
+        return [self._sensor(t_ns, state) for t_ns, state in states if state is not None]
+
+    def v2v(self, at_ns: int, n: int, age_ns: int) -> list[Cpm]:
+        """n messages, or none if no station perceives anything (see the head)."""
+        fresh = list(islice(self._measured(at_ns, age_ns), n))
+        return [fresh[i % len(fresh)] for i in range(n)] if fresh else []
+
+    def centre(self, at_ns: int, n: int) -> list[Hazard]:
+        while len(self._hazards) < n:
+            self._hazards.append(self._hazard(len(self._hazards)))
+        return [
+            Hazard(id=i + 1, x_cm=x, y_cm=y, cause=cause, sub_cause=sub_cause, generation_ms=_generation_ms(at_ns))
+            for i, (x, y, cause, sub_cause) in enumerate(self._hazards[:n])
+        ]
+
+    def share(self, at_ns: int, station: str, name: str) -> float:
+        """Visible share of a vehicle for a station, 0 to 1 (see `sight.visible`)."""
+        key = (at_ns, station, name)
+        if key not in self._shares:
+            scene, motion = self.scenario.scene, self.scenario.motion
+            self._shares[key] = visible(motion, scene, station, name, self._at(at_ns))
+        return self._shares[key]
+
+    def _at(self, at_ns: int) -> dict[str, State]:
+        if at_ns not in self._states:
+            self._states[at_ns] = self.scenario.motion.at(at_ns / 1e9)
+        return self._states[at_ns]
+
+    def _measured(self, at_ns: int, age_ns: int) -> Iterator[Cpm]:
+        for measured_ns in range(at_ns - age_ns, at_ns + 1, CYCLE_NS):
+            each = [self._perceived(measured_ns, station) for station in self.scenario.scene.stations]
+            for turn in zip_longest(*each):
+                for station, name in zip(self.scenario.scene.stations, turn, strict=True):
+                    if name is not None:
+                        yield self._cpm(at_ns, measured_ns, station, name)
+
+    def _perceived(self, at_ns: int, station: str) -> list[str]:
+        """Who the station perceives, nearest first (ties by id)."""
+        states = self._at(at_ns)
+        if station not in states:
+            return []
+        eye = states[station]
+        away = {name: hypot(one.x_m - eye.x_m, one.y_m - eye.y_m) for name, one in states.items() if name != station}
+        return [
+            name
+            for name in sorted(away, key=lambda name: (away[name], name))
+            if perceived(self.share(at_ns, station, name))
+        ]
+
+    def _sensor(self, at_ns: int, state: State) -> Sensor:
+        return Sensor(
+            station=self.numbers[self.scenario.scene.ego],
+            x_cm=round(state.x_m * 100),
+            y_cm=round(state.y_m * 100),
+            speed_cms=round(state.speed_mps * 100),
+            heading_ddeg=_compass_ddeg(state.heading_rad),
+            yaw_rate_cdegs=round(degrees(state.yaw_rate_rps) * 100),
+            acceleration_dms2=round(state.acceleration_mps2 * 10),
+            generation_ms=_generation_ms(at_ns),
+        )
+
+    def _cpm(self, at_ns: int, measured_ns: int, station: str, name: str) -> Cpm:
+        """One object in one message. The station's place is its reference position when it measured, to the centimetre;
+        the object's x (east) and y (north) count from there."""
+        scene = self.scenario.scene
+        here, there = self._at(measured_ns)[station], self._at(measured_ns)[name]
+        track = self.scenario.motion.tracks[name]
+        draw = Random(f"{self.seed}:{station}:{name}:{measured_ns}").gauss  # noqa: S311 (noise, not secrets)
+        vx = there.speed_mps * cos(there.heading_rad) + draw(0.0, self.noise.speed_mps)
+        vy = there.speed_mps * sin(there.heading_rad) + draw(0.0, self.noise.speed_mps)
+        seen = PerceivedObject(
+            object_id=self.numbers[name],
+            measurement_delta_ms=(at_ns - measured_ns) // MS,
+            x_cm=round((there.x_m - here.x_m + draw(0.0, self.noise.position_m)) * 100),
+            y_cm=round((there.y_m - here.y_m + draw(0.0, self.noise.position_m)) * 100),
+            vx_cms=round(vx * 100),
+            vy_cms=round(vy * 100),
+            heading_ddeg=_compass_ddeg(there.heading_rad),
+            length_dm=round(track.length_m * 10),
+            width_dm=round(track.width_m * 10),
+            age_ms=self._object_age_ms(measured_ns, station, name),
+            quality=round(15 * self.share(measured_ns, station, name)),
+            classification=CLASSES.get(track.type, OTHER),
+        )
+        latitude = scene.latitude_deg + degrees(here.y_m / EARTH_M)
+        longitude = scene.longitude_deg + degrees(here.x_m / (EARTH_M * cos(radians(scene.latitude_deg))))
+        return Cpm(
+            station=self.numbers[station],
+            generation_ms=_generation_ms(at_ns),
+            latitude_e7=round(latitude * 1e7),
+            longitude_e7=round(longitude * 1e7),
+            object=seen,
+        )
+
+    def _object_age_ms(self, at_ns: int, station: str, name: str) -> int:
+        """For how long the station has perceived the object without a break, in steps of 100 ms."""
+        age_ms = 0
+        while age_ms < OBJECT_AGE_MAX_MS:
+            at_ns -= OBJECT_AGE_STEP_NS
+            if not perceived(self.share(at_ns, station, name)):
+                break
+            age_ms += OBJECT_AGE_STEP_NS // MS
+        return age_ms
+
+    def _hazard(self, i: int) -> tuple[int, int, int, int]:
+        draw = Random(f"{self.seed}:hazard:{i}")  # noqa: S311 (a scene, not secrets)
+        x_m, y_m = self._place(draw)
+        return round(x_m * 100), round(y_m * 100), *draw.choice(CAUSES)
+
+    def _place(self, draw: Random) -> tuple[float, float]:
+        """On one of the scene's roads; without roads, anywhere within reach of where the ego starts."""
+        roads = self.scenario.scene.raw.get("roads") or []
+        if roads:
+            line = draw.choice(roads)["line"]
+            (x0, y0), (x1, y1) = line[-2], line[-1]
+            share = draw.random()
+            return x0 + share * (x1 - x0), y0 + share * (y1 - y0)
+        start = self.scenario.motion.tracks[self.scenario.scene.ego].states[0]
+        reach_m, angle = HAZARD_REACH_M * draw.random(), 2 * pi * draw.random()
+        return start.x_m + reach_m * cos(angle), start.y_m + reach_m * sin(angle)
+
+
+def inputs_hash(bursts: Sequence[Burst]) -> str:
+    """SHA-256 over every burst's source, instant, age and tuple bytes, in the order given, as hex."""
+    digest = sha256()
+    head = Struct("<qqI")
+    for burst in bursts:
+        name = burst.source.encode()
+        digest.update(len(name).to_bytes(4, "little") + name + head.pack(burst.at_ns, burst.age_ns, len(burst.values)))
+        for value in burst.values:
+            data = value.SerializeToString(deterministic=True)
+            digest.update(len(data).to_bytes(4, "little") + data)
+    return digest.hexdigest()
+
+
+def _compass_ddeg(heading_rad: float) -> int:
+    """0.1 degree, clockwise from north, 0 to 3599."""
+    return round(degrees(pi / 2 - heading_rad) * 10) % 3600
+
+
+def _generation_ms(at_ns: int) -> int:
+    return at_ns // MS % 65536

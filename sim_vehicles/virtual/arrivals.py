@@ -1,0 +1,74 @@
+"""When sources admit tuples: whole bursts, jittery periods, or a rate, per trial. Instants count from its start."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sim_vehicles.errors import BadInput
+from sim_vehicles.virtual import draws
+from sim_vehicles.virtual.scenario import PlanFile, Scenario, Source
+
+SECOND_NS = 1_000_000_000
+_ARRIVAL = 2  # what a draw is for
+
+
+class Burst(NamedTuple):
+    """Tuples that a source admits at one instant."""
+
+    at_ns: int
+    source: int
+    count: int
+
+
+def bursts(plan: PlanFile, scenario: Scenario, trial: int) -> list[Burst]:
+    """All admissions of a trial, in order: by instant, then by source id (the order in the query).
+
+    Raises BadInput for a kind of arrival that cannot be simulated.
+    """
+    span_ns = scenario.bursts * max(_period_ns(source) for source in plan.sources)
+    found: list[Burst] = []
+    for source in plan.sources:
+        phase_ns = scenario.phase_ns.get(source.name, 0)
+        found += [
+            Burst(phase_ns + at_ns, source.id, count) for at_ns, count in _instants(source, scenario, trial, span_ns)
+        ]
+    return sorted(found)
+
+
+def _period_ns(source: Source) -> int:
+    return int(source.arrival.get("period_ns") or SECOND_NS)
+
+
+def _instants(source: Source, scenario: Scenario, trial: int, span_ns: int) -> Iterator[tuple[int, int]]:
+    arrival, count = source.arrival, scenario.burst.get(source.name)
+    kind = arrival.get("kind")
+    if kind == "burst":
+        size = arrival["burst"] if count is None else count
+        times = scenario.bursts if size else 0
+        return ((number * arrival["period_ns"], size) for number in range(times))
+    if kind == "jcp":
+        return _jcp(source, scenario.seed, trial, span_ns, 1 if count is None else count)
+    if kind == "rate":
+        return _rate(arrival, span_ns, arrival.get("burst", 1) if count is None else count)
+    raise BadInput(f"source {source.name}: arrivals of kind {kind!r} cannot be simulated; burst, jcp and rate can")
+
+
+def _jcp(source: Source, seed: int, trial: int, span_ns: int, count: int) -> Iterator[tuple[int, int]]:
+    """One tuple about every period: up to `early` before and `late` after its instant, `min_gap` apart."""
+    arrival: dict[str, Any] = dict(source.arrival)
+    period_ns, early_ns = arrival["period_ns"], arrival.get("early_ns", 0)
+    width_ns = early_ns + arrival.get("late_ns", 0)
+    gap_ns = arrival.get("min_gap_ns", 0)
+    earliest_ns = 0
+    for number in range(-(-span_ns // period_ns)):
+        drawn = draws.uniform(draws.key(_ARRIVAL, seed, trial, source.id, number))
+        at_ns = max(number * period_ns + round(drawn * width_ns) - early_ns, earliest_ns)
+        earliest_ns = at_ns + gap_ns
+        yield at_ns, count
+
+
+def _rate(arrival: Any, span_ns: int, burst: int) -> Iterator[tuple[int, int]]:
+    """The worst that the curve allows: the burst at once, then tuple by tuple at the rate."""
+    if burst:
+        yield 0, burst
+    for number in range(1, int(span_ns * arrival["rate_per_s"] / SECOND_NS) + 1):
+        yield round(number * SECOND_NS / arrival["rate_per_s"]), 1

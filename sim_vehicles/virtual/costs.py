@@ -1,0 +1,91 @@
+"""What an operator costs in virtual time: max(cost / speed, emulated cost) x scale x jitter, in whole nanoseconds."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from node_agent.core.parts import Lineage
+from node_agent.core.plan import Plan
+from sim_vehicles.errors import BadInput
+from sim_vehicles.virtual import draws
+
+Quantile = Callable[[float], float]  # (0, 1) -> a factor with mean 1 (uniform: as given)
+
+_NORMAL = NormalDist()
+_COST = 1  # what a draw is for
+
+
+@dataclass(frozen=True)
+class Jitter:
+    """How the cost of a tuple varies. `quantile` None: not at all."""
+
+    text: str = "none"
+    quantile: Quantile | None = None
+
+
+NO_JITTER = Jitter()
+
+
+def parse_jitter(text: str) -> Jitter:
+    """`none`, `exp`, `lognormal:cv=C` or `uniform:LOW,HIGH`. Raises BadInput with the mend."""
+    kind, _, rest = text.strip().partition(":")
+    if kind == "none" and not rest:
+        return NO_JITTER
+    if kind == "exp" and not rest:
+        return Jitter("exp", lambda u: -math.log1p(-u))
+    if kind == "lognormal":
+        return Jitter(text, _lognormal(_number(rest.removeprefix("cv="), text)))
+    if kind == "uniform":
+        low, _, high = rest.partition(",")
+        return Jitter(text, _uniform(_number(low, text), _number(high, text), text))
+    raise BadInput(f"--jitter: {text!r} is unknown; use none, exp, lognormal:cv=1 or uniform:0.5,1.5")
+
+
+def _lognormal(cv: float) -> Quantile:
+    """Mean 1, coefficient of variation cv: ln X is normal with variance ln(1 + cv^2) and mean minus half of that."""
+    variance = math.log1p(cv * cv)
+    deviation, mean = math.sqrt(variance), -variance / 2
+    return lambda u: math.exp(mean + deviation * _NORMAL.inv_cdf(u))
+
+
+def _uniform(low: float, high: float, text: str) -> Quantile:
+    if low > high:
+        raise BadInput(f"--jitter: {text!r}: the lower factor is above the higher; write uniform:LOW,HIGH")
+    return lambda u: low + (high - low) * u
+
+
+def _number(text: str, whole: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < 1e6:
+        raise BadInput(f"--jitter: {whole!r}: {text!r} is no factor; write lognormal:cv=1 or uniform:0.5,1.5")
+    return value
+
+
+class Costs:
+    """The costs of one node's operators in one trial.
+
+    A factor depends on (seed, trial, operator, source, seq, ordinal) only: not on node, policy or order.
+    """
+
+    __slots__ = ("_base", "_keys", "_quantile")
+
+    def __init__(self, plan: Plan, speed: float, jitter: Jitter, scale: float, seed: int, trial: int) -> None:
+        self._quantile = jitter.quantile
+        self._base: Mapping[int, int] = {
+            operator.id: round(max(operator.cost_ns / speed, plan.emulate_cost_ns) * scale)
+            for operator in plan.operators
+        }
+        self._keys = {operator.id: draws.key(_COST, seed, trial, operator.id) for operator in plan.operators}
+
+    def cost_ns(self, operator: int, lineage: Lineage) -> int:
+        """CPU time of that operator on that tuple."""
+        base = self._base[operator]
+        if self._quantile is None:
+            return base
+        source, _, seq, ordinal, _, _ = lineage
+        bits = draws.mix((self._keys[operator] + draws.key(source, seq, ordinal)) & draws.MASK)
+        return round(base * self._quantile(draws.uniform(bits)))

@@ -1,0 +1,152 @@
+"""What a simulation varies, and what it reads of plan.json."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from google.protobuf import json_format
+
+from node_agent.core import plan as core
+from node_agent.core.policies import POLICIES
+from node_agent.wire.plan import PlanError, core_plan
+from protos.plan_pb2 import LocalPlan
+from sim_vehicles.errors import BadInput
+from sim_vehicles.virtual.costs import NO_JITTER, Jitter
+
+BATCHES = ("tuple", "burst", "barrier")
+MOST_TRIALS = 65_535  # the trial is the lineage's epoch, 16 bits in trace records
+PLAN_EPOCH = 1
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything that is not in the plan. Durations are nanoseconds; names are the sources'.
+
+    ages_ns: how old a source's tuples are on admission. burst: tuples per burst instead of the plan's. phase_ns: first
+    burst after the trial's start. latency_ns: of every link, which then takes no time to send either; None: the
+    plan's. batch: None: as each node's plan says; see README.md. loss: probability that a tuple never crosses a link.
+    """
+
+    trials: int = 1
+    seed: int = 1
+    policy: str | None = None
+    batch: str | None = None
+    jitter: Jitter = NO_JITTER
+    cost_scale: float = 1.0
+    bursts: int = 1
+    ages_ns: Mapping[str, int] = field(default_factory=dict)
+    burst: Mapping[str, int] = field(default_factory=dict)
+    phase_ns: Mapping[str, int] = field(default_factory=dict)
+    latency_ns: int | None = None
+    loss: float = 0.0
+
+    def document(self) -> dict[str, Any]:
+        """For run.json: plain values."""
+        return {
+            "trials": self.trials, "seed": self.seed, "policy": self.policy, "batch": self.batch,
+            "jitter": self.jitter.text, "cost_scale": self.cost_scale, "bursts": self.bursts,
+            "ages_ns": dict(self.ages_ns), "burst": dict(self.burst), "phase_ns": dict(self.phase_ns),
+            "latency_ns": self.latency_ns, "loss": self.loss,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source as its arrivals need it."""
+
+    id: int
+    name: str
+    node: str
+    codec: str
+    max_age_ns: int
+    arrival: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan.json, read: local plans in node order, sources and outputs in the order of their ids."""
+
+    document: Mapping[str, Any]
+    hash: str
+    nodes: tuple[core.Plan, ...]
+    speeds: Mapping[str, float]
+    sources: tuple[Source, ...]
+    outputs: tuple[core.Output, ...]
+
+    @property
+    def hash_u64(self) -> int:
+        """As in trace records."""
+        return int(self.hash[:16], 16)
+
+
+def read_plan(document: Mapping[str, Any]) -> PlanFile:
+    """The parts of a parsed plan.json. Raises BadInput."""
+    try:
+        return _read(document)
+    except (KeyError, TypeError, AttributeError, ValueError, json_format.Error, PlanError) as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise BadInput(f"not a plan that can be simulated: {what}; make it with `coordinator plan`") from None
+
+
+def _read(document: Mapping[str, Any]) -> PlanFile:
+    hash_u64 = int(document["hash"][:16], 16)
+    entries = document["cluster"]["nodes"]
+    plans = []
+    for name in sorted(document["nodes"], key=lambda each: entries[each]["index"]):
+        local = json_format.ParseDict(document["nodes"][name], LocalPlan())
+        plans.append(core_plan(local, hash_u64, PLAN_EPOCH))
+    sources = [
+        Source(entry["id"], name, entry["at"], entry["type"], entry.get("max_age_ns") or 0, entry["arrival"])
+        for name, entry in document["graph"]["sources"].items()
+    ]
+    outputs = [output for plan in plans for output in plan.outputs]
+    return PlanFile(
+        document=document,
+        hash=document["hash"],
+        nodes=tuple(plans),
+        speeds={name: float(entry.get("speed") or 1) for name, entry in entries.items()},
+        sources=tuple(sorted(sources, key=lambda each: each.id)),
+        outputs=tuple(sorted(outputs, key=lambda each: each.id)),
+    )
+
+
+def check(plan: PlanFile, scenario: Scenario) -> None:
+    """Raises BadInput where the scenario does not fit the plan."""
+    if not 1 <= scenario.trials <= MOST_TRIALS:
+        raise BadInput(f"--trials {scenario.trials}: must be between 1 and {MOST_TRIALS}")
+    if scenario.bursts < 1:
+        raise BadInput(f"--bursts {scenario.bursts}: must be at least 1")
+    if not 0 < scenario.cost_scale < 1e6:
+        raise BadInput(f"--cost-scale {scenario.cost_scale}: must be a positive factor")
+    if not 0 <= scenario.loss < 1:
+        raise BadInput(f"--loss {scenario.loss}: must be a probability below 1")
+    if scenario.policy is not None and scenario.policy not in POLICIES:
+        raise BadInput(f"--policy {scenario.policy!r}: unknown; use one of {', '.join(sorted(POLICIES))}")
+    if scenario.batch is not None and scenario.batch not in BATCHES:
+        raise BadInput(f"--batch {scenario.batch!r}: unknown; use one of {', '.join(BATCHES)}")
+    known = {source.name: source for source in plan.sources}
+    for option, given in (("--age", scenario.ages_ns), ("--burst", scenario.burst), ("--phase", scenario.phase_ns)):
+        for name in given:
+            if name not in known:
+                raise BadInput(f"{option} {name}: the plan has no such source; it has {', '.join(known)}")
+    for name, age_ns in scenario.ages_ns.items():
+        limit_ns = known[name].max_age_ns
+        if limit_ns and age_ns > limit_ns:
+            raise BadInput(f"--age {name}: {age_ns} ns is above its max_age of {limit_ns} ns, so it would be refused")
+    _check_batch(plan, scenario)
+
+
+def _check_batch(plan: PlanFile, scenario: Scenario) -> None:
+    if scenario.batch == "barrier" and any(len(unit.operators) > 1 for local in plan.nodes for unit in local.units):
+        raise BadInput("--batch barrier: needs one operator per task unit; plan with `--units operator`")
+    if scenario.batch == "burst":
+        for local in plan.nodes:
+            chosen = POLICIES[scenario.policy or local.policy]
+            if chosen.yields or chosen.offset is None:
+                raise BadInput(f"--batch burst: policy {chosen.name} runs tuple by tuple; use --policy edf or fifo")
+
+
+def as_run(plan: core.Plan, scenario: Scenario) -> core.Plan:
+    """The local plan with the scenario's policy and batches."""
+    batch = {None: plan.largest_batch, "tuple": 1, "barrier": 1, "burst": 0}[scenario.batch]
+    return replace(plan, policy=scenario.policy or plan.policy, largest_batch=batch)
