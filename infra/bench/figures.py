@@ -1,0 +1,46 @@
+"""What a benchmark says: a value, its unit, the goal, and how it was measured."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from math import ceil
+from pathlib import Path
+from statistics import median
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure. goal: the largest value that is good enough; None: published without a goal."""
+
+    name: str
+    value: float
+    unit: str
+    goal: float | None
+    how: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the goal is met."""
+        return self.goal is None or self.value <= self.goal
+
+
+def paired_ratio(measured: Callable[[], float], floor: Callable[[], float], repetitions: int) -> tuple[float, float]:
+    """(median of measured, median of floor), in the floor's unit, from alternating repetitions in one run."""
+    pairs = [(floor(), measured()) for _ in range(repetitions)]
+    return median(pair[1] for pair in pairs), median(pair[0] for pair in pairs)
+
+
+def percentile(values: list[int], share: float) -> int:
+    """Nearest-rank percentile; share in (0, 1]."""
+    ordered = sorted(values)
+    return ordered[max(0, ceil(len(ordered) * share) - 1)]
+
+
+def write(figures: list[Figure], path: Path) -> None:
+    """bench.json: {name: {value, unit, goal, ok, how}}."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {
+        each.name: {key: value for key, value in asdict(each).items() if key != "name"} | {"ok": each.ok}
+        for each in figures
+    }
+    path.write_text(json.dumps(content, indent=2) + "\n")
