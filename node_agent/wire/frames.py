@@ -43,6 +43,7 @@ class Hello(NamedTuple):
     drift_ppm: int = 0
     credit_bytes: int = 0
     codec: str = ""
+    peer_boot: int = 0
 
 
 class Batch(NamedTuple):
@@ -276,7 +277,7 @@ class FrameReader:
         self._greeted = True
         return Hello(
             hello.peer, hello.clock, hello.boot, hello.plan, hello.resume_after, hello.drift_ppm, hello.credit_bytes,
-            hello.codec,
+            hello.codec, hello.peer_boot,
         )  # fmt: skip
 
 
