@@ -15,7 +15,7 @@ from node_agent.link.limits import LinkError
 Lineage = tuple[int, int, int, int, int, int]
 """source, epoch, seq, ordinal, origin_lo_ns, origin_hi_ns"""
 
-Key = tuple[int, int, int, int, int]  # source, epoch, seq, ordinal, stream
+Key = tuple[int, int, int, int, int, int]  # source, epoch, seq, ordinal, stream, plan
 
 
 class Arrived(NamedTuple):
@@ -111,7 +111,7 @@ class Receiver:
         memory = self._memory
         if memory is None:
             return tuples
-        fresh = [item for item in tuples if memory.is_fresh((*item[0][:4], item[1]))]
+        fresh = [item for item in tuples if memory.is_fresh((*item[0][:4], item[1], item[2]))]
         self.duplicates += len(tuples) - len(fresh)
         return fresh
 

@@ -104,7 +104,7 @@ class Sender:
         if self.held_bytes + size > self._max_bytes or len(self) >= self._max_tuples:
             if self._soonest_ns is None or at_ns <= self._soonest_ns:
                 return False
-            self._sweep(at_ns)
+            self.sweep(at_ns)
             if self.held_bytes + size > self._max_bytes or len(self) >= self._max_tuples:
                 return False
         self._waiting.append((data, give_up_ns, tag))
@@ -189,7 +189,7 @@ class Sender:
                     return batch
             due = self.due_ns()
             if due is not None and at_ns >= due:
-                self._sweep(at_ns)
+                self.sweep(at_ns)
         return None
 
     def _next_batch(self, at_ns: int) -> Outgoing | None:
@@ -248,8 +248,8 @@ class Sender:
         self._flight_bytes = self.held_bytes = 0
         self._soonest_ns = None
 
-    def _sweep(self, at_ns: int) -> None:
-        """Give up everything outside the flight whose time is over."""
+    def sweep(self, at_ns: int) -> None:
+        """Give up everything outside the flight whose time is over. `poll` does it when `due_ns` has come."""
         soonest: int | None = None
         again: deque[tuple[int, bytes, int, Any]] = deque()
         waiting: deque[tuple[bytes, int, Any]] = deque()

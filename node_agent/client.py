@@ -1,0 +1,319 @@
+"""Source and Sink: how programs outside the cluster put tuples in and take results out. Blocking, one thread each.
+
+    with Source("pi1:7701", "v2v") as v2v:
+        v2v.send(car, age_ms=100)                 # Admitted(seq, epoch) or Refused(why)
+    for result in Sink("pi2:7701", "warning"):
+        print(result.value, result.latency_ns)    # an interval (lo, hi)
+
+The address is the agent's data address. Both reconnect: a Source resends what has not been taken over, and the agent
+recognises what it has already seen, so nothing is admitted twice; a Sink goes on after the last result that it got.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from node_agent import sdk
+from node_agent.clock_domain import clock_domain, new_boot, now_ns
+from node_agent.codecs import Codec, Codecs
+from node_agent.connection import (
+    SECOND,
+    AgentError,
+    Connection,
+    LostError,
+    NoAnswerError,
+    NotAcceptedError,
+    UnreachableError,
+    dial,
+    parse_address,
+)
+from node_agent.link.backoff import Backoff
+from node_agent.link.limits import LinkError
+from node_agent.link.receiver import Arrived, Inbox, Receiver
+from node_agent.link.sender import Sender
+from node_agent.wire import frames
+
+__all__ = [
+    "Admitted", "AgentError", "NoAnswerError", "NotAcceptedError", "Refused", "Result", "Sink", "Source",
+    "UnreachableError",
+]  # fmt: skip
+
+MILLISECOND = 1_000_000
+SINK_CREDIT = 1 << 20
+
+
+class Admitted(NamedTuple):
+    """The tuple was admitted; (source, epoch, seq) identifies it in every trace."""
+
+    seq: int
+    epoch: int
+
+
+class Refused(NamedTuple):
+    """The tuple was not admitted, and why: too old, too large, not of the source's type, no plan, not sent in time."""
+
+    why: str
+
+
+class Result(NamedTuple):
+    """One result. Instants are on the clock of the node that delivers it."""
+
+    value: Any
+    at_ns: int
+    """When it was delivered."""
+    origin: tuple[int, int]
+    """The interval (lo, hi) that holds the origin, in ns."""
+    lineage: tuple[int, int, int, int]
+    """source, epoch, seq, ordinal: which input it comes from."""
+
+    @property
+    def latency_ns(self) -> tuple[int, int]:
+        """(lo, hi): from the origin to the delivery."""
+        return self.at_ns - self.origin[1], self.at_ns - self.origin[0]
+
+
+class _Client:
+    """What Source and Sink share: address, incarnation, connection, context management."""
+
+    def __init__(self, address: str, peer: str, timeout_s: float, codecs: Codecs | None, drift_ppm: int) -> None:
+        parse_address(address)
+        self._address = address
+        self._peer = peer
+        self._timeout_s = timeout_s
+        self._codecs = codecs or Codecs({each.name: each.message for each in sdk.declared_codecs})
+        self._drift_ppm = drift_ppm
+        self._clock = clock_domain()
+        self._boot = new_boot()
+        self._connection: Connection | None = None
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection; twice is allowed."""
+        self._closed = True
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _dial(self, hello: frames.Hello, timeout_s: float, backoff: Backoff) -> Connection:
+        if self._closed:
+            raise ValueError(f"{self._peer} is closed")
+        self._connection = dial(self._address, hello, timeout_s, backoff)
+        return self._connection
+
+    def _hello(self, resume_after: int, credit_bytes: int = 0, peer_boot: int = 0) -> frames.Hello:
+        return frames.Hello(
+            self._peer, self._clock, self._boot, 0, resume_after, self._drift_ppm, credit_bytes, "", peer_boot
+        )
+
+
+class Source(_Client):
+    """Puts tuples into the source `name` of the plan that runs at `address` (host:data port).
+
+    timeout: seconds that connecting, and then each `send`, may take. drift_ppm: how far this machine's clock may be
+    off; it matters where the agent has another clock. Raises UnreachableError and NotAcceptedError. Not thread-safe.
+    """
+
+    def __init__(
+        self, address: str, name: str, *, timeout: float = 5.0, codecs: Codecs | None = None, drift_ppm: int = 100
+    ) -> None:
+        super().__init__(address, f"source:{name}", timeout, codecs, drift_ppm)
+        self._backoff = Backoff()
+        self._sender = Sender(self, backoff=self._backoff)
+        self._open: dict[int, tuple[list[Admitted | Refused | None], int]] = {}  # by link_seq: no outcome known yet
+        self._last_seq = 0
+        self._codec: Codec | None = None
+        self._connect(timeout)
+
+    def send(self, value: Any, *, age_ms: float | tuple[float, float] = 0.0) -> Admitted | Refused:
+        """Put one value in and wait for what became of it.
+
+        age_ms: how long ago it originated, or (least, most) where that is uncertain. Raises CodecError (not of the
+        source's type), UnreachableError, and NoAnswerError: then it is not known whether it was admitted.
+        """
+        return self.send_many([value], age_ms=age_ms)[0]
+
+    def send_many(
+        self, values: Iterable[Any], *, age_ms: float | tuple[float, float] = 0.0
+    ) -> list[Admitted | Refused]:
+        """Put a burst in, all of the same age, without waiting in between; what became of each, in order."""
+        lo_ns, hi_ns = _origin(now_ns(), age_ms)
+        until_ns = now_ns() + int(self._timeout_s * SECOND)
+        if self._codec is None or self._connection is None:
+            self._connect(self._timeout_s)
+        assert self._codec is not None
+        payloads = [self._codec.encode(value) for value in values]
+        results: list[Admitted | Refused | None] = [None] * len(payloads)
+        for i, payload in enumerate(payloads):
+            data = frames.encode_tuple((0, 0, 0, 0, lo_ns, hi_ns), 0, 0, payload)
+            while not self._sender.offer(now_ns(), data, until_ns, (results, i)):
+                self._pump(until_ns, results)
+        while None in results:
+            self._pump(until_ns, results)
+        return [result for result in results if result is not None]
+
+    # What the link tells (link.sender.SenderFacts).
+
+    def sent(self, at_ns: int, link_seq: int, tag: Any) -> None:
+        """A tuple leaves for the first time."""
+        self._last_seq = link_seq
+        self._open[link_seq] = tag
+
+    def acked(self, at_ns: int, upto: int) -> None:
+        """Tuples were taken over; their outcomes come by themselves."""
+
+    def gave_up(self, at_ns: int, link_seq: int, tag: Any) -> None:
+        """The time of a `send` is over while its tuple waits."""
+        if not link_seq:
+            results, i = tag
+            results[i] = Refused(f"not sent within {self._timeout_s:g} s: the agent at {self._address} takes nothing")
+
+    def _pump(self, until_ns: int, results: list[Admitted | Refused | None]) -> None:
+        """Write what may be written, wait for one answer."""
+        if now_ns() >= until_ns:
+            self._sender.sweep(now_ns())
+            missing = sum(result is None for result in results)
+            if not missing:
+                return
+            raise NoAnswerError(
+                f"{self._peer}: within {self._timeout_s:g} s the agent at {self._address} did not answer for {missing} of"
+                f" {len(results)} tuples; it is not known whether they were admitted",
+                list(results),
+            )
+        try:
+            connection = self._connection or self._connect((until_ns - now_ns()) / SECOND)
+            while (out := self._sender.poll(now_ns())) is not None:
+                connection.write(frames.encode_batch(*out), until_ns)
+            if None in results:
+                for frame in connection.read(until_ns):
+                    self._on_frame(frame)
+            if self._sender.stalled(now_ns()):
+                raise LostError("no acknowledgement for too long")
+        except (LostError, LinkError):
+            self._drop()
+            self._sender.on_disconnected(now_ns())
+
+    def _on_frame(self, frame: frames.Frame) -> None:
+        if isinstance(frame, frames.Ack):
+            for answer in frame.admitted:
+                self._settle(answer.link_seq, Admitted(answer.seq, answer.epoch))
+            self._sender.on_ack(now_ns(), frame.upto, frame.credit_bytes)
+        elif isinstance(frame, frames.Refused):
+            if not frame.link_seq:
+                self._drop()
+                self._sender.on_disconnected(now_ns())
+                raise NotAcceptedError(f"the agent at {self._address} ends {self._peer}: {frame.why}")
+            self._settle(frame.link_seq, Refused(frame.why))
+
+    def _settle(self, link_seq: int, outcome: Admitted | Refused) -> None:
+        results, i = self._open.pop(link_seq, ([None], 0))
+        results[i] = outcome
+
+    def _connect(self, timeout_s: float) -> Connection:
+        known = next(iter(self._open)) - 1 if self._open else self._last_seq
+        connection = self._dial(self._hello(known), timeout_s, self._backoff)
+        hello = connection.hello
+        self._codec = self._codecs.get(hello.codec)
+        self._sender.on_connected(now_ns(), hello.boot, hello.resume_after, hello.credit_bytes)
+        return connection
+
+
+class Sink(_Client):
+    """Iterates over the results of output `name` of the plan that runs at `address` (host:data port).
+
+    Results from the connection on; none is given twice. timeout: seconds without a result after which the iteration
+    ends; None: never. connect_timeout: seconds that connecting, and reconnecting, may take. Ctrl-C ends the iteration.
+    Raises UnreachableError and NotAcceptedError. Not thread-safe.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        name: str,
+        *,
+        timeout: float | None = None,
+        connect_timeout: float = 5.0,
+        codecs: Codecs | None = None,
+        drift_ppm: int = 100,
+    ) -> None:
+        super().__init__(address, f"sink:{name}", connect_timeout, codecs, drift_ppm)
+        self._patience_s = timeout
+        self._inbox = Inbox(most_receivers=4)
+        self._receiver: Receiver | None = None
+        self._agent_boot = 0
+        self._codec: Codec | None = None
+        self._ready: deque[Arrived] = deque()
+        self._connect()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Result:
+        if self._closed:
+            raise StopIteration
+        try:
+            return self.get(self._patience_s)
+        except TimeoutError:
+            raise StopIteration from None
+        except KeyboardInterrupt:
+            self.close()
+            raise StopIteration from None
+
+    def get(self, timeout: float | None = None) -> Result:
+        """The next result. Raises TimeoutError after that many seconds, CodecError for one that cannot be read."""
+        until_ns = None if timeout is None else now_ns() + int(timeout * SECOND)
+        while not self._ready:
+            if until_ns is not None and now_ns() >= until_ns:
+                raise TimeoutError(f"no result of {self._peer} from {self._address} within {timeout} s")
+            step_ns = now_ns() + SECOND
+            self._read(step_ns if until_ns is None else min(step_ns, until_ns))
+        assert self._codec is not None
+        item = self._ready.popleft()
+        lineage = item.lineage
+        return Result(self._codec.decode(item.payload), item.at_ns, lineage[4:], lineage[:4])
+
+    def _read(self, until_ns: int) -> None:
+        connection = self._connection or self._connect()
+        assert self._receiver is not None
+        try:
+            for frame in connection.read(until_ns):
+                if isinstance(frame, frames.Batch):
+                    self._ready.extend(self._receiver.on_batch(frame.first, frame.tuples))
+                elif isinstance(frame, frames.Refused):
+                    self._drop()
+                    raise NotAcceptedError(f"the agent at {self._address} ends {self._peer}: {frame.why}")
+            ack = self._receiver.ack(SINK_CREDIT, drained=True)
+            if ack is not None:
+                connection.write(frames.encode_ack(*ack), until_ns + SECOND)
+        except (LostError, LinkError):
+            self._drop()
+
+    def _connect(self) -> Connection:
+        last = self._receiver.last if self._receiver else 0
+        connection = self._dial(self._hello(last, SINK_CREDIT, self._agent_boot), self._timeout_s, Backoff())
+        hello = connection.hello
+        self._codec = self._codecs.get(hello.codec)
+        self._receiver = self._inbox.hello(hello.peer, hello.boot, alone=True)
+        self._receiver.on_hello(SINK_CREDIT)
+        self._agent_boot = hello.boot
+        return connection
+
+
+def _origin(at_ns: int, age_ms: float | tuple[float, float]) -> tuple[int, int]:
+    """The origin's interval for an age in ms, rounded outwards. Raises ValueError for an age that cannot be."""
+    least, most = age_ms if isinstance(age_ms, tuple) else (age_ms, age_ms)
+    if not 0 <= least <= most or not math.isfinite(most):
+        raise ValueError(f"age_ms={age_ms!r}: give an age of 0 or more, or (least, most)")
+    return at_ns - math.ceil(most * MILLISECOND), at_ns - math.floor(least * MILLISECOND)
