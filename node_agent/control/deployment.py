@@ -1,0 +1,104 @@
+"""What the deployment machine (deploy.py) speaks of: the plans on this node, and the commands to its driver."""
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+
+class State(IntEnum):
+    """As agent.proto's PlanState."""
+
+    NONE = 0
+    PREPARED = 1
+    COMMITTED = 2
+    DRAINING = 3
+    ENDED = 4
+
+
+Route = tuple[int, str, str]  # node number, node, host:port
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """One plan on this node. hash: 64 hex digits."""
+
+    hash: str
+    epoch: int
+    state: State
+    query: str
+    routes: tuple[Route, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """What is on disk. seen: the highest epoch that was accepted; fence: the highest that was aborted."""
+
+    seen: int = 0
+    fence: int = 0
+    deployments: tuple[Deployment, ...] = ()
+
+    def get(self, hash_: str) -> Deployment | None:
+        """The deployment of this plan, if it is here."""
+        return next((each for each in self.deployments if each.hash == hash_), None)
+
+    def put(self, deployment: Deployment) -> "Durable":
+        """With this deployment in place of the one of the same hash."""
+        others = tuple(each for each in self.deployments if each.hash != deployment.hash)
+        return replace(self, deployments=(*others, deployment), seen=max(self.seen, deployment.epoch))
+
+    def without(self, hash_: str) -> "Durable":
+        """Without the deployment of this hash."""
+        return replace(self, deployments=tuple(each for each in self.deployments if each.hash != hash_))
+
+
+# -- commands
+
+
+@dataclass(frozen=True, slots=True)
+class WriteDurably:
+    """Write this state, all or nothing, then call `wrote`. Plan files without a deployment may go afterwards."""
+
+    durable: Durable
+
+
+@dataclass(frozen=True, slots=True)
+class LoadInRuntime:
+    """Load the plan; then call `loaded`, except where `again`."""
+
+    deployment: Deployment
+    again: bool = False  # the runtime had it, or has it on disk: nobody waits for the answer
+
+
+@dataclass(frozen=True, slots=True)
+class CommitInRuntime:
+    """Admit under this plan from now on."""
+
+    hash: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrainInRuntime:
+    """Admit no more under this plan; `drained` follows when it is empty."""
+
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnloadInRuntime:
+    """Forget this plan, which was only prepared."""
+
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answer to the request that came with this token."""
+
+    token: int
+    accepted: bool
+    why: str
+    state: State
+
+
+Command = WriteDurably | LoadInRuntime | CommitInRuntime | DrainInRuntime | UnloadInRuntime | Reply
+Commands = list[Command]

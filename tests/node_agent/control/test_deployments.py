@@ -1,0 +1,366 @@
+"""Stories and properties of the deployment machine: these events, these commands."""
+
+from dataclasses import replace
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from node_agent.control.deploy import Deployments
+from node_agent.control.deployment import (
+    Commands,
+    CommitInRuntime,
+    Deployment,
+    DrainInRuntime,
+    Durable,
+    LoadInRuntime,
+    Reply,
+    State,
+    UnloadInRuntime,
+    WriteDurably,
+)
+
+A, B = "a" * 64, "b" * 64
+ROUTES = ((1, "b", "127.0.0.1:7711"),)
+
+
+def plan(hash_: str = A, epoch: int = 1, query: str = "q") -> Deployment:
+    return Deployment(hash_, epoch, State.NONE, query, ROUTES)
+
+
+class Driver:
+    """Obeys at once: a disk that never fails, a runtime that loads everything."""
+
+    def __init__(self, durable: Durable | None = None, why_not: str = "") -> None:
+        self.machine = Deployments(durable)
+        self.disk = durable or Durable()
+        self.why_not = why_not
+        self.told: Commands = []
+        self.replies: dict[int, Reply] = {}
+        self.do(self.machine.runtime_up())
+
+    def do(self, commands: Commands) -> None:
+        queue = list(commands)
+        while queue:
+            command = queue.pop(0)
+            match command:
+                case WriteDurably(durable):
+                    self.disk = durable
+                    queue += self.machine.wrote()
+                case LoadInRuntime(deployment, again):
+                    self.told.append(command)
+                    if not again:
+                        queue += self.machine.loaded(deployment.hash, self.why_not)
+                case Reply():
+                    self.replies[command.token] = command
+                case _:
+                    self.told.append(command)
+
+    def ask(self, event: str, *args: object) -> Reply:
+        token = len(self.replies) + 1
+        self.do(getattr(self.machine, event)(token, *args))
+        return self.replies[token]
+
+
+def test_prepare_then_commit() -> None:
+    driver = Driver()
+    assert driver.ask("prepare", plan()) == Reply(1, True, "", State.PREPARED)
+    assert driver.disk.get(A) == replace(plan(), state=State.PREPARED)
+    assert driver.ask("commit", A, 1) == Reply(2, True, "", State.COMMITTED)
+    assert driver.told[-1] == CommitInRuntime(A, 1)
+
+
+def test_a_commit_is_on_disk_before_the_runtime_hears_of_it() -> None:
+    machine = Deployments()
+    machine.runtime_up()
+    machine.prepare(1, plan())
+    (write,) = machine.loaded(A)
+    assert isinstance(write, WriteDurably)
+    assert machine.wrote() == [Reply(1, True, "", State.PREPARED)]
+    (write,) = machine.commit(2, A, 1)
+    assert isinstance(write, WriteDurably)
+    assert machine.wrote() == [CommitInRuntime(A, 1), Reply(2, True, "", State.COMMITTED)]
+
+
+def test_what_the_runtime_cannot_load_is_refused_and_not_stored() -> None:
+    driver = Driver(why_not="operator my.x is not installed")
+    reply = driver.ask("prepare", plan())
+    assert (reply.accepted, reply.why, reply.state) == (False, "operator my.x is not installed", State.NONE)
+    assert driver.disk == Durable()
+
+
+def test_a_disk_that_fails_refuses_and_undoes() -> None:
+    machine = Deployments()
+    machine.runtime_up()
+    machine.prepare(1, plan())
+    machine.loaded(A)
+    assert machine.wrote("no space left") == [UnloadInRuntime(A), Reply(1, False, "no space left", State.NONE)]
+    assert not machine.busy
+
+
+def test_lower_epochs_are_refused() -> None:
+    driver = Driver()
+    assert driver.ask("prepare", plan(A, 5)).accepted
+    refused = driver.ask("prepare", plan(B, 4))
+    assert not refused.accepted and "epoch 4 is older than 5" in refused.why
+    assert not driver.ask("prepare", plan(B, 5)).accepted, "an epoch is one deployment"
+    assert not driver.ask("commit", A, 4).accepted
+
+
+def test_the_same_deploy_twice_does_nothing() -> None:
+    driver = Driver()
+    driver.ask("prepare", plan())
+    driver.ask("commit", A, 1)
+    disk, told = driver.disk, list(driver.told)
+    assert driver.ask("prepare", plan(A, 2)) == Reply(3, True, "", State.COMMITTED)
+    assert driver.ask("commit", A, 2) == Reply(4, True, "", State.COMMITTED)
+    assert driver.disk == disk and driver.told == told
+
+
+def test_new_routes_of_a_committed_plan_reach_the_runtime_and_the_disk() -> None:
+    driver = Driver()
+    driver.ask("prepare", plan())
+    driver.ask("commit", A, 1)
+    moved = replace(plan(A, 2), routes=((1, "b", "127.0.0.1:9999"),))
+    assert driver.ask("prepare", moved).state is State.COMMITTED
+    stored = driver.disk.get(A)
+    assert stored and stored.routes == moved.routes and stored.epoch == 1 and stored.state is State.COMMITTED
+
+
+def test_a_tuple_proves_the_commit() -> None:
+    driver = Driver()
+    driver.ask("prepare", plan())
+    driver.do(driver.machine.proven(A))
+    stored = driver.disk.get(A)
+    assert stored and stored.state is State.COMMITTED
+    assert driver.told[-1] == CommitInRuntime(A, 1)
+    assert driver.ask("commit", A, 1).accepted, "the message may still come"
+    assert not driver.ask("abort", A, 1).accepted, "what ran cannot be aborted"
+
+
+def test_a_new_version_lets_the_old_one_drain() -> None:
+    driver = Driver()
+    for hash_, epoch in ((A, 1), (B, 2)):
+        driver.ask("prepare", plan(hash_, epoch))
+        driver.ask("commit", hash_, epoch)
+    assert {each.hash: each.state for each in driver.disk.deployments} == {A: State.DRAINING, B: State.COMMITTED}
+    assert driver.told[-2:] == [CommitInRuntime(B, 2), DrainInRuntime(A)]
+    driver.do(driver.machine.drained(A))
+    assert driver.disk.get(A) is None and driver.disk.get(B)
+
+
+def test_a_late_commit_of_an_older_version_runs_what_is_under_way_and_drains() -> None:
+    driver = Driver()
+    driver.ask("prepare", plan(A, 1))
+    driver.ask("prepare", plan(B, 2))
+    driver.ask("commit", B, 2)
+    assert driver.ask("commit", A, 1) == Reply(4, True, "", State.DRAINING)
+    assert driver.told[-2:] == [CommitInRuntime(A, 1), DrainInRuntime(A)]
+
+
+def test_another_query_is_left_alone() -> None:
+    driver = Driver()
+    for hash_, epoch, query in ((A, 1, "q"), (B, 2, "r")):
+        driver.ask("prepare", plan(hash_, epoch, query))
+        driver.ask("commit", hash_, epoch)
+    assert {each.state for each in driver.disk.deployments} == {State.COMMITTED}
+
+
+def test_an_abort_that_overtakes_its_prepare_wins() -> None:
+    driver = Driver()
+    assert driver.ask("abort", A, 3) == Reply(1, True, "", State.NONE)
+    late = driver.ask("prepare", plan(A, 3))
+    assert not late.accepted and "aborted" in late.why
+    assert driver.ask("prepare", plan(A, 4)).accepted
+
+
+def test_abort_forgets_what_was_only_prepared() -> None:
+    driver = Driver()
+    driver.ask("prepare", plan())
+    assert driver.ask("abort", A, 1) == Reply(2, True, "", State.NONE)
+    assert driver.told[-1] == UnloadInRuntime(A) and driver.disk.get(A) is None
+    assert driver.ask("abort", A, 1).accepted
+    assert not driver.ask("commit", A, 1).accepted
+
+
+def test_stop_drains_then_forgets() -> None:
+    driver = Driver()
+    driver.ask("prepare", plan())
+    driver.ask("commit", A, 1)
+    assert driver.ask("stop", A, 1) == Reply(3, True, "", State.DRAINING)
+    assert driver.told[-1] == DrainInRuntime(A)
+    assert not driver.ask("prepare", plan(A, 2)).accepted
+    driver.do(driver.machine.drained(A))
+    assert driver.disk.deployments == ()
+    assert driver.disk.seen == 1, "epochs never go back"
+    assert driver.ask("stop", A, 1) == Reply(5, True, "", State.NONE)
+
+
+def test_after_a_restart_everything_is_told_again() -> None:
+    stored = Durable(
+        seen=3,
+        deployments=(
+            replace(plan(A, 1), state=State.DRAINING),
+            replace(plan(B, 2), state=State.COMMITTED),
+            replace(plan("c" * 64, 3), state=State.PREPARED),
+        ),
+    )
+    assert Deployments(stored).runtime_up() == [
+        LoadInRuntime(stored.deployments[0], again=True),
+        CommitInRuntime(A, 1),
+        DrainInRuntime(A),
+        LoadInRuntime(stored.deployments[1], again=True),
+        CommitInRuntime(B, 2),
+        LoadInRuntime(stored.deployments[2], again=True),
+    ]
+
+
+def test_a_plan_that_cannot_be_loaded_again_is_named_and_can_be_prepared_anew() -> None:
+    driver = Driver(Durable(seen=1, deployments=(replace(plan(), state=State.COMMITTED),)))
+    driver.do(driver.machine.loaded(A, "operator my.x is not installed"))
+    assert driver.machine.failed == {A: "operator my.x is not installed"}
+    assert driver.ask("prepare", plan()).state is State.COMMITTED
+    assert driver.machine.failed == {}
+
+
+def test_a_runtime_that_ends_while_it_loads_fails_the_prepare() -> None:
+    machine = Deployments()
+    machine.runtime_up()
+    machine.prepare(1, plan())
+    waiting = machine.prepare(2, plan(B, 2))
+    assert waiting == []
+    commands = machine.runtime_down()
+    replies = [each for each in commands if isinstance(each, Reply)]
+    assert [reply.accepted for reply in replies] == [False, False]
+    assert not machine.busy
+
+
+HASHES = st.sampled_from(["1" * 64, "2" * 64, "3" * 64])
+EPOCHS = st.integers(1, 6)
+WAYS = {(state, state) for state in State} | {
+    (State.NONE, State.PREPARED),
+    (State.PREPARED, State.COMMITTED),
+    (State.PREPARED, State.DRAINING),
+    (State.PREPARED, State.NONE),
+    (State.COMMITTED, State.DRAINING),
+    (State.DRAINING, State.NONE),
+}
+
+
+class Crashes(RuleBasedStateMachine):
+    """Any order of requests, answers and crashes; a write may or may not have reached the disk when the power went."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.disk = Durable()
+        self.machine = Deployments()
+        self.do(self.machine.runtime_up())
+        self.write: Durable | None = None
+        self.load: str | None = None
+        self.token = 0
+        self.asked: dict[int, tuple[str, str, int]] = {}
+        self.aborted: dict[str, int] = {}  # plan: highest epoch of which an abort was asked
+
+    def do(self, commands: Commands) -> None:
+        for command in commands:
+            match command:
+                case WriteDurably(durable):
+                    assert self.write is None and self.load is None
+                    self.write = durable
+                case LoadInRuntime(deployment, False):
+                    assert self.write is None and self.load is None
+                    self.load = deployment.hash
+                case CommitInRuntime(hash_, _):
+                    on_disk = self.disk.get(hash_)
+                    assert on_disk and on_disk.state in (State.COMMITTED, State.DRAINING)
+                case Reply(token, accepted, why, state):
+                    self.answered(token, accepted, why, state)
+
+    def answered(self, token: int, accepted: bool, why: str, state: State) -> None:
+        event, hash_, epoch = self.asked.pop(token)
+        assert accepted == (not why)
+        on_disk = self.disk.get(hash_)
+        assert state == (on_disk.state if on_disk else State.NONE), "answers speak of what is on disk"
+        if not accepted:
+            return
+        if event == "prepare":
+            assert state in (State.PREPARED, State.COMMITTED) and epoch > self.disk.fence
+        if event == "commit":
+            assert state in (State.COMMITTED, State.DRAINING)
+        if event == "stop":
+            assert state in (State.DRAINING, State.NONE)
+
+    def reach_disk(self) -> None:
+        """The write is on disk. Whatever was asked, a plan's state moves only along these ways."""
+        assert self.write is not None
+        before, self.disk = self.disk, self.write
+        assert self.disk.seen >= before.seen and self.disk.fence >= before.fence, "epochs never go back"
+        for hash_ in {each.hash for each in (*before.deployments, *self.disk.deployments)}:
+            old, new = before.get(hash_), self.disk.get(hash_)
+            assert (old.state if old else State.NONE, new.state if new else State.NONE) in WAYS
+            if old and old.state is State.PREPARED and new is None:
+                assert self.aborted.get(hash_, 0) >= old.epoch
+            if old and new:
+                assert new.epoch >= old.epoch
+
+    def request(self, event: str, hash_: str, epoch: int) -> int:
+        self.token += 1
+        self.asked[self.token] = (event, hash_, epoch)
+        return self.token
+
+    @rule(hash_=HASHES, epoch=EPOCHS, port=st.integers(1, 2))
+    def prepare(self, hash_: str, epoch: int, port: int) -> None:
+        wanted = Deployment(hash_, epoch, State.NONE, "q", ((1, "b", f"127.0.0.1:{port}"),))
+        self.do(self.machine.prepare(self.request("prepare", hash_, epoch), wanted))
+
+    @rule(hash_=HASHES, epoch=EPOCHS, event=st.sampled_from(["commit", "abort", "stop"]))
+    def ask(self, hash_: str, epoch: int, event: str) -> None:
+        if event == "abort":
+            self.aborted[hash_] = max(epoch, self.aborted.get(hash_, 0))
+        self.do(getattr(self.machine, event)(self.request(event, hash_, epoch), hash_, epoch))
+
+    @rule(hash_=HASHES)
+    def proven(self, hash_: str) -> None:
+        self.do(self.machine.proven(hash_))
+
+    @rule(hash_=HASHES)
+    def drained(self, hash_: str) -> None:
+        self.do(self.machine.drained(hash_))
+
+    @precondition(lambda self: self.write is not None)
+    @rule(why=st.sampled_from(["", "", "", "disk full"]))
+    def wrote(self, why: str) -> None:
+        if not why:
+            self.reach_disk()
+        self.write = None
+        self.do(self.machine.wrote(why))
+
+    @precondition(lambda self: self.load is not None)
+    @rule(why=st.sampled_from(["", "", "not installed"]))
+    def loaded(self, why: str) -> None:
+        hash_, self.load = self.load, None
+        assert hash_ is not None
+        self.do(self.machine.loaded(hash_, why))
+
+    @rule()
+    def runtime_restarts(self) -> None:
+        self.load = None
+        self.do(self.machine.runtime_down())
+        self.do(self.machine.runtime_up())
+
+    @rule(reached=st.booleans())
+    def crash(self, reached: bool) -> None:
+        if self.write is not None and reached:
+            self.reach_disk()
+        self.write = self.load = None
+        self.asked.clear()
+        self.machine = Deployments(self.disk)
+        self.do(self.machine.runtime_up())
+
+    @invariant()
+    def one_version_of_a_query_runs(self) -> None:
+        assert sum(each.state is State.COMMITTED for each in self.disk.deployments) <= 1
+
+
+TestCrashes = Crashes.TestCase
+TestCrashes.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
