@@ -1,0 +1,134 @@
+"""Is a trace whole? One judgement per incarnation, from counts that either engine gathers.
+
+A trace is whole when as many usable records were found as run.json says were written, none was dropped (GAP), every
+LOAD record stands where it says it does, and every record's plan epoch is named by a PLAN record of that incarnation.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from coordinator.report.reader import Incarnation, Run
+
+LEDGER_KINDS = (2, 3, 4, 5, 8, 9, 10, 11, 12)  # ADMITTED RAN SENT RECEIVED OUTPUT SHED LOST MERGED ABSORBED
+
+
+class Status(IntEnum):
+    """What may be inferred from what a trace does not hold."""
+
+    CLEAN = 0  # whole, and ended in order: nothing may be open
+    CRASHED = 1  # whole up to the crash: what is open was lost
+    DAMAGED = 2  # records are missing and nobody said so: unbalanced
+    UNKNOWN = 3  # known to be incomplete, or not over yet: what is open is undecidable
+
+
+@dataclass
+class Scan:
+    """Gathered from one incarnation's usable records."""
+
+    found: int = 0
+    unusable: int = 0
+    gaps: int = 0  # GAP records
+    dropped: int = 0  # records that they count
+    foreign: int = 0  # records of other plans
+    misplaced: tuple[int, int] | None = None  # first LOAD record out of place: (place, what it says)
+    unnamed: int = 0  # ledger records under a plan epoch that no PLAN record names
+    ended: bool = False  # a PLAN record says so, of this plan
+    crashed: bool = False
+    epochs: frozenset[int] = frozenset()  # of this plan, modulo 128
+
+
+@dataclass(frozen=True)
+class Trace:
+    """An incarnation, judged. faults: what makes the run unbalanced; why: what makes the trace incomplete."""
+
+    incarnation: Incarnation
+    scan: Scan
+    status: Status
+    faults: tuple[str, ...] = field(default=())
+    why: tuple[str, ...] = field(default=())
+
+    @property
+    def whole(self) -> bool:
+        return not self.why
+
+
+def judge(incarnation: Incarnation, scan: Scan, node: str) -> Trace:
+    """Judge one incarnation by what was declared and what was found."""
+    said = incarnation.declared
+    faults, why = [], []
+    place = f"{node}/{incarnation.boot_hex}"
+    if not said.reachable:
+        why.append("not reachable when the trace was collected")
+    if scan.gaps:
+        why.append(f"{scan.dropped} records dropped, the trace ring was full")
+    if said.records is None:
+        why.append("nobody knows how many records it wrote")
+    elif said.reachable and said.records != scan.found:
+        faults.append(f"{place}: run.json says {said.records} records, {scan.found} were found")
+    if scan.misplaced and not scan.gaps:
+        at, says = scan.misplaced
+        faults.append(f"{place}: LOAD record number {at} says that {says} records were written before it")
+    if scan.unnamed:
+        faults.append(f"{place}: {scan.unnamed} records under a plan epoch that no PLAN record names")
+    known = not why
+    why.extend(fault.removeprefix(f"{place}: ") for fault in faults)
+    ended, crashed = said.ended or scan.ended, said.crashed or scan.crashed
+    if known and not (ended or crashed):
+        known = False
+        why.append("not over when the trace was collected")
+    if not known:
+        status = Status.UNKNOWN
+    elif faults:
+        status = Status.DAMAGED
+    else:
+        status = Status.CRASHED if crashed else Status.CLEAN
+    return Trace(incarnation, scan, status, tuple(faults), tuple(why))
+
+
+def judge_all(run: Run, scans: Iterable[Scan]) -> list[Trace]:
+    """One judgement per incarnation, in the run's order."""
+    pairs = zip(run.incarnations, scans, strict=True)
+    return [judge(incarnation, scan, run.plan.nodes[incarnation.node]) for incarnation, scan in pairs]
+
+
+def unknown_nodes(run: Run, traces: Iterable[Trace]) -> frozenset[int]:
+    """Nodes of which something may be missing that nobody can count: no trace at all, or one of unknown status."""
+    traces = list(traces)
+    seen = {trace.incarnation.node for trace in traces}
+    doubtful = {trace.incarnation.node for trace in traces if trace.status is Status.UNKNOWN}
+    return frozenset(doubtful | (set(run.plan.nodes) - seen))
+
+
+def incomplete_nodes(run: Run, traces: Iterable[Trace]) -> frozenset[int]:
+    """Nodes whose traces do not prove that a record is absent: the unknown and the damaged."""
+    traces = list(traces)
+    damaged = {trace.incarnation.node for trace in traces if trace.status is Status.DAMAGED}
+    return unknown_nodes(run, traces) | damaged
+
+
+def completeness(run: Run, traces: Iterable[Trace]) -> dict[str, Any]:
+    """The `completeness` of report.json."""
+    traces = list(traces)
+    missing = [run.plan.nodes[node] for node in sorted(set(run.plan.nodes) - {t.incarnation.node for t in traces})]
+    return {
+        "complete": not missing and not run.damage and all(trace.whole for trace in traces),
+        "incarnations": [
+            {
+                "node": run.plan.nodes[trace.incarnation.node],
+                "boot": trace.incarnation.boot_hex,
+                "records": trace.incarnation.declared.records,
+                "found": trace.scan.found,
+                "unusable": trace.scan.unusable,
+                "dropped": trace.scan.dropped,
+                "other_plans": trace.scan.foreign,
+                "status": trace.status.name.lower(),
+                "complete": trace.whole,
+                "why": list(trace.why),
+            }
+            for trace in traces
+        ],
+        "nodes_without_trace": missing,
+        "damage": list(run.damage),
+    }

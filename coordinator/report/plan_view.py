@@ -1,0 +1,221 @@
+"""What the ledgers need of a plan: who consumes which stream on which node, and which outputs that leads to.
+
+Read from plan.json's local plans (`nodes`), since these are what the agents obeyed. A *consumer* is whatever owes an
+end to each tuple that arrives on a stream at a node: a task unit, a side input, an output or a peer that it is sent
+to. It is named by one integer (`consumer_id`) so that both engines join and sort by the same key.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from google.protobuf import json_format
+
+from protos.plan_pb2 import LocalPlan
+
+UNIT, SIDE, OUTPUT, PEER = range(1, 5)
+
+
+def consumer_id(kind: int, ref: int, stream: int = 0) -> int:
+    """One integer for a consumer: kind, then unit, operator, output or node number, then (sides, peers) the stream."""
+    return kind << 40 | ref << 20 | stream
+
+
+def consumer_parts(consumer: int) -> tuple[int, int, int]:
+    """(kind, ref, stream) of `consumer_id`."""
+    return consumer >> 40, (consumer >> 20) & 0xFFFFF, consumer & 0xFFFFF
+
+
+class PlanUnreadableError(ValueError):
+    """plan.json is not a plan that this version can read."""
+
+
+@dataclass(frozen=True)
+class UnitView:
+    """A task unit: its exits are stream ids; `filters[i]`: the plan declares that exit i may give less than it gets."""
+
+    id: int
+    node: int
+    operators: tuple[str, ...]
+    inputs: tuple[int, ...]
+    exits: tuple[int, ...]
+    join: bool
+    filters: tuple[bool, ...]
+
+    @property
+    def label(self) -> str:
+        names = self.operators
+        return names[0] if len(names) == 1 else f"{names[0]}..{names[-1]}"
+
+
+@dataclass(frozen=True)
+class OutputView:
+    id: int
+    name: str
+    node: int
+    stream: int
+    deadline_ns: int
+
+
+@dataclass(frozen=True)
+class PlanView:
+    """A plan as the ledgers see it. Node numbers, not names, are the keys."""
+
+    hash: str
+    query: str
+    nodes: Mapping[int, str]
+    streams: Mapping[int, str]
+    sources: Mapping[int, tuple[int, int]]  # id -> (node, stream)
+    units: Mapping[int, UnitView]
+    outputs: Mapping[int, OutputView]
+    operators: Mapping[int, str]
+    consumers: Mapping[tuple[int, int], tuple[int, ...]]  # (node, stream) -> consumer ids, once per port
+    document: Mapping[str, Any] = field(repr=False, compare=False, default_factory=dict)
+
+    @property
+    def hash_u64(self) -> int:
+        """The hash as trace records carry it."""
+        return int(self.hash[:16], 16)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        return {name: number for number, name in self.nodes.items()}
+
+    @cached_property
+    def producer(self) -> dict[int, tuple[int, int]]:
+        """stream -> (unit, exit number); a source's stream has none."""
+        return {stream: (unit.id, exit_) for unit in self.units.values() for exit_, stream in enumerate(unit.exits)}
+
+
+def read_plan(document: Mapping[str, Any]) -> PlanView:
+    """The view of a parsed plan.json. Raises PlanUnreadableError."""
+    try:
+        return _view(document)
+    except (KeyError, TypeError, ValueError, AttributeError, json_format.Error) as error:
+        raise PlanUnreadableError(f"plan.json cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _view(document: Mapping[str, Any]) -> PlanView:
+    local = {name: json_format.ParseDict(plan, LocalPlan()) for name, plan in document["nodes"].items()}
+    nodes = {int(entry["index"]): str(name) for name, entry in document["cluster"]["nodes"].items()}
+    index = {name: number for number, name in nodes.items()}
+    declared = {name: _may_filter(entry.get("selectivity")) for name, entry in document["graph"]["operators"].items()}
+    units: dict[int, UnitView] = {}
+    outputs: dict[int, OutputView] = {}
+    sources: dict[int, tuple[int, int]] = {}
+    consumers: dict[tuple[int, int], list[int]] = {}
+    for name, plan in local.items():
+        node = index[name]
+        for unit in _units(plan, node, declared):
+            units[unit.id] = unit
+        for output in plan.outputs:
+            outputs[output.id] = OutputView(output.id, output.name, node, output.stream, output.deadline_ns)
+        sources.update({source.id: (node, source.stream) for source in plan.sources})
+        for stream, consumer in _consumers(plan, units):
+            consumers.setdefault((node, stream), []).append(consumer)
+    return PlanView(
+        hash=str(document["hash"]),
+        query=str(document.get("query", "")),
+        nodes=nodes,
+        streams={stream.id: stream.name for plan in local.values() for stream in plan.streams},
+        sources=sources,
+        units=units,
+        outputs=outputs,
+        operators={operator.id: operator.name for plan in local.values() for operator in plan.operators},
+        consumers={key: tuple(sorted(found)) for key, found in consumers.items()},
+        document=document,
+    )
+
+
+def _may_filter(selectivity: Mapping[str, Any] | None) -> bool:
+    if not selectivity:
+        return False
+    return selectivity.get("mean", 1) < 1 or any(out < into for out, into in selectivity.get("at_most") or ())
+
+
+def _units(plan: LocalPlan, node: int, declared: Mapping[str, bool]) -> Iterable[UnitView]:
+    operators = {operator.id: operator for operator in plan.operators}
+    for unit in plan.units:
+        chain = [operators[id_] for id_ in unit.operators]
+        filters = []
+        for stream in unit.exits:
+            upto = next(i for i, operator in enumerate(chain) if operator.output == stream)
+            filters.append(any(declared.get(operator.name, False) for operator in chain[: upto + 1]))
+        yield UnitView(
+            id=unit.id,
+            node=node,
+            operators=tuple(operator.name for operator in chain),
+            inputs=tuple(chain[0].inputs),
+            exits=tuple(unit.exits),
+            join=chain[0].join,
+            filters=tuple(filters),
+        )
+
+
+def _consumers(plan: LocalPlan, units: Mapping[int, UnitView]) -> Iterable[tuple[int, int]]:
+    for unit in plan.units:
+        for stream in units[unit.id].inputs:
+            yield stream, consumer_id(UNIT, unit.id)
+    for operator in plan.operators:
+        for side in operator.sides:
+            yield side.stream, consumer_id(SIDE, operator.id, side.stream)
+    for output in plan.outputs:
+        yield output.stream, consumer_id(OUTPUT, output.id)
+    for send in plan.sends:
+        yield send.stream, consumer_id(PEER, send.peer, send.stream)
+
+
+class Reach:
+    """Which outputs a tuple was on its way to, and whether it would surely have got there.
+
+    `seen`: (unit, exit) pairs that filtered a tuple in this run. A result is *sure* unless an exit on some path may
+    filter: its operators declare it, it did so in this run, or it is a join with such an exit anywhere upstream (whose
+    partner might have been filtered). Side inputs are in no deadline path and reach nothing.
+    """
+
+    def __init__(self, plan: PlanView, seen: Iterable[tuple[int, int]] = ()) -> None:
+        self._plan = plan
+        self._seen = frozenset(seen)
+        self._streams: dict[tuple[int, int], dict[int, bool]] = {}
+
+    def consumer(self, node: int, consumer: int) -> dict[int, bool]:
+        """output id -> sure, for a tuple that this consumer at `node` should have ended."""
+        kind, ref, stream = consumer_parts(consumer)
+        if kind == UNIT and ref in self._plan.units:
+            return _merge(self.exit(ref, exit_) for exit_ in range(len(self._plan.units[ref].exits)))
+        if kind == OUTPUT:
+            return {ref: True} if ref in self._plan.outputs else {}
+        if kind == PEER:
+            return self.stream(ref, stream)
+        return {}
+
+    def exit(self, unit: int, exit_: int) -> dict[int, bool]:
+        """output id -> sure, for what the unit would have given on one exit."""
+        view = self._plan.units[unit]
+        sure = not self._filters(unit, exit_) and not (view.join and self._upstream(unit))
+        return {output: sure and onward for output, onward in self.stream(view.node, view.exits[exit_]).items()}
+
+    def stream(self, node: int, stream: int) -> dict[int, bool]:
+        """output id -> sure, for a tuple that none of the stream's consumers at `node` got."""
+        key = (node, stream)
+        if key not in self._streams:
+            self._streams[key] = {}  # a stream sent in a circle ends here
+            found = self._plan.consumers.get(key, ())
+            self._streams[key] = _merge(self.consumer(node, consumer) for consumer in found)
+        return self._streams[key]
+
+    def _filters(self, unit: int, exit_: int) -> bool:
+        return self._plan.units[unit].filters[exit_] or (unit, exit_) in self._seen
+
+    def _upstream(self, unit: int) -> bool:
+        parents = [self._plan.producer[s] for s in self._plan.units[unit].inputs if s in self._plan.producer]
+        return any(self._filters(*parent) or self._upstream(parent[0]) for parent in parents)
+
+
+def _merge(found: Iterable[dict[int, bool]]) -> dict[int, bool]:
+    merged: dict[int, bool] = {}
+    for outputs in found:
+        for output, sure in outputs.items():
+            merged[output] = merged.get(output, True) and sure
+    return merged

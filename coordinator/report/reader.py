@@ -1,0 +1,184 @@
+"""Reads a run directory: plan.json, run.json and the raw trace segments, tolerant of damage.
+
+Nothing in a trace can make this fail: what cannot be used is left out and said (`Damage`), and whether the rest is
+complete follows from the counts in run.json. Layouts come from protos/records.py alone.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coordinator.report.plan_view import PlanUnreadableError, PlanView, read_plan
+from protos.records import GAP, HEADER_BYTES, RECORD_BYTES, Record, unpack_header, unpack_records
+
+SEQ_LIMIT = 1 << 63  # a lineage's seq beyond it is damage; it also keeps within Spark's integers
+
+
+class NoRunError(Exception):
+    """The directory holds no run, or one of another plan. The text is the whole message."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What run.json says of one incarnation. records: written by it, None when nobody knows."""
+
+    records: int | None = None
+    ended: bool = False
+    crashed: bool = False
+    reachable: bool = True
+
+
+@dataclass(frozen=True)
+class Incarnation:
+    """One runtime process's trace. chunks: whole records of its segments, in order, headers cut off."""
+
+    number: int  # in the run, from 0, by node number and boot
+    node: int
+    boot: int
+    declared: Declared
+    chunks: tuple[bytes, ...] = ()
+    clock: str = ""
+    virtual: bool = False
+
+    @property
+    def boot_hex(self) -> str:
+        return f"{self.boot:016x}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory, read. damage: one sentence per thing that could not be used."""
+
+    path: Path
+    name: str
+    plan: PlanView
+    document: Mapping[str, Any]  # run.json
+    incarnations: tuple[Incarnation, ...]
+    damage: tuple[str, ...] = ()
+
+    @property
+    def virtual(self) -> bool:
+        return bool(self.document.get("virtual", False))
+
+
+def usable(record: Record) -> bool:
+    """False for 64 bytes that are no record: of an unknown kind, or with an impossible seq."""
+    return 0 < record.kind <= GAP and record.seq < SEQ_LIMIT
+
+
+def records_of(incarnation: Incarnation) -> Iterator[tuple[int, Record]]:
+    """(place in the trace, record) of every usable record."""
+    place = 0
+    for chunk in incarnation.chunks:
+        for record in unpack_records(chunk):
+            if usable(record):
+                yield place, record
+            place += 1
+
+
+@dataclass
+class _Found:
+    chunks: list[bytes] = field(default_factory=list)
+    clock: str = ""
+    virtual: bool = False
+
+
+def read_run(path: Path) -> Run:
+    """The run in `path`. Raises NoRunError, with one sentence, where there is none."""
+    document, plan_document = _json(path, "run.json"), _json(path, "plan.json")
+    try:
+        plan = read_plan(plan_document)
+    except PlanUnreadableError as error:
+        raise NoRunError(f"{path}: {error}") from error
+    told = document.get("plan_hash")
+    if told is not None and told != plan.hash:
+        raise NoRunError(f"{path}: run.json speaks of plan {str(told)[:8]}, plan.json is plan {plan.hash[:8]}")
+    damage: list[str] = []
+    declared = _declared(document, plan, damage)
+    found = _segments(path / "trace" / "raw", plan, damage)
+    incarnations = []
+    for number, key in enumerate(sorted({*declared, *found})):
+        trace = found.get(key, _Found())
+        said = declared.get(key)
+        if said is None:
+            damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: a trace that run.json does not name")
+            said = Declared()
+        incarnations.append(Incarnation(number, *key, said, tuple(trace.chunks), trace.clock, trace.virtual))
+    name = str(document.get("run") or path.resolve().name)
+    return Run(path, name, plan, document, tuple(incarnations), tuple(damage))
+
+
+def _json(path: Path, name: str) -> dict[str, Any]:
+    try:
+        document = json.loads((path / name).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NoRunError(f"{path}: no run: {name} cannot be read ({error.strerror or error})") from error
+    except ValueError as error:
+        raise NoRunError(f"{path}: no run: {name} is not JSON ({error})") from error
+    if not isinstance(document, dict):
+        raise NoRunError(f"{path}: no run: {name} is not a JSON object")
+    return document
+
+
+def _declared(document: Mapping[str, Any], plan: PlanView, damage: list[str]) -> dict[tuple[int, int], Declared]:
+    declared: dict[tuple[int, int], Declared] = {}
+    for entry in document.get("traces") or ():
+        try:
+            key = plan.index[entry["node"]], int(entry["boot"], 16)
+            records = entry.get("records")
+            declared[key] = Declared(
+                records=None if records is None else int(records),
+                ended=bool(entry.get("ended", False)),
+                crashed=bool(entry.get("crashed", False)),
+                reachable=bool(entry.get("reachable", True)),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            damage.append(f"run.json: traces holds an entry that cannot be read: {str(entry)[:120]}")
+    return declared
+
+
+def _segments(root: Path, plan: PlanView, damage: list[str]) -> dict[tuple[int, int], _Found]:
+    found: dict[tuple[int, int], _Found] = {}
+    for directory in sorted(root.glob("*/*")):
+        node, boot = directory.parent.name, directory.name
+        place = f"{node}/{boot}"
+        if node not in plan.index or not _is_boot(boot):
+            damage.append(f"{place}: not a trace of a node of this plan; left out")
+            continue
+        trace = found.setdefault((plan.index[node], int(boot, 16)), _Found())
+        before: int | None = None
+        for segment in sorted(directory.glob("*.trace")):
+            if segment.stem.isdigit():
+                if before is not None and int(segment.stem) != before + 1:
+                    damage.append(f"{place}: segments between {before:04d} and {segment.stem} are missing")
+                before = int(segment.stem)
+            _segment(segment, node, int(boot, 16), trace, damage)
+    return found
+
+
+def _is_boot(name: str) -> bool:
+    return len(name) == 16 and all(letter in "0123456789abcdef" for letter in name)
+
+
+def _segment(path: Path, node: str, boot: int, trace: _Found, damage: list[str]) -> None:
+    place = f"{node}/{boot:016x}/{path.name}"
+    try:
+        data = path.read_bytes()
+        header = unpack_header(data)
+    except (OSError, ValueError) as error:
+        damage.append(f"{place}: left out: {error}")
+        return
+    if header.node != node or header.boot != boot:
+        damage.append(f"{place}: left out: it belongs to {header.node}/{header.boot:016x}")
+        return
+    torn = (len(data) - HEADER_BYTES) % RECORD_BYTES
+    if torn:
+        damage.append(f"{place}: ends within a record, {torn} bytes left out")
+    if trace.clock and trace.clock != header.clock:
+        damage.append(f"{place}: clock domain changed within an incarnation")
+    trace.clock, trace.virtual = header.clock, trace.virtual or bool(header.flags & 1)
+    body = data[HEADER_BYTES : len(data) - torn]
+    if body:
+        trace.chunks.append(body)

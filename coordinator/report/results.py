@@ -1,0 +1,75 @@
+"""Expected results in plain Python: met, late, shed, lost or undecidable, once per lineage key and output."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from coordinator.report.ledger import Ledger, Row, seen_filtering
+from coordinator.report.plan_view import UNIT, Reach, consumer_parts
+from coordinator.report.shape import INSTANT_LIMIT, QUANTILES, Counts, Rank, nearest_rank
+from protos import records as rec
+
+Key = tuple[int, int, int, int, int]  # output, source, epoch, seq, ordinal
+Answer = tuple[int, int, int]  # rank, upper and lower bound of the latency; the least answer of a key counts
+
+
+def instant(value: int) -> int:
+    """A recorded instant, clamped to what both engines can subtract."""
+    return max(-INSTANT_LIMIT, min(INSTANT_LIMIT, value))
+
+
+def expect(ledger: Ledger, rows: Iterable[Row], counts: Counts) -> dict[Key, int]:
+    """Count the expected results into `counts`. Returns the latency's upper bound [ns] of every delivered key."""
+    answers: dict[Key, Answer] = {}
+
+    def answer(key: Key, new: Answer) -> None:
+        answers[key] = min(answers.get(key, new), new)
+
+    for incarnation, r in rows:
+        view = ledger.plan.outputs.get(r.ref) if r.kind == rec.OUTPUT else None
+        if view is not None and view.node == ledger.node(incarnation):
+            upper, lower = instant(r.w0) - instant(r.w1), instant(r.w0) - instant(r.w2)
+            answer((view.id, r.source, r.epoch, r.seq, r.w4), (Rank.DELIVERED, upper, lower))
+    reach = Reach(ledger.plan, seen_filtering(ledger))
+    for miss in ledger.misses:
+        for output, sure in _missing(ledger, reach, miss.node, miss.consumer, miss.kept).items():
+            rank = miss.rank if sure or miss.rank == Rank.UNDECIDABLE else _UNSURE[miss.rank]
+            answer((output, miss.source, miss.epoch, miss.seq, miss.ordinal), (rank, 0, 0))
+    return _count(ledger, answers, counts)
+
+
+_UNSURE = {Rank.LOST: Rank.LOST_UNSURE, Rank.SHED: Rank.SHED_UNSURE}
+
+
+def _missing(ledger: Ledger, reach: Reach, node: int, consumer: int, kept: int) -> dict[int, bool]:
+    """The outputs that a miss keeps from their result, less those behind exits that had given theirs."""
+    kind, ref, _ = consumer_parts(consumer)
+    if kind != UNIT or not kept:
+        return reach.consumer(node, consumer)
+    missing: dict[int, bool] = {}
+    for exit_ in range(len(ledger.plan.units[ref].exits)) if ref in ledger.plan.units else ():
+        if not kept >> (8 * exit_) & 0xFF:
+            for output, sure in reach.exit(ref, exit_).items():
+                missing[output] = missing.get(output, True) and sure
+    return missing
+
+
+def _count(ledger: Ledger, answers: dict[Key, Answer], counts: Counts) -> dict[Key, int]:
+    results: dict[tuple[int, int], int] = defaultdict(int)
+    bounds: dict[int, list[int]] = defaultdict(list)
+    delivered: dict[Key, int] = {}
+    for key, (answer, upper, lower) in answers.items():
+        output, rank = key[0], answer
+        if rank == Rank.DELIVERED:
+            deadline_ns = ledger.plan.outputs[output].deadline_ns
+            met, late = upper <= deadline_ns, lower > deadline_ns
+            rank = Rank.MET if met else Rank.LATE if late else Rank.UNDECIDABLE
+            bounds[output].append(upper)
+            delivered[key] = upper
+        results[output, rank] += 1
+    counts.results = dict(results)
+    for output, found in bounds.items():
+        found.sort()
+        n = counts.delivered[output] = len(found)
+        ranks = {nearest_rank(n, k) for k in range(1, QUANTILES + 1)}
+        counts.ranks[output] = {rank: found[rank - 1] for rank in ranks}
+    return delivered

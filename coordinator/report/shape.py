@@ -1,0 +1,268 @@
+"""The verdict's shape: what either engine counts, and the one place where counts become the dict of report.json.
+
+Engines fill `Counts` with integers only; ratios appear here, at the very end.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from coordinator.report.completeness import Trace, completeness
+from coordinator.report.plan_view import OUTPUT, PEER, SIDE, UNIT, OutputView, PlanView, consumer_parts
+from coordinator.report.reader import Run
+from protos.records import CAUSES, SHED_POLICIES
+
+PROBLEMS_SHOWN = 10
+QUANTILES = 200  # points of the latency distribution: k/200 for k = 1..200; p50, p95 and p99 are among them
+INSTANT_LIMIT = 1 << 60  # instants are clamped to it; a latency bound of that size is no bound
+DURATION_LIMIT = 1 << 50  # durations in the blame split are clamped to 0..this, so that damage cannot overflow
+
+
+class Fault(IntEnum):
+    """Kinds of contradiction in a ledger."""
+
+    OPEN = 4
+    NO_ARRIVAL = 5
+    NOT_SENT = 6
+    ADMITTED_NOWHERE = 7
+    RECEIVED_NOWHERE = 8
+    ODD_OUTPUT = 9
+    ODD_EXIT = 10
+
+
+class Problem(NamedTuple):
+    """One contradiction. ref: consumer id, or (kinds 6 to 10) source, stream, output or unit. Sorts by kind first."""
+
+    fault: int
+    incarnation: int
+    ref: int
+    source: int
+    epoch: int
+    seq: int
+    ordinal: int
+    times: int
+
+
+class Outcome(IntEnum):
+    """How an obligation ended. The order is that of the report."""
+
+    CONSUMED = 1
+    FILTERED = 2
+    DELIVERED = 3
+    SENT = 4
+    ABSORBED = 5
+    MERGED = 6
+    SHED = 7
+    LOST = 8
+    UNDECIDABLE = 9
+    OPEN = 10
+
+
+LOST_LINK, LOST_RESTART = -1, -2  # causes that are inferred, beside those of records.CAUSES
+INFERRED = {LOST_LINK: "link", LOST_RESTART: "restart"}
+
+
+class Rank(IntEnum):
+    """What became of an expected result; of several answers for one key the least counts."""
+
+    DELIVERED = 0
+    UNDECIDABLE = 1
+    LOST = 2
+    SHED = 3
+    LOST_UNSURE = 4  # an operator on the way may have filtered it
+    SHED_UNSURE = 5
+    MET = 6
+    LATE = 7
+
+
+class Hop(IntEnum):
+    """Where a delivered result's latency was spent. ref: a unit, or for LINK the receiving node."""
+
+    AGE = 0
+    QUEUE = 1
+    RUN = 2
+    LINK = 3
+    REST = 4
+
+
+class Spent(NamedTuple):
+    """Sums over delivered results, and over those at or beyond p99."""
+
+    total_ns: int
+    tail_ns: int
+
+
+@dataclass
+class Counts:
+    """Everything an engine computes. Output ids, unit ids and node numbers are the plan's."""
+
+    traces: list[Trace] = field(default_factory=list)
+    admitted: int = 0
+    accounted: int = 0
+    obligations: int = 0
+    outcomes: dict[tuple[int, int], int] = field(default_factory=dict)  # (Outcome, cause or policy, else 0) -> n
+    problems: list[Problem] = field(default_factory=list)  # the first PROBLEMS_SHOWN, sorted
+    problem_count: int = 0
+    results: dict[tuple[int, int], int] = field(default_factory=dict)  # (output, Rank) -> n
+    delivered: dict[int, int] = field(default_factory=dict)
+    ranks: dict[int, dict[int, int]] = field(default_factory=dict)  # output -> rank from 1 -> latency upper bound
+    blamed: dict[int, tuple[int, int]] = field(default_factory=dict)  # output -> results in the split, in its tail
+    latency: dict[int, Spent] = field(default_factory=dict)
+    spent: dict[tuple[int, int, int], Spent] = field(default_factory=dict)  # (output, Hop, ref)
+
+
+def nearest_rank(n: int, k: int, of: int = QUANTILES) -> int:
+    """The rank, from 1, of the k/of quantile of n values (nearest rank: the least value that k/of do not exceed)."""
+    return max(1, -(-k * n // of))
+
+
+def assemble(run: Run, counts: Counts) -> dict[str, Any]:
+    """The verdict: report.json's `run`, `plan_hash`, `completeness`, `outputs`, `conservation` and `blame`."""
+    plan = run.plan
+    return {
+        "run": run.name,
+        "plan_hash": plan.hash,
+        "completeness": completeness(run, counts.traces),
+        "outputs": {view.name: _output(view, counts) for view in sorted(plan.outputs.values(), key=lambda o: o.id)},
+        "conservation": _conservation(run, counts),
+        "blame": {view.name: _blame(view, plan, counts) for view in sorted(plan.outputs.values(), key=lambda o: o.id)},
+    }
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _output(view: OutputView, counts: Counts) -> dict[str, Any]:
+    def n(rank: Rank) -> int:
+        return counts.results.get((view.id, rank), 0)
+
+    met, late, shed, lost, undecidable = (n(r) for r in (Rank.MET, Rank.LATE, Rank.SHED, Rank.LOST, Rank.UNDECIDABLE))
+    unsure = n(Rank.LOST_UNSURE) + n(Rank.SHED_UNSURE)
+    missed = late + shed + lost
+    delivered = counts.delivered.get(view.id, 0)
+    ranks = counts.ranks.get(view.id, {})
+
+    def quantile(k: int) -> int | None:
+        bound = ranks[nearest_rank(delivered, k)] if delivered else None
+        return bound if bound is None or bound < INSTANT_LIMIT else None
+
+    return {
+        "deadline_ns": view.deadline_ns,
+        "met": met,
+        "late": late,
+        "shed": shed,
+        "lost": lost,
+        "undecidable": undecidable,
+        "shed_unsure": n(Rank.SHED_UNSURE),
+        "lost_unsure": n(Rank.LOST_UNSURE),
+        "delivered": delivered,
+        "miss_ratio": _ratio(missed, met + missed),
+        "miss_ratio_hi": _ratio(missed + undecidable + unsure, met + missed + undecidable + unsure),
+        "miss_ratio_paper": _ratio(late, met + late),
+        "latency_ns": {"p50": quantile(100), "p95": quantile(190), "p99": quantile(198), "max": quantile(QUANTILES)},
+        "latency_bound": "upper",
+        "quantiles_ns": [quantile(k) for k in range(1, QUANTILES + 1)] if delivered else [],
+    }
+
+
+def _conservation(run: Run, counts: Counts) -> dict[str, Any]:
+    by_outcome = {outcome.name.lower(): 0 for outcome in Outcome}
+    by_cause: dict[str, int] = {}
+    for (outcome, cause), n in sorted(counts.outcomes.items()):
+        by_outcome[Outcome(outcome).name.lower()] += n
+        if outcome in (Outcome.SHED, Outcome.LOST):
+            by_cause[_cause(outcome, cause)] = n
+    faults = [fault for trace in counts.traces for fault in trace.faults]
+    sentences = faults + [sentence(run, problem) for problem in counts.problems]
+    return {
+        "admitted": counts.admitted,
+        "accounted": counts.accounted,
+        "obligations": counts.obligations,
+        "by_outcome": by_outcome,
+        "by_cause": by_cause,
+        "balanced": not faults and counts.problem_count == 0,
+        "problem_count": len(faults) + counts.problem_count,
+        "problems": sentences[:PROBLEMS_SHOWN],
+    }
+
+
+def _cause(outcome: int, cause: int) -> str:
+    if cause in INFERRED:
+        return f"lost({INFERRED[cause]})"
+    names = SHED_POLICIES if outcome == Outcome.SHED else CAUSES
+    kind = "shed" if outcome == Outcome.SHED else "lost"
+    return f"{kind}({names[cause]})" if 0 < cause < len(names) else f"{kind}(number {cause})"
+
+
+def _blame(view: OutputView, plan: PlanView, counts: Counts) -> dict[str, Any]:
+    n, tail = counts.blamed.get(view.id, (0, 0))
+    latency = counts.latency.get(view.id, Spent(0, 0))
+    hops = [
+        {
+            "hop": _hop(plan, hop, ref),
+            "kind": Hop(hop).name.lower(),
+            "mean_ns": spent.total_ns // n if n else None,
+            "tail_mean_ns": spent.tail_ns // tail if tail else None,
+            "share": _ratio(spent.total_ns, latency.total_ns),
+            "tail_share": _ratio(spent.tail_ns, latency.tail_ns),
+        }
+        for (output, hop, ref), spent in sorted(counts.spent.items())
+        if output == view.id
+    ]
+    return {"results": n, "tail_results": tail, "hops": hops}
+
+
+def _hop(plan: PlanView, hop: int, ref: int) -> str:
+    if hop == Hop.AGE:
+        return "age before admission"
+    if hop == Hop.LINK:
+        return f"link to {plan.nodes.get(ref, ref)}"
+    if hop == Hop.REST:
+        return "rest"
+    unit = plan.units[ref]
+    doing = "queued for" if hop == Hop.QUEUE else "running"
+    return f"{doing} {unit.label} at {plan.nodes[unit.node]}"
+
+
+def consumer_text(plan: PlanView, consumer: int) -> str:
+    """A consumer in words."""
+    kind, ref, stream = consumer_parts(consumer)
+    on = plan.streams.get(stream, f"stream {stream}")
+    if kind == UNIT:
+        return f"unit {ref} ({plan.units[ref].label})" if ref in plan.units else f"unit {ref}, which the plan lacks"
+    if kind == SIDE:
+        return f"side input {on} of {plan.operators.get(ref, ref)}"
+    if kind == OUTPUT:
+        return f"output {plan.outputs[ref].name}" if ref in plan.outputs else f"output {ref}, which the plan lacks"
+    return f"sending {on} to {plan.nodes.get(ref, ref)}" if kind == PEER else f"consumer {consumer}"
+
+
+_ENDS = {UNIT: "RAN, SHED, LOST or MERGED", SIDE: "ABSORBED", OUTPUT: "OUTPUT", PEER: "SENT or LOST"}
+
+
+def sentence(run: Run, problem: Problem) -> str:
+    """A problem in words: which record, which tuple, which node."""
+    plan = run.plan
+    incarnation = run.incarnations[problem.incarnation]
+    place = f"{plan.nodes[incarnation.node]}/{incarnation.boot_hex}"
+    tuple_ = f"tuple {problem.source}/{problem.epoch}/{problem.seq}.{problem.ordinal}"
+    times = f" ({problem.times} times)" if problem.times > 1 else ""
+    ref = problem.ref
+    ends = _ENDS.get(consumer_parts(ref)[0], "record")
+    match problem.fault:
+        case Fault.OPEN:
+            text = f"arrived for {consumer_text(plan, ref)}, but no {ends} record ends it"
+        case Fault.NO_ARRIVAL:
+            text = f"{ends} for {consumer_text(plan, ref)}, but no ADMITTED, RECEIVED or RAN record brought it"
+        case Fault.NOT_SENT:
+            text = f"RECEIVED on {plan.streams.get(ref, f'stream {ref}')}, but its peer has no SENT record for it"
+        case Fault.ADMITTED_NOWHERE:
+            text = f"ADMITTED from source {ref}, which has no consumer here"
+        case Fault.RECEIVED_NOWHERE:
+            text = f"RECEIVED on {plan.streams.get(ref, f'stream {ref}')}, which has no consumer here"
+        case Fault.ODD_OUTPUT:
+            text = f"OUTPUT for output {ref} with another deadline than the plan's, or an empty interval of origin"
+        case _:
+            text = f"RAN or LOST of unit {ref} with outputs on an exit that it does not have"
+    return f"{place}: {tuple_}: {text}{times}"

@@ -1,0 +1,64 @@
+"""The verdict in plain Python: the readable reference, and the engine for machines without Java."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from coordinator.report.blame import blame
+from coordinator.report.completeness import LEDGER_KINDS, Scan, judge_all
+from coordinator.report.ledger import Row, keep
+from coordinator.report.plan_view import PlanView
+from coordinator.report.reader import Incarnation, Run, records_of
+from coordinator.report.results import expect
+from coordinator.report.shape import Counts, assemble
+from protos.records import GAP, LOAD, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_ENDED, Record
+
+
+def verdict(run: Run) -> dict[str, Any]:
+    """Both ledgers and the blame split of one run, as report.json's keys (contracts: run directory)."""
+    counts = Counts()
+    scans: list[Scan] = []
+    rows: list[Row] = []
+    for incarnation in run.incarnations:
+        records = list(records_of(incarnation))
+        scan = scan_trace(incarnation, records, run.plan)
+        scans.append(scan)
+        rows.extend(_ledger_rows(incarnation.number, records, scan))
+    counts.traces = judge_all(run, scans)
+    ledger = keep(run, counts.traces, rows, counts)
+    delivered = expect(ledger, rows, counts)
+    blame(ledger, rows, delivered, counts)
+    return assemble(run, counts)
+
+
+def scan_trace(incarnation: Incarnation, records: list[tuple[int, Record]], plan: PlanView) -> Scan:
+    """What there is to know of a trace before any ledger is kept."""
+    scan = Scan(found=len(records))
+    scan.unusable = sum(len(chunk) // RECORD_BYTES for chunk in incarnation.chunks) - len(records)
+    named: set[int] = set()
+    mine: set[int] = set()
+    for place, record in records:
+        if record.kind == PLAN:
+            epoch = record.w1 & PLAN_EPOCH_MASK
+            named.add(epoch)
+            scan.crashed |= record.ref == STATE_CRASHED
+            if record.last == plan.hash_u64:
+                mine.add(epoch)
+                scan.ended |= record.ref == STATE_ENDED
+        elif record.kind == GAP:
+            scan.gaps += 1
+            scan.dropped += record.w1
+        elif record.kind == LOAD and record.last != place and scan.misplaced is None:
+            scan.misplaced = (place, record.last)
+    scan.epochs = frozenset(mine)
+    for _, record in records:
+        epoch = record.flags & PLAN_EPOCH_MASK
+        if record.kind in LEDGER_KINDS and epoch not in mine:
+            scan.foreign += epoch in named
+            scan.unnamed += epoch not in named
+    return scan
+
+
+def _ledger_rows(number: int, records: list[tuple[int, Record]], scan: Scan) -> Iterator[Row]:
+    for _, record in records:
+        if record.kind in LEDGER_KINDS and record.flags & PLAN_EPOCH_MASK in scan.epochs:
+            yield number, record
