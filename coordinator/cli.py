@@ -1,0 +1,46 @@
+"""The coordinator's command line. Each command lives in coordinator/commands/<name>.py and brings `register(app)`.
+
+Those modules import nothing heavy at their top: OR-Tools, Spark and gRPC are imported inside the command that needs them, so that
+`--help` and `validate` start at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.util import find_spec
+
+import typer
+
+from coordinator.errors import CoordinatorError
+
+COMMANDS = ("validate", "plan", "explain", "up", "deploy", "status", "stop", "collect", "report", "run")
+
+app = typer.Typer(
+    name="coordinator",
+    help="Plans stream queries with end-to-end deadlines, deploys them to a few nodes, and reports what was met.\n\n"
+    "Exit codes: 0 done; 2 bad input; 3 infeasible; 4 out of time; 1 anything else.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def register() -> None:
+    """Adds every command that this installation has."""
+    for name in COMMANDS:
+        module = f"coordinator.commands.{name}"
+        if find_spec(module) is not None:
+            importlib.import_module(module).register(app)
+
+
+def run() -> None:
+    """Runs the command line; a failure that a user can mend is told in sentences, one per line, on stderr."""
+    register()
+    try:
+        app()
+    except CoordinatorError as error:
+        for line in error.lines():
+            sys.stderr.write(line + "\n")
+        raise SystemExit(error.exit_code) from error

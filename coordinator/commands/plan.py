@@ -1,0 +1,101 @@
+"""`coordinator plan`: place operators, divide deadlines, write plan.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+EPILOG = """Examples:
+
+  coordinator plan query.yaml cluster.yaml -o plan.json
+
+  coordinator plan query.yaml cluster.yaml -o base.json --allocator sqpr --policy fifo
+
+  coordinator plan query.yaml cluster.yaml --place O3=a --place O4=a --json"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command(epilog=EPILOG)
+    def plan(
+        query: Annotated[Path, typer.Argument(help="query.yaml")],
+        cluster: Annotated[Path, typer.Argument(help="cluster.yaml")],
+        output: Annotated[Path, typer.Option("--output", "-o", help="Where the plan is written.")] = Path("plan.json"),
+        allocator: Annotated[
+            Literal["deadline", "sqpr"], typer.Option(help="deadline: by sub-deadlines; sqpr: by CPU, network and balance.")
+        ] = "deadline",
+        model: Annotated[Literal["paper"], typer.Option(help="The deadline model.")] = "paper",
+        units: Annotated[
+            Literal["path", "operator"], typer.Option(help="Task units: merged paths, or every operator its own.")
+        ] = "path",
+        policy: Annotated[
+            str | None, typer.Option(help="On every node: edf, edf-e2e, edf-op or fifo; else as in the cluster file.")
+        ] = None,
+        place: Annotated[list[str] | None, typer.Option(help="OP=NODE: hold an operator to a node.")] = None,
+        sub_deadlines: Annotated[
+            Literal["model", "deadline", "proportional"],
+            typer.Option(help="With sqpr: of its own placement, of the deadline allocator's, or in proportion to cost."),
+        ] = "model",
+        time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds for the solver.")] = 60.0,
+        seed: Annotated[int, typer.Option(min=0, help="The solver's seed.")] = 0,
+        solver: Annotated[Literal["highs", "gscip"], typer.Option(help="gscip is a cross-check.")] = "highs",
+        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+    ) -> None:
+        """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
+        from coordinator import plan_file, planner
+        from coordinator.placement.milp import Limits
+
+        held = dict(_pair(text) for text in place or [])
+        limits = Limits(seconds=time_limit, seed=seed, solver=solver)
+        choices = planner.Choices(allocator, units, policy, held, sub_deadlines, limits)
+        made = planner.make_plan(query, cluster, choices)
+        plan_file.write(made, output)
+        if as_json:
+            keys = ("hash", "status", "allocator", "model", "units", "solver", "objective", "placement", "sub_deadlines_ns")
+            typer.echo(json.dumps({"plan": str(output), **{key: made[key] for key in keys}, "tasks": made["tasks"]}))
+        else:
+            _show(made, output)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    operator, equals, node = text.partition("=")
+    if not operator or not equals or not node:
+        raise typer.BadParameter(f"'{text}' is not OP=NODE, like O3=a", param_hint="--place")
+    return operator, node
+
+
+def _show(plan: dict[str, Any], path: Path) -> None:
+    """A table of task units and a few lines of figures."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from coordinator.units_of_measure import show_ns
+
+    console = Console()
+    table = Table(title=f"{plan['query']}: {plan['allocator']} placement", title_justify="left")
+    for heading in ("node", "policy", "unit", "operators", "sub-deadline"):
+        table.add_column(heading, justify="right" if heading in ("unit", "sub-deadline") else "left")
+    for node, tasks in plan["tasks"].items():
+        policy = plan["cluster"]["nodes"][node]["policy"]
+        for task in tasks:
+            names = task["operators"]
+            text = ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])}, ..., {names[-1]} ({len(names)})"
+            table.add_row(node, policy, str(task["id"]), text, show_ns(task["sub_deadline_ns"]))
+    console.print(table)
+    objective, solver = plan["objective"], plan["solver"]
+    source = {
+        "model": "of the deadline model",
+        "deadline": "of the deadline allocator's own placement",
+        "proportional": "in proportion to cost (1): no demand check holds",
+    }[solver["sub_deadlines"]]
+    console.print(
+        f"{plan['status']}: NLR {objective['nlr']:g} (bound {objective['bound']:g}, gap {solver['gap']:g}), "
+        f"traffic {objective['traffic']:g} tuples per burst, solver {solver['name']}, sub-deadlines {source}"
+    )
+    for name, claim in plan["guarantee"].items():
+        console.print(f"output {name}: deadline {show_ns(claim['deadline_ns'])}, guarantee: {claim['why']}")
+    console.print(f"plan {plan['hash'][:8]} written to {path}", soft_wrap=True)

@@ -1,0 +1,80 @@
+"""The few ways in which the coordinator fails, each with its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One thing that is wrong with a file a user wrote; `line` counts from 1, 0 means the file as a whole."""
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
+
+
+class CoordinatorError(Exception):
+    """Any failure that a user sees as a sentence and not as a traceback."""
+
+    exit_code = 1
+
+    def lines(self) -> list[str]:
+        """What goes to stderr, one line each."""
+        return [str(self)]
+
+
+class BadInput(CoordinatorError):
+    """What the user wrote cannot be used; carries every problem that was found."""
+
+    exit_code = 2
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(set(problems))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    def lines(self) -> list[str]:
+        """One line per problem, in the order of the files' lines."""
+        return [str(problem) for problem in self.problems]
+
+
+class Infeasible(CoordinatorError):
+    """No placement holds every deadline; `reasons` name what cannot hold and by how much."""
+
+    exit_code = 3
+
+    def __init__(self, reasons: Iterable[str]) -> None:
+        self.reasons = list(reasons)
+        super().__init__("\n".join(self.reasons))
+
+    def lines(self) -> list[str]:
+        """`infeasible: ` and one reason per line."""
+        return [f"infeasible: {reason}" for reason in self.reasons]
+
+
+class OutOfTime(CoordinatorError):
+    """The solver found nothing within its time limit: neither a plan nor a proof that there is none."""
+
+    exit_code = 4
+
+
+class AuditFailed(CoordinatorError):
+    """A plan that was just made breaks its own constraints: a defect of the planner, never of the input."""
+
+    def __init__(self, violations: Iterable[str]) -> None:
+        self.violations = list(violations)
+        super().__init__("\n".join(self.violations))
+
+    def lines(self) -> list[str]:
+        """One line per violated constraint."""
+        return [f"audit: {violation}" for violation in self.violations]
+
+
+def problem(file: Path | str, line: int, text: str) -> Problem:
+    """A problem of a file, as the user named the file."""
+    return Problem(str(file), line, text)

@@ -1,0 +1,126 @@
+"""A plan in sentences, from plan.json alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordinator.units_of_measure import show_ns
+
+Plan = dict[str, Any]
+
+
+def explain(plan: Plan) -> dict[str, list[str]]:
+    """Sections of sentences: the plan, each output's deadline, each operator's place, each node's work, what crosses."""
+    return {
+        f"Plan {plan['hash'][:8]} of query {plan['query']}": _summary(plan),
+        "How each deadline is divided": [line for name in plan["graph"]["outputs"] for line in _divided(plan, name)],
+        "Why each operator is where it is": _places(plan),
+        "What each node runs": _nodes(plan),
+        "What crosses between nodes": _crossing(plan) or ["nothing"],
+    }
+
+
+def _summary(plan: Plan) -> list[str]:
+    objective, solver = plan["objective"], plan["solver"]
+    lines = [
+        f"{plan['status']} under model {plan['model']} ({solver['name']}, seed {solver['seed']}, gap {solver['gap']:g})",
+        f"NLR {objective['nlr']:g} (at least {objective['bound']:g}): 0 means that every operator has the same share of slack",
+        f"traffic {objective['traffic']:g} tuples per burst",
+    ]
+    if solver["sub_deadlines"] == "proportional":
+        lines.append("sub-deadlines in proportion to cost (1): the deadline model has no solution for this placement")
+    if solver["sub_deadlines"] == "deadline":
+        lines.append("sub-deadlines of the deadline allocator's own placement, not of this one")
+    return lines
+
+
+def _divided(plan: Plan, output: str) -> list[str]:
+    """The longest path to an output and what each stretch of it on one node gets."""
+    graph, due = plan["graph"], plan["sub_deadlines_ns"]
+    end, deadline_ns = graph["outputs"][output]["from"], graph["outputs"][output]["deadline_ns"]
+    path = longest_path(plan, end)
+    stretches: list[list[str]] = []
+    for name in path:
+        if stretches and plan["placement"][stretches[-1][-1]] == plan["placement"][name]:
+            stretches[-1].append(name)
+        else:
+            stretches.append([name])
+    used_ns = sum(due[name] for name in path)
+    parts = [
+        f"{_range(names)} on {plan['placement'][names[0]]} {show_ns(sum(due[name] for name in names))}" for names in stretches
+    ]
+    claim = plan["guarantee"][output]
+    return [
+        f"{output}: {show_ns(deadline_ns)} = {' + '.join(parts)}"
+        + (f" + {show_ns(deadline_ns - used_ns)} unused" if used_ns < deadline_ns else ""),
+        *[f"    {name}: {show_ns(due[name])} for a cost of {show_ns(graph['operators'][name]['cost_ns'])} per tuple" for name in path],
+        f"    guarantee: {claim['why']}",
+    ]
+
+
+def longest_path(plan: Plan, end: str) -> list[str]:
+    """The operators from a source to `end` whose sub-deadlines add up to most."""
+    operators, due = plan["graph"]["operators"], plan["sub_deadlines_ns"]
+    best: dict[str, tuple[int, str | None]] = {}
+    stack = [end]
+    while stack:
+        name = stack[-1]
+        before = [one for one in operators[name]["in"] if one in operators]
+        waiting = [one for one in before if one not in best]
+        if waiting:
+            stack += waiting
+            continue
+        latest = max(((best[one][0], one) for one in before), default=None)
+        best[name] = (due[name] + (latest[0] if latest else 0), latest[1] if latest else None)
+        stack.pop()
+    path: list[str] = []
+    step: str | None = end
+    while step is not None:
+        path.append(step)
+        step = best[step][1]
+    return path[::-1]
+
+
+def _places(plan: Plan) -> list[str]:
+    lines = []
+    for name, operator in plan["graph"]["operators"].items():
+        at, allowed = plan["placement"][name], operator["nodes"] or list(plan["cluster"]["nodes"])
+        others = [node for node in allowed if node != at]
+        if len(allowed) == 1:
+            why = "the query allows no other node" if operator["nodes"] else "there is no other node"
+        elif name in plan["solver"].get("held", {}):
+            why = "held there by --place"
+        elif plan["allocator"] == "sqpr":
+            why = f"least CPU, traffic and imbalance; {', '.join(others)} was possible; deadlines were not looked at"
+        else:
+            why = f"chosen over {', '.join(others)}: evenest slack (NLR), then least traffic"
+        alternative = plan["solver"].get("alternatives", {}).get(name, {})
+        told = [f"on {node}: {text}" for node, text in alternative.items()]
+        lines.append(f"{name} on {at}: {why}" + (f" ({'; '.join(told)})" if told else ""))
+    return lines
+
+
+def _nodes(plan: Plan) -> list[str]:
+    lines = []
+    for node, tasks in plan["tasks"].items():
+        facts = plan["cluster"]["nodes"][node]
+        lines.append(f"{node} ({facts['policy']}): {len(tasks)} task units")
+        lines += [
+            f"    unit {task['id']}: {_range(task['operators'])}, sub-deadline {show_ns(task['sub_deadline_ns'])}"
+            for task in sorted(tasks, key=lambda task: task["sub_deadline_ns"])
+        ]
+    return lines
+
+
+def _crossing(plan: Plan) -> list[str]:
+    names = {facts["index"]: name for name, facts in plan["cluster"]["nodes"].items()}
+    streams = {facts["id"]: name for name, facts in plan["graph"]["streams"].items()}
+    return [
+        f"{streams[send['stream']]}: {node} -> {names[send.get('peer', 0)]}"
+        for node, local in plan["nodes"].items()
+        for send in local.get("sends", [])
+    ]
+
+
+def _range(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names)} operators)"

@@ -1,0 +1,203 @@
+"""From a placement to what each node runs: task units, streams, sends, as protos.plan.LocalPlan messages.
+
+Ids count from 1 in the query's order, over the whole plan. A stream is listed on every node that admits, produces, receives or
+reads it; `producers` are the nodes that may send it there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from coordinator import graph
+from coordinator.cluster import Cluster, Node
+from coordinator.placement import units
+from coordinator.placement.problem import deadlines
+from coordinator.placement.routes import Hops
+from coordinator.query import Operator, Query
+from protos import plan_pb2
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A checked query on a cluster with every choice made; gives ids, units and local plans."""
+
+    query: Query
+    cluster: Cluster
+    types: Mapping[str, str]
+    place: Mapping[str, str]
+    sub_deadline_ns: Mapping[str, int]
+    hops: Hops
+    policy: str | None
+    grouping: units.Units
+
+    @cached_property
+    def stream_id(self) -> dict[str, int]:
+        """Sources first, then operators, each in the query's order."""
+        return {one.name: i for i, one in enumerate((*self.query.sources, *self.query.operators), start=1)}
+
+    @cached_property
+    def operator_id(self) -> dict[str, int]:
+        """Operators in the query's order."""
+        return {operator.name: i for i, operator in enumerate(self.query.operators, start=1)}
+
+    @cached_property
+    def by_name(self) -> dict[str, Operator]:
+        """Operators by name."""
+        return {operator.name: operator for operator in self.query.operators}
+
+    @cached_property
+    def deadline_ns(self) -> dict[str, int]:
+        """The least end-to-end deadline that each stream leads to through trigger inputs; 0: none."""
+        found = deadlines(self.query)
+        for source in self.query.sources:
+            led = [found[one.name] for one in self.query.operators if source.name in one.inputs and found[one.name]]
+            found[source.name] = min(led, default=0)
+        return found
+
+    @cached_property
+    def marked(self) -> set[str]:
+        """Streams that lead, through any operators, to a join by lineage: a filtered tuple has to send a mark there."""
+        found: set[str] = set()
+        for operator in reversed(graph.order(self.query)):
+            if self.joins(operator) or operator.name in found:
+                found |= set(operator.inputs)
+        return found
+
+    def joins(self, operator: Operator) -> bool:
+        """Whether an operator waits for all inputs of one lineage."""
+        return self.cluster.catalog.operators[operator.run].kind == "join"
+
+    def ordered_inputs(self, operator: Operator) -> list[str]:
+        """Input streams in the order of the operator's ports."""
+        installed = self.cluster.catalog.operators[operator.run]
+        if operator.ports is None or installed.variadic:
+            return list(operator.inputs)
+        by_port = dict(zip(operator.ports, operator.inputs, strict=True))
+        return [by_port[port] for port in installed.inputs]
+
+    @cached_property
+    def tasks(self) -> dict[str, list[tuple[int, tuple[str, ...]]]]:
+        """Per node: (unit id, operators), ids over the whole plan in the order of nodes."""
+        tasks: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
+        number = 0
+        sorted_names = [operator.name for operator in graph.order(self.query)]
+        position = {operator.name: i for i, operator in enumerate(self.query.operators)}
+        for node in self.cluster.nodes:
+            names = [name for name in sorted_names if self.place[name] == node]
+            uses = {name: self._uses(name) for name in names}
+            found = units.extract(names, uses, self._leaves, self.grouping)
+            tasks[node] = []
+            for unit in sorted(found, key=lambda unit: position[unit[0]]):
+                number += 1
+                tasks[node].append((number, unit))
+        return tasks
+
+    def _uses(self, name: str) -> list[units.Use]:
+        uses = []
+        for operator in self.query.operators:
+            if name in operator.inputs:
+                kind = self.cluster.catalog.operators[operator.run].kind
+                here = self.place[operator.name] == self.place[name]
+                alone = len(operator.inputs) == 1 and kind == "map"
+                uses.append(units.Use(operator.name, self.deadline_ns[operator.name], here and alone))
+        delivered = [output.deadline_ns for output in self.query.outputs if output.origin == name]
+        return uses + [units.Use(None, deadline_ns, False) for deadline_ns in delivered]
+
+    def _leaves(self, name: str, successor: str | None) -> bool:
+        """Whether a stream has a consumer other than being the trigger of `successor`."""
+        if any(output.origin == name for output in self.query.outputs) or name in self.hops:
+            return True
+        for operator in self.query.operators:
+            if name in operator.side.values() or (name in operator.inputs and operator.name != successor):
+                return True
+        return False
+
+    def exits(self, unit: tuple[str, ...]) -> list[str]:
+        """The streams that leave a unit, in the operators' order."""
+        following: list[str | None] = [*unit[1:], None]
+        return [name for name, after in zip(unit, following, strict=True) if self._leaves(name, after)]
+
+    def local_plan(self, node: Node) -> plan_pb2.LocalPlan:
+        """What one node runs."""
+        plan = plan_pb2.LocalPlan(
+            version=1,
+            query=self.query.name,
+            node=node.name,
+            index=node.index,
+            policy=plan_pb2.Policy(name=self.policy or node.policy, largest_batch=1),
+            memory_bytes=node.memory_bytes,
+            emulate_cost_ns=node.emulate_cost_ns,
+            cpu=node.cpu,
+        )
+        self._add_streams(plan, node)
+        for source_id, source in enumerate(self.query.sources, start=1):
+            if source.at == node.name:
+                stream = self.stream_id[source.name]
+                plan.sources.add(id=source_id, name=source.name, stream=stream, max_age_ns=source.max_age_ns)
+        for operator in self.query.operators:
+            if self.place[operator.name] == node.name:
+                self._add_operator(plan, operator)
+        for unit_id, members in self.tasks[node.name]:
+            plan.units.add(
+                id=unit_id,
+                operators=[self.operator_id[name] for name in members],
+                sub_deadline_ns=sum(self.sub_deadline_ns[name] for name in members),
+                deadline_ns=self.deadline_ns[members[0]],
+                exits=[self.stream_id[name] for name in self.exits(members)],
+            )
+        for output_id, output in enumerate(self.query.outputs, start=1):
+            if output.at == node.name:
+                stream = self.stream_id[output.origin]
+                plan.outputs.add(id=output_id, name=output.name, stream=stream, deadline_ns=output.deadline_ns)
+        self._add_links(plan, node)
+        return plan
+
+    def _add_operator(self, plan: plan_pb2.LocalPlan, operator: Operator) -> None:
+        plan.operators.add(
+            id=self.operator_id[operator.name],
+            name=operator.name,
+            run=operator.run,
+            with_json=json.dumps(operator.parameters, sort_keys=True, separators=(",", ":"), allow_nan=False),
+            cost_ns=operator.cost_ns,
+            inputs=[self.stream_id[name] for name in self.ordered_inputs(operator)],
+            sides=[plan_pb2.Side(port=port, stream=self.stream_id[name]) for port, name in operator.side.items()],
+            output=self.stream_id[operator.name],
+            join=self.joins(operator),
+            hang_ns=operator.hang_ns,
+            sub_deadline_ns=self.sub_deadline_ns[operator.name],
+        )
+
+    def _add_streams(self, plan: plan_pb2.LocalPlan, node: Node) -> None:
+        here = {source.name for source in self.query.sources if source.at == node.name}
+        here |= {name for name, at in self.place.items() if at == node.name}
+        for name, stream_id in self.stream_id.items():
+            producers = sorted({one for one, other in self.hops.get(name, ()) if other == node.index})
+            if name in here or producers:
+                plan.streams.add(
+                    id=stream_id,
+                    name=name,
+                    codec=self.types[name],
+                    marked=name in self.marked,
+                    deadline_ns=self.deadline_ns[name],
+                    producers=producers,
+                )
+
+    def _add_links(self, plan: plan_pb2.LocalPlan, node: Node) -> None:
+        names = list(self.cluster.nodes)
+        peers: set[int] = set()
+        for name, stream_id in self.stream_id.items():
+            for one, other in self.hops.get(name, ()):
+                if one == node.index:
+                    plan.sends.add(stream=stream_id, peer=other)
+                    peers.add(other)
+                elif other == node.index:
+                    peers.add(one)
+        for index in sorted(peers):
+            link = self.cluster.link(node.name, names[index])
+            assert link is not None  # hops are taken over links only
+            plan.peers.add(
+                index=index, name=names[index], latency_ns=link.latency_ns, bandwidth_bps=link.bandwidth_bps
+            )

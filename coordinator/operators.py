@@ -1,0 +1,143 @@
+"""The operators that a plan may name: the built-in ones, and those that operators.json says the nodes have installed.
+
+operators.json is written by the agent (`node-agent operators --json`). The planner never imports an operator: it reads this
+list. The built-in table below has to agree with what agents install; a plan that names something else is refused by them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from coordinator.errors import BadInput, Problem
+from coordinator.yaml_file import LARGEST_FILE, nearest
+
+Kind = Literal["map", "join", "union"]
+
+
+class Parameter(BaseModel):
+    """One parameter of `with:`."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+    type: Literal["number", "integer", "string", "boolean", "any"] = "any"
+    default: Any = None
+    required: bool = False
+
+
+class Installed(BaseModel):
+    """An operator's face. `inputs`: port to type, in order; empty with `variadic`: any number from two."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+    version: str = "1"
+    kind: Kind
+    inputs: dict[str, str]
+    side: dict[str, str] = {}
+    output: str
+    parameters: dict[str, Parameter] = Field(default={}, alias="with")
+    variadic: bool = False
+
+
+class OperatorsFile(BaseModel):
+    """operators.json."""
+
+    model_config = ConfigDict(extra="ignore")
+    shimekiri: Annotated[int, Field(ge=1, le=1)]
+    codecs: list[str] = []
+    operators: dict[str, Installed] = {}
+
+
+def _integer(default: int | None) -> Parameter:
+    return Parameter(type="integer", default=default, required=default is None)
+
+
+BUILTIN: Mapping[str, Installed] = {
+    "pass": Installed(kind="map", inputs={"in": "any"}, output="same"),
+    "filter": Installed(
+        kind="map", inputs={"in": "any"}, output="same", parameters={"keep": _integer(1), "of": _integer(2)}
+    ),
+    "join": Installed(kind="join", inputs={"*": "json"}, output="json", variadic=True),
+    "union": Installed(kind="union", inputs={"*": "any"}, output="same", variadic=True),
+    "busy": Installed(kind="map", inputs={"in": "any"}, output="same", parameters={"cpu_us": _integer(None)}),
+}
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What can be named in `run:` and `type:`; `complete` is false where no list was given, so that unknown names may pass."""
+
+    operators: Mapping[str, Installed] = field(default_factory=lambda: dict(BUILTIN))
+    codecs: frozenset[str] = frozenset({"json"})
+    complete: bool = False
+    sha256: str = ""
+
+    def wrong_parameters(self, name: str, given: Mapping[str, Any]) -> list[str]:
+        """What is wrong with `with:` of operator `name`, one sentence each."""
+        known = self.operators[name].parameters
+        wrong = [f"parameter '{key}' of {name} is unknown{nearest(key, known)}" for key in given if key not in known]
+        wrong += [
+            f"parameter '{key}' of {name} is missing; add it under 'with:'"
+            for key, parameter in known.items()
+            if parameter.required and key not in given
+        ]
+        for key, value in given.items():
+            if key in known and not _fits(value, known[key].type):
+                wrong.append(f"parameter '{key}' of {name} is {value!r}; write one of type {known[key].type}")
+        if name == "filter" and not wrong:
+            keep, of = given.get("keep", 1), given.get("of", 2)
+            if not 0 <= keep <= of or of < 1:
+                wrong.append(f"filter cannot keep {keep} of {of}; write 0 <= keep <= of with of >= 1")
+        if name == "busy" and not wrong and given["cpu_us"] < 0:
+            wrong.append("busy cannot use a negative time; write cpu_us >= 0")
+        return wrong
+
+
+def _fits(value: Any, wanted: str) -> bool:
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
+    fits = {
+        "integer": isinstance(value, int) and not isinstance(value, bool),
+        "number": isinstance(value, (int, float)) and not isinstance(value, bool),
+        "string": isinstance(value, str),
+        "boolean": isinstance(value, bool),
+        "any": _is_json(value),
+    }
+    return fits[wanted]
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def load(path: Path, named_by: Problem) -> Catalog:
+    """Reads operators.json. Raises BadInput at the line of the cluster file that names it (`named_by`)."""
+
+    def refuse(text: str) -> BadInput:
+        mend = "write it with 'node-agent operators --json'"
+        return BadInput([Problem(named_by.file, named_by.line, f"operators: '{path}' {text}; {mend}")])
+
+    try:
+        raw = path.read_bytes()
+        if len(raw) > LARGEST_FILE:
+            raise refuse(f"has {len(raw)} bytes, more than {LARGEST_FILE}")
+        parsed = OperatorsFile.model_validate(json.loads(raw))
+    except OSError as error:
+        raise refuse(f"cannot be read ({error.strerror or error})") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise refuse(f"has a wrong {'.'.join(str(part) for part in first['loc'])} ({first['msg']})") from error
+    except (ValueError, RecursionError) as error:
+        raise refuse(f"is not JSON ({error})") from error
+    operators = {**parsed.operators, **BUILTIN}
+    codecs = frozenset({"json", *parsed.codecs})
+    return Catalog(operators, codecs, complete=True, sha256=hashlib.sha256(raw).hexdigest())

@@ -1,0 +1,298 @@
+"""The placement problem in integers: costs per burst, contracted chains, streams with their routes, deadlines.
+
+[P] 5.2.2 fixes the input volume, so c_o is the cost of one *burst* (theory: the printed text leaves per tuple or per burst
+open; per tuple, (6) would let 20 tuples pass as one). Selectivities enter by their mean. All times are ns, rounded up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Literal
+
+from coordinator import graph
+from coordinator.cluster import Cluster, Node
+from coordinator.operators import Catalog
+from coordinator.query import Operator, Query
+
+Contract = Literal["fixed", "linear"]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Mean tuples of a stream: `burst` per burst of its sources, `rate` per ns."""
+
+    burst: Fraction
+    rate: Fraction
+
+
+@dataclass(frozen=True)
+class Item:
+    """What the model places as one: a contracted chain, or a single operator.
+
+    `cost_ns[n]`: CPU time per burst on node n, for the nodes it may run on; `weight_ns`: c_o of equation (1), the least of them;
+    `load[n]`: utilisation of node n; `members_ns`: c_o of each member.
+    """
+
+    members: tuple[str, ...]
+    nodes: tuple[int, ...]
+    cost_ns: Mapping[int, int]
+    weight_ns: int
+    load: Mapping[int, Fraction]
+    members_ns: tuple[int, ...]
+    before: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """`O4`, or `O4..O21` for a chain."""
+        return self.members[0] if len(self.members) == 1 else f"{self.members[0]}..{self.members[-1]}"
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """An output stream s of [P]: `items` is Pre(s), `end` its last item, `deadline_ns` d_s.
+
+    Operators that lead to side inputs only have no output; they get a terminal of their own, with the tightest deadline of
+    their readers, so that they are scheduled and counted as demand.
+    """
+
+    name: str
+    end: int
+    deadline_ns: int
+    items: tuple[int, ...]
+    weight_ns: int
+
+    def share(self, item: Item) -> Fraction:
+        """Equation (1): d'[s,o] = c_o d_s / c'_s."""
+        return Fraction(item.weight_ns * self.deadline_ns, self.weight_ns)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A stream that may have to be shipped: from an item or, for a source, a node, to items and nodes (outputs)."""
+
+    name: str
+    tuples: Fraction
+    item: int | None
+    node: int | None
+    readers: tuple[int, ...]
+    sinks: tuple[int, ...]
+    forbidden: frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything a solver needs. `order`: items by d', ties by the tightest stream, for equation (6)."""
+
+    nodes: tuple[Node, ...]
+    items: tuple[Item, ...]
+    terminals: tuple[Terminal, ...]
+    streams: tuple[Stream, ...]
+    links: frozenset[tuple[int, int]]
+    order: tuple[int, ...]
+
+    @property
+    def meshed(self) -> bool:
+        """Every stream may go straight from any node to any other, so routes need no variables of their own."""
+        count = len(self.nodes)
+        return len(self.links) == count * (count - 1) and not any(stream.forbidden for stream in self.streams)
+
+    def item_of(self) -> dict[str, int]:
+        """The item of every operator."""
+        return {name: index for index, item in enumerate(self.items) for name in item.members}
+
+
+def flows(query: Query, catalog: Catalog) -> dict[str, Flow]:
+    """The mean flow of every stream. A union adds its inputs; a join yields at most its scarcest input."""
+    found = {source.name: Flow(Fraction(source.arrival.burst), source.arrival.rate) for source in query.sources}
+    for operator in graph.order(query):
+        entering = triggers(operator, catalog, found)
+        mean = mean_selectivity(operator)
+        found[operator.name] = Flow(entering.burst * mean, entering.rate * mean)
+    return found
+
+
+def triggers(operator: Operator, catalog: Catalog, found: Mapping[str, Flow]) -> Flow:
+    """How often an operator runs, per burst and per ns."""
+    inputs = [found[name] for name in operator.inputs]
+    if catalog.operators[operator.run].kind == "union":
+        return Flow(sum((one.burst for one in inputs), Fraction(0)), sum((one.rate for one in inputs), Fraction(0)))
+    return Flow(min(one.burst for one in inputs), min(one.rate for one in inputs))
+
+
+def mean_selectivity(operator: Operator) -> Fraction:
+    """As declared; a built-in filter without a declaration passes keep of `of`."""
+    if operator.selectivity is None and operator.run == "filter":
+        return Fraction(operator.parameters.get("keep", 1), operator.parameters.get("of", 2))
+    return operator.mean
+
+
+def candidates(operator: Operator, cluster: Cluster, pins: Mapping[str, str]) -> tuple[int, ...]:
+    """Node(o) of [P]: the nodes an operator may run on."""
+    if operator.name in pins:
+        return (cluster.nodes[pins[operator.name]].index,)
+    names = operator.nodes if operator.nodes is not None else tuple(cluster.nodes)
+    return tuple(sorted(cluster.nodes[name].index for name in names))
+
+
+def build(query: Query, cluster: Cluster, pins: Mapping[str, str], contract: Contract = "fixed") -> Problem:
+    """The problem of a checked query on a cluster; `pins`: operators that the caller holds to a node."""
+    nodes = tuple(cluster.nodes.values())
+    flow = flows(query, cluster.catalog)
+    allowed = {operator.name: candidates(operator, cluster, pins) for operator in query.operators}
+    chains = _chains(query, cluster.catalog, allowed, contract)
+    item_of = {name: index for index, chain in enumerate(chains) for name in chain}
+    by_name = {operator.name: operator for operator in query.operators}
+    items = []
+    for chain in chains:
+        before = tuple(item_of[name] for name in by_name[chain[0]].inputs if name in item_of)
+        items.append(_item([by_name[name] for name in chain], allowed[chain[0]], before, nodes, cluster.catalog, flow))
+    terminals = _terminals(query, items, item_of)
+    links = frozenset(
+        pair
+        for link in cluster.links
+        for one, other in [(cluster.nodes[link.between[0]].index, cluster.nodes[link.between[1]].index)]
+        for pair in ((one, other), (other, one))
+    )
+    streams = _streams(query, cluster, flow, item_of)
+    return Problem(nodes, tuple(items), terminals, streams, links, _order(items, terminals))
+
+
+def _item(
+    chain: Sequence[Operator],
+    allowed: tuple[int, ...],
+    before: tuple[int, ...],
+    nodes: Sequence[Node],
+    catalog: Catalog,
+    flow: Mapping[str, Flow],
+) -> Item:
+    entering = [triggers(operator, catalog, flow) for operator in chain]
+    per_node: dict[int, list[int]] = {}
+    load: dict[int, Fraction] = {}
+    for index in allowed:
+        costs = [tuple_cost_ns(operator, nodes[index]) for operator in chain]
+        per_node[index] = [max(1, ceil(one.burst * cost)) for one, cost in zip(entering, costs, strict=True)]
+        load[index] = sum((one.rate * cost for one, cost in zip(entering, costs, strict=True)), Fraction(0))
+    members_ns = tuple(min(per_node[index][position] for index in allowed) for position in range(len(chain)))
+    cost_ns = {index: sum(costs) for index, costs in per_node.items()}
+    names = tuple(operator.name for operator in chain)
+    return Item(names, allowed, cost_ns, sum(members_ns), load, members_ns, before)
+
+
+def tuple_cost_ns(operator: Operator, node: Node) -> int:
+    """CPU time of one tuple on a node: the declared cost at its speed, at least what it emulates."""
+    return max(ceil(operator.cost_ns / node.speed), node.emulate_cost_ns)
+
+
+def _chains(
+    query: Query, catalog: Catalog, allowed: Mapping[str, tuple[int, ...]], contract: Contract
+) -> list[tuple[str, ...]]:
+    """Runs of operators that certainly share a node, contracted before (6) by the first merge rule of [P] 5.3.
+
+    Without this, (6) takes the members of a chain for jobs released at one instant: the 21 separate operators of the collision
+    query are infeasible. `fixed`: runs pinned to one node. `linear`: also runs with the same choice of nodes, which then move
+    together; used where the model has no solution otherwise.
+    """
+    readers: dict[str, list[str]] = {operator.name: [] for operator in query.operators}
+    for operator in query.operators:
+        for name in operator.inputs:
+            if name in readers:
+                readers[name].append(operator.name)
+    delivered = {output.origin for output in query.outputs}
+    follows: dict[str, str] = {}
+    for operator in query.operators:
+        source = operator.inputs[0]
+        single = len(operator.inputs) == 1 and catalog.operators[operator.run].kind == "map"
+        if single and source in readers and len(readers[source]) == 1 and source not in delivered:
+            together = allowed[source] == allowed[operator.name]
+            if together and (len(allowed[source]) == 1 or contract == "linear"):
+                follows[source] = operator.name
+    heads = [operator.name for operator in graph.order(query) if operator.name not in set(follows.values())]
+    chains = []
+    for head in heads:
+        chain = [head]
+        while chain[-1] in follows:
+            chain.append(follows[chain[-1]])
+        chains.append(tuple(chain))
+    return chains
+
+
+def deadlines(query: Query) -> dict[str, int]:
+    """The tightest end-to-end deadline that each operator leads to through trigger inputs; 0: none."""
+    found = {operator.name: 0 for operator in query.operators}
+    for output in query.outputs:
+        found[output.origin] = min(found[output.origin] or output.deadline_ns, output.deadline_ns)
+    for operator in reversed(graph.order(query)):
+        for name in operator.inputs:
+            if name in found and found[operator.name]:
+                found[name] = min(found[name] or found[operator.name], found[operator.name])
+    return found
+
+
+def effective_deadlines(query: Query) -> dict[str, int]:
+    """As `deadlines`, but an operator that leads to side inputs only takes the tightest deadline of their readers."""
+    found = deadlines(query)
+    for _ in query.operators:
+        before = dict(found)
+        for operator in query.operators:
+            for name in (*operator.inputs, *operator.side.values()):
+                if found[operator.name] and name in before and (not before[name]):
+                    found[name] = min(found[name] or found[operator.name], found[operator.name])
+        if found == before:
+            break
+    return found
+
+
+def _terminals(query: Query, items: Sequence[Item], item_of: Mapping[str, int]) -> tuple[Terminal, ...]:
+    ends = [(output.name, item_of[output.origin], output.deadline_ns) for output in query.outputs]
+    real, effective = deadlines(query), effective_deadlines(query)
+    triggering = {name for operator in query.operators for name in operator.inputs}
+    ends += [
+        (f"side input {name}", item_of[name], effective[name])
+        for name, deadline_ns in real.items()
+        if not deadline_ns and name not in triggering
+    ]
+    terminals = []
+    for name, end, deadline_ns in ends:
+        needed, waiting = {end}, [end]
+        while waiting:
+            for index in items[waiting.pop()].before:
+                if index not in needed:
+                    needed.add(index)
+                    waiting.append(index)
+        weight_ns = sum(items[index].weight_ns for index in needed)
+        terminals.append(Terminal(name, end, deadline_ns, tuple(sorted(needed)), weight_ns))
+    return tuple(terminals)
+
+
+def _streams(
+    query: Query, cluster: Cluster, flow: Mapping[str, Flow], item_of: Mapping[str, int]
+) -> tuple[Stream, ...]:
+    streams = []
+    for one in (*query.sources, *query.operators):
+        own = item_of.get(one.name)
+        readers = {
+            item_of[operator.name]
+            for operator in query.operators
+            if one.name in (*operator.inputs, *operator.side.values())
+        } - {own}
+        sinks = {cluster.nodes[output.at].index for output in query.outputs if output.origin == one.name}
+        node = None if isinstance(one, Operator) else cluster.nodes[one.at].index
+        forbidden = frozenset((cluster.nodes[a].index, cluster.nodes[b].index) for a, b in one.forbidden)
+        streams.append(
+            Stream(
+                one.name, flow[one.name].burst, own, node, tuple(sorted(readers)), tuple(sorted(sinks)), forbidden
+            )
+        )
+    return tuple(streams)
+
+
+def _order(items: Sequence[Item], terminals: Sequence[Terminal]) -> tuple[int, ...]:
+    """Items by their least d', ties by the tightest stream they serve, then by position."""
+    keys = {}
+    for index, item in enumerate(items):
+        serves = [terminal for terminal in terminals if index in terminal.items]
+        keys[index] = (min(one.share(item) for one in serves), min(one.deadline_ns for one in serves), index)
+    return tuple(sorted(keys, key=lambda index: keys[index]))

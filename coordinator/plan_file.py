@@ -1,0 +1,213 @@
+"""plan.json: built from an allocation, hashed, written, loaded and verified. Self-contained: nothing else is needed to run it.
+
+The hash is the SHA-256 of the canonical JSON without the key `hash` (sorted keys, no spaces, UTF-8, no NaN). Neither wall time nor
+solve time stands in the file, so the same input gives the same hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import json_format
+
+from coordinator.cluster import Cluster
+from coordinator.errors import BadInput, Problem
+from coordinator.local_plan import Layout
+from coordinator.placement.deadline import Allocation
+from coordinator.placement.problem import mean_selectivity
+from coordinator.query import Operator, Query
+from protos import plan_pb2
+
+VERSION = 1
+LARGEST_PLAN = 64 << 20
+Plan = dict[str, Any]
+KEYS = frozenset(
+    "shimekiri hash query status allocator model units solver inputs objective placement sub_deadlines_ns tasks guarantee graph "
+    "cluster nodes".split()
+)
+
+
+def canonical(plan: Plan) -> bytes:
+    """The bytes that are hashed."""
+    rest = {key: value for key, value in plan.items() if key != "hash"}
+    return json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def digest(plan: Plan) -> str:
+    """The plan's hash, 64 hex digits."""
+    return hashlib.sha256(canonical(plan)).hexdigest()
+
+
+def build(layout: Layout, allocation: Allocation, allocator: str, solver: dict[str, Any]) -> Plan:
+    """The whole plan as JSON values, with its hash."""
+    query, cluster = layout.query, layout.cluster
+    plan: Plan = {
+        "shimekiri": VERSION,
+        "query": query.name,
+        "status": "optimal" if allocation.proven else "feasible",
+        "allocator": allocator,
+        "model": "paper" if allocator == "deadline" else "sqpr",
+        "units": layout.grouping,
+        "solver": {**solver, "gap": _gap(allocation), "sub_deadlines": allocation.sub_deadlines},
+        "inputs": {"query": query.sha256, "cluster": cluster.sha256, "operators": cluster.catalog.sha256},
+        "objective": {"nlr": allocation.nlr, "bound": allocation.bound, "traffic": float(allocation.traffic)},
+        "placement": {operator.name: layout.place[operator.name] for operator in query.operators},
+        "sub_deadlines_ns": {operator.name: layout.sub_deadline_ns[operator.name] for operator in query.operators},
+        "tasks": {
+            node: [
+                {
+                    "id": unit_id,
+                    "operators": list(members),
+                    "sub_deadline_ns": sum(layout.sub_deadline_ns[name] for name in members),
+                }
+                for unit_id, members in tasks
+            ]
+            for node, tasks in layout.tasks.items()
+        },
+        "guarantee": {
+            output.name: {
+                "deadline_ns": output.deadline_ns,
+                "bound_ns": None,
+                "guaranteed": False,
+                "why": "not analysed",
+            }
+            for output in query.outputs
+        },
+        "graph": _graph(layout, query),
+        "cluster": _cluster(layout, cluster),
+        "nodes": {
+            node.name: json_format.MessageToDict(layout.local_plan(node), preserving_proto_field_name=True)
+            for node in cluster.nodes.values()
+        },
+    }
+    plan["hash"] = digest(plan)
+    return plan
+
+
+def _gap(allocation: Allocation) -> float:
+    """Relative gap of the NLR to its bound; absolute where the bound is 0."""
+    if allocation.sub_deadlines != "model":
+        return 0.0
+    return round((allocation.nlr - allocation.bound) / (allocation.bound or 1.0), 6)
+
+
+def _graph(layout: Layout, query: Query) -> dict[str, Any]:
+    return {
+        "sources": {
+            source.name: {
+                "id": number,
+                "at": source.at,
+                "type": source.type,
+                "stream": layout.stream_id[source.name],
+                "max_age_ns": source.max_age_ns,
+                "arrival": dict(source.arrival.written),
+                "forbid_streams": [list(pair) for pair in source.forbidden],
+            }
+            for number, source in enumerate(query.sources, start=1)
+        },
+        "operators": {operator.name: _operator(layout, operator) for operator in query.operators},
+        "outputs": {
+            output.name: {"id": number, "from": output.origin, "at": output.at, "deadline_ns": output.deadline_ns}
+            for number, output in enumerate(query.outputs, start=1)
+        },
+        "streams": {name: {"id": number, "type": layout.types[name]} for name, number in layout.stream_id.items()},
+    }
+
+
+def _operator(layout: Layout, operator: Operator) -> dict[str, Any]:
+    declared = operator.selectivity
+    selectivity: dict[str, Any] | None = None
+    if declared is not None:
+        selectivity = {"mean": declared.mean, "at_most": [list(pair) for pair in declared.at_most]}
+    elif operator.run == "filter":
+        keep, of = operator.parameters.get("keep", 1), operator.parameters.get("of", 2)
+        selectivity = {"mean": float(mean_selectivity(operator)), "at_most": [[of, keep]]}
+    return {
+        "id": layout.operator_id[operator.name],
+        "run": operator.run,
+        "in": layout.ordered_inputs(operator),
+        "side": dict(operator.side),
+        "cost_ns": operator.cost_ns,
+        "selectivity": selectivity,
+        "nodes": list(operator.nodes) if operator.nodes is not None else None,
+        "with": dict(operator.parameters),
+        "kind": layout.cluster.catalog.operators[operator.run].kind,
+        "join": layout.joins(operator),
+        "stream": layout.stream_id[operator.name],
+        "hang_ns": operator.hang_ns,
+        "forbid_streams": [list(pair) for pair in operator.forbidden],
+    }
+
+
+def _cluster(layout: Layout, cluster: Cluster) -> dict[str, Any]:
+    return {
+        "nodes": {
+            node.name: {
+                "index": node.index,
+                "address": node.address,
+                "speed": float(node.speed),
+                "cores": node.cores,
+                "memory_bytes": node.memory_bytes,
+                "cap": float(node.cap),
+                "policy": layout.policy or node.policy,
+                "emulate_cost_ns": node.emulate_cost_ns,
+                "cpu": node.cpu,
+            }
+            for node in cluster.nodes.values()
+        },
+        "links": [
+            {"between": list(link.between), "latency_ns": link.latency_ns, "bandwidth_bps": link.bandwidth_bps}
+            for link in cluster.links
+        ],
+        "security": cluster.security,
+    }
+
+
+def write(plan: Plan, path: Path) -> None:
+    """Writes the plan, readable, through a temporary file beside it, so that a reader never sees half of it."""
+    text = json.dumps(plan, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    partial = path.with_name(path.name + ".partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise BadInput([Problem(str(path), 0, f"cannot be written: {error.strerror or error}")]) from error
+
+
+def load(path: Path) -> Plan:
+    """Reads and verifies a plan. Raises BadInput where it is not one, is of another version, or its hash is wrong."""
+
+    def refuse(text: str) -> BadInput:
+        return BadInput([Problem(str(path), 0, f"{text}; make it again with 'coordinator plan'")])
+
+    try:
+        if path.stat().st_size > LARGEST_PLAN:
+            raise refuse(f"has more than {LARGEST_PLAN} bytes")
+        plan = json.loads(path.read_bytes())
+    except OSError as error:
+        raise refuse(f"cannot be read ({error.strerror or error})") from error
+    except (ValueError, RecursionError) as error:
+        raise refuse(f"is not JSON ({error})") from error
+    if not isinstance(plan, dict) or "shimekiri" not in plan or "nodes" not in plan:
+        raise refuse("is not a plan")
+    if plan["shimekiri"] != VERSION:
+        raise refuse(f"is a plan of version {plan['shimekiri']}, this reads version {VERSION}")
+    missing = sorted(KEYS - plan.keys())
+    if missing:
+        raise refuse(f"has no {', '.join(missing)}")
+    try:
+        found = digest(plan)
+    except ValueError as error:
+        raise refuse("holds a number that is not finite") from error
+    if found != plan["hash"]:
+        raise refuse(f"was changed after it was made: its hash is {found[:8]}, but it says {str(plan['hash'])[:8]}")
+    return plan
+
+
+def local_plan(plan: Plan, node: str) -> plan_pb2.LocalPlan:
+    """One node's part of a plan. Raises KeyError for a node the plan does not have."""
+    return json_format.ParseDict(plan["nodes"][node], plan_pb2.LocalPlan())

@@ -1,0 +1,128 @@
+"""From two files to a plan: parse, check, build the problem, solve, extract units, audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from coordinator import cluster as clusters
+from coordinator import graph, plan_file
+from coordinator import query as queries
+from coordinator.cluster import Cluster
+from coordinator.cluster_file import POLICIES
+from coordinator.errors import AuditFailed, BadInput, CoordinatorError, Infeasible
+from coordinator.local_plan import Layout
+from coordinator.placement import allot, deadline, problem, sqpr
+from coordinator.placement.audit import audit
+from coordinator.placement.deadline import Allocation
+from coordinator.placement.milp import Limits
+from coordinator.placement.units import Units
+from coordinator.query import Query
+from coordinator.yaml_file import nearest
+
+Allocator = Literal["deadline", "sqpr"]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a user may choose beside the two files. `place`: operators held to a node; `policy` overrides every node's."""
+
+    allocator: Allocator = "deadline"
+    units: Units = "path"
+    policy: str | None = None
+    place: dict[str, str] = field(default_factory=dict)
+    sub_deadlines: sqpr.SubDeadlines = "model"
+    limits: Limits = field(default_factory=Limits)
+
+
+def load(query_path: Path, cluster_path: Path | None) -> tuple[Query, Cluster | None, dict[str, str]]:
+    """Both files, checked against each other, and the streams' types. Raises BadInput with the problems of both files."""
+    problems = []
+    query: Query | None = None
+    cluster: Cluster | None = None
+    try:
+        query = queries.load(query_path)
+    except BadInput as error:
+        problems += error.problems
+    try:
+        cluster = clusters.load(cluster_path) if cluster_path else None
+    except BadInput as error:
+        problems += error.problems
+    if query is None or problems:
+        if query is not None:
+            try:
+                graph.check(query, None)
+            except BadInput as error:
+                problems += error.problems
+        raise BadInput(problems)
+    return query, cluster, dict(graph.check(query, cluster))
+
+
+def make_plan(query_path: Path, cluster_path: Path, choices: Choices) -> plan_file.Plan:
+    """plan.json for two files. Raises BadInput, Infeasible, OutOfTime, and AuditFailed where the planner itself is wrong."""
+    query, cluster, types = load(query_path, cluster_path)
+    assert cluster is not None  # a path was given
+    _check_choices(query, cluster, choices)
+    allocation = _allocate(query, cluster, choices)
+    names = list(cluster.nodes)
+    item_of = allocation.problem.item_of()
+    place = {operator.name: names[allocation.place[item_of[operator.name]]] for operator in query.operators}
+    shares = allot.per_operator(allocation.problem, allocation.d_ns)
+    layout = Layout(query, cluster, types, place, shares, allocation.hops, choices.policy, choices.units)
+    solver = {"name": choices.limits.solver, "seed": choices.limits.seed}
+    plan = plan_file.build(layout, allocation, choices.allocator, solver)
+    violations = audit(plan)
+    if violations:
+        raise AuditFailed(violations)
+    return plan
+
+
+def _allocate(query: Query, cluster: Cluster, choices: Choices) -> Allocation:
+    """Pinned chains contracted; where that has no solution, chains of free operators are contracted as well."""
+    contracted = problem.build(query, cluster, choices.place)
+    if choices.allocator == "sqpr":
+        return sqpr.allocate(contracted, choices.limits, choices.sub_deadlines)
+    try:
+        return deadline.allocate(contracted, choices.limits)
+    except Infeasible as error:
+        linear = problem.build(query, cluster, choices.place, "linear")
+        if len(linear.items) == len(contracted.items):
+            raise
+        try:
+            return deadline.allocate(linear, choices.limits)
+        except Infeasible:
+            raise error from None
+
+
+def _check_choices(query: Query, cluster: Cluster, choices: Choices) -> None:
+    """Raises CoordinatorError where an option names what is not there."""
+    operators = {operator.name: operator for operator in query.operators}
+    wrong = []
+    for name, node in choices.place.items():
+        if name not in operators:
+            wrong.append(f"--place {name}={node}: operator '{name}' is unknown{nearest(name, operators)}")
+        elif node not in cluster.nodes:
+            wrong.append(f"--place {name}={node}: node '{node}' is unknown{nearest(node, cluster.nodes)}")
+        elif operators[name].nodes is not None and node not in (operators[name].nodes or ()):
+            allowed = ", ".join(operators[name].nodes or ())
+            wrong.append(f"--place {name}={node}: the query allows it on {allowed} only; change 'nodes:' there")
+    if choices.policy is not None and choices.policy not in POLICIES:
+        wrong.append(f"--policy {choices.policy} is unknown{nearest(choices.policy, POLICIES)}")
+    if wrong:
+        raise BadOption(wrong)
+
+
+class BadOption(CoordinatorError):
+    """A command line option cannot be used."""
+
+    exit_code = 2
+
+    def __init__(self, wrong: Sequence[str]) -> None:
+        self.wrong = list(wrong)
+        super().__init__("\n".join(wrong))
+
+    def lines(self) -> list[str]:
+        """One line per option."""
+        return self.wrong

@@ -1,0 +1,230 @@
+"""query.yaml as the planner uses it: checked, every chain written out, every quantity an integer (durations in ns)."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from coordinator import yaml_file
+from coordinator.query_file import CHAIN_NAME, NOT_YET, ArrivalFile, MemberFile, OperatorFile, QueryFile, SelectivityFile
+from coordinator.units_of_measure import LARGEST
+
+DEFAULT_HANG_NS = 10**9
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """How tuples enter: `burst` of them at one instant at worst, `rate` tuples per ns on average; `written`: for plan.json."""
+
+    burst: int
+    rate: Fraction
+    written: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Tuples enter at node `at`; `max_age_ns` 0: any age."""
+
+    name: str
+    at: str
+    type: str
+    arrival: Arrival
+    max_age_ns: int
+    forbidden: tuple[tuple[str, str], ...]
+    keys: tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator; `inputs` are stream names, `ports` their ports where the query names them; `keys`: where it stands."""
+
+    name: str
+    run: str
+    inputs: tuple[str, ...]
+    ports: tuple[str, ...] | None
+    side: Mapping[str, str]
+    cost_ns: int
+    selectivity: SelectivityFile | None
+    nodes: tuple[str, ...] | None
+    parameters: Mapping[str, Any]
+    hang_ns: int
+    forbidden: tuple[tuple[str, str], ...]
+    keys: tuple[object, ...]
+
+    @property
+    def mean(self) -> Fraction:
+        """Mean outputs per input, exactly as written."""
+        return Fraction(str(self.selectivity.mean)) if self.selectivity else Fraction(1)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What operator `origin` produces, delivered at node `at` within `deadline_ns` of the tuple's origin."""
+
+    name: str
+    origin: str
+    at: str
+    deadline_ns: int
+    keys: tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query; sources, operators and outputs in the file's order; `sha256` of the file's bytes."""
+
+    name: str
+    sources: tuple[Source, ...]
+    operators: tuple[Operator, ...]
+    outputs: tuple[Output, ...]
+    sha256: str
+    file: yaml_file.Source
+
+
+def load(path: Path) -> Query:
+    """Reads and checks the file's shape; the graph is checked by `graph.check`. Raises BadInput with every problem."""
+    file = yaml_file.load(path)
+    shape = yaml_file.validate(file, QueryFile, NOT_YET)
+    sources = []
+    for name, given in shape.sources.items():
+        keys = ("sources", name)
+        arrival = _arrival(given.arrival, file, keys)
+        forbidden = tuple(given.forbid_streams)
+        sources.append(Source(name, given.at, given.type, arrival, given.max_age or 0, forbidden, keys))
+    operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
+    outputs = [
+        Output(name, given.from_, given.at, given.deadline, ("outputs", name)) for name, given in shape.outputs.items()
+    ]
+    _unique(file, [*sources, *operators])
+    file.check()
+    sha256 = hashlib.sha256(file.raw).hexdigest()
+    return Query(shape.query, tuple(sources), tuple(operators), tuple(outputs), sha256, file)
+
+
+def _unique(file: yaml_file.Source, named: list[Source | Operator]) -> None:
+    """Streams are named after sources and operators, so these share one space of names."""
+    seen: dict[str, Source | Operator] = {}
+    for one in named:
+        if one.name in seen:
+            first = file.line(*seen[one.name].keys)
+            file.wrong(one.keys, f"'{one.name}' is also the name of what stands on line {first}; rename one of the two")
+        seen.setdefault(one.name, one)
+
+
+def _operators(name: str, given: OperatorFile, file: yaml_file.Source) -> list[Operator]:
+    keys = ("operators", name)
+    inputs = tuple(given.in_.values() if isinstance(given.in_, dict) else given.in_)
+    ports = tuple(given.in_) if isinstance(given.in_, dict) else None
+    if given.chain is None:
+        member = MemberFile.model_construct(
+            run=given.run or "", cost=None, side=given.side, selectivity=given.selectivity, with_=given.with_, hang=None
+        )
+        return [_operator(name, member, given, inputs, ports, keys, file)]
+    match = CHAIN_NAME.fullmatch(name)
+    assert match is not None  # the file's model has checked it
+    prefix, first, last = match[1], int(match[2]), int(match[3])
+    names = [f"{prefix}{number}" for number in range(first, min(last, first + 10_000) + 1)]
+    members = given.chain if isinstance(given.chain, list) else [MemberFile(run=given.chain)] * len(names)
+    if len(members) != len(names) or not names:
+        file.wrong((*keys, "chain"), f"{name} names {len(names)} operators but lists {len(members)}; make them equal")
+        return []
+    chain = []
+    for position, (one, member) in enumerate(zip(names, members, strict=True)):
+        where = (*keys, "chain", position) if isinstance(given.chain, list) else keys
+        fed_by = inputs if position == 0 else (names[position - 1],)
+        chain.append(_operator(one, member, given, fed_by, ports if position == 0 else None, where, file))
+    return chain
+
+
+def _operator(
+    name: str,
+    member: MemberFile,
+    given: OperatorFile,
+    inputs: tuple[str, ...],
+    ports: tuple[str, ...] | None,
+    keys: tuple[object, ...],
+    file: yaml_file.Source,
+) -> Operator:
+    cost_ns = member.cost or given.cost
+    if cost_ns is None:
+        file.wrong(keys, f"operator '{name}' has no cost; add 'cost:', its worst CPU time per tuple, like 'cost: 1 ms'")
+        cost_ns = 1
+    hang_ns = member.hang or given.hang or max(DEFAULT_HANG_NS, min(10 * cost_ns, LARGEST))
+    if hang_ns <= cost_ns:
+        file.wrong(keys, f"operator '{name}' would be killed within its cost; make 'hang:' longer than 'cost:'")
+    return Operator(
+        name,
+        member.run,
+        inputs,
+        ports,
+        member.side,
+        cost_ns,
+        member.selectivity,
+        tuple(dict.fromkeys(given.nodes)) if given.nodes else None,
+        _plain(member.with_),
+        hang_ns,
+        tuple(given.forbid_streams),
+        keys,
+    )
+
+
+def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters without ruamel's own types, where they are JSON; what is not is refused later, by name."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(parameters))
+    except (TypeError, ValueError):
+        return dict(parameters)
+    return plain
+
+
+def _arrival(given: ArrivalFile, file: yaml_file.Source, keys: tuple[object, ...]) -> Arrival:
+    """Burst and rate of each kind of arrival, for the costs per burst of [P] 5.2.2 (the input volume is fixed there).
+
+    burst: as declared. jcp: L = floor(J / (T - D)) + 1 tuples, the longest run at the least gap ([Q] theorem 1). rate: its
+    burst, 1 if none. trace: the largest count at one instant of the recording.
+    """
+    if given.jcp is not None:
+        jcp = given.jcp
+        burst = (jcp.early + jcp.late) // (jcp.period - jcp.min_gap) + 1
+        written = {"period_ns": jcp.period, "min_gap_ns": jcp.min_gap, "early_ns": jcp.early, "late_ns": jcp.late}
+        return Arrival(burst, Fraction(1, jcp.period), {"kind": "jcp", "burst": burst, **written})
+    if given.rate is not None:
+        burst = given.burst or 1
+        rate = Fraction(str(given.rate)) / 10**9
+        return Arrival(burst, rate, {"kind": "rate", "rate_per_s": given.rate, "burst": burst})
+    if given.trace is not None:
+        return _recorded(given.trace, file, (*keys, "arrival", "trace"))
+    assert given.period is not None  # the file's model has checked it
+    burst = given.burst or 1
+    return Arrival(burst, Fraction(burst, given.period), {"kind": "burst", "burst": burst, "period_ns": given.period})
+
+
+def _recorded(name: str, file: yaml_file.Source, keys: tuple[object, ...]) -> Arrival:
+    """A recording: one arrival instant in ns per line, not decreasing, `#` for comments; .gz is unpacked."""
+    path = file.path.parent / name
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("ascii")
+        instants = [int(line) for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    except (OSError, ValueError, EOFError) as error:
+        file.wrong(keys, f"recording '{name}' cannot be read: {error}; give a file with one instant in ns per line")
+        return Arrival(1, Fraction(0), {})
+    if len(instants) < 2 or instants != sorted(instants) or instants[0] == instants[-1]:
+        file.wrong(keys, f"recording '{name}' needs at least two instants, in ascending order; correct the file")
+        return Arrival(1, Fraction(0), {})
+    burst, span_ns = max(Counter(instants).values()), instants[-1] - instants[0]
+    written = {
+        "kind": "trace",
+        "file": name,
+        "sha256": hashlib.sha256(raw).hexdigest(),
+        "burst": burst,
+        "tuples": len(instants),
+        "span_ns": span_ns,
+    }
+    return Arrival(burst, Fraction(len(instants), span_ns), written)

@@ -1,0 +1,235 @@
+"""The shape of query.yaml, as pydantic models: what may be written, and nothing that the product does not honour."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from coordinator.units_of_measure import duration_ns
+
+NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
+NOT_YET = {
+    "wait": "only a deadline can be asked of an output; remove 'wait:'",
+    "throughput": "only a deadline can be asked of an output; remove 'throughput:'",
+    "latency": "only a deadline can be asked of an output; write 'deadline:'",
+    "queue": "only a deadline can be asked of an output; remove 'queue:'",
+    "max_rate": "there is no load shedder; remove 'max_rate:'",
+    "value": "there is no load shedder; remove 'value:'",
+    "on_late": "late results are delivered and counted as late; remove 'on_late:'",
+    "on": "a join takes all inputs of one lineage; remove 'on:'",
+    "within": "a join takes all inputs of one lineage; remove 'within:'",
+    "window": "keep the window inside an operator of your own; remove 'window:'",
+}
+
+
+def _above_zero(text: object) -> int:
+    value = duration_ns(text)
+    if value <= 0:
+        raise ValueError(f"is '{text}'; it has to be longer than 0, like '30 ms'")
+    return value
+
+
+def _not_negative(text: object) -> int:
+    value = duration_ns(text)
+    if value < 0:
+        raise ValueError(f"is '{text}'; it cannot be negative")
+    return value
+
+
+DURATION_SCHEMA = {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ns|us|µs|ms|s|min|h)\s*$", "examples": ["30 ms"]}
+Duration = Annotated[int, BeforeValidator(_above_zero), WithJsonSchema(DURATION_SCHEMA)]
+DurationOrZero = Annotated[int, BeforeValidator(_not_negative), WithJsonSchema(DURATION_SCHEMA)]
+Name = Annotated[str, Field(pattern=rf"^{NAME}$", max_length=64)]
+Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+
+
+class Strict(BaseModel):
+    """Unknown keys, NaN and infinity are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class JcpFile(Strict):
+    """Period T, least gap D, earliness and lateness (jitter J is their sum): [Q]'s JCP stream."""
+
+    period: Duration
+    min_gap: DurationOrZero = 0
+    early: DurationOrZero = 0
+    late: DurationOrZero = 0
+
+    @model_validator(mode="after")
+    def _gap(self) -> JcpFile:
+        if self.min_gap >= self.period:
+            raise ValueError("has a 'min_gap' that is not below its 'period'; make it shorter")
+        return self
+
+
+class ArrivalFile(Strict):
+    """One of `{burst, period}`, `{jcp: {...}}`, `{rate, burst}` and `{trace: FILE}`."""
+
+    burst: Count | None = None
+    period: Duration | None = None
+    jcp: JcpFile | None = None
+    rate: Annotated[float, Field(gt=0)] | None = None
+    trace: str | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> ArrivalFile:
+        given = frozenset(name for name in type(self).model_fields if getattr(self, name) is not None)
+        allowed = ({"burst", "period"}, {"period"}, {"jcp"}, {"rate"}, {"rate", "burst"}, {"trace"})
+        if given not in [frozenset(keys) for keys in allowed]:
+            raise ValueError(
+                f"has the keys {', '.join(sorted(given)) or 'none'}; write one of {{burst: 10, period: 500 ms}}, "
+                "{jcp: {period: 100 ms}}, {rate: 50, burst: 5} and {trace: FILE}"
+            )
+        return self
+
+
+Pair = tuple[Name, Name]
+
+
+class SourceFile(Strict):
+    """`at`: the node where tuples enter; `type`: codec; `forbid_streams`: pairs of nodes, from and to, that it may not take."""
+
+    at: Name
+    type: str
+    arrival: ArrivalFile
+    max_age: Duration | None = None
+    forbid_streams: list[Pair] = []
+
+
+class SelectivityFile(Strict):
+    """`mean` outputs per input; `at_most: [[k, m], ...]`: of any k inputs in a row at most m pass ([inputs, outputs])."""
+
+    mean: Annotated[float, Field(ge=0, le=255)] = 1.0
+    at_most: list[tuple[Count, Annotated[int, Field(ge=0, le=10**9, strict=True)]]] = []
+
+
+def _streams(value: object) -> object:
+    """`in: a`, `in: [a, b]` and `in: {port: a}` all become a mapping or a list."""
+    return [value] if isinstance(value, str) else value
+
+
+Streams = Annotated[
+    dict[str, str] | list[str],
+    BeforeValidator(_streams),
+    WithJsonSchema(
+        {
+            "oneOf": [
+                {"type": "string"},
+                {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                {"type": "object", "additionalProperties": {"type": "string"}},
+            ]
+        }
+    ),
+]
+
+
+class MemberFile(Strict):
+    """An operator of a chain that differs from the others."""
+
+    run: str
+    cost: Duration | None = None
+    side: dict[str, Name] = {}
+    selectivity: SelectivityFile | None = None
+    with_: dict[str, Any] = Field(default={}, alias="with")
+    hang: Duration | None = None
+
+
+def _member(value: object) -> object:
+    return {"run": value} if isinstance(value, str) else value
+
+
+class _StringOr:
+    """In the JSON Schema, a value may also be written as a string."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler(core)]}
+
+
+Member = Annotated[MemberFile, BeforeValidator(_member), _StringOr()]
+
+
+class OperatorFile(Strict):
+    """One operator (`run`), or with a name like `O7..O21` a run of them (`chain`)."""
+
+    run: str | None = None
+    chain: str | list[Member] | None = None
+    in_: Streams = Field(alias="in")
+    side: dict[str, Name] = {}
+    cost: Duration | None = None
+    selectivity: SelectivityFile | None = None
+    nodes: list[Name] | None = None
+    with_: dict[str, Any] = Field(default={}, alias="with")
+    hang: Duration | None = None
+    state: Literal["fresh"] = "fresh"
+    forbid_streams: list[Pair] = []
+
+    @field_validator("state", mode="before")
+    @classmethod
+    def _no_migration(cls, value: object) -> object:
+        if value == "migrate":
+            raise ValueError("'migrate' is not available yet: a new plan starts with fresh state; write 'fresh' or remove it")
+        return value
+
+    @field_validator("nodes")
+    @classmethod
+    def _some_node(cls, value: list[str] | None) -> list[str] | None:
+        if value is not None and not value:
+            raise ValueError("is empty; name a node, or remove 'nodes:' to leave the choice to the planner")
+        return value
+
+    @model_validator(mode="after")
+    def _run_or_chain(self) -> OperatorFile:
+        if (self.run is None) == (self.chain is None):
+            raise ValueError("needs one of 'run:' (an operator) and 'chain:' (a run of operators named like 'O7..O21')")
+        if self.chain is not None and (self.side or self.selectivity or self.with_):
+            raise ValueError(
+                "is a chain; give 'side', 'selectivity' and 'with' to a member: chain: [{run: NAME, with: {...}}, ...]"
+            )
+        return self
+
+
+class OutputFile(Strict):
+    """`from` an operator, delivered `at` a node, with its end-to-end deadline."""
+
+    from_: Name = Field(alias="from")
+    at: Name
+    deadline: Duration
+
+
+OPERATOR_NAME = re.compile(rf"{NAME}")
+CHAIN_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*?)(\d+)\.\.\1(\d+)")
+
+
+class QueryFile(Strict):
+    """query.yaml."""
+
+    shimekiri: Literal[1]
+    query: Name
+    sources: dict[Name, SourceFile] = Field(min_length=1)
+    operators: dict[str, OperatorFile] = Field(min_length=1)
+    outputs: dict[Name, OutputFile] = Field(min_length=1)
+
+    @field_validator("operators")
+    @classmethod
+    def _names(cls, value: dict[str, OperatorFile]) -> dict[str, OperatorFile]:
+        for name, operator in value.items():
+            fits = CHAIN_NAME if operator.chain is not None else OPERATOR_NAME
+            if not fits.fullmatch(name) or len(name) > 64:
+                hint = "a range like 'O7..O21'" if operator.chain is not None else "letters, digits, '_' and '-'"
+                raise ValueError(f"has a badly named operator '{name}'; write {hint}")
+        return value

@@ -1,0 +1,26 @@
+"""JSON Schemas of query.yaml and cluster.yaml, generated from the models that validate them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+from coordinator.cluster_file import ClusterFile
+from coordinator.query_file import QueryFile
+
+FOLDER = Path(__file__).parent / "schemas"
+Kind = Literal["query", "cluster"]
+
+
+def schema_text(kind: Kind) -> str:
+    """The schema as indented JSON."""
+    model = QueryFile if kind == "query" else ClusterFile
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema(by_alias=True)}
+    schema["title"] = f"{kind}.yaml of Shimekiri"
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def path(kind: Kind) -> Path:
+    """Where the generated schema is kept."""
+    return FOLDER / f"{kind}.schema.json"

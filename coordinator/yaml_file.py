@@ -1,0 +1,163 @@
+"""Reading a YAML file that a user wrote: line numbers kept, duplicate keys refused, problems gathered and worded.
+
+ruamel.yaml is used for its line numbers and because it refuses duplicate keys; PyYAML was rejected: it takes the last of two
+keys silently, and reads `on:` as true. pydantic validates; its errors are turned into `file:line: what is wrong, and the mend`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from coordinator.errors import BadInput, Problem
+
+LARGEST_FILE = 1 << 20
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass
+class Source:
+    """A parsed file: its name as the user gave it, its bytes, its data with line numbers, and the problems found so far."""
+
+    path: Path
+    raw: bytes
+    data: Any
+    problems: list[Problem] = field(default_factory=list)
+
+    def line(self, *keys: object) -> int:
+        """The line, from 1, of the value under `keys`; of the nearest enclosing value where a key is missing."""
+        line, node = 1, self.data
+        for key in keys:
+            marks = getattr(node, "lc", None)
+            try:
+                if isinstance(node, Mapping) and key in node and marks is not None:
+                    line, node = marks.key(key)[0] + 1, node[key]
+                elif isinstance(node, Sequence) and not isinstance(node, str) and marks is not None:
+                    line, node = marks.item(key)[0] + 1, node[int(str(key))]
+                else:
+                    return line
+            except (KeyError, IndexError, ValueError, TypeError, AttributeError):
+                return line
+        return line
+
+    def wrong(self, keys: Iterable[object], text: str) -> None:
+        """Note a problem at the value under `keys`."""
+        self.problems.append(Problem(str(self.path), self.line(*keys), text))
+
+    def check(self) -> None:
+        """Raises BadInput with everything noted so far, if anything was."""
+        if self.problems:
+            raise BadInput(self.problems)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or the list of what there is, to end a sentence about an unknown name."""
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    return f"; there are {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}" if names else "; there are none"
+
+
+def load(path: Path) -> Source:
+    """Parses `path`. Raises BadInput where it is missing, too large, not YAML, empty, not a mapping or repeats a key."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.constructor import DuplicateKeyError
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    def refuse(line: int, text: str) -> BadInput:
+        return BadInput([Problem(str(path), line, text)])
+
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise refuse(0, f"cannot be read: {error.strerror or error}; give the path of a file") from error
+    if len(raw) > LARGEST_FILE:
+        raise refuse(0, f"has {len(raw)} bytes; at most {LARGEST_FILE} are read")
+    try:
+        data = YAML(typ="rt").load(raw.decode("utf-8"))
+    except DuplicateKeyError as error:
+        key = str(error.problem).split('"')[1] if '"' in str(error.problem) else "?"
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise refuse(line, f"'{key}' stands here a second time; rename or remove one of the two") from error
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise refuse(line, f"is not YAML: {error.problem or error.context}; mend the syntax here or just above") from error
+    except (YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise refuse(1, f"is not YAML: {str(error).splitlines()[0]}; write it as UTF-8 text") from error
+    if data is None:
+        raise refuse(1, "is empty; begin it with 'shimekiri: 1'")
+    if not isinstance(data, Mapping):
+        raise refuse(1, "is not YAML with keys at its top; begin it with 'shimekiri: 1'")
+    return Source(path, raw, data)
+
+
+def validate(source: Source, model: type[Model], not_yet: Mapping[str, str]) -> Model:
+    """The file's data as `model`. Raises BadInput with every problem; keys in `not_yet` are named as not available yet."""
+    try:
+        return model.model_validate(source.data)
+    except ValidationError as error:
+        for item in error.errors():
+            keys = [part for part in item["loc"] if part != "[key]"]
+            source.wrong(keys, _worded(item, keys, model, not_yet))
+        raise BadInput(source.problems) from error
+
+
+def _worded(item: Any, keys: list[Any], model: type[BaseModel], not_yet: Mapping[str, str]) -> str:
+    where = ".".join(str(key) for key in keys)
+    kind, name = item["type"], str(keys[-1]) if keys else ""
+    if kind == "extra_forbidden":
+        if name in not_yet:
+            return f"{where} is not available yet: {not_yet[name]}"
+        return f"{where} is not known here{nearest(name, _fields(model, keys[:-1]))}"
+    if kind == "missing":
+        return f"{where} is missing; add '{name}:'"
+    if kind == "finite_number":
+        return f"{where} is not a finite number; write one"
+    text = str(item["msg"]).removeprefix("Value error, ")
+    if kind in ("value_error", "shimekiri"):
+        return f"{where} {text}" if where else text
+    return f"{where}: {text[0].lower()}{text[1:]}, got {_short(item.get('input'))}; correct it"
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__
+    return {"CommentedMap": "a mapping", "CommentedSeq": "a list", "dict": "a mapping", "list": "a list"}.get(text, text[:40])
+
+
+def _fields(model: type[BaseModel], keys: list[Any]) -> list[str]:
+    """The keys that may stand where `keys` lead to, found by walking the model's annotations."""
+    current: Any = model
+    for key in keys:
+        current = _below(current, key)
+    current = _model_in(current)
+    return [info.alias or name for name, info in current.model_fields.items()] if current else []
+
+
+def _below(annotation: Any, key: Any) -> Any:
+    """The annotation of what stands under `key` in a value of this annotation; None where it cannot be told."""
+    found = _model_in(annotation, through_containers=False)
+    if found:
+        return next((info.annotation for name, info in found.model_fields.items() if (info.alias or name) == key), None)
+    for part in (annotation, *getattr(annotation, "__args__", ())):
+        if get_origin(part) in (dict, list, tuple):
+            return get_args(part)[-1]
+    return None
+
+
+def _model_in(annotation: Any, through_containers: bool = True) -> type[BaseModel] | None:
+    """The pydantic model inside M | None or Annotated[M, ...], and inside dict[str, M] or list[M] if asked."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) in (dict, list) and not through_containers:
+        return None
+    for inner in get_args(annotation):
+        found = _model_in(inner, through_containers)
+        if found:
+            return found
+    return None
