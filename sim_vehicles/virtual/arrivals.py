@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sim_vehicles.errors import BadInput
+from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.scenario import PlanFile, Scenario, Source
 
@@ -16,13 +16,13 @@ class Burst(NamedTuple):
 
     at_ns: int
     source: int
-    count: int
+    tuples: int
 
 
 def bursts(plan: PlanFile, scenario: Scenario, trial: int) -> list[Burst]:
     """All admissions of a trial, in order: by instant, then by source id (the order in the query).
 
-    Raises BadInput for a kind of arrival that cannot be simulated.
+    Raises BadInputError for a kind of arrival that cannot be simulated.
     """
     span_ns = scenario.bursts * max(_period_ns(source) for source in plan.sources)
     found: list[Burst] = []
@@ -49,7 +49,7 @@ def _instants(source: Source, scenario: Scenario, trial: int, span_ns: int) -> I
         return _jcp(source, scenario.seed, trial, span_ns, 1 if count is None else count)
     if kind == "rate":
         return _rate(arrival, span_ns, arrival.get("burst", 1) if count is None else count)
-    raise BadInput(f"source {source.name}: arrivals of kind {kind!r} cannot be simulated; burst, jcp and rate can")
+    raise BadInputError(f"source {source.name}: arrivals of kind {kind!r} cannot be simulated; burst, jcp and rate can")
 
 
 def _jcp(source: Source, seed: int, trial: int, span_ns: int, count: int) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 from node_agent.core.parts import Lineage
 from node_agent.core.plan import Plan
-from sim_vehicles.errors import BadInput
+from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import draws
 
 Quantile = Callable[[float], float]  # (0, 1) -> a factor with mean 1 (uniform: as given)
@@ -28,7 +28,7 @@ NO_JITTER = Jitter()
 
 
 def parse_jitter(text: str) -> Jitter:
-    """`none`, `exp`, `lognormal:cv=C` or `uniform:LOW,HIGH`. Raises BadInput with the mend."""
+    """`none`, `exp`, `lognormal:cv=C` or `uniform:LOW,HIGH`. Raises BadInputError with the mend."""
     kind, _, rest = text.strip().partition(":")
     if kind == "none" and not rest:
         return NO_JITTER
@@ -39,7 +39,7 @@ def parse_jitter(text: str) -> Jitter:
     if kind == "uniform":
         low, _, high = rest.partition(",")
         return Jitter(text, _uniform(_number(low, text), _number(high, text), text))
-    raise BadInput(f"--jitter: {text!r} is unknown; use none, exp, lognormal:cv=1 or uniform:0.5,1.5")
+    raise BadInputError(f"--jitter: {text!r} is unknown; use none, exp, lognormal:cv=1 or uniform:0.5,1.5")
 
 
 def _lognormal(cv: float) -> Quantile:
@@ -51,7 +51,7 @@ def _lognormal(cv: float) -> Quantile:
 
 def _uniform(low: float, high: float, text: str) -> Quantile:
     if low > high:
-        raise BadInput(f"--jitter: {text!r}: the lower factor is above the higher; write uniform:LOW,HIGH")
+        raise BadInputError(f"--jitter: {text!r}: the lower factor is above the higher; write uniform:LOW,HIGH")
     return lambda u: low + (high - low) * u
 
 
@@ -61,7 +61,7 @@ def _number(text: str, whole: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < 1e6:
-        raise BadInput(f"--jitter: {whole!r}: {text!r} is no factor; write lognormal:cv=1 or uniform:0.5,1.5")
+        raise BadInputError(f"--jitter: {whole!r}: {text!r} is no factor; write lognormal:cv=1 or uniform:0.5,1.5")
     return value
 
 

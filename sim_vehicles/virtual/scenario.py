@@ -10,7 +10,7 @@ from node_agent.core import plan as core
 from node_agent.core.policies import POLICIES
 from node_agent.wire.plan import PlanError, core_plan
 from protos.plan_pb2 import LocalPlan
-from sim_vehicles.errors import BadInput
+from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.costs import NO_JITTER, Jitter
 
 BATCHES = ("tuple", "burst", "barrier")
@@ -80,12 +80,12 @@ class PlanFile:
 
 
 def read_plan(document: Mapping[str, Any]) -> PlanFile:
-    """The parts of a parsed plan.json. Raises BadInput."""
+    """The parts of a parsed plan.json. Raises BadInputError."""
     try:
         return _read(document)
     except (KeyError, TypeError, AttributeError, ValueError, json_format.Error, PlanError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise BadInput(f"not a plan that can be simulated: {what}; make it with `coordinator plan`") from None
+        raise BadInputError(f"not a plan that can be simulated: {what}; make it with `coordinator plan`") from None
 
 
 def _read(document: Mapping[str, Any]) -> PlanFile:
@@ -111,39 +111,39 @@ def _read(document: Mapping[str, Any]) -> PlanFile:
 
 
 def check(plan: PlanFile, scenario: Scenario) -> None:
-    """Raises BadInput where the scenario does not fit the plan."""
+    """Raises BadInputError where the scenario does not fit the plan."""
     if not 1 <= scenario.trials <= MOST_TRIALS:
-        raise BadInput(f"--trials {scenario.trials}: must be between 1 and {MOST_TRIALS}")
+        raise BadInputError(f"--trials {scenario.trials}: must be between 1 and {MOST_TRIALS}")
     if scenario.bursts < 1:
-        raise BadInput(f"--bursts {scenario.bursts}: must be at least 1")
+        raise BadInputError(f"--bursts {scenario.bursts}: must be at least 1")
     if not 0 < scenario.cost_scale < 1e6:
-        raise BadInput(f"--cost-scale {scenario.cost_scale}: must be a positive factor")
+        raise BadInputError(f"--cost-scale {scenario.cost_scale}: must be a positive factor")
     if not 0 <= scenario.loss < 1:
-        raise BadInput(f"--loss {scenario.loss}: must be a probability below 1")
+        raise BadInputError(f"--loss {scenario.loss}: must be a probability below 1")
     if scenario.policy is not None and scenario.policy not in POLICIES:
-        raise BadInput(f"--policy {scenario.policy!r}: unknown; use one of {', '.join(sorted(POLICIES))}")
+        raise BadInputError(f"--policy {scenario.policy!r}: unknown; use one of {', '.join(sorted(POLICIES))}")
     if scenario.batch is not None and scenario.batch not in BATCHES:
-        raise BadInput(f"--batch {scenario.batch!r}: unknown; use one of {', '.join(BATCHES)}")
+        raise BadInputError(f"--batch {scenario.batch!r}: unknown; use one of {', '.join(BATCHES)}")
     known = {source.name: source for source in plan.sources}
     for option, given in (("--age", scenario.ages_ns), ("--burst", scenario.burst), ("--phase", scenario.phase_ns)):
         for name in given:
             if name not in known:
-                raise BadInput(f"{option} {name}: the plan has no such source; it has {', '.join(known)}")
+                raise BadInputError(f"{option} {name}: the plan has no such source; it has {', '.join(known)}")
     for name, age_ns in scenario.ages_ns.items():
         limit_ns = known[name].max_age_ns
         if limit_ns and age_ns > limit_ns:
-            raise BadInput(f"--age {name}: {age_ns} ns is above its max_age of {limit_ns} ns, so it would be refused")
+            raise BadInputError(f"--age {name}: {age_ns} ns is above its max_age of {limit_ns} ns, so it would be refused")
     _check_batch(plan, scenario)
 
 
 def _check_batch(plan: PlanFile, scenario: Scenario) -> None:
     if scenario.batch == "barrier" and any(len(unit.operators) > 1 for local in plan.nodes for unit in local.units):
-        raise BadInput("--batch barrier: needs one operator per task unit; plan with `--units operator`")
+        raise BadInputError("--batch barrier: needs one operator per task unit; plan with `--units operator`")
     if scenario.batch == "burst":
         for local in plan.nodes:
             chosen = POLICIES[scenario.policy or local.policy]
             if chosen.yields or chosen.offset is None:
-                raise BadInput(f"--batch burst: policy {chosen.name} runs tuple by tuple; use --policy edf or fifo")
+                raise BadInputError(f"--batch burst: policy {chosen.name} runs tuple by tuple; use --policy edf or fifo")
 
 
 def as_run(plan: core.Plan, scenario: Scenario) -> core.Plan:

@@ -7,8 +7,8 @@ payloads of the declared types.
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from node_agent.codecs import Codecs, UnknownCodec
-from sim_vehicles.errors import BadInput
+from node_agent.codecs import Codecs, UnknownCodecError
+from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.scenario import PlanFile
 
 
@@ -53,8 +53,8 @@ class Stub:
         for source in plan.sources:
             try:
                 codec = codecs.get(source.codec)
-            except UnknownCodec as error:
-                raise BadInput(f"source {source.name}: {error}") from None
+            except UnknownCodecError as error:
+                raise BadInputError(f"source {source.name}: {error}") from None
             if codec.name != "json":
                 self._empty[source.name] = codec.from_json({})
 

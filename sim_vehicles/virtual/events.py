@@ -1,0 +1,43 @@
+"""The event queue of virtual time. Its order is total: instant, class, then the order in which events were made.
+
+At one instant: first operators and instances end, then tuples arrive (admitted ones before those of that instant's
+links, since they were made earlier), and only when all of them are in does a node choose what to run next.
+"""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+ENDED, ARRIVED, DISPATCHED = range(3)
+
+Call = Callable[[int, Any], None]  # instant, argument
+Entry = tuple[int, int, int, Call, Any]
+
+
+class Events:
+    """A queue of calls in virtual time."""
+
+    __slots__ = ("_count", "_heap", "now_ns", "done")
+
+    def __init__(self, now_ns: int = 0) -> None:
+        self._heap: list[Entry] = []
+        self._count = 0
+        self.now_ns = now_ns
+        self.done = 0
+
+    def at(self, at_ns: int, kind: int, call: Call, argument: Any = None) -> None:
+        """Call `call(at_ns, argument)` at that instant; never before now."""
+        assert at_ns >= self.now_ns, "an event in the past"
+        self._count += 1
+        heappush(self._heap, (at_ns, kind, self._count, call, argument))
+
+    def run(self) -> None:
+        """Until nothing is left."""
+        heap = self._heap
+        done = 0
+        while heap:
+            at_ns, _, _, call, argument = heappop(heap)
+            self.now_ns = at_ns
+            call(at_ns, argument)
+            done += 1
+        self.done += done

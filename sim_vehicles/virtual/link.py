@@ -1,0 +1,121 @@
+"""A link in virtual time: latency, the time that sending takes, order, and the facts of both ends.
+
+One direction of a link. Tuples leave one after the other at the link's bandwidth and arrive in order. The receiver
+acknowledges per instant; the acknowledgement takes the latency and no bandwidth. A tuple that is lost is never sent
+again: the sender gives up when the stream's deadline has passed.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from node_agent.core.facts import Facts
+from node_agent.core.parts import ABSENT, Lineage
+from protos.records import ACKED, GAVE_UP, RECEIVED, SENT
+from sim_vehicles.virtual import draws
+from sim_vehicles.virtual.events import ARRIVED, DISPATCHED, Events
+from sim_vehicles.virtual.payloads import payload_bytes
+
+TUPLE_BYTES = 48  # of a tuple on the wire beside its payload, about
+NS_BITS = 8 * 1_000_000_000
+
+Receive = Callable[[int, int, Lineage, Any], None]
+Parcel = tuple[int, int, int, Lineage, Any]  # link number, sent_ns, stream, lineage, payload
+
+
+class Ends(NamedTuple):
+    """Who is joined: node numbers, and where each writes its facts."""
+
+    sender: int
+    receiver: int
+    sender_facts: Facts
+    receiver_facts: Facts
+
+
+class Cable(NamedTuple):
+    """What joins them. bandwidth_bps 0: sending takes no time. loss: probability per tuple, drawn by loss_key."""
+
+    latency_ns: int
+    bandwidth_bps: int
+    loss: float = 0.0
+    loss_key: int = 0
+
+
+class Link:
+    """From one node to another; `receive(at_ns, stream, lineage, payload)` is the other node's.
+
+    deadlines_ns: of every stream, after which the sender gives up. number: of the last tuple that was sent.
+    """
+
+    __slots__ = ("_acked_ns", "_busy_until_ns", "_cable", "_deadlines_ns", "_ends", "_events", "_flags", "_receive",
+                 "_received", "number")  # fmt: skip
+
+    def __init__(
+        self,
+        events: Events,
+        ends: Ends,
+        cable: Cable,
+        receive: Receive,
+        flags: int,
+        deadlines_ns: Mapping[int, int],
+        number: int = 0,
+    ) -> None:
+        self._events, self._ends, self._cable, self._receive = events, ends, cable, receive
+        self._flags, self._deadlines_ns, self.number = flags, deadlines_ns, number
+        self._busy_until_ns = 0
+        self._received = number
+        self._acked_ns = -1
+
+    def send(self, at_ns: int, stream: int, lineage: Lineage, payload: Any) -> None:
+        """Put a tuple or an absence mark on the link. Marks leave no facts and take no time to send."""
+        if payload is ABSENT:
+            arrives_ns = max(at_ns, self._busy_until_ns) + self._cable.latency_ns
+            self._events.at(arrives_ns, ARRIVED, self._arrive, (0, at_ns, stream, lineage, payload))
+            return
+        self._busy_until_ns = max(at_ns, self._busy_until_ns) + self._sending_ns(payload)
+        arrives_ns = self._busy_until_ns + self._cable.latency_ns
+        self.number = number = self.number + 1
+        source, epoch, seq, ordinal, origin_ns, _ = lineage
+        ends = self._ends
+        ends.sender_facts.write(SENT, self._flags, ends.receiver, source, epoch, seq, at_ns, number, stream, ordinal)
+        parcel = (number, at_ns, stream, lineage, payload)
+        if self._cable.loss and self._is_lost(stream, lineage):
+            due_ns = max(arrives_ns, origin_ns + self._deadlines_ns[stream])
+            self._events.at(due_ns, ARRIVED, self._give_up, parcel)
+        else:
+            self._events.at(arrives_ns, ARRIVED, self._arrive, parcel)
+
+    def _sending_ns(self, payload: Any) -> int:
+        bandwidth_bps = self._cable.bandwidth_bps
+        if not bandwidth_bps:
+            return 0
+        return -(-(TUPLE_BYTES + payload_bytes(payload)) * NS_BITS // bandwidth_bps)
+
+    def _is_lost(self, stream: int, lineage: Lineage) -> bool:
+        source, epoch, seq, ordinal, _, _ = lineage
+        key = draws.key(self._cable.loss_key, self._ends.sender, stream, source, epoch, seq, ordinal)
+        return draws.uniform(key) < self._cable.loss
+
+    def _arrive(self, at_ns: int, parcel: Parcel) -> None:
+        number, sent_ns, stream, lineage, payload = parcel
+        if payload is not ABSENT:
+            source, epoch, seq, ordinal, _, _ = lineage
+            ends = self._ends
+            ends.receiver_facts.write(
+                RECEIVED, self._flags, ends.sender, source, epoch, seq, at_ns, number, sent_ns, stream, ordinal
+            )
+            self._received = number
+            if self._acked_ns != at_ns:
+                self._acked_ns = at_ns
+                self._events.at(at_ns, DISPATCHED, self._acknowledge)
+        self._receive(at_ns, stream, lineage, payload)
+
+    def _acknowledge(self, at_ns: int, _: Any) -> None:
+        self._events.at(at_ns + self._cable.latency_ns, ARRIVED, self._acknowledged, self._received)
+
+    def _acknowledged(self, at_ns: int, upto: int) -> None:
+        self._ends.sender_facts.write(ACKED, self._flags, self._ends.receiver, 0, 0, 0, at_ns, upto)
+
+    def _give_up(self, at_ns: int, parcel: Parcel) -> None:
+        number, _, stream, (source, epoch, seq, ordinal, _, _), _ = parcel
+        ends = self._ends
+        ends.sender_facts.write(GAVE_UP, self._flags, ends.receiver, source, epoch, seq, at_ns, number, stream, ordinal)

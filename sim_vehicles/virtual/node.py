@@ -1,0 +1,208 @@
+"""A node in virtual time: the agent's engine, its operators run one after the other as events.
+
+The operators' code runs when they start (then they read their side inputs); what they return counts when they end. An
+operator's output is inserted into other units' queues when *that* operator ends, and the choice of the next instance is
+made when everything else of the instant is in.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from node_agent.core import plan as core
+from node_agent.core.engine import Engine
+from node_agent.core.facts import Facts
+from node_agent.core.load import Calls
+from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
+from node_agent.core.policies import policy
+from node_agent.execute import MOST_OUTPUTS, Item, OutputsError, Rest, apply
+from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS
+from sim_vehicles.virtual.costs import Costs
+from sim_vehicles.virtual.events import DISPATCHED, ENDED, Events
+from sim_vehicles.virtual.link import Link
+
+
+class Results(Protocol):
+    """Who is told of results."""
+
+    def delivered(self, at_ns: int, output: core.Output, lineage: Lineage, payload: Any) -> None:
+        """A result is there; `at_ns` on the clock of the events."""
+
+
+class Failures(Protocol):
+    """Who is told of operators that raise."""
+
+    def failed(self, node: str, operator: int, error: Exception) -> None:
+        """That operator raised on a tuple, which is lost."""
+
+
+class Watch(Results, Failures, Protocol):
+    """Both."""
+
+
+class VirtualNode:
+    """One node with one plan. It is also the engine's `Commands`."""
+
+    __slots__ = (
+        "_barrier", "_chain", "_costs", "_events", "_failed", "_held", "_items", "_position", "_start_ns", "_step",
+        "_unit", "_waking", "_watch", "busy_ns", "engine", "instances", "links", "loaded", "name",
+    )  # fmt: skip
+
+    def __init__(
+        self, plan: core.Plan, calls: Calls, facts: Facts, costs: Costs, events: Events, watch: Watch, barrier: bool
+    ) -> None:
+        self.name, self._costs, self._events, self._watch = plan.node, costs, events, watch
+        self.engine = Engine(policy(plan.policy, plan.largest_batch), facts, self)
+        self.loaded: Loaded = self.engine.load(plan, calls)
+        self.links: Mapping[int, Link] = {}
+        self.busy_ns = self.instances = 0
+        self._waking = False
+        self._unit: Unit | None = None  # of the running instance
+        self._chain: tuple[Step, ...] = ()
+        self._step: Step | None = None
+        self._items: list[Item] = []
+        self._failed: dict[int, int] = {}  # slot -> cause
+        self._position = self._start_ns = 0
+        self._barrier = barrier
+        # Outputs that wait for the rest of their batch, by stream, source and origin.
+        self._held: dict[tuple[int, int, int], list[tuple[Lineage, Any]]] = {}
+
+    # -- the engine's commands
+
+    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+        """Onto the link to that peer."""
+        self.links[peer].send(at_ns, stream, lineage, payload)
+
+    def deliver(self, at_ns: int, loaded: Loaded, output: core.Output, lineage: Lineage, payload: Any) -> None:
+        """A result."""
+        self._watch.delivered(at_ns, output, lineage, payload)
+
+    # -- arrivals
+
+    def admit(self, at_ns: int, source: int, lineage: Lineage, payload: Any, size: int) -> None:
+        """A tuple of a source of this node."""
+        self.engine.admit(at_ns, self.loaded, source, lineage, payload, size)
+        self._wake(at_ns)
+
+    def receive(self, at_ns: int, stream: int, lineage: Lineage, payload: Any) -> None:
+        """A tuple or an absence mark from a peer."""
+        self.engine.receive(at_ns, self.loaded, stream, lineage, payload)
+        self._wake(at_ns)
+
+    def next_expiry_ns(self) -> int | None:
+        """When the first join result that still waits is given up."""
+        times = [w.expires_ns for join in self.loaded.joins for w in join.waiting.values()]
+        return min(times, default=None)
+
+    # -- running
+
+    def _wake(self, at_ns: int) -> None:
+        if self._unit is None and not self._waking:
+            self._waking = True
+            self._events.at(at_ns, DISPATCHED, self._dispatch)
+
+    def _dispatch(self, at_ns: int, _: Any) -> None:
+        """Everything of this instant is in: go on with the running instance, or choose the next one."""
+        self._waking = False
+        if self._unit is None:
+            job = self.engine.next(at_ns)
+        elif self._items and self._position < len(self._chain):
+            self._operate(at_ns)
+            return
+        else:
+            job = self._finish(at_ns)
+        if job is None:
+            self._unit = None
+        else:
+            self._begin(at_ns, job)
+
+    def _begin(self, at_ns: int, job: Job) -> None:
+        self._unit = job[3]
+        self._chain, self._position, self._start_ns = job[3].chain, 0, at_ns
+        if isinstance(job[5], Rest):
+            self._items = job[5]
+        elif self.engine.batching:
+            self._items = [(slot, each[4], each[5]) for slot, each in enumerate(self.engine.batch)]
+        else:
+            self._items = [(0, job[4], job[5])]
+        self._failed = {}
+        self.instances += 1
+        self._operate(at_ns)
+
+    def _operate(self, at_ns: int) -> None:
+        """Run operators up to the next instant that anything else can see: an output, a side input, the end."""
+        end_ns, chain = at_ns, self._chain
+        while True:
+            step = chain[self._position]
+            self._position += 1
+            end_ns += self._run(step)
+            if step.exit is not None or not self._items or self._position == len(chain) or chain[self._position].sides:
+                break
+        self._step = step
+        self.busy_ns += end_ns - at_ns
+        self._events.at(end_ns, ENDED, self._ended)
+
+    def _run(self, step: Step) -> int:
+        """One operator on all items of the instance; its cost in ns."""
+        unit = self._unit
+        assert unit is not None
+        made: list[Item] = []
+        cost_ns = 0
+        for slot, lineage, payload in self._items:
+            if slot in self._failed:
+                continue
+            cost_ns += self._costs.cost_ns(step.operator_id, lineage)
+            try:
+                got = apply(step, lineage, payload, self._start_ns, unit.deadline_ns)
+                if len(made) >= MOST_OUTPUTS and sum(each[0] == slot for each in made) + len(got) > MOST_OUTPUTS:
+                    raise OutputsError(f"more than {MOST_OUTPUTS} results of one instance")
+            except Exception as error:  # the author's code; it costs its tuple only
+                self._failed[slot] = CAUSE_ORDINALS if isinstance(error, OutputsError) else CAUSE_OPERATOR_ERROR
+                self._watch.failed(self.name, step.operator_id, error)
+                continue
+            for each, value in got:
+                made.append((slot, each, value))
+        self._items = [item for item in made if item[0] not in self._failed] if self._failed else made
+        return cost_ns
+
+    def _ended(self, at_ns: int, _: Any) -> None:
+        """An operator has ended: its outputs are inserted now."""
+        assert self._step is not None
+        exit_ = self._step.exit
+        if exit_ is not None:
+            for slot, lineage, payload in self._items:
+                if self._barrier:
+                    self._hold(exit_, lineage, payload)
+                else:
+                    self.engine.emit(at_ns, exit_, lineage, payload, slot)
+            if self._barrier:
+                self._release_batch(at_ns, exit_.route.stream)
+        self._waking = True
+        self._events.at(at_ns, DISPATCHED, self._dispatch)
+
+    def _finish(self, at_ns: int) -> Job | None:
+        engine, start_ns = self.engine, self._start_ns
+        if engine.batching:
+            for slot in sorted(self._failed, reverse=True):
+                engine.fail(start_ns, at_ns, self._failed[slot], slot)
+        elif self._failed:
+            return engine.fail(start_ns, at_ns, self._failed[0])
+        elif self._unit is not None and self._unit.rest is not None and self._items:
+            engine.resume(Rest(self._items))
+        return engine.step(start_ns, at_ns)
+
+    # -- the barrier of [P] 4.1
+
+    def _hold(self, exit_: Exit, lineage: Lineage, payload: Any) -> None:
+        self.engine.counts[0] += exit_.one  # the instance did make it; it arrives later
+        key = (exit_.route.stream, lineage[0], lineage[4])
+        self._held.setdefault(key, []).append((lineage, payload))
+
+    def _release_batch(self, at_ns: int, stream: int) -> None:
+        """Hand on what was held back, once no tuple of the same burst is left in the unit's queue."""
+        job = self.engine.job
+        assert job is not None
+        source, origin_ns = job[4][0], job[4][4]
+        if any(other[4][0] == source and other[4][4] == origin_ns for other in job[3].queue):
+            return
+        for lineage, payload in self._held.pop((stream, source, origin_ns), ()):
+            self.engine.receive(at_ns, self.loaded, stream, lineage, payload)

@@ -1,0 +1,134 @@
+"""Simulations: trials of a plan under a scenario, in memory or as a run directory like a live one's."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from node_agent.core.facts import MemoryFacts
+from node_agent.registry import Registry
+from protos.records import RECORD_BYTES, VIRTUAL, Header, pack_header
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.virtual.cluster import Cluster
+from sim_vehicles.virtual.scenario import PlanFile, Scenario, check, read_plan
+from sim_vehicles.virtual.summary import Counted, OutputSummary
+from sim_vehicles.virtual.world import Stub, World
+
+CLOCK = hashlib.sha256(b"virtual time").hexdigest()[:32]  # one clock for all nodes: offsets are 0
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one node wrote."""
+
+    node: str
+    index: int
+    boot: int
+    started_ns: int
+    records: bytes
+
+    @property
+    def segment(self) -> bytes:
+        """Header and records, as in the run directory."""
+        header = Header(self.node, self.index, self.boot, CLOCK, 0, self.started_ns, 0, VIRTUAL)
+        return pack_header(header) + self.records
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The results. ended_ns: virtual time at the end. failures: one sentence per operator that raised."""
+
+    plan: PlanFile
+    scenario: Scenario
+    outputs: dict[str, OutputSummary]
+    traces: tuple[Trace, ...]
+    admitted: int
+    instances: int
+    failures: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """For machines: `simulate --json`."""
+        return {
+            "plan_hash": self.plan.hash,
+            "scenario": self.scenario.document(),
+            "outputs": {name: output.document() for name, output in self.outputs.items()},
+            "admitted": self.admitted,
+            "instances": self.instances,
+            "failures": list(self.failures),
+        }
+
+
+def simulate(
+    document: dict[str, Any],
+    scenario: Scenario | None = None,
+    registry: Registry | None = None,
+    world: World | None = None,
+    trace: bool = True,
+    progress: Callable[[], None] | None = None,
+) -> Simulation:
+    """Run all trials of a parsed plan.json. trace False: results only, which needs little memory.
+
+    progress is called after each trial. Raises BadInputError where plan and scenario do not fit.
+    """
+    scenario, registry = scenario or Scenario(), registry or Registry()
+    plan = read_plan(document)
+    check(plan, scenario)
+    inner = Stub(plan, scenario.ages_ns, registry.codecs) if world is None else world
+    counted = Counted(inner, {output.name: output.deadline_ns for output in plan.outputs})
+    cluster = Cluster(plan, scenario, registry, counted, trace)
+    for trial in range(1, scenario.trials + 1):
+        cluster.run(trial)
+        if progress is not None:
+            progress()
+    cluster.end()
+    return Simulation(
+        plan, scenario, counted.outputs, _traces(plan, scenario, cluster), cluster.admitted, cluster.instances,
+        tuple(_failures(plan, cluster)),
+    )  # fmt: skip
+
+
+def _traces(plan: PlanFile, scenario: Scenario, cluster: Cluster) -> tuple[Trace, ...]:
+    return tuple(
+        Trace(local.node, local.index, _boot(plan, scenario, local.node), cluster.started_ns, facts.data())
+        for local in plan.nodes
+        if isinstance(facts := cluster.facts[local.node], MemoryFacts)
+    )
+
+
+def _boot(plan: PlanFile, scenario: Scenario, node: str) -> int:
+    text = json.dumps([plan.hash, scenario.document(), node], sort_keys=True)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def _failures(plan: PlanFile, cluster: Cluster) -> list[str]:
+    names = {operator.id: operator.name for local in plan.nodes for operator in local.operators}
+    return [
+        f"operator {names[operator]} on node {node} raised {count} times, first: {type(error).__name__}: {error}"
+        for (node, operator), (count, error) in sorted(cluster.failures.items())
+    ]
+
+
+def write_run(simulation: Simulation, directory: Path) -> None:
+    """The run directory: run.json, plan.json, trace/raw/. Raises BadInputError where it holds something already."""
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise BadInputError(f"--out {directory}: is there already and not empty; name a new directory")
+    traces = []
+    for trace in simulation.traces:
+        folder = directory / "trace" / "raw" / trace.node / f"{trace.boot:016x}"
+        folder.mkdir(parents=True)
+        (folder / "0000.trace").write_bytes(trace.segment)
+        traces.append({
+            "node": trace.node, "boot": f"{trace.boot:016x}", "records": len(trace.records) // RECORD_BYTES,
+            "ended": True, "crashed": False, "reachable": True,
+        })  # fmt: skip
+    run = {
+        "run": directory.name,
+        "plan_hash": simulation.plan.hash,
+        "virtual": True,
+        "traces": traces,
+        "scenario": simulation.scenario.document(),
+    }
+    (directory / "plan.json").write_text(json.dumps(simulation.plan.document, sort_keys=True, indent=1) + "\n")
+    (directory / "run.json").write_text(json.dumps(run, indent=1) + "\n")
