@@ -188,7 +188,7 @@ class Source(_Client):
             if not missing:
                 return
             raise NoAnswerError(
-                f"{self._peer}: within {self._timeout_s:g} s the agent at {self._address} did not answer for {missing} of"
+                f"{self._peer}: within {self._timeout_s:g} s the agent at {self._address} did not answer {missing} of"
                 f" {len(results)} tuples; it is not known whether they were admitted",
                 list(results),
             )
