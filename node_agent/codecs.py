@@ -6,7 +6,7 @@ client first names it, or a message class registered with `sdk.codec` in a file 
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from node_agent.entry_points import Discover, Offers, installed
@@ -80,18 +80,18 @@ def decode_json(data: bytes) -> Any:
 def _check_depth(data: bytes, value: Any) -> None:
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = [inner for outer in level for inner in _inside(outer)]
+    level = _containers([value])
+    for _ in range(MAX_DEPTH):
+        level = [
+            inner for outer in level for inner in _containers(outer.values() if isinstance(outer, dict) else outer)
+        ]
         if not level:
             return
     raise CodecError(f"JSON of more than {MAX_DEPTH} levels")
 
 
-def _inside(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return list(value) if isinstance(value, list | tuple) else []
+def _containers(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, dict | list | tuple)]
 
 
 def _same(value: Any) -> Any:
