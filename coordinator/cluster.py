@@ -60,7 +60,7 @@ class Cluster:
 
 
 def load(path: Path) -> Cluster:
-    """Reads and checks cluster.yaml and the operators.json that it names. Raises BadInput with every problem."""
+    """Reads and checks cluster.yaml and the operators.json that it names. Raises BadInputError with every problem."""
     file = yaml_file.load(path)
     shape = yaml_file.validate(file, ClusterFile, NOT_YET)
     nodes = {name: _node(name, index, given, file) for index, (name, given) in enumerate(shape.nodes.items())}
@@ -81,7 +81,8 @@ def load(path: Path) -> Cluster:
 def _node(name: str, index: int, given: NodeFile, file: yaml_file.Source) -> Node:
     if given.policy not in POLICIES:
         file.wrong(
-            ("nodes", name, "policy"), f"nodes.{name}.policy '{given.policy}' is unknown{nearest(given.policy, POLICIES)}"
+            ("nodes", name, "policy"),
+            f"nodes.{name}.policy '{given.policy}' is unknown{nearest(given.policy, POLICIES)}",
         )
     return Node(
         name,
@@ -101,7 +102,9 @@ def _addresses(nodes: Mapping[str, Node], file: yaml_file.Source, security: str)
     """HOST:PORT, each its own; without encryption only on loopback."""
     if security != INSECURE:
         known = "mutual TLS is not available yet" if security.lower() in ("tls", "mtls", "mutual-tls") else "is unknown"
-        file.wrong(("security",), f"security '{security}': {known}; write 'security: {INSECURE}' and loopback addresses")
+        file.wrong(
+            ("security",), f"security '{security}': {known}; write 'security: {INSECURE}' and loopback addresses"
+        )
     taken: dict[str, str] = {}
     for name, node in nodes.items():
         keys = ("nodes", name, "address")
@@ -110,7 +113,9 @@ def _addresses(nodes: Mapping[str, Node], file: yaml_file.Source, security: str)
             file.wrong(keys, f"nodes.{name}.address '{node.address}' is not HOST:PORT; write it like '127.0.0.1:7700'")
             continue
         if int(port) and node.address in taken:
-            file.wrong(keys, f"nodes.{name}.address is also that of node '{taken[node.address]}'; give each its own port")
+            file.wrong(
+                keys, f"nodes.{name}.address is also that of node '{taken[node.address]}'; give each its own port"
+            )
         taken[node.address] = name
         if security == INSECURE and not _loopback(host):
             file.wrong(

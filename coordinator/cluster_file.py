@@ -27,9 +27,7 @@ def _memory(text: object) -> int:
     return value
 
 
-Bandwidth = Annotated[
-    int, BeforeValidator(_bandwidth), WithJsonSchema({"type": "string", "examples": ["100 Mbit/s"]})
-]
+Bandwidth = Annotated[int, BeforeValidator(_bandwidth), WithJsonSchema({"type": "string", "examples": ["100 Mbit/s"]})]
 Memory = Annotated[int, BeforeValidator(_memory), WithJsonSchema({"type": "string", "examples": ["256 MiB"]})]
 
 

@@ -29,7 +29,7 @@ class CoordinatorError(Exception):
         return [str(self)]
 
 
-class BadInput(CoordinatorError):
+class BadInputError(CoordinatorError):
     """What the user wrote cannot be used; carries every problem that was found."""
 
     exit_code = 2
@@ -43,7 +43,7 @@ class BadInput(CoordinatorError):
         return [str(problem) for problem in self.problems]
 
 
-class Infeasible(CoordinatorError):
+class InfeasibleError(CoordinatorError):
     """No placement holds every deadline; `reasons` name what cannot hold and by how much."""
 
     exit_code = 3
@@ -57,13 +57,13 @@ class Infeasible(CoordinatorError):
         return [f"infeasible: {reason}" for reason in self.reasons]
 
 
-class OutOfTime(CoordinatorError):
+class OutOfTimeError(CoordinatorError):
     """The solver found nothing within its time limit: neither a plan nor a proof that there is none."""
 
     exit_code = 4
 
 
-class AuditFailed(CoordinatorError):
+class AuditError(CoordinatorError):
     """A plan that was just made breaks its own constraints: a defect of the planner, never of the input."""
 
     def __init__(self, violations: Iterable[str]) -> None:

@@ -10,7 +10,8 @@ Plan = dict[str, Any]
 
 
 def explain(plan: Plan) -> dict[str, list[str]]:
-    """Sections of sentences: the plan, each output's deadline, each operator's place, each node's work, what crosses."""
+    """Sections of sentences: the plan, each output's deadline, each operator's place, each node's work, what
+    crosses."""
     return {
         f"Plan {plan['hash'][:8]} of query {plan['query']}": _summary(plan),
         "How each deadline is divided": [line for name in plan["graph"]["outputs"] for line in _divided(plan, name)],
@@ -21,10 +22,10 @@ def explain(plan: Plan) -> dict[str, list[str]]:
 
 
 def _summary(plan: Plan) -> list[str]:
-    objective, solver = plan["objective"], plan["solver"]
+    objective, solver, status = plan["objective"], plan["solver"], plan["status"]
     lines = [
-        f"{plan['status']} under model {plan['model']} ({solver['name']}, seed {solver['seed']}, gap {solver['gap']:g})",
-        f"NLR {objective['nlr']:g} (at least {objective['bound']:g}): 0 means that every operator has the same share of slack",
+        f"{status} under model {plan['model']}, solver {solver['name']}, seed {solver['seed']}, gap {solver['gap']:g}",
+        f"NLR {objective['nlr']:g} (at least {objective['bound']:g}): 0 is the same slack per cost for all operators",
         f"traffic {objective['traffic']:g} tuples per burst",
     ]
     if solver["sub_deadlines"] == "proportional":
@@ -47,13 +48,17 @@ def _divided(plan: Plan, output: str) -> list[str]:
             stretches.append([name])
     used_ns = sum(due[name] for name in path)
     parts = [
-        f"{_range(names)} on {plan['placement'][names[0]]} {show_ns(sum(due[name] for name in names))}" for names in stretches
+        f"{_range(names)} on {plan['placement'][names[0]]} {show_ns(sum(due[name] for name in names))}"
+        for names in stretches
     ]
     claim = plan["guarantee"][output]
     return [
         f"{output}: {show_ns(deadline_ns)} = {' + '.join(parts)}"
         + (f" + {show_ns(deadline_ns - used_ns)} unused" if used_ns < deadline_ns else ""),
-        *[f"    {name}: {show_ns(due[name])} for a cost of {show_ns(graph['operators'][name]['cost_ns'])} per tuple" for name in path],
+        *[
+            f"    {name}: {show_ns(due[name])} for a cost of {show_ns(graph['operators'][name]['cost_ns'])} per tuple"
+            for name in path
+        ],
         f"    guarantee: {claim['why']}",
     ]
 
@@ -88,14 +93,18 @@ def _places(plan: Plan) -> list[str]:
         others = [node for node in allowed if node != at]
         if len(allowed) == 1:
             why = "the query allows no other node" if operator["nodes"] else "there is no other node"
-        elif name in plan["solver"].get("held", {}):
+        elif name in plan.get("held", {}):
             why = "held there by --place"
         elif plan["allocator"] == "sqpr":
             why = f"least CPU, traffic and imbalance; {', '.join(others)} was possible; deadlines were not looked at"
         else:
             why = f"chosen over {', '.join(others)}: evenest slack (NLR), then least traffic"
-        alternative = plan["solver"].get("alternatives", {}).get(name, {})
-        told = [f"on {node}: {text}" for node, text in alternative.items()]
+        told = [
+            f"on {node}: NLR {figures['nlr']:g}, traffic {figures['traffic']:g}"
+            if figures
+            else f"on {node}: infeasible"
+            for node, figures in plan.get("alternatives", {}).get(name, {}).items()
+        ]
         lines.append(f"{name} on {at}: {why}" + (f" ({'; '.join(told)})" if told else ""))
     return lines
 

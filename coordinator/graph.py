@@ -1,7 +1,7 @@
 """Checks of a query that need the whole graph, and of a query against a cluster; the types of all streams.
 
-A stream is named after the source or operator that produces it. Side inputs trigger nothing, so they are in no deadline path
-and may lead back; a cycle of trigger inputs is refused.
+A stream is named after the source or operator that produces it. Side inputs trigger nothing, so they are in no
+deadline path and may lead back; a cycle of trigger inputs is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def order(query: Query) -> list[Operator]:
 
 
 def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
-    """The type of every stream. Raises BadInput with every problem of the query, its nodes only if a cluster is given."""
+    """The type of every stream. Raises BadInputError with every problem of the query, its nodes only if a cluster is
+    given."""
     catalog = cluster.catalog if cluster else Catalog()
     if len(query.operators) + len(query.sources) > LARGEST_GRAPH:
         query.file.wrong(("operators",), f"has more than {LARGEST_GRAPH} operators and sources; split the query")
@@ -45,7 +46,7 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
 
 
 def _streams_exist(query: Query) -> None:
-    streams = [one.name for one in (*query.sources, *query.operators)]
+    streams = [one.name for one in query.producers]
     known, sources = set(streams), {source.name for source in query.sources}
     for operator in query.operators:
         for name in operator.inputs:
@@ -60,8 +61,8 @@ def _streams_exist(query: Query) -> None:
                 query.file.wrong((*operator.keys, "side", port), text + nearest(name, known))
     for output in query.outputs:
         if output.origin in sources:
-            text = f"output '{output.name}' comes straight from source '{output.origin}'; put an operator between, like 'run: pass'"
-            query.file.wrong((*output.keys, "from"), text)
+            text = f"output '{output.name}' comes straight from source '{output.origin}'"
+            query.file.wrong((*output.keys, "from"), text + "; put an operator between, like 'run: pass'")
         elif output.origin not in known:
             text = f"output '{output.name}' comes from '{output.origin}', which is unknown"
             query.file.wrong((*output.keys, "from"), text + nearest(output.origin, known - sources))
@@ -81,16 +82,16 @@ def _operators_exist(query: Query, catalog: Catalog) -> None:
             query.file.wrong((*operator.keys, "in"), text)
         elif not installed.variadic and count != wanted:
             ports = ", ".join(installed.inputs)
-            text = f"operator '{operator.name}' has {count} inputs, but {operator.run} takes {wanted} ({ports}); correct 'in:'"
-            query.file.wrong((*operator.keys, "in"), text)
+            text = f"operator '{operator.name}' has {count} inputs, but {operator.run} takes {wanted} ({ports})"
+            query.file.wrong((*operator.keys, "in"), text + "; correct 'in:'")
         elif operator.ports and not installed.variadic and set(operator.ports) != set(installed.inputs):
             for port in sorted(set(operator.ports) - set(installed.inputs)):
                 text = f"operator '{operator.name}' has no input '{port}'{nearest(port, installed.inputs)}"
                 query.file.wrong((*operator.keys, "in", port), text)
         for port in operator.side:
             if port not in installed.side:
-                text = f"operator '{operator.name}' ({operator.run}) has no side input '{port}'{nearest(port, installed.side)}"
-                query.file.wrong((*operator.keys, "side", port), text)
+                text = f"operator '{operator.name}' ({operator.run}) has no side input '{port}'"
+                query.file.wrong((*operator.keys, "side", port), text + nearest(port, installed.side))
         for text in catalog.wrong_parameters(operator.run, operator.parameters):
             query.file.wrong((*operator.keys, "with"), f"operator '{operator.name}': {text}")
 
@@ -108,7 +109,7 @@ def _nodes_exist(query: Query, cluster: Cluster) -> None:
     for operator in query.operators:
         for name in operator.nodes or ():
             known(name, f"operator '{operator.name}'", (*operator.keys, "nodes"))
-    for one in (*query.sources, *query.operators):
+    for one in query.producers:
         for pair in one.forbidden:
             for name in pair:
                 known(name, f"'{one.name}'", (*one.keys, "forbid_streams"))
@@ -130,9 +131,11 @@ def _cycles(query: Query) -> None:
 def _consumers(query: Query) -> None:
     read = {name for operator in query.operators for name in (*operator.inputs, *operator.side.values())}
     read |= {output.origin for output in query.outputs}
-    for one in (*query.sources, *query.operators):
+    for one in query.producers:
         if one.name not in read:
-            query.file.wrong(one.keys, f"stream '{one.name}' has no consumer; read it, deliver it as an output, or remove it")
+            query.file.wrong(
+                one.keys, f"stream '{one.name}' has no consumer; read it, deliver it as an output, or remove it"
+            )
     useful, before = {output.origin for output in query.outputs}, -1
     while len(useful) != before:
         before = len(useful)
@@ -154,7 +157,9 @@ def _lineages(query: Query, catalog: Catalog) -> None:
         reach[operator.name] = set.intersection(*inputs) if joins else set.union(*inputs)
         if not reach[operator.name] and all(inputs):
             text = f"join '{operator.name}' has inputs without a source in common, so it never fires"
-            query.file.wrong((*operator.keys, "in"), text + "; join branches of one source, or read the other through 'side:'")
+            query.file.wrong(
+                (*operator.keys, "in"), text + "; join branches of one source, or read the other through 'side:'"
+            )
 
 
 def _types(query: Query, catalog: Catalog) -> dict[str, str]:
@@ -172,8 +177,8 @@ def _types(query: Query, catalog: Catalog) -> dict[str, str]:
             wanted = next(iter(installed.inputs.values())) if installed.variadic else installed.inputs[ports[position]]
             wanted = first if installed.kind == "union" and wanted == "any" else wanted
             if "any" not in (wanted, types[name]) and wanted != types[name]:
-                text = f"operator '{operator.name}' reads '{name}' of type {types[name]}, but takes {wanted}; convert it before"
-                query.file.wrong((*operator.keys, "in"), text)
+                text = f"operator '{operator.name}' reads '{name}' of type {types[name]}, but takes {wanted}"
+                query.file.wrong((*operator.keys, "in"), text + "; convert it before")
     for operator in query.operators:
         installed = catalog.operators.get(operator.run)
         for port, name in operator.side.items():

@@ -1,7 +1,7 @@
 """From a placement to what each node runs: task units, streams, sends, as protos.plan.LocalPlan messages.
 
-Ids count from 1 in the query's order, over the whole plan. A stream is listed on every node that admits, produces, receives or
-reads it; `producers` are the nodes that may send it there.
+Ids count from 1 in the query's order, over the whole plan. A stream is listed on every node that admits, produces,
+receives or reads it; `producers` are the nodes that may send it there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Layout:
     @cached_property
     def stream_id(self) -> dict[str, int]:
         """Sources first, then operators, each in the query's order."""
-        return {one.name: i for i, one in enumerate((*self.query.sources, *self.query.operators), start=1)}
+        return {one.name: i for i, one in enumerate(self.query.producers, start=1)}
 
     @cached_property
     def operator_id(self) -> dict[str, int]:
@@ -198,6 +198,4 @@ class Layout:
         for index in sorted(peers):
             link = self.cluster.link(node.name, names[index])
             assert link is not None  # hops are taken over links only
-            plan.peers.add(
-                index=index, name=names[index], latency_ns=link.latency_ns, bandwidth_bps=link.bandwidth_bps
-            )
+            plan.peers.add(index=index, name=names[index], latency_ns=link.latency_ns, bandwidth_bps=link.bandwidth_bps)

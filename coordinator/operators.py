@@ -1,7 +1,8 @@
 """The operators that a plan may name: the built-in ones, and those that operators.json says the nodes have installed.
 
-operators.json is written by the agent (`node-agent operators --json`). The planner never imports an operator: it reads this
-list. The built-in table below has to agree with what agents install; a plan that names something else is refused by them.
+operators.json is written by the agent (`node-agent operators --json`). The planner never imports an operator: it
+reads this list. The built-in table below has to agree with what agents install; a plan that names something else is
+refused by them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from coordinator.errors import BadInput, Problem
+from coordinator.errors import BadInputError, Problem
 from coordinator.yaml_file import LARGEST_FILE, nearest
 
 Kind = Literal["map", "join", "union"]
@@ -57,20 +58,24 @@ def _integer(default: int | None) -> Parameter:
     return Parameter(type="integer", default=default, required=default is None)
 
 
+def _map(parameters: dict[str, Parameter]) -> Installed:
+    """An operator with one input of any type, whose output has the same type."""
+    return Installed.model_validate({"kind": "map", "inputs": {"in": "any"}, "output": "same", "with": parameters})
+
+
 BUILTIN: Mapping[str, Installed] = {
-    "pass": Installed(kind="map", inputs={"in": "any"}, output="same"),
-    "filter": Installed(
-        kind="map", inputs={"in": "any"}, output="same", parameters={"keep": _integer(1), "of": _integer(2)}
-    ),
+    "pass": _map({}),
+    "filter": _map({"keep": _integer(1), "of": _integer(2)}),
     "join": Installed(kind="join", inputs={"*": "json"}, output="json", variadic=True),
     "union": Installed(kind="union", inputs={"*": "any"}, output="same", variadic=True),
-    "busy": Installed(kind="map", inputs={"in": "any"}, output="same", parameters={"cpu_us": _integer(None)}),
+    "busy": _map({"cpu_us": _integer(None)}),
 }
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """What can be named in `run:` and `type:`; `complete` is false where no list was given, so that unknown names may pass."""
+    """What can be named in `run:` and `type:`; `complete` is false where no list was given, so that unknown names may
+    pass."""
 
     operators: Mapping[str, Installed] = field(default_factory=lambda: dict(BUILTIN))
     codecs: frozenset[str] = frozenset({"json"})
@@ -120,11 +125,11 @@ def _is_json(value: Any) -> bool:
 
 
 def load(path: Path, named_by: Problem) -> Catalog:
-    """Reads operators.json. Raises BadInput at the line of the cluster file that names it (`named_by`)."""
+    """Reads operators.json. Raises BadInputError at the line of the cluster file that names it (`named_by`)."""
 
-    def refuse(text: str) -> BadInput:
+    def refuse(text: str) -> BadInputError:
         mend = "write it with 'node-agent operators --json'"
-        return BadInput([Problem(named_by.file, named_by.line, f"operators: '{path}' {text}; {mend}")])
+        return BadInputError([Problem(named_by.file, named_by.line, f"operators: '{path}' {text}; {mend}")])
 
     try:
         raw = path.read_bytes()

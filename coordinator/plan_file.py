@@ -1,7 +1,8 @@
-"""plan.json: built from an allocation, hashed, written, loaded and verified. Self-contained: nothing else is needed to run it.
+"""plan.json: built from an allocation, hashed, written, loaded and verified. Self-contained: nothing else is needed
+to run it.
 
-The hash is the SHA-256 of the canonical JSON without the key `hash` (sorted keys, no spaces, UTF-8, no NaN). Neither wall time nor
-solve time stands in the file, so the same input gives the same hash.
+The hash is the SHA-256 of the canonical JSON without the key `hash` (sorted keys, no spaces, UTF-8, no NaN). Neither
+wall time nor solve time stands in the file, so the same input gives the same hash.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from google.protobuf import json_format
 
 from coordinator.cluster import Cluster
-from coordinator.errors import BadInput, Problem
+from coordinator.errors import BadInputError, Problem
 from coordinator.local_plan import Layout
 from coordinator.placement.deadline import Allocation
 from coordinator.placement.problem import mean_selectivity
@@ -24,9 +25,14 @@ from protos import plan_pb2
 VERSION = 1
 LARGEST_PLAN = 64 << 20
 Plan = dict[str, Any]
+Alternatives = dict[
+    str, dict[str, dict[str, float] | None]
+]  # operator, other node: its NLR and traffic; None: infeasible
 KEYS = frozenset(
-    "shimekiri hash query status allocator model units solver inputs objective placement sub_deadlines_ns tasks guarantee graph "
-    "cluster nodes".split()
+    [
+        *("shimekiri", "hash", "query", "status", "allocator", "model", "units", "solver", "inputs", "objective"),
+        *("placement", "sub_deadlines_ns", "tasks", "guarantee", "graph", "cluster", "nodes"),
+    ]
 )
 
 
@@ -41,8 +47,15 @@ def digest(plan: Plan) -> str:
     return hashlib.sha256(canonical(plan)).hexdigest()
 
 
-def build(layout: Layout, allocation: Allocation, allocator: str, solver: dict[str, Any]) -> Plan:
-    """The whole plan as JSON values, with its hash."""
+def build(
+    layout: Layout,
+    allocation: Allocation,
+    allocator: str,
+    solver: dict[str, Any],
+    held: dict[str, str],
+    alternatives: Alternatives,
+) -> Plan:
+    """The whole plan as JSON values, with its hash. `held`: operators that the caller held to a node."""
     query, cluster = layout.query, layout.cluster
     plan: Plan = {
         "shimekiri": VERSION,
@@ -56,6 +69,8 @@ def build(layout: Layout, allocation: Allocation, allocator: str, solver: dict[s
         "objective": {"nlr": allocation.nlr, "bound": allocation.bound, "traffic": float(allocation.traffic)},
         "placement": {operator.name: layout.place[operator.name] for operator in query.operators},
         "sub_deadlines_ns": {operator.name: layout.sub_deadline_ns[operator.name] for operator in query.operators},
+        "held": held,
+        "alternatives": alternatives,
         "tasks": {
             node: [
                 {
@@ -175,14 +190,15 @@ def write(plan: Plan, path: Path) -> None:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
-        raise BadInput([Problem(str(path), 0, f"cannot be written: {error.strerror or error}")]) from error
+        raise BadInputError([Problem(str(path), 0, f"cannot be written: {error.strerror or error}")]) from error
 
 
 def load(path: Path) -> Plan:
-    """Reads and verifies a plan. Raises BadInput where it is not one, is of another version, or its hash is wrong."""
+    """Reads and verifies a plan. Raises BadInputError where it is not one, is of another version, or its hash is
+    wrong."""
 
-    def refuse(text: str) -> BadInput:
-        return BadInput([Problem(str(path), 0, f"{text}; make it again with 'coordinator plan'")])
+    def refuse(text: str) -> BadInputError:
+        return BadInputError([Problem(str(path), 0, f"{text}; make it again with 'coordinator plan'")])
 
     try:
         if path.stat().st_size > LARGEST_PLAN:

@@ -12,7 +12,7 @@ from coordinator import graph, plan_file
 from coordinator import query as queries
 from coordinator.cluster import Cluster
 from coordinator.cluster_file import POLICIES
-from coordinator.errors import AuditFailed, BadInput, CoordinatorError, Infeasible
+from coordinator.errors import AuditError, BadInputError, CoordinatorError, InfeasibleError, OutOfTimeError
 from coordinator.local_plan import Layout
 from coordinator.placement import allot, deadline, problem, sqpr
 from coordinator.placement.audit import audit
@@ -23,11 +23,14 @@ from coordinator.query import Query
 from coordinator.yaml_file import nearest
 
 Allocator = Literal["deadline", "sqpr"]
+LARGEST_ALTERNATIVES = 12
+ALTERNATIVE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What a user may choose beside the two files. `place`: operators held to a node; `policy` overrides every node's."""
+    """What a user may choose beside the two files. `place`: operators held to a node; `policy` overrides every
+    node's."""
 
     allocator: Allocator = "deadline"
     units: Units = "path"
@@ -38,30 +41,32 @@ class Choices:
 
 
 def load(query_path: Path, cluster_path: Path | None) -> tuple[Query, Cluster | None, dict[str, str]]:
-    """Both files, checked against each other, and the streams' types. Raises BadInput with the problems of both files."""
+    """Both files, checked against each other, and the streams' types. Raises BadInputError with the problems of both
+    files."""
     problems = []
     query: Query | None = None
     cluster: Cluster | None = None
     try:
         query = queries.load(query_path)
-    except BadInput as error:
+    except BadInputError as error:
         problems += error.problems
     try:
         cluster = clusters.load(cluster_path) if cluster_path else None
-    except BadInput as error:
+    except BadInputError as error:
         problems += error.problems
     if query is None or problems:
         if query is not None:
             try:
                 graph.check(query, None)
-            except BadInput as error:
+            except BadInputError as error:
                 problems += error.problems
-        raise BadInput(problems)
+        raise BadInputError(problems)
     return query, cluster, dict(graph.check(query, cluster))
 
 
 def make_plan(query_path: Path, cluster_path: Path, choices: Choices) -> plan_file.Plan:
-    """plan.json for two files. Raises BadInput, Infeasible, OutOfTime, and AuditFailed where the planner itself is wrong."""
+    """plan.json for two files. Raises BadInputError, InfeasibleError, OutOfTimeError, and AuditError where the
+    planner itself is wrong."""
     query, cluster, types = load(query_path, cluster_path)
     assert cluster is not None  # a path was given
     _check_choices(query, cluster, choices)
@@ -72,10 +77,11 @@ def make_plan(query_path: Path, cluster_path: Path, choices: Choices) -> plan_fi
     shares = allot.per_operator(allocation.problem, allocation.d_ns)
     layout = Layout(query, cluster, types, place, shares, allocation.hops, choices.policy, choices.units)
     solver = {"name": choices.limits.solver, "seed": choices.limits.seed}
-    plan = plan_file.build(layout, allocation, choices.allocator, solver)
+    alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" else {}
+    plan = plan_file.build(layout, allocation, choices.allocator, solver, choices.place, alternatives)
     violations = audit(plan)
     if violations:
-        raise AuditFailed(violations)
+        raise AuditError(violations)
     return plan
 
 
@@ -86,14 +92,33 @@ def _allocate(query: Query, cluster: Cluster, choices: Choices) -> Allocation:
         return sqpr.allocate(contracted, choices.limits, choices.sub_deadlines)
     try:
         return deadline.allocate(contracted, choices.limits)
-    except Infeasible as error:
+    except InfeasibleError as error:
         linear = problem.build(query, cluster, choices.place, "linear")
         if len(linear.items) == len(contracted.items):
             raise
         try:
             return deadline.allocate(linear, choices.limits)
-        except Infeasible:
+        except InfeasibleError:
             raise error from None
+
+
+def _alternatives(allocation: Allocation, names: Sequence[str]) -> plan_file.Alternatives:
+    """What the optimum would be with one free operator elsewhere, where there are few enough of them to solve again."""
+    problem_ = allocation.problem
+    moves = [(i, node) for i, item in enumerate(problem_.items) for node in item.nodes if node != allocation.place[i]]
+    found: plan_file.Alternatives = {}
+    for index, node in moves if len(moves) <= LARGEST_ALTERNATIVES else ():
+        figures: dict[str, float] | None = None
+        try:
+            other = deadline.allocate(problem_, Limits(ALTERNATIVE_SECONDS), fixed={index: node}, explained=False)
+            figures = {"nlr": other.nlr, "traffic": float(other.traffic)}
+        except InfeasibleError:
+            pass
+        except OutOfTimeError:
+            continue
+        for name in problem_.items[index].members:
+            found.setdefault(name, {})[names[node]] = figures
+    return found
 
 
 def _check_choices(query: Query, cluster: Cluster, choices: Choices) -> None:
@@ -111,10 +136,10 @@ def _check_choices(query: Query, cluster: Cluster, choices: Choices) -> None:
     if choices.policy is not None and choices.policy not in POLICIES:
         wrong.append(f"--policy {choices.policy} is unknown{nearest(choices.policy, POLICIES)}")
     if wrong:
-        raise BadOption(wrong)
+        raise BadOptionError(wrong)
 
 
-class BadOption(CoordinatorError):
+class BadOptionError(CoordinatorError):
     """A command line option cannot be used."""
 
     exit_code = 2

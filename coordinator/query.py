@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from coordinator import yaml_file
-from coordinator.query_file import CHAIN_NAME, NOT_YET, ArrivalFile, MemberFile, OperatorFile, QueryFile, SelectivityFile
+from coordinator.query_file import (
+    CHAIN_NAME,
+    NOT_YET,
+    ArrivalFile,
+    MemberFile,
+    OperatorFile,
+    QueryFile,
+    SelectivityFile,
+)
 from coordinator.units_of_measure import LARGEST
 
 DEFAULT_HANG_NS = 10**9
@@ -21,7 +29,8 @@ DEFAULT_HANG_NS = 10**9
 
 @dataclass(frozen=True)
 class Arrival:
-    """How tuples enter: `burst` of them at one instant at worst, `rate` tuples per ns on average; `written`: for plan.json."""
+    """How tuples enter: `burst` of them at one instant at worst, `rate` tuples per ns on average; `written`: for
+    plan.json."""
 
     burst: int
     rate: Fraction
@@ -43,7 +52,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator; `inputs` are stream names, `ports` their ports where the query names them; `keys`: where it stands."""
+    """One operator; `inputs` are stream names, `ports` their ports where the query names them; `keys`: where it
+    stands."""
 
     name: str
     run: str
@@ -86,9 +96,15 @@ class Query:
     sha256: str
     file: yaml_file.Source
 
+    @property
+    def producers(self) -> list[Source | Operator]:
+        """What streams are named after: sources, then operators, each in the file's order."""
+        return [*self.sources, *self.operators]
+
 
 def load(path: Path) -> Query:
-    """Reads and checks the file's shape; the graph is checked by `graph.check`. Raises BadInput with every problem."""
+    """Reads and checks the file's shape; the graph is checked by `graph.check`. Raises BadInputError with every
+    problem."""
     file = yaml_file.load(path)
     shape = yaml_file.validate(file, QueryFile, NOT_YET)
     sources = []
@@ -186,8 +202,8 @@ def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _arrival(given: ArrivalFile, file: yaml_file.Source, keys: tuple[object, ...]) -> Arrival:
     """Burst and rate of each kind of arrival, for the costs per burst of [P] 5.2.2 (the input volume is fixed there).
 
-    burst: as declared. jcp: L = floor(J / (T - D)) + 1 tuples, the longest run at the least gap ([Q] theorem 1). rate: its
-    burst, 1 if none. trace: the largest count at one instant of the recording.
+    burst: as declared. jcp: L = floor(J / (T - D)) + 1 tuples, the longest run at the least gap ([Q] theorem 1).
+    rate: its burst, 1 if none. trace: the largest count at one instant of the recording.
     """
     if given.jcp is not None:
         jcp = given.jcp

@@ -102,7 +102,8 @@ Pair = tuple[Name, Name]
 
 
 class SourceFile(Strict):
-    """`at`: the node where tuples enter; `type`: codec; `forbid_streams`: pairs of nodes, from and to, that it may not take."""
+    """`at`: the node where tuples enter; `type`: codec; `forbid_streams`: pairs of nodes, from and to, that it may
+    not take."""
 
     at: Name
     type: str
@@ -112,7 +113,8 @@ class SourceFile(Strict):
 
 
 class SelectivityFile(Strict):
-    """`mean` outputs per input; `at_most: [[k, m], ...]`: of any k inputs in a row at most m pass ([inputs, outputs])."""
+    """`mean` outputs per input; `at_most: [[k, m], ...]`: of any k inputs in a row at most m pass ([inputs,
+    outputs])."""
 
     mean: Annotated[float, Field(ge=0, le=255)] = 1.0
     at_most: list[tuple[Count, Annotated[int, Field(ge=0, le=10**9, strict=True)]]] = []
@@ -182,7 +184,9 @@ class OperatorFile(Strict):
     @classmethod
     def _no_migration(cls, value: object) -> object:
         if value == "migrate":
-            raise ValueError("'migrate' is not available yet: a new plan starts with fresh state; write 'fresh' or remove it")
+            raise ValueError(
+                "'migrate' is not available yet: a new plan starts with fresh state; write 'fresh' or remove it"
+            )
         return value
 
     @field_validator("nodes")

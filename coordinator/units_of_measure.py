@@ -1,11 +1,13 @@
 """Durations, sizes and rates as a user writes them, `30 ms`, `256 MiB`, `100 Mbit/s`, turned into integers.
 
-Every quantity carries its unit: a bare number is refused, because a deadline that is read in the wrong unit is wrong by a
-thousand. Decimal fractions are exact (`0.1 ms` is 100000 ns); what is finer than a nanosecond, byte or bit is refused.
+Every quantity carries its unit: a bare number is refused, because a deadline that is read in the wrong unit is wrong
+by a thousand. Decimal fractions are exact (`0.1 ms` is 100000 ns); what is finer than a nanosecond, byte or bit is
+refused.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -21,7 +23,7 @@ def parse(text: object, units: dict[str, int], what: str, example: str) -> int:
     """`text` in the smallest of `units`. Raises ValueError with what is wrong and how to write it."""
     if isinstance(text, bool) or not isinstance(text, (str, int, float)):
         raise ValueError(f"is not a {what}; write it like {example}")
-    if isinstance(text, float) and (text != text or text in (float("inf"), float("-inf"))):
+    if isinstance(text, float) and not math.isfinite(text):
         raise ValueError(f"is {text}, not a {what}; write a finite one like {example}")
     if isinstance(text, (int, float)):
         raise ValueError(f"is a {what} without a unit; write {text} and one of {', '.join(units)}, like {example}")
@@ -57,8 +59,9 @@ def rate_bps(text: object) -> int:
 
 
 def show_ns(value_ns: int | Fraction) -> str:
-    """A duration for people: the largest unit that leaves a number of at least 1, at most four digits after the point."""
+    """A duration for people: the largest unit that leaves a number of at least 1, at most four digits after the
+    point."""
     for unit, scale in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
-        if abs(value_ns) >= scale:
+        if abs(Fraction(value_ns)) >= scale:
             return f"{float(value_ns / Fraction(scale)):.4f}".rstrip("0").rstrip(".") + f" {unit}"
     return f"{float(value_ns):g} ns"

@@ -1,7 +1,8 @@
 """Reading a YAML file that a user wrote: line numbers kept, duplicate keys refused, problems gathered and worded.
 
-ruamel.yaml is used for its line numbers and because it refuses duplicate keys; PyYAML was rejected: it takes the last of two
-keys silently, and reads `on:` as true. pydantic validates; its errors are turned into `file:line: what is wrong, and the mend`.
+ruamel.yaml is used for its line numbers and because it refuses duplicate keys; PyYAML was rejected: it takes the last
+of two keys silently, and reads `on:` as true. pydantic validates; its errors are turned into `file:line: what is
+wrong, and the mend`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from coordinator.errors import BadInput, Problem
+from coordinator.errors import BadInputError, Problem
 
 LARGEST_FILE = 1 << 20
 Model = TypeVar("Model", bound=BaseModel)
@@ -22,7 +23,8 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass
 class Source:
-    """A parsed file: its name as the user gave it, its bytes, its data with line numbers, and the problems found so far."""
+    """A parsed file: its name as the user gave it, its bytes, its data with line numbers, and the problems found so
+    far."""
 
     path: Path
     raw: bytes
@@ -50,9 +52,9 @@ class Source:
         self.problems.append(Problem(str(self.path), self.line(*keys), text))
 
     def check(self) -> None:
-        """Raises BadInput with everything noted so far, if anything was."""
+        """Raises BadInputError with everything noted so far, if anything was."""
         if self.problems:
-            raise BadInput(self.problems)
+            raise BadInputError(self.problems)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -65,13 +67,14 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def load(path: Path) -> Source:
-    """Parses `path`. Raises BadInput where it is missing, too large, not YAML, empty, not a mapping or repeats a key."""
+    """Parses `path`. Raises BadInputError where it is missing, too large, not YAML, empty, not a mapping or repeats a
+    key."""
     from ruamel.yaml import YAML
     from ruamel.yaml.constructor import DuplicateKeyError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    def refuse(line: int, text: str) -> BadInput:
-        return BadInput([Problem(str(path), line, text)])
+    def refuse(line: int, text: str) -> BadInputError:
+        return BadInputError([Problem(str(path), line, text)])
 
     try:
         raw = path.read_bytes()
@@ -87,7 +90,9 @@ def load(path: Path) -> Source:
         raise refuse(line, f"'{key}' stands here a second time; rename or remove one of the two") from error
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise refuse(line, f"is not YAML: {error.problem or error.context}; mend the syntax here or just above") from error
+        raise refuse(
+            line, f"is not YAML: {error.problem or error.context}; mend the syntax here or just above"
+        ) from error
     except (YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise refuse(1, f"is not YAML: {str(error).splitlines()[0]}; write it as UTF-8 text") from error
     if data is None:
@@ -98,14 +103,15 @@ def load(path: Path) -> Source:
 
 
 def validate(source: Source, model: type[Model], not_yet: Mapping[str, str]) -> Model:
-    """The file's data as `model`. Raises BadInput with every problem; keys in `not_yet` are named as not available yet."""
+    """The file's data as `model`. Raises BadInputError with every problem; keys in `not_yet` are named as not available
+    yet."""
     try:
         return model.model_validate(source.data)
     except ValidationError as error:
         for item in error.errors():
             keys = [part for part in item["loc"] if part != "[key]"]
             source.wrong(keys, _worded(item, keys, model, not_yet))
-        raise BadInput(source.problems) from error
+        raise BadInputError(source.problems) from error
 
 
 def _worded(item: Any, keys: list[Any], model: type[BaseModel], not_yet: Mapping[str, str]) -> str:
@@ -127,7 +133,9 @@ def _worded(item: Any, keys: list[Any], model: type[BaseModel], not_yet: Mapping
 
 def _short(value: Any) -> str:
     text = repr(value) if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__
-    return {"CommentedMap": "a mapping", "CommentedSeq": "a list", "dict": "a mapping", "list": "a list"}.get(text, text[:40])
+    return {"CommentedMap": "a mapping", "CommentedSeq": "a list", "dict": "a mapping", "list": "a list"}.get(
+        text, text[:40]
+    )
 
 
 def _fields(model: type[BaseModel], keys: list[Any]) -> list[str]:

@@ -26,7 +26,8 @@ def register(app: typer.Typer) -> None:
         cluster: Annotated[Path, typer.Argument(help="cluster.yaml")],
         output: Annotated[Path, typer.Option("--output", "-o", help="Where the plan is written.")] = Path("plan.json"),
         allocator: Annotated[
-            Literal["deadline", "sqpr"], typer.Option(help="deadline: by sub-deadlines; sqpr: by CPU, network and balance.")
+            Literal["deadline", "sqpr"],
+            typer.Option(help="deadline: by sub-deadlines; sqpr: by CPU, network and balance."),
         ] = "deadline",
         model: Annotated[Literal["paper"], typer.Option(help="The deadline model.")] = "paper",
         units: Annotated[
@@ -38,7 +39,9 @@ def register(app: typer.Typer) -> None:
         place: Annotated[list[str] | None, typer.Option(help="OP=NODE: hold an operator to a node.")] = None,
         sub_deadlines: Annotated[
             Literal["model", "deadline", "proportional"],
-            typer.Option(help="With sqpr: of its own placement, of the deadline allocator's, or in proportion to cost."),
+            typer.Option(
+                help="With sqpr: of its own placement, of the deadline allocator's, or in proportion to cost."
+            ),
         ] = "model",
         time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds for the solver.")] = 60.0,
         seed: Annotated[int, typer.Option(min=0, help="The solver's seed.")] = 0,
@@ -55,7 +58,17 @@ def register(app: typer.Typer) -> None:
         made = planner.make_plan(query, cluster, choices)
         plan_file.write(made, output)
         if as_json:
-            keys = ("hash", "status", "allocator", "model", "units", "solver", "objective", "placement", "sub_deadlines_ns")
+            keys = (
+                "hash",
+                "status",
+                "allocator",
+                "model",
+                "units",
+                "solver",
+                "objective",
+                "placement",
+                "sub_deadlines_ns",
+            )
             typer.echo(json.dumps({"plan": str(output), **{key: made[key] for key in keys}, "tasks": made["tasks"]}))
         else:
             _show(made, output)

@@ -1,7 +1,9 @@
-"""Sub-deadlines in integers for a placement that is settled, and what makes a placement impossible. No solver, no floats.
+"""Sub-deadlines in integers for a placement that is settled, and what makes a placement impossible. No solver, no
+floats.
 
-Given the placement and the order of (6), each demand row is a lower bound of one sub-deadline: the cost of what stands before
-it on its node. A placement is feasible exactly when, with every d at that bound, no path exceeds its deadline.
+Given the placement and the order of (6), each demand row is a lower bound of one sub-deadline: the cost of what
+stands before it on its node. A placement is feasible exactly when, with every d at that bound, no path exceeds its
+deadline.
 """
 
 from __future__ import annotations
@@ -58,8 +60,8 @@ def _topological(problem: Problem, terminal: Terminal) -> list[int]:
 def settle(problem: Problem, place: Mapping[int, int], wanted_ns: Mapping[int, Fraction]) -> dict[int, int] | None:
     """Integers near `wanted_ns` that hold (5) and (6) exactly; None where the placement cannot hold them.
 
-    Rounds down, lifts to the demand bounds, and takes back from a path, where it is then too long, from the item with most to
-    give.
+    Rounds down, lifts to the demand bounds, and takes back from a path, where it is then too long, from the item with
+    most to give.
     """
     least = least_ns(problem, place)
     d_ns = {index: max(least[index], int(wanted_ns[index] + Fraction(1, 16))) for index in least}

@@ -1,8 +1,8 @@
 """Rechecks every constraint of a plan, from plan.json alone: no solver, no floats, no code shared with the model.
 
-Trust no solver: a plan that fails here is never written. What is checked: placement, sub-deadlines against every path (5), the
-demand of every node under EDF (6), utilisation, that every stream reaches its readers over links it may use, task units
-(5.3), and that the nodes' local plans say the same as the plan.
+Trust no solver: a plan that fails here is never written. What is checked: placement, sub-deadlines against every path
+(5), the demand of every node under EDF (6), utilisation, that every stream reaches its readers over links it may use,
+task units (5.3), and that the nodes' local plans say the same as the plan.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from math import ceil
 from typing import Any
 
@@ -93,8 +94,8 @@ def _kept(operator: Mapping[str, Any]) -> list[int]:
 
 def _tuple_cost_ns(plan: Plan, name: str) -> int:
     node = plan["cluster"]["nodes"][plan["placement"][name]]
-    cost_ns: int = plan["graph"]["operators"][name]["cost_ns"]
-    return max(ceil(cost_ns / Fraction(str(node["speed"]))), node["emulate_cost_ns"])
+    cost_ns, least_ns = int(plan["graph"]["operators"][name]["cost_ns"]), int(node["emulate_cost_ns"])
+    return max(ceil(cost_ns / Fraction(str(node["speed"]))), least_ns)
 
 
 def _paths(plan: Plan, order: list[str]) -> list[str]:
@@ -112,8 +113,8 @@ def _paths(plan: Plan, order: list[str]) -> list[str]:
 
 
 def _demand(plan: Plan, order: list[str], flow: Mapping[str, tuple[Fraction, Fraction]]) -> list[str]:
-    """(6): for every sub-deadline t, what is due by t on a node costs at most t. Jobs are runs of operators that follow each
-    other on a node (5.3). A plan whose sub-deadlines are not of its own placement makes no such claim."""
+    """(6): for every sub-deadline t, what is due by t on a node costs at most t. Jobs are runs of operators that
+    follow each other on a node (5.3). A plan whose sub-deadlines are not of its own placement makes no such claim."""
     if plan["solver"]["sub_deadlines"] != "model":
         return []
     jobs: dict[str, list[tuple[int, int, str]]] = {node: [] for node in plan["cluster"]["nodes"]}
@@ -209,9 +210,12 @@ def _units(plan: Plan) -> list[str]:
             members = task["operators"]
             seen += members
             ids.append(task["id"])
-            found += [f"unit {task['id']} of {node} holds {one}, placed elsewhere" for one in members
-                      if plan["placement"].get(one) != node]
-            for one, after in zip(members, members[1:], strict=False):
+            found += [
+                f"unit {task['id']} of {node} holds {one}, placed elsewhere"
+                for one in members
+                if plan["placement"].get(one) != node
+            ]
+            for one, after in pairwise(members):
                 if operators[after]["in"] != [one] or operators[after]["kind"] != "map":
                     found.append(f"unit {task['id']}: {after} does not follow {one} alone")
             if task["sub_deadline_ns"] != sum(plan["sub_deadlines_ns"][one] for one in members):

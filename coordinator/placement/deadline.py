@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from coordinator.errors import Infeasible, OutOfTime
+from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.placement import allot, milp, routes
 from coordinator.placement.infeasible import explain
 from coordinator.placement.milp import MS, Limits, Solution
@@ -34,10 +34,14 @@ class Allocation:
         return routes.traffic(self.problem, self.hops)
 
 
-def allocate(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = None) -> Allocation:
-    """The optimum of [P] 5.2, NLR before traffic; `fixed` holds items to nodes. Raises Infeasible and OutOfTime.
+def allocate(
+    problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = None, explained: bool = True
+) -> Allocation:
+    """The optimum of [P] 5.2, NLR before traffic; `fixed` holds items to nodes. Raises InfeasibleError and
+    OutOfTimeError.
 
-    Equal d' first: where all demand rows hold at (1), NLR is 0, which nothing undercuts, and only traffic is left to minimise.
+    Equal d' first: where all demand rows hold at (1), NLR is 0, which nothing undercuts, and only traffic is left to
+    minimise.
     """
     until = time.monotonic() + limits.seconds
     easy = milp.base(problem, fixed)
@@ -51,9 +55,9 @@ def allocate(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None =
     laxity = full.total(full.nlr)
     answer = milp.solve(full, laxity, limits, until)
     if answer.infeasible:
-        raise Infeasible(explain(problem, limits, fixed))
+        raise InfeasibleError(explain(problem, limits, fixed) if explained else ["no sub-deadlines for this placement"])
     if answer.solution is None:
-        raise OutOfTime(f"no placement was found within {limits.seconds:g} s; give more with --time-limit")
+        raise OutOfTimeError(f"no placement was found within {limits.seconds:g} s; give more with --time-limit")
     best = answer.solution
     full.programme.add_linear_constraint(laxity <= best.objective * (1 + 1e-7) + 1e-7)
     second = milp.solve(full, full.traffic(), limits, until)
@@ -69,7 +73,9 @@ def _polished(problem: Problem, chosen: Solution, limits: Limits) -> tuple[dict[
     milp.deadline_rows(model)
     answer = milp.solve(model, model.total(model.nlr), limits, time.monotonic() + max(5.0, limits.seconds))
     if answer.solution is None:
-        raise OutOfTime("the sub-deadlines of the placement found were not settled in time; give more with --time-limit")
+        raise OutOfTimeError(
+            "the sub-deadlines of the placement found were not settled in time; give more with --time-limit"
+        )
     return {index: Fraction(value) * MS for index, value in answer.solution.d_ms.items()}, answer.solution.objective
 
 
@@ -78,7 +84,9 @@ def _allocation(
 ) -> Allocation:
     d_ns = allot.settle(problem, chosen.place, wanted)
     if d_ns is None:
-        raise Infeasible(["the solver's placement misses a deadline by less than its tolerance; relax a deadline by 1 us"])
+        raise InfeasibleError(
+            ["the solver's placement misses a deadline by less than its tolerance; relax a deadline by 1 us"]
+        )
     hops = routes.direct(problem, chosen.place) if problem.meshed else routes.pruned(problem, chosen.place, chosen.hops)
     nlr = max(0.0, round(nlr, 6))
     return Allocation(problem, chosen.place, d_ns, hops, nlr, min(nlr, round(max(0.0, bound), 6)), proven, "model")

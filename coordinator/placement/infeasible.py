@@ -14,8 +14,9 @@ EXCESS_COSTS = 1.0
 
 
 def explain(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = None) -> list[str]:
-    """Sentences for people. First what no placement can change (a path's own cost, a node's utilisation, a missing link);
-    else the placement that exceeds the deadlines least (the model with a slack on every path), and the rows that exceed."""
+    """Sentences for people. First what no placement can change (a path's own cost, a node's utilisation, a missing
+    link); else the placement that exceeds the deadlines least (the model with a slack on every path), and the rows
+    that exceed."""
     reasons = _too_costly(problem)
     if reasons:
         return reasons
@@ -35,8 +36,8 @@ def _too_costly(problem: Problem) -> list[str]:
         need_ns, path = allot.longest_path(problem, terminal, fastest)
         if need_ns > terminal.deadline_ns:
             reasons.append(
-                f"output {terminal.name}: its path {_names(problem, path)} costs {show_ns(need_ns)} per burst even on the fastest "
-                f"nodes, more than its deadline of {show_ns(terminal.deadline_ns)}"
+                f"output {terminal.name}: its path {_names(problem, path)} costs {show_ns(need_ns)} per burst even on "
+                f"the fastest nodes, more than its deadline of {show_ns(terminal.deadline_ns)}"
             )
     return reasons
 
@@ -50,7 +51,11 @@ def _exceeded(problem: Problem, place: Mapping[int, int]) -> list[str]:
         if need_ns <= terminal.deadline_ns:
             continue
         rows = "; ".join(_row(problem, place, index, least[index]) for index in path)
-        moved = [f"{item.name} on {problem.nodes[place[i]].name}" for i, item in enumerate(problem.items) if len(item.nodes) > 1]
+        moved = [
+            f"{item.name} on {problem.nodes[place[i]].name}"
+            for i, item in enumerate(problem.items)
+            if len(item.nodes) > 1
+        ]
         nearest = f" (in the nearest placement, {', '.join(moved[:8])})" if moved else ""
         reasons.append(
             f"output {terminal.name}: its path needs {show_ns(need_ns)} before {show_ns(terminal.deadline_ns)}, "
@@ -66,7 +71,8 @@ def _row(problem: Problem, place: Mapping[int, int], index: int, need_ns: int) -
     first = [one for one in problem.order[: position + 1] if place[one] == node]
     count = sum(len(problem.items[one].members) for one in first)
     due = f"{count} operators ({_names(problem, first)}) have" if count > 1 else f"{problem.items[index].name} has"
-    return f"node {problem.nodes[node].name}: {due} {show_ns(need_ns)} to do by the sub-deadline of {problem.items[index].name}"
+    by = f"by the sub-deadline of {problem.items[index].name}"
+    return f"node {problem.nodes[node].name}: {due} {show_ns(need_ns)} to do {by}"
 
 
 def _unplaceable(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None) -> list[str]:
@@ -77,13 +83,17 @@ def _unplaceable(problem: Problem, limits: Limits, fixed: Mapping[int, int] | No
         load = sum(float(item.load[node.index]) for item in pinned)
         if load > node.cap:
             count = sum(len(item.members) for item in pinned)
-            reasons.append(f"node {node.name}: the {count} operators pinned to it use {load:.1%}, its cap is {float(node.cap):.1%}")
+            reasons.append(
+                f"node {node.name}: the {count} operators pinned to it use {load:.1%}, its cap is {float(node.cap):.1%}"
+            )
     total = sum(min(float(load) for load in item.load.values()) for item in problem.items)
     room = sum(float(node.cap) for node in problem.nodes)
     if not reasons and total > room:
         reasons.append(f"all operators together use {total:.2f} processors, the nodes' caps leave {room:.2f}")
-    return reasons or ["no placement is within every node's utilisation cap with every stream on links that exist; "
-                       "relax 'nodes:', 'cap:', 'forbid_streams:' or add a link"]
+    return reasons or [
+        "no placement is within every node's utilisation cap with every stream on links that exist; "
+        "relax 'nodes:', 'cap:', 'forbid_streams:' or add a link"
+    ]
 
 
 def _names(problem: Problem, indexes: list[int]) -> str:

@@ -1,8 +1,8 @@
 """The `paper` model: [P] equations (3) to (11), corrected, as a mixed integer programme for MathOpt.
 
-What departs from the printed form, and why, stands beside each equation; the README of this room lists it with figures.
-Times inside the solver are in ms: HiGHS works with absolute tolerances near 1e-7, which is then a tenth of a nanosecond.
-MathOpt's CP_SAT is not offered: it silently mishandles continuous variables. HiGHS rejects `threads`.
+What departs from the printed form, and why, stands beside each equation; the README of this room lists it with
+figures. Times inside the solver are in ms: HiGHS works with absolute tolerances near 1e-7, which is then a tenth of a
+nanosecond. MathOpt's CP_SAT is not offered: it silently mishandles continuous variables. HiGHS rejects `threads`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Solution:
-    """A solver's answer: node per item, d per item in ms, hops (from, to) per stream; `bound` of the objective solved for."""
+    """A solver's answer: node per item, d per item in ms, hops (from, to) per stream; `bound` of the objective solved
+    for."""
 
     place: dict[int, int]
     d_ms: dict[int, float]
@@ -87,8 +88,8 @@ class Model:
 def base(problem: Problem, fixed: Mapping[int, int] | None = None, routed: bool | None = None) -> Model:
     """Placement, routes and utilisation, which every objective shares. `fixed` holds items to a node.
 
-    (10) forbids nodes by leaving their variables out. Corrected: every item is placed exactly once; as printed the optimum
-    is 0 with operators unplaced.
+    (10) forbids nodes by leaving their variables out. Corrected: every item is placed exactly once; as printed the
+    optimum is 0 with operators unplaced.
     """
     model = Model(problem, not problem.meshed if routed is None else routed)
     for index, item in enumerate(problem.items):
@@ -96,11 +97,11 @@ def base(problem: Problem, fixed: Mapping[int, int] | None = None, routed: bool 
             low = 1.0 if fixed is not None and fixed.get(index) == node else 0.0
             model.z[index, node] = model.programme.add_integer_variable(lb=low, ub=1, name=f"z_{index}_{node}")
         model.programme.add_linear_constraint(model.total([model.z[index, node] for node in item.nodes]) == 1)
-    for node in problem.nodes:
-        held = [(index, item) for index, item in enumerate(problem.items) if node.index in item.nodes]
-        terms = [float(item.load[node.index]) * model.z[index, node.index] for index, item in held]
+    for place in problem.nodes:
+        held = [(index, item) for index, item in enumerate(problem.items) if place.index in item.nodes]
+        terms = [float(item.load[place.index]) * model.z[index, place.index] for index, item in held]
         if terms:  # the node's cap, a linear extension: (6) holds for one burst, this for one after another
-            model.programme.add_linear_constraint(model.total(terms) <= float(node.cap) * (1 + 1e-9))
+            model.programme.add_linear_constraint(model.total(terms) <= float(place.cap) * (1 + 1e-9))
     for stream in problem.streams:
         (_routes if model.routed else _copies)(model, stream)
     return model
@@ -121,7 +122,8 @@ def _copies(model: Model, stream: Stream) -> None:
 
 
 def _routes(model: Model, stream: Stream) -> None:
-    """(7) to (9) and (11): streams may be relayed. Corrected: (7) reads y[n',s] on its left and s in Out(o); sinks need s."""
+    """(7) to (9) and (11): streams may be relayed. Corrected: (7) reads y[n',s] on its left and s in Out(o); sinks
+    need s."""
     programme, nodes = model.programme, range(len(model.problem.nodes))
     held = {node: programme.add_variable(lb=0, ub=1, name=f"y_{node}_{stream.name}") for node in nodes}
     level = {node: programme.add_variable(lb=0, ub=len(nodes), name=f"l_{node}_{stream.name}") for node in nodes}
@@ -151,13 +153,15 @@ def _produced(model: Model, stream: Stream, node: int) -> Any:
 def proportional_rows(model: Model) -> None:
     """Every sub-deadline at d' of (1), so that NLR is 0: only the demand rows (6) are left, without a big M.
 
-    With d fixed the order is exact: for every deadline t, the items due by t on a node cost at most t. At a t where nothing on
-    that node is due, the row repeats the one before.
+    With d fixed the order is exact: for every deadline t, the items due by t on a node cost at most t. At a t where
+    nothing on that node is due, the row repeats the one before.
     """
     due = proportional(model.problem)
     for node in model.problem.nodes:
         demand: list[Any] = []
-        ordered = sorted((due[index], index) for index, item in enumerate(model.problem.items) if node.index in item.nodes)
+        ordered = sorted(
+            (due[index], index) for index, item in enumerate(model.problem.items) if node.index in item.nodes
+        )
         for position, (deadline_ns, index) in enumerate(ordered):
             demand.append(model.problem.items[index].cost_ns[node.index] / MS * model.z[index, node.index])
             if position + 1 == len(ordered) or ordered[position + 1][0] > deadline_ns:
@@ -189,7 +193,7 @@ def deadline_rows(model: Model, elastic: bool = False) -> None:
         for index in terminal.items:
             item = problem.items[index]
             share = model.share[number, index] = programme.add_variable(lb=0, ub=roof, name=f"d_{number}_{index}")
-            # 5.2.6: an operator that serves several outputs has the smallest of its d[s,o], and (6) counts it once with that.
+            # 5.2.6: an operator that serves several outputs has the smallest of its d[s,o]; (6) counts it once, so.
             programme.add_linear_constraint(model.d[index] <= share)
             above, below = programme.add_variable(lb=0), programme.add_variable(lb=0)
             model.nlr += [above, below]
@@ -209,8 +213,8 @@ def deadline_rows(model: Model, elastic: bool = False) -> None:
 def _demand(model: Model, node: int) -> None:
     """(6) for one node: in the order of d', the cost so far is within the deadline of each item that runs here.
 
-    Corrected: gated, since an item elsewhere bounds nothing here; c per burst; and d does not decrease along the order among
-    the items of a node, so that the order assumed is the order that EDF takes.
+    Corrected: gated, since an item elsewhere bounds nothing here; c per burst; and d does not decrease along the
+    order among the items of a node, so that the order assumed is the order that EDF takes.
     """
     problem, programme = model.problem, model.programme
     here: list[tuple[int, Item]] = [(i, problem.items[i]) for i in problem.order if node in problem.items[i].nodes]
@@ -243,7 +247,9 @@ def solve(model: Model, objective: Any, limits: Limits, until: float) -> Answer:
     model.programme.minimize(objective)
     left = max(0.1, until - time.monotonic())
     parameters = mathopt.SolveParameters(
-        time_limit=datetime.timedelta(seconds=left), random_seed=limits.seed, relative_gap_tolerance=1e-9,
+        time_limit=datetime.timedelta(seconds=left),
+        random_seed=limits.seed,
+        relative_gap_tolerance=1e-9,
         absolute_gap_tolerance=1e-7,
     )
     kind = {"highs": mathopt.SolverType.HIGHS, "gscip": mathopt.SolverType.GSCIP}[limits.solver]

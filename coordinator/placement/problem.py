@@ -1,7 +1,8 @@
 """The placement problem in integers: costs per burst, contracted chains, streams with their routes, deadlines.
 
-[P] 5.2.2 fixes the input volume, so c_o is the cost of one *burst* (theory: the printed text leaves per tuple or per burst
-open; per tuple, (6) would let 20 tuples pass as one). Selectivities enter by their mean. All times are ns, rounded up.
+[P] 5.2.2 fixes the input volume, so c_o is the cost of one *burst* (theory: the printed text leaves per tuple or per
+burst open; per tuple, (6) would let 20 tuples pass as one). Selectivities enter by their mean. All times are ns,
+rounded up.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Flow:
 class Item:
     """What the model places as one: a contracted chain, or a single operator.
 
-    `cost_ns[n]`: CPU time per burst on node n, for the nodes it may run on; `weight_ns`: c_o of equation (1), the least of them;
-    `load[n]`: utilisation of node n; `members_ns`: c_o of each member.
+    `cost_ns[n]`: CPU time per burst on node n, for the nodes it may run on; `weight_ns`: c_o of equation (1), the
+    least of them; `load[n]`: utilisation of node n; `members_ns`: c_o of each member.
     """
 
     members: tuple[str, ...]
@@ -54,8 +55,8 @@ class Item:
 class Terminal:
     """An output stream s of [P]: `items` is Pre(s), `end` its last item, `deadline_ns` d_s.
 
-    Operators that lead to side inputs only have no output; they get a terminal of their own, with the tightest deadline of
-    their readers, so that they are scheduled and counted as demand.
+    Operators that lead to side inputs only have no output; they get a terminal of their own, with the tightest
+    deadline of their readers, so that they are scheduled and counted as demand.
     """
 
     name: str
@@ -191,9 +192,9 @@ def _chains(
 ) -> list[tuple[str, ...]]:
     """Runs of operators that certainly share a node, contracted before (6) by the first merge rule of [P] 5.3.
 
-    Without this, (6) takes the members of a chain for jobs released at one instant: the 21 separate operators of the collision
-    query are infeasible. `fixed`: runs pinned to one node. `linear`: also runs with the same choice of nodes, which then move
-    together; used where the model has no solution otherwise.
+    Without this, (6) takes the members of a chain for jobs released at one instant: the 21 separate operators of the
+    collision query are infeasible. `fixed`: runs pinned to one node. `linear`: also runs with the same choice of
+    nodes, which then move together; used where the model has no solution otherwise.
     """
     readers: dict[str, list[str]] = {operator.name: [] for operator in query.operators}
     for operator in query.operators:
@@ -271,7 +272,7 @@ def _streams(
     query: Query, cluster: Cluster, flow: Mapping[str, Flow], item_of: Mapping[str, int]
 ) -> tuple[Stream, ...]:
     streams = []
-    for one in (*query.sources, *query.operators):
+    for one in query.producers:
         own = item_of.get(one.name)
         readers = {
             item_of[operator.name]
@@ -282,9 +283,7 @@ def _streams(
         node = None if isinstance(one, Operator) else cluster.nodes[one.at].index
         forbidden = frozenset((cluster.nodes[a].index, cluster.nodes[b].index) for a, b in one.forbidden)
         streams.append(
-            Stream(
-                one.name, flow[one.name].burst, own, node, tuple(sorted(readers)), tuple(sorted(sinks)), forbidden
-            )
+            Stream(one.name, flow[one.name].burst, own, node, tuple(sorted(readers)), tuple(sorted(sinks)), forbidden)
         )
     return tuple(streams)
 

@@ -1,8 +1,9 @@
-"""The baseline after SQPR ([P] reference [3]): CPU, network and load imbalance are minimised, deadlines are not looked at.
+"""The baseline after SQPR ([P] reference [3]): CPU, network and load imbalance are minimised, deadlines are not
+looked at.
 
-Each term is made dimensionless: utilisation summed over nodes, traffic over the traffic of all streams, and the largest
-utilisation over the sum. Any positive weights put O3 of the collision query on the sensing node, where fewer tuples cross and the
-load is lower.
+Each term is made dimensionless: utilisation summed over nodes, traffic over the traffic of all streams, and the
+largest utilisation over the sum. Any positive weights put O3 of the collision query on the sensing node, where fewer
+tuples cross and the load is lower.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
-from coordinator.errors import Infeasible, OutOfTime
+from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.placement import deadline, milp, routes
 from coordinator.placement.deadline import Allocation
 from coordinator.placement.infeasible import explain
@@ -30,10 +31,11 @@ def allocate(
     sub_deadlines: SubDeadlines = "model",
     weights: tuple[float, float, float] = (CPU, NETWORK, IMBALANCE),
 ) -> Allocation:
-    """A placement without regard to deadlines. Raises Infeasible (utilisation, routes) and OutOfTime.
+    """A placement without regard to deadlines. Raises InfeasibleError (utilisation, routes) and OutOfTimeError.
 
-    Sub-deadlines: `model`: of the deadline model under this placement, `proportional` where that has none; `deadline`: of the
-    deadline allocator's own placement, as [P] 6.1 does for ExistingAlloc.EDF; `proportional`: equation (1).
+    Sub-deadlines: `model`: of the deadline model under this placement, `proportional` where that has none;
+    `deadline`: of the deadline allocator's own placement, as [P] 6.1 does for ExistingAlloc.EDF; `proportional`:
+    equation (1).
     """
     model = milp.base(problem)
     cpu = model.total(
@@ -43,7 +45,9 @@ def allocate(
     total_load = sum(float(min(item.load.values())) for item in problem.items) or 1.0
     busiest = model.programme.add_variable(lb=0, name="busiest")
     for node in range(len(problem.nodes)):
-        terms = [float(item.load[node]) * model.z[i, node] for i, item in enumerate(problem.items) if node in item.nodes]
+        terms = [
+            float(item.load[node]) * model.z[i, node] for i, item in enumerate(problem.items) if node in item.nodes
+        ]
         if terms:
             model.programme.add_linear_constraint(busiest >= model.total(terms))
     objective = (
@@ -51,9 +55,9 @@ def allocate(
     )
     answer = milp.solve(model, objective, limits, time.monotonic() + limits.seconds)
     if answer.infeasible:
-        raise Infeasible(explain(problem, limits))
+        raise InfeasibleError(explain(problem, limits))
     if answer.solution is None:
-        raise OutOfTime(f"no placement was found within {limits.seconds:g} s; give more with --time-limit")
+        raise OutOfTimeError(f"no placement was found within {limits.seconds:g} s; give more with --time-limit")
     chosen = answer.solution
     hops = routes.direct(problem, chosen.place) if problem.meshed else routes.pruned(problem, chosen.place, chosen.hops)
     placed = _sub_deadlines(problem, chosen.place, limits, sub_deadlines)
@@ -65,8 +69,8 @@ def _sub_deadlines(problem: Problem, place: Mapping[int, int], limits: Limits, k
         return replace(deadline.allocate(problem, limits), sub_deadlines="deadline")
     if kind == "model":
         try:
-            return deadline.allocate(problem, limits, fixed=place)
-        except Infeasible:
+            return deadline.allocate(problem, limits, fixed=place, explained=False)
+        except InfeasibleError:
             pass
     d_ns = milp.proportional(problem)
     return Allocation(problem, place, d_ns, {}, 0.0, 0.0, True, "proportional")

@@ -1,9 +1,10 @@
 """Task units: the paths of operators that one task instance runs without a break ([P] 5.3).
 
-Printed rules: an operator with one output stream merges with a successor that has one input stream; an operator with several
-output streams merges with the successor on the way to the least end-to-end deadline. Here an operator has one stream, so
-"several output streams" are several consumers of it: operators, sends and outputs. Side inputs trigger nothing and do not count.
-A join or union starts a unit. A unit has at most four exits (streams that leave it), because a trace record has room for four.
+Printed rules: an operator with one output stream merges with a successor that has one input stream; an operator with
+several output streams merges with the successor on the way to the least end-to-end deadline. Here an operator has one
+stream, so "several output streams" are several consumers of it: operators, sends and outputs. Side inputs trigger
+nothing and do not count. A join or union starts a unit. A unit has at most four exits (streams that leave it),
+because a trace record has room for four.
 """
 
 from __future__ import annotations
