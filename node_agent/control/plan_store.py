@@ -1,0 +1,107 @@
+"""Plans and their states on disk: a crash leaves the old or the new, and what is read is checked by its hash.
+
+The layout is plan_files.py's; control adds to state.json what the deployment machine needs (`fence`, each plan's
+`query`) and what tells a damaged file from a good one: `check`, the SHA-256 of the rest of state.json, and each plan's
+`local`, the SHA-256 of its .local file. The whole plan's name is its own SHA-256. A damaged file is set aside as
+*.damaged and reported; what it names is not resumed.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from node_agent.control.deployment import Deployment, Durable, State
+from node_agent.plan_files import STATE_FILE, local_path, whole_path
+from node_agent.state_dir import write_durably
+
+DAMAGED = ".damaged"
+
+
+@dataclass(slots=True)
+class PlanStore:
+    """One directory of plans. `problems`: what was found damaged, one sentence each."""
+
+    directory: Path
+    problems: list[str] = field(default_factory=list)
+    _local: dict[str, str] = field(default_factory=dict)  # plan -> SHA-256 of its .local file
+
+    def load(self) -> Durable:
+        """What is on disk and intact; at the start."""
+        path = self.directory / STATE_FILE
+        try:
+            durable = self._parse(path.read_bytes())
+        except FileNotFoundError:
+            return Durable()
+        except (ValueError, KeyError, TypeError) as error:
+            self._set_aside(path, f"the states of all plans are lost ({error}); deploy again")
+            return Durable()
+        for each in durable.deployments:
+            if why := self._damage(each.hash):
+                durable = durable.without(each.hash)
+                self.problems.append(f"plan {each.hash[:8]} is not resumed: {why}; deploy it again")
+        return durable
+
+    def put_plan(self, hash_: str, whole: bytes, local: bytes) -> None:
+        """Store a plan's files. They count only once a state names them. Raises OSError."""
+        self._local[hash_] = hashlib.sha256(local).hexdigest()
+        write_durably(whole_path(self.directory, hash_), whole)
+        write_durably(local_path(self.directory, hash_), local)
+
+    def write(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
+        """Replace the state; plan files of neither `durable` nor `keep` go. Raises OSError where it is not on disk."""
+        plans = [
+            {
+                "hash": each.hash,
+                "epoch": each.epoch,
+                "state": int(each.state),
+                "query": each.query,
+                "routes": each.routes,
+                "local": self._local.get(each.hash, ""),
+            }
+            for each in durable.deployments
+        ]
+        values = {"epoch": durable.seen, "fence": durable.fence, "plans": plans}
+        values["check"] = _check(values)
+        write_durably(self.directory / STATE_FILE, json.dumps(values, indent=1).encode())
+        self._remove_left_overs({each.hash for each in durable.deployments} | keep)
+
+    def _parse(self, data: bytes) -> Durable:
+        values: dict[str, Any] = json.loads(data)
+        if values.pop("check") != _check(values):
+            raise ValueError("its content and its check differ")
+        deployments = []
+        for each in values["plans"]:
+            routes = tuple((int(index), str(node), str(address)) for index, node, address in each["routes"])
+            state = State(each["state"])
+            deployments.append(Deployment(each["hash"], int(each["epoch"]), state, str(each["query"]), routes))
+            self._local[each["hash"]] = each["local"]
+        return Durable(int(values["epoch"]), int(values["fence"]), tuple(deployments))
+
+    def _damage(self, hash_: str) -> str:
+        """What is wrong with this plan's files; empty: nothing. A damaged one is set aside."""
+        for path, wanted in ((whole_path, hash_), (local_path, self._local[hash_])):
+            file = path(self.directory, hash_)
+            try:
+                if hashlib.sha256(file.read_bytes()).hexdigest() == wanted:
+                    continue
+            except OSError as error:
+                return f"{file.name} cannot be read ({error.strerror})"
+            file.replace(file.with_name(file.name + DAMAGED))
+            return f"{file.name} is damaged, set aside as {file.name}{DAMAGED}"
+        return ""
+
+    def _set_aside(self, path: Path, what: str) -> None:
+        path.replace(path.with_name(path.name + DAMAGED))
+        self.problems.append(f"{path} is damaged, set aside as {path.name}{DAMAGED}: {what}")
+
+    def _remove_left_overs(self, hashes: set[str]) -> None:
+        for path in self.directory.iterdir():
+            if path.suffix in (".local", ".json") and path.name != STATE_FILE and path.stem not in hashes:
+                path.unlink(missing_ok=True)
+                self._local.pop(path.stem, None)
+
+
+def _check(values: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,78 @@
+"""Plans on disk: what is written comes back; what is damaged is named and not resumed."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from node_agent.control.deployment import Deployment, Durable, State
+from node_agent.control.plan_store import PlanStore
+from node_agent.plan_files import read_state
+
+WHOLE, LOCAL = b'{"plan":1}', b"\x08\x01"
+HASH = hashlib.sha256(WHOLE).hexdigest()
+ENTRY = Deployment(HASH, 4, State.COMMITTED, "q", ((1, "b", "127.0.0.1:7711"),))
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    store = PlanStore(tmp_path)
+    store.put_plan(HASH, WHOLE, LOCAL)
+    store.write(Durable(5, 3, (ENTRY,)))
+    return tmp_path
+
+
+def test_what_is_written_comes_back(stored: Path) -> None:
+    store = PlanStore(stored)
+    assert store.load() == Durable(5, 3, (ENTRY,))
+    assert store.problems == []
+
+
+def test_the_runtime_reads_the_same_file(stored: Path) -> None:
+    state = read_state(stored)
+    assert state.epoch == 5
+    assert [(each.hash, each.epoch, each.state, each.routes) for each in state.plans] == [
+        (HASH, 4, int(State.COMMITTED), ENTRY.routes)
+    ]
+
+
+def test_nothing_stored_is_an_empty_state(tmp_path: Path) -> None:
+    assert PlanStore(tmp_path).load() == Durable()
+
+
+@pytest.mark.parametrize("name", [f"{HASH}.json", f"{HASH}.local"])
+def test_a_damaged_plan_is_set_aside_and_not_resumed(stored: Path, name: str) -> None:
+    data = bytearray((stored / name).read_bytes())
+    data[-1] ^= 1
+    (stored / name).write_bytes(data)
+    store = PlanStore(stored)
+    assert store.load() == Durable(5, 3)
+    assert len(store.problems) == 1 and f"{name} is damaged" in store.problems[0]
+    assert (stored / f"{name}.damaged").read_bytes() == data
+
+
+def test_a_damaged_state_is_set_aside(stored: Path) -> None:
+    path = stored / "state.json"
+    path.write_text(path.read_text().replace('"state": 2', '"state": 1'))
+    store = PlanStore(stored)
+    assert store.load() == Durable()
+    assert "deploy again" in store.problems[0]
+    assert not path.exists() and (stored / "state.json.damaged").exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"epoch": 1}', "\xff"])
+def test_a_state_that_is_none_is_set_aside(tmp_path: Path, text: str) -> None:
+    (tmp_path / "state.json").write_text(text)
+    store = PlanStore(tmp_path)
+    assert store.load() == Durable() and len(store.problems) == 1
+
+
+def test_left_overs_go_but_not_those_of_a_request_under_way(stored: Path) -> None:
+    store = PlanStore(stored)
+    store.load()
+    other = hashlib.sha256(b"other").hexdigest()
+    store.put_plan(other, b"other", LOCAL)
+    store.write(Durable(5, 3, (ENTRY,)), keep=frozenset({other}))
+    assert (stored / f"{other}.local").exists()
+    store.write(Durable(5, 3, (ENTRY,)))
+    assert sorted(path.name for path in stored.iterdir()) == sorted([f"{HASH}.json", f"{HASH}.local", "state.json"])

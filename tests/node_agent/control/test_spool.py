@@ -1,0 +1,293 @@
+"""The spool: whatever happens, the collected records are the ring's, in order, without doubles, and gaps are counted."""
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from node_agent.control.spool import SEGMENT_RECORDS, Segment, Spool
+from node_agent.control.spool_files import SpoolFiles
+from node_agent.ring import DROPPED, STATE, TAKEN, Ring, RingFacts
+from protos.records import (
+    GAP,
+    LOAD,
+    NO_REF,
+    RECORD_BYTES,
+    STATE_CRASHED,
+    STATE_ENDED,
+    Header,
+    unpack_header,
+    unpack_records,
+)
+
+
+class Node:
+    """Rings and a spool below one directory."""
+
+    def __init__(self, root: Path, capacity: int = 4096, limit: int = 1 << 30) -> None:
+        self.root, self.capacity, self.limit = root, capacity, limit
+        (root / "rings").mkdir()
+        (root / "spool").mkdir()
+        self.written: dict[int, int] = {}
+        self.facts: RingFacts
+        self.start_control()
+
+    def rings(self) -> list[Path]:
+        return sorted((self.root / "rings").glob("*.ring"))
+
+    def start_control(self) -> None:
+        self.files = SpoolFiles(self.root / "spool", self.rings, self.limit)
+
+    def start_runtime(self, boot: int) -> Ring:
+        header = Header("a", 0, boot, "clock", 50, boot, 0)
+        self.ring = Ring.create(self.root / "rings" / f"{boot:016x}.ring", header, self.capacity)
+        self.facts = RingFacts(self.ring)
+        self.boot = boot
+        self.written[boot] = 0
+        return self.ring
+
+    def write(self, count: int) -> None:
+        for _ in range(count):
+            self.facts.write(LOAD, 0, NO_REF, 0, 0, self.written[self.boot])
+            self.written[self.boot] += 1
+        self.facts.publish()
+
+    def end_runtime(self, state: int) -> None:
+        self.ring.cells[STATE] = state
+
+
+class Collector:
+    """What a coordinator holds: per incarnation the records, in order."""
+
+    def __init__(self) -> None:
+        self.records: dict[int, list[int]] = {}
+        self.gaps: dict[int, int] = {}
+        self.count: dict[int, int] = {}
+        self.over: dict[int, bool] = {}
+        self.crashed: dict[int, bool] = {}
+
+    def pull(self, node: Node) -> None:
+        node.files.hold(dict(self.count))
+        for chunk in node.files.chunks(dict(self.count)):
+            held = self.count.setdefault(chunk.boot, 0)
+            assert chunk.first == held, "no hole and no double"
+            assert len(chunk.records) <= 64 << 10
+            assert unpack_header(chunk.header).boot == chunk.boot
+            for record in unpack_records(chunk.records):
+                if record.kind == GAP:
+                    self.gaps[chunk.boot] = self.gaps.get(chunk.boot, 0) + record.w1
+                else:
+                    self.records.setdefault(chunk.boot, []).append(record.seq)
+            self.count[chunk.boot] += len(chunk.records) // RECORD_BYTES
+            self.over[chunk.boot] = chunk.ended
+            self.crashed[chunk.boot] = chunk.crashed
+            assert chunk.written >= self.count[chunk.boot]
+
+
+def test_records_come_out_as_they_went_in(tmp_path: Path) -> None:
+    node, collector = Node(tmp_path), Collector()
+    node.start_runtime(7)
+    for count in (1, 4095, 100, 0, 3000):
+        node.write(count)
+        node.files.drain()
+    collector.pull(node)
+    assert collector.records[7] == list(range(7196))
+    assert not collector.over[7]
+    node.end_runtime(STATE_ENDED)
+    node.files.drain()
+    assert node.rings() == []
+    collector.pull(node)
+    assert collector.over[7] and not collector.crashed[7] and collector.records[7] == list(range(7196))
+    collector.pull(node)
+    assert collector.over[7], "asked again, the end is told again"
+    assert node.files.spool.bytes == 0
+
+
+def test_what_the_coordinator_holds_is_freed_also_from_the_disk(tmp_path: Path) -> None:
+    node, collector = Node(tmp_path, capacity=1 << 15), Collector()
+    node.start_runtime(7)
+    for _ in range(4):
+        node.write(10_000)
+        node.files.drain()
+    assert node.files.spool.bytes == 40_000 * RECORD_BYTES
+    collector.pull(node)
+    collector.pull(node)
+    assert node.files.spool.bytes == 0
+    assert [path.stat().st_size for path in (tmp_path / "spool").rglob("*.rec")] == [0]
+    node.start_control()
+    node.write(5)
+    node.files.drain()
+    collector.pull(node)
+    assert collector.records[7] == list(range(40_005))
+
+
+def test_a_killed_agent_leaves_its_ring_and_the_next_one_drains_it(tmp_path: Path) -> None:
+    node, collector = Node(tmp_path), Collector()
+    node.start_runtime(1)
+    node.write(50)
+    node.files.drain()
+    node.write(20)  # never drained by the one that was killed
+    node.end_runtime(STATE_CRASHED)  # as the restarted supervisor marks it
+    node.start_control()
+    node.start_runtime(2)
+    node.write(3)
+    node.files.drain()
+    collector.pull(node)
+    assert collector.records == {1: list(range(70)), 2: [0, 1, 2]}
+    assert collector.over == {1: True, 2: False} and collector.crashed[1]
+
+
+def test_killed_between_the_file_and_the_ring(tmp_path: Path) -> None:
+    node, collector = Node(tmp_path), Collector()
+    ring = node.start_runtime(1)
+    node.write(50)
+    node.files.drain()
+    ring.cells[TAKEN] = 10 * RECORD_BYTES  # the append is there, the ring was not told
+    path = next((tmp_path / "spool").rglob("*.rec"))
+    path.write_bytes(path.read_bytes()[:-RECORD_BYTES] + b"half")  # and the last record is torn
+    node.start_control()
+    node.write(5)
+    node.files.drain()
+    collector.pull(node)
+    assert collector.records[1] == list(range(55))
+
+
+def test_a_machine_that_went_down_leaves_a_crashed_incarnation(tmp_path: Path) -> None:
+    node, collector = Node(tmp_path), Collector()
+    ring = node.start_runtime(1)
+    node.write(50)
+    node.files.drain()
+    ring.path.unlink()
+    node.start_control()
+    node.files.drain()
+    collector.pull(node)
+    assert collector.over[1] and collector.crashed[1] and collector.count[1] == 50
+
+
+def test_a_full_spool_drops_and_says_how_many(tmp_path: Path) -> None:
+    node, collector = Node(tmp_path, limit=100 * RECORD_BYTES), Collector()
+    node.start_runtime(1)
+    for count in (60, 60, 60):
+        node.write(count)
+        node.files.drain()
+    assert node.files.spool.bytes == 60 * RECORD_BYTES
+    collector.pull(node)
+    collector.pull(node)
+    node.write(10)
+    node.files.drain()
+    collector.pull(node)
+    assert collector.records[1] == [*range(60), *range(180, 190)] and collector.gaps[1] == 120
+    assert collector.count[1] == 71
+
+
+def test_drops_at_the_end_are_written_down(tmp_path: Path) -> None:
+    node, collector = Node(tmp_path, limit=0), Collector()
+    node.start_runtime(1)
+    node.write(60)
+    node.end_runtime(STATE_ENDED)
+    node.files.drain()
+    collector.pull(node)
+    assert collector.gaps[1] == 60 and collector.over[1] and collector.count[1] == 1
+
+
+def test_a_ring_that_ran_over_counts_its_own_drops(tmp_path: Path) -> None:
+    node, collector = Node(tmp_path, capacity=64), Collector()
+    ring = node.start_runtime(1)
+    node.write(100)
+    node.files.drain()
+    node.write(10)
+    node.files.drain()
+    collector.pull(node)
+    assert collector.gaps[1] == ring.cells[DROPPED] == 110 - len(collector.records[1])
+
+
+def test_a_disk_that_fails_is_a_gap_and_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node, collector = Node(tmp_path), Collector()
+    node.start_runtime(1)
+    node.write(5)
+    node.files.drain()
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.pwrite", full)
+        node.write(7)
+        node.files.drain()
+        node.write(1)
+        node.files.drain()
+    assert any("No space left" in each for each in node.files.problems)
+    node.write(2)
+    node.files.drain()
+    collector.pull(node)
+    assert collector.records[1] == [0, 1, 2, 3, 4, 13, 14] and collector.gaps[1] == 8
+
+
+def test_strange_directories_are_named_and_left_alone(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    (tmp_path / "spool" / "stray").mkdir()
+    (tmp_path / "spool" / "0000000000000001").mkdir()
+    (tmp_path / "spool" / "0000000000000001" / "header").write_bytes(b"no header")
+    node.start_control()
+    assert len(node.files.problems) == 2 and node.files.spool.incarnations == {}
+
+
+def test_of_segments_begun_twice_the_written_one_counts() -> None:
+    spool = Spool()
+    spool.restore(1, 0, [Segment(0, 0, 5), Segment(5, 9, 0), Segment(5, 0, 0), Segment(5, 4, 3)], 0)
+    assert spool.incarnations[1].segments == [Segment(0, 0, 5), Segment(5, 4, 3)]
+    spool.restore(1, 0, [Segment(0, 0, 5), Segment(5, 9, 0), Segment(5, 0, 0)], 0)
+    assert spool.incarnations[1].position == 5
+
+
+def test_segments_are_rolled() -> None:
+    spool = Spool()
+    spool.see(1, 0, 0)
+    for _ in range(5):
+        spool.arrive(1, SEGMENT_RECORDS // 2)
+    assert [segment.records for segment in spool.incarnations[1].segments] == [16384, 16384, 8192]
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), limit=st.sampled_from([1 << 30, 200 * RECORD_BYTES]))
+def test_any_order_of_writes_drains_kills_and_pulls(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, limit: int
+) -> None:
+    dice = random.Random(seed)
+    node, collector = Node(tmp_path_factory.mktemp("node"), capacity=128, limit=limit), Collector()
+    boot = 1
+    ring = node.start_runtime(boot)
+    dropped_by_ring: dict[int, int] = {}
+    for _ in range(60):
+        match dice.choice(["write", "write", "drain", "pull", "kill control", "end"]):
+            case "write":
+                node.write(dice.randrange(150))
+            case "drain":
+                node.files.drain()
+            case "pull":
+                collector.pull(node)
+            case "kill control":
+                taken = ring.cells[TAKEN]
+                node.files.drain()
+                if dice.random() < 0.5:
+                    ring.cells[TAKEN] = taken  # appended, and killed before the ring was told
+                node.start_control()
+            case "end":
+                node.write(1)
+                dropped_by_ring[boot] = ring.cells[DROPPED]
+                node.end_runtime(dice.choice([STATE_ENDED, STATE_CRASHED]))
+                boot += 1
+                ring = node.start_runtime(boot)
+    node.end_runtime(STATE_ENDED)
+    dropped_by_ring[boot] = ring.cells[DROPPED]
+    for _ in range(3):
+        node.files.drain()
+        collector.pull(node)
+    for each in range(1, boot + 1):
+        seen = collector.records.get(each, [])
+        assert collector.over[each] and seen == sorted(set(seen))
+        missing = node.written[each] - len(seen)
+        unpublished = dropped_by_ring[each]  # a ring that ended full may not have got its own gap record out
+        assert missing - unpublished <= collector.gaps.get(each, 0) <= missing
