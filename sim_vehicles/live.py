@@ -16,6 +16,10 @@ from typing import Protocol
 
 from google.protobuf.message import Message
 
+from node_agent.codecs import CodecError, Codecs, UnknownCodecError
+from node_agent.connection import AgentError, NoAnswerError
+from protos.vehicle_pb2 import Cpm, Hazard, Sensor
+from sim_vehicles.errors import FeedError
 from sim_vehicles.feed import Feed
 from sim_vehicles.sense import Burst
 
@@ -27,21 +31,28 @@ SPIN_NS = 300_000  # the last stretch before an instant is slept in small pieces
 class Sender(Protocol):
     """The part of `node_agent.sdk.Source` that is used here."""
 
-    def send_many(self, values: Sequence[Message], age_ms: float) -> Sequence[object]:
+    def send_many(self, values: Sequence[Message], *, age_ms: float) -> Sequence[object]:
         """One result per value: one with a `why` was refused."""
         ...
 
 
 Connect = Callable[[str, str], AbstractContextManager[Sender]]
 
+MESSAGES = {"vehicle.Sensor": Sensor, "vehicle.Cpm": Cpm, "vehicle.Hazard": Hazard}
+BROKEN = (AgentError, CodecError, UnknownCodecError, OSError)
 
-class UnreachableError(Exception):
-    """An agent could not be reached, or went away."""
+
+def source(address: str, name: str) -> AbstractContextManager[Sender]:
+    """A live source at an agent's data address. Raises one of `BROKEN`."""
+    from node_agent.client import Source  # threads and sockets only where something is sent
+
+    return Source(address, name, codecs=Codecs(MESSAGES))
 
 
 @dataclass
 class Tally:
-    """What became of one source's tuples. `late_ns`: how long after its instant each burst began to leave."""
+    """What became of one source's tuples; `sent` may exceed admitted + refused where an agent went away before it
+    answered. `late_ns`: how long after its instant each burst began to leave."""
 
     bursts: int = 0
     sent: int = 0
@@ -62,11 +73,11 @@ class Live:
     on_burst: Callable[[Burst], None] = lambda burst: None
     stop: Event = field(default_factory=Event)
     tallies: dict[str, Tally] = field(default_factory=dict)
-    failure: UnreachableError | None = None
+    failure: FeedError | None = None
 
     def run(self, bursts: Sequence[Burst]) -> None:
-        """Connects to every node first, then sends. UnreachableError: nothing was sent (connecting), or `failure` says
-        which node went away in the middle; what was sent until then stands in `tallies`."""
+        """Connects to every node first, then sends. FeedError: nothing was sent (while connecting), or a source broke
+        in the middle, which ended all of them; what was sent until then stands in `tallies`."""
         self.tallies = {feed.name: Tally() for feed in self.feeds}
         self._lock = Lock()
         with ExitStack() as stack:
@@ -80,10 +91,8 @@ class Live:
         address = self.addresses[feed.node]
         try:
             return stack.enter_context(self.connect(address, feed.name))
-        except OSError as bad:
-            raise UnreachableError(
-                f"source {feed.name}: node {feed.node} at {address} cannot be reached: {bad}"
-            ) from bad
+        except BROKEN as bad:
+            raise FeedError(f"source {feed.name}: node {feed.node} at {address} cannot be reached: {bad}") from bad
 
     def _send_all(self, bursts: Sequence[Burst], senders: dict[str, Sender]) -> None:
         by_name = {feed.name: feed for feed in self.feeds}
@@ -117,8 +126,10 @@ class Live:
                 if burst.values:
                     results = senders[burst.source].send_many(burst.values, age_ms=burst.age_ns / 1e6)
                     self._count(tally, burst, results)
-            except OSError as bad:
-                self.failure = UnreachableError(f"source {burst.source}: node {node} went away: {bad}")
+            except BROKEN as bad:
+                known = bad.results if isinstance(bad, NoAnswerError) else []
+                self._count(tally, burst, [result for result in known if result is not None])
+                self.failure = FeedError(f"source {burst.source} at node {node}: {bad}")
                 self.stop.set()
                 return
             tally.bursts += 1

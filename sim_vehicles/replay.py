@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sim_vehicles.errors import BadInputError
+from sim_vehicles.errors import BadInputError, FeedError
 from sim_vehicles.feed import Feed, bursts, feeds, read_json
-from sim_vehicles.live import Connect, Live, Tally, UnreachableError
+from sim_vehicles.live import Connect, Live, Tally
 from sim_vehicles.load import utilisation
 from sim_vehicles.scene import Scenario, load_scenario
 from sim_vehicles.sense import Burst, Senses, inputs_hash
@@ -80,11 +80,12 @@ def start(prepared: Prepared, connect: Connect, on_burst: Callable[[Burst], None
     return Live(prepared.feeds, prepared.addresses, connect, prepared.options.rate, on_burst)
 
 
-def summary(prepared: Prepared, live: Live, failure: UnreachableError | None = None) -> dict[str, Any]:
+def summary(prepared: Prepared, live: Live, failure: FeedError | None = None) -> dict[str, Any]:
     """What replay.json holds. `verdict` is null: judging needs the warnings, and a replay does not read them back."""
     options = prepared.options
     sources = {feed.name: _source(feed, live.tallies.get(feed.name, Tally())) for feed in prepared.feeds}
-    total = {key: sum(source[key] for source in sources.values()) for key in ("bursts", "sent", "admitted", "refused")}
+    counts = ("bursts", "sent", "admitted", "refused", "unanswered")
+    total = {key: sum(source[key] for source in sources.values()) for key in counts}
     ended = "failed" if failure else "done" if total["bursts"] == len(prepared.bursts) else "interrupted"
     return {
         "shimekiri": 1,
@@ -129,6 +130,7 @@ def _source(feed: Feed, tally: Tally) -> dict[str, Any]:
         "sent": tally.sent,
         "admitted": tally.admitted,
         "refused": tally.refused,
+        "unanswered": tally.sent - tally.admitted - tally.refused,
         "refused_why": dict(tally.why.most_common(10)),
         "late_ns": {"p50": _rank(late_ns, 0.5), "max": _rank(late_ns, 1.0)},
     }

@@ -29,7 +29,7 @@ class Scene:
     stations: tuple[str, ...]
     crossing: str | None = None
     occluders: tuple[tuple[Point, ...], ...] = ()
-    range_m: float = 120.0
+    range_m: float = 150.0
     latitude_deg: float = 35.0
     longitude_deg: float = 137.0
     start_s: float | None = None

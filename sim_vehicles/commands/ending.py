@@ -9,8 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from sim_vehicles.errors import BadInputError, MissingToolError
-from sim_vehicles.live import UnreachableError
+from sim_vehicles.errors import BadInputError, FeedError, MissingToolError
 
 BAD_INPUT = 2
 ANYTHING_ELSE = 1
@@ -18,12 +17,12 @@ ANYTHING_ELSE = 1
 
 @contextmanager
 def ended_by(told: Console) -> Iterator[None]:
-    """Exit code 2 for bad input, 1 for a missing tool or an agent that cannot be reached; each with one clear line."""
+    """Exit code 2 for bad input, 1 for a missing tool or a source that cannot be fed; each with one clear line."""
     try:
         yield
     except BadInputError as bad:
         told.print(f"[red]{escape(str(bad))}[/red]", soft_wrap=True)
         raise typer.Exit(BAD_INPUT) from None
-    except (MissingToolError, UnreachableError) as bad:
+    except (MissingToolError, FeedError) as bad:
         told.print(f"[red]{escape(str(bad))}[/red]", soft_wrap=True)
         raise typer.Exit(ANYTHING_ELSE) from None

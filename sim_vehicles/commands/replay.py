@@ -16,7 +16,7 @@ from sim_vehicles.commands.ending import ended_by
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sim_vehicles.live import Connect, Live
+    from sim_vehicles.live import Live
     from sim_vehicles.replay import Prepared
 
 EXAMPLES = """Replays recorded motion into live agents: sensor, V2V and centre tuples in bursts, in real time.
@@ -85,15 +85,16 @@ def replay(
 
 
 def _run(prepared: Prepared, told: Console, out: Path | None, as_json: bool) -> None:
-    from sim_vehicles.live import UnreachableError
+    from sim_vehicles.errors import FeedError
+    from sim_vehicles.live import source
     from sim_vehicles.replay import start, summary, write_summary
 
-    live = start(prepared, _connect())
-    failure: UnreachableError | None = None
+    live = start(prepared, source)
+    failure: FeedError | None = None
     with _progress(told, live, len(prepared.bursts)), _stopped_by_signals(live):
         try:
             live.run(prepared.bursts)
-        except UnreachableError as gone:
+        except FeedError as gone:
             failure = gone
     what = summary(prepared, live, failure)
     if out is not None:
@@ -103,18 +104,6 @@ def _run(prepared: Prepared, told: Console, out: Path | None, as_json: bool) -> 
         typer.echo(json.dumps(what, indent=1, ensure_ascii=False))
     if failure is not None:
         raise failure
-
-
-def _connect() -> Connect:
-    from sim_vehicles.errors import MissingToolError
-
-    try:
-        from node_agent.sdk import Source
-    except ImportError as bad:
-        raise MissingToolError(
-            f"the agent's client is not installed: {bad}; pip install 'shimekiri[vehicles]'"
-        ) from None
-    return Source
 
 
 @contextmanager

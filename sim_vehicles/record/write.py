@@ -14,7 +14,7 @@ from sim_vehicles.record.facts import Facts, facts
 from sim_vehicles.record.sumo import Recorded, run
 from sim_vehicles.scene import read_scene
 
-RANGE_M = 120.0  # a good surround sensor today; the buildings decide here, not the reach
+RANGE_M = 150.0  # a long-range surround sensor; it is the buildings that hide X, not the reach
 
 
 def record(speed_kmh: int, folder: Path, seed: int) -> tuple[Path, Facts]:

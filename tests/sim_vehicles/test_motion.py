@@ -1,0 +1,111 @@
+import gzip
+from math import pi
+from pathlib import Path
+
+import pytest
+
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.motion import COLUMNS, State, Track, read_motion, write_motion
+
+HEAD = ",".join(COLUMNS)
+GOOD = ["0.0,7,car,4.5,1.8,0,0,0.1,10", "0.1,7,car,4.5,1.8,1,0,0.1,11", "0.2,7,car,4.5,1.8,2,0,0.1,12"]
+
+
+def table(tmp_path: Path, *rows: str, head: str = HEAD) -> Path:
+    path = tmp_path / "motion.csv"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return path
+
+
+def test_reads_and_interpolates(tmp_path: Path) -> None:
+    track = read_motion(table(tmp_path, *GOOD)).tracks["7"]
+    state = track.at(0.15)
+    assert state is not None
+    assert state.x_m == pytest.approx(1.5)
+    assert state.speed_mps == pytest.approx(11.5)
+    assert state.acceleration_mps2 == pytest.approx(10)
+    assert track.at(0.2) == State(0.2, 2, 0, track.states[2].heading_rad, 12)
+    assert track.at(0.21) is None, "never beyond the last record"
+    assert track.at(-0.01) is None
+
+
+def test_heading_goes_the_short_way_round() -> None:
+    track = Track("1", "car", 4, 2, [State(0, 0, 0, pi - 0.1, 5), State(1, 0, 0, -pi + 0.1, 5)])
+    state = track.at(0.5)
+    assert state is not None
+    assert abs(state.heading_rad) == pytest.approx(pi)
+    assert state.yaw_rate_rps == pytest.approx(0.2)
+
+
+def test_a_vanished_vehicle_has_no_state() -> None:
+    track = Track("1", "car", 4, 2, [State(0, 0, 0, 0, 5), State(3, 15, 0, 0, 5)])
+    assert track.at(1.5) is None
+    assert track.at(0) == track.states[0]
+    assert track.at(3) == track.states[1]
+
+
+def test_rows_may_be_ordered_by_vehicle_and_columns_in_any_order(tmp_path: Path) -> None:
+    rows = ["5,a,car,4,2,0,0,0,1", "6,a,car,4,2,1,0,0,1", "5,b,car,4,2,0,9,0,1"]
+    assert set(read_motion(table(tmp_path, *rows)).at(5)) == {"a", "b"}
+    swapped = table(
+        tmp_path, "a,0.5,car,4,2,0,0,0,1,x", head="id,t_s,type,length_m,width_m,x_m,y_m,heading_rad,speed_mps,lane"
+    )
+    assert read_motion(swapped).tracks["a"].states[0].t_s == 0.5
+
+
+BAD_ROWS = [
+    ("0.3,7,car,4.5,1.8,3,0,nan,12", "heading_rad is nan, which is not finite"),
+    ("0.3,7,car,4.5,1.8,inf,0,0,12", "x_m is inf"),
+    ("0.1,7,car,4.5,1.8,3,0,0,12", "time does not grow for vehicle 7: 0.1 s after 0.2 s"),
+    ("0.2,7,car,4.5,1.8,3,0,0,12", "time does not grow"),
+    ("0.3,7,car,4.5,1.8,3,0,0,300", "speed_mps is 300; over 100 m/s is a wrong unit"),
+    ("0.3,7,car,4.5,1.8,900,0,0,12", "jumps 898 m in 0.1 s"),
+    ("0.3,7,car,0,1.8,3,0,0,12", "length_m is 0"),
+    ("0.3,7,car,4.5,180,3,0,0,12", "width_m is 180"),
+    ("0.3,7,car,4.5,1.8,three,0,0,12", "x_m is 'three', which is no number"),
+    ("0.3,7,car,4.5,1.8,3,0,0", "8 fields where the header has 9"),
+    ("0.3,,car,4.5,1.8,3,0,0,12", "the id is empty"),
+]
+
+
+@pytest.mark.parametrize(("row", "said"), BAD_ROWS)
+def test_bad_rows_are_refused_with_their_line_or_left_out(tmp_path: Path, row: str, said: str) -> None:
+    path = table(tmp_path, *GOOD, row, "0.4,7,car,4.5,1.8,4,0,0,12")
+    with pytest.raises(BadInputError) as refused:
+        read_motion(path)
+    assert f"{path}:5: " in str(refused.value)
+    assert said in str(refused.value)
+    assert "--skip-bad-rows" in str(refused.value)
+    motion = read_motion(path, skip_bad_rows=True)
+    assert len(motion.skipped) == 1
+    assert f"{path}:5: " in motion.skipped[0]
+    assert [state.t_s for state in motion.tracks["7"].states] == [0.0, 0.1, 0.2, 0.4]
+
+
+def test_what_is_no_table_is_always_refused(tmp_path: Path) -> None:
+    cases = {
+        "empty": (b"", "the file is empty"),
+        "columns": (b"t_s,id\n0,1\n", "column type is missing"),
+        "no rows": (f"{HEAD}\n".encode(), "no usable row"),
+        "bytes": (b"\xff\xfe\x00", "is not a CSV text"),
+        "gzip": (gzip.compress(b"x" * 100)[:-9], "cannot be read"),
+        "quotes": (f'{HEAD}\n"a'.encode(), "is not a CSV text"),
+    }
+    for name, (data, said) in cases.items():
+        path = tmp_path / f"{name}.csv"
+        path.write_bytes(data)
+        with pytest.raises(BadInputError, match=said):
+            read_motion(path, skip_bad_rows=True)
+    with pytest.raises(BadInputError, match="no such file"):
+        read_motion(tmp_path / "nowhere.csv")
+
+
+def test_written_bytes_depend_on_the_rows_alone(tmp_path: Path) -> None:
+    track = Track("1", "car", 4.5, 1.8)
+    rows = [("0.00", track, State(0, 1, 2, 3, 4)), ("0.05", track, State(0.05, 1.2, 2, 3, 4))]
+    write_motion(tmp_path / "a.csv.gz", rows)
+    write_motion(tmp_path / "b.csv.gz", rows)
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
+    state = read_motion(tmp_path / "a.csv.gz").tracks["1"].at(0.05)
+    assert state is not None
+    assert state.x_m == 1.2

@@ -1,0 +1,62 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.motion import COLUMNS
+from sim_vehicles.scene import load_scenario
+
+
+@pytest.fixture
+def traffic(tmp_path: Path) -> Path:
+    path = tmp_path / "traffic.csv"
+    rows = [
+        f"{t / 10},{name},car,4,2,{x + t},{x},0,10" for name, x in (("p", 0), ("q", 5), ("r", 50)) for t in range(30)
+    ]
+    path.write_text("\n".join([",".join(COLUMNS), *rows]))
+    return path
+
+
+def test_unknown_name_suggests_the_near_one() -> None:
+    with pytest.raises(BadInputError, match=r"crossing_5: no such scenario; did you mean crossing_50\?"):
+        load_scenario("crossing_5")
+    with pytest.raises(BadInputError, match=r"no such scenario .*built in: crossing_30, crossing_50, crossing_70"):
+        load_scenario("zzz")
+
+
+def test_missing_file() -> None:
+    with pytest.raises(BadInputError, match=r"nowhere/motion.csv: there is no such file"):
+        load_scenario("nowhere/motion.csv")
+
+
+def test_a_recording_without_scene_needs_an_ego(traffic: Path) -> None:
+    with pytest.raises(
+        BadInputError, match=r"no scene file traffic.json beside it, so name the ego: --ego ID, of p, q, r"
+    ):
+        load_scenario(str(traffic))
+    with pytest.raises(BadInputError, match="the ego 'z' is not in the recording; it has p, q, r"):
+        load_scenario(str(traffic), ego="z")
+    scene = load_scenario(str(traffic), ego="p").scene
+    assert (scene.ego, scene.stations, scene.start_s) == ("p", ("q", "r"), 0.0)
+
+
+def test_a_scene_without_ego_is_refused(traffic: Path) -> None:
+    beside = traffic.with_suffix(".json")
+    beside.write_text(json.dumps({"stations": ["q"]}))
+    with pytest.raises(BadInputError, match="the scene has no ego"):
+        load_scenario(str(traffic))
+    beside.write_text(json.dumps({"ego": "p"}))
+    with pytest.raises(BadInputError, match="the scene is not complete: KeyError 'stations'"):
+        load_scenario(str(traffic))
+    beside.write_text('{\n "ego": p}')
+    with pytest.raises(BadInputError, match=r"traffic.json:2: is not JSON"):
+        load_scenario(str(traffic))
+    beside.write_text(json.dumps({"ego": "p", "stations": ["x"]}))
+    with pytest.raises(BadInputError, match="the station 'x' is not in the recording"):
+        load_scenario(str(traffic))
+
+
+def test_another_ego_is_no_station_any_more() -> None:
+    scene = load_scenario("crossing_50", ego="B").scene
+    assert (scene.ego, scene.stations) == ("B", ("D", "E"))
