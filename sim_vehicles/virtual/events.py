@@ -17,7 +17,7 @@ Entry = tuple[int, int, int, Call, Any]
 class Events:
     """A queue of calls in virtual time."""
 
-    __slots__ = ("_count", "_heap", "now_ns", "done")
+    __slots__ = ("_count", "_heap", "done", "now_ns")
 
     def __init__(self, now_ns: int = 0) -> None:
         self._heap: list[Entry] = []

@@ -2,13 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from node_agent.core.facts import MemoryFacts
 from node_agent.registry import Registry
+from node_agent.signature import OperatorError
+from protos import vehicle_pb2
 from protos.records import RECORD_BYTES, VIRTUAL, Header, pack_header
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.cluster import Cluster
@@ -72,7 +74,7 @@ def simulate(
 
     progress is called after each trial. Raises BadInputError where plan and scenario do not fit.
     """
-    scenario, registry = scenario or Scenario(), registry or Registry()
+    scenario, registry = scenario or Scenario(), registry or operators_here()
     plan = read_plan(document)
     check(plan, scenario)
     inner = Stub(plan, scenario.ages_ns, registry.codecs) if world is None else world
@@ -87,6 +89,22 @@ def simulate(
         plan, scenario, counted.outputs, _traces(plan, scenario, cluster), cluster.admitted, cluster.instances,
         tuple(_failures(plan, cluster)),
     )  # fmt: skip
+
+
+def operators_here(files: Sequence[Path] = ()) -> Registry:
+    """The operators and codecs of this machine. Raises BadInputError for a bad file.
+
+    The vehicles' messages are always there: a checkout that is not installed has no entry points.
+    """
+    try:
+        registry = Registry(files)
+    except OperatorError as error:
+        raise BadInputError(str(error)) from None
+    known = registry.codecs.names()
+    for message in (vehicle_pb2.Sensor, vehicle_pb2.Cpm, vehicle_pb2.Hazard):
+        if message.DESCRIPTOR.full_name not in known:
+            registry.codecs.add(message.DESCRIPTOR.full_name, message)
+    return registry
 
 
 def _traces(plan: PlanFile, scenario: Scenario, cluster: Cluster) -> tuple[Trace, ...]:
@@ -110,10 +128,15 @@ def _failures(plan: PlanFile, cluster: Cluster) -> list[str]:
     ]
 
 
-def write_run(simulation: Simulation, directory: Path) -> None:
-    """The run directory: run.json, plan.json, trace/raw/. Raises BadInputError where it holds something already."""
+def check_out(directory: Path) -> None:
+    """Raises BadInputError where a run directory cannot be made because something is there already."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise BadInputError(f"--out {directory}: is there already and not empty; name a new directory")
+
+
+def write_run(simulation: Simulation, directory: Path) -> None:
+    """The run directory: run.json, plan.json, trace/raw/. Raises BadInputError where it holds something already."""
+    check_out(directory)
     traces = []
     for trace in simulation.traces:
         folder = directory / "trace" / "raw" / trace.node / f"{trace.boot:016x}"

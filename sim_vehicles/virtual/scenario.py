@@ -132,7 +132,9 @@ def check(plan: PlanFile, scenario: Scenario) -> None:
     for name, age_ns in scenario.ages_ns.items():
         limit_ns = known[name].max_age_ns
         if limit_ns and age_ns > limit_ns:
-            raise BadInputError(f"--age {name}: {age_ns} ns is above its max_age of {limit_ns} ns, so it would be refused")
+            raise BadInputError(
+                f"--age {name}: {age_ns} ns is above its max_age of {limit_ns} ns, so it would be refused"
+            )
     _check_batch(plan, scenario)
 
 
@@ -143,7 +145,9 @@ def _check_batch(plan: PlanFile, scenario: Scenario) -> None:
         for local in plan.nodes:
             chosen = POLICIES[scenario.policy or local.policy]
             if chosen.yields or chosen.offset is None:
-                raise BadInputError(f"--batch burst: policy {chosen.name} runs tuple by tuple; use --policy edf or fifo")
+                raise BadInputError(
+                    f"--batch burst: policy {chosen.name} runs tuple by tuple; use --policy edf or fifo"
+                )
 
 
 def as_run(plan: core.Plan, scenario: Scenario) -> core.Plan:

@@ -1,0 +1,186 @@
+"""`sim-vehicles simulate`: runs a plan in virtual time, many trials of it if need be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sim_vehicles.commands.ending import ended_by
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sim_vehicles.virtual.run import Simulation
+    from sim_vehicles.virtual.scenario import Scenario
+
+EXAMPLES = """Runs a plan in virtual time: same engine, same operators, same trace, no waiting.
+
+Each trial admits the plan's bursts into empty queues. The same seed gives the same trace, and the same cost for the
+same tuple at the same operator under every policy. With --out the run can be reported like a live one.
+
+Examples:
+
+  sim-vehicles simulate plan.json --age v2v=100ms
+
+  sim-vehicles simulate plan.json --policy fifo --trials 50 --jitter lognormal:cv=1 --cost-scale 1.2
+
+  sim-vehicles simulate plan.json --latency 0 --batch barrier --burst v2v=15 --json
+
+  sim-vehicles simulate plan.json --trials 50 --jitter exp --out runs/exp && coordinator report runs/exp
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(help=EXAMPLES)(simulate)
+
+
+def simulate(
+    plan: Annotated[Path, typer.Argument(help="plan.json")],
+    policy: Annotated[
+        str | None, typer.Option(help="edf, edf-e2e, edf-op or fifo on every node, not the plan's.")
+    ] = None,
+    trials: Annotated[int, typer.Option(help="How often, each time from empty queues.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 1,
+    jitter: Annotated[str, typer.Option(help="Factor on costs: none, exp, lognormal:cv=1, uniform:0.5,1.5.")] = "none",
+    cost_scale: Annotated[float, typer.Option(help="Multiplies every cost.")] = 1.0,
+    bursts: Annotated[int, typer.Option(help="Bursts of each source per trial.")] = 1,
+    age: Annotated[list[str] | None, typer.Option(help="SOURCE=DURATION: age of its tuples on admission.")] = None,
+    burst: Annotated[list[str] | None, typer.Option(help="SOURCE=N: tuples per burst, not the plan's.")] = None,
+    phase: Annotated[list[str] | None, typer.Option(help="SOURCE=DURATION: its first burst comes later.")] = None,
+    latency: Annotated[
+        str | None, typer.Option(help="Of every link, which then takes no time to send; 0: ideal links.")
+    ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            help="tuple; burst: a whole burst is one instance; barrier: an operator waits for the whole burst."
+        ),
+    ] = None,
+    loss: Annotated[float, typer.Option(help="Probability that a tuple is lost on a link.")] = 0.0,
+    operators: Annotated[list[Path] | None, typer.Option(help="FILE.py with operators; may be repeated.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The results as one JSON object.")] = False,
+) -> None:
+    from rich.console import Console
+
+    from sim_vehicles.feed import read_json
+    from sim_vehicles.virtual import run as runs
+    from sim_vehicles.virtual.costs import parse_jitter
+    from sim_vehicles.virtual.scenario import Scenario
+
+    told = Console(stderr=True, highlight=False)
+    with ended_by(told):
+        scenario = Scenario(
+            trials=trials,
+            seed=seed,
+            policy=policy,
+            batch=batch,
+            jitter=parse_jitter(jitter),
+            cost_scale=cost_scale,
+            bursts=bursts,
+            ages_ns=_durations(age, "--age"),
+            burst=_counts(burst),
+            phase_ns=_durations(phase, "--phase"),
+            latency_ns=None if latency is None else _duration(latency, "--latency"),
+            loss=loss,
+        )
+        if out is not None:
+            runs.check_out(out)
+        document = read_json(plan, "plan.json, made by `coordinator plan`")
+        registry = runs.operators_here(operators or ())
+        with _progress(told, trials) as advance:
+            done = runs.simulate(document, scenario, registry, trace=out is not None, progress=advance)
+        if out is not None:
+            runs.write_run(done, out)
+        _say(done, scenario, out, told, as_json)
+
+
+@contextmanager
+def _progress(told: Console, trials: int) -> Iterator[Callable[[], None] | None]:
+    """A bar on a terminal, for more than one trial; gives what to call after each trial."""
+    if trials < 2 or not told.is_terminal:
+        yield None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=told, transient=True) as progress:
+        task = progress.add_task("trials", total=trials)
+        yield lambda: progress.advance(task)
+
+
+def _say(done: Simulation, scenario: Scenario, out: Path | None, told: Console, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({**done.document(), "run": None if out is None else str(out)}))
+    else:
+        from rich.console import Console
+
+        Console(highlight=False).print(_table(done, scenario))
+    for failure in done.failures:
+        told.print(f"[yellow]{failure}[/yellow]", soft_wrap=True)
+    if out is not None and not as_json:
+        told.print(f"run written to {out}; `coordinator report {out}` gives the verdict", soft_wrap=True)
+
+
+def _table(done: Simulation, scenario: Scenario) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    query, policy = done.plan.document.get("query", "plan"), scenario.policy or "policies of the plan"
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        title=f"{query}: {policy}, {scenario.trials} trials, {done.instances} task instances",
+    )
+    table.add_column("output", no_wrap=True)
+    for heading in ("deadline", "met", "late", "miss ratio", "p50", "p95", "p99", "max"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, output in done.outputs.items():
+        row = output.document()
+        ratio = "-" if row["miss_ratio"] is None else f"{row['miss_ratio']:.1%}"
+        latencies = [_ms(row["latency_ns"][each]) for each in ("p50", "p95", "p99", "max")]
+        table.add_row(name, _ms(row["deadline_ns"]), str(row["met"]), str(row["late"]), ratio, *latencies)
+    return table
+
+
+def _ms(ns: int | None) -> str:
+    if ns is None:
+        return "-"
+    return f"{ns / 1e6:.3f}".rstrip("0").rstrip(".") + " ms"
+
+
+def _pairs(given: list[str] | None, option: str, example: str) -> dict[str, str]:
+    from sim_vehicles.errors import BadInputError
+
+    found = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise BadInputError(f"{option}: {text!r} is not SOURCE=VALUE; write {example}")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _durations(given: list[str] | None, option: str) -> dict[str, int]:
+    return {name: _duration(value, option) for name, value in _pairs(given, option, f"{option} v2v=100ms").items()}
+
+
+def _duration(text: str, option: str) -> int:
+    from sim_vehicles.durations import duration_ns
+
+    return 0 if text.strip() == "0" else duration_ns(text, option)
+
+
+def _counts(given: list[str] | None) -> dict[str, int]:
+    from sim_vehicles.errors import BadInputError
+
+    pairs = _pairs(given, "--burst", "--burst v2v=15")
+    for name, value in pairs.items():
+        if not value.isdecimal() or int(value) > 1_000_000:
+            raise BadInputError(f"--burst: {name}={value}: must be a number of tuples, 0 to 1000000")
+    return {name: int(value) for name, value in pairs.items()}
