@@ -14,6 +14,8 @@ from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS
 
 MOST_OUTPUTS = 255  # of one instance on one exit: trace records count outputs in 8 bits
 ORDINAL_LIMIT = 1 << 32
+NEVER = 1 << 62
+RAISED = (Exception, SystemExit)  # what an operator may do to its tuple; an operator's exit() ends no node
 
 Item = tuple[int, Lineage, Any]  # slot in the batch, lineage, payload
 
@@ -55,23 +57,31 @@ def apply(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: 
     return results(lineage, result)
 
 
+def _nothing(at_ns: int) -> None:
+    """No sockets to drain."""
+
+
 class Executor:
     """Runs one task instance at a time on the calling thread.
 
     now: the node's clock in ns. spend(step): called after each run of an operator, for emulated nodes. failed(step,
-    error): told of every operator that raised; the tuple is lost, nothing else happens.
+    error): told of every operator that raised; the tuple is lost, nothing else happens. drain(at_ns): called at the end
+    of the first instance that ends at `due_ns` or later, before the next one is chosen, so that what has arrived by
+    then takes part in the choice; it sets the next `due_ns`.
     """
 
-    __slots__ = ("engine", "failed", "now", "spend")
+    __slots__ = ("drain", "due_ns", "engine", "failed", "now", "spend")
 
     def __init__(
         self,
         engine: Engine,
         now: Callable[[], int],
         spend: Callable[[Step], None] | None = None,
-        failed: Callable[[Step, Exception], None] | None = None,
+        failed: Callable[[Step, BaseException], None] | None = None,
     ) -> None:
         self.engine, self.now, self.spend, self.failed = engine, now, spend, failed
+        self.due_ns = NEVER
+        self.drain: Callable[[int], None] = _nothing
 
     def run(self, job: Job) -> Job | None:
         """Run the instance to its end; returns the next one that the engine chose."""
@@ -80,24 +90,25 @@ class Executor:
         if engine.batching or engine.policy.yields:
             return self._run_items(unit, self._items(job), unit.chain, now())
         start_ns = now()
-        step: Step = unit.last
-        try:
-            for step in unit.chain:
+        for step in unit.chain:
+            try:
                 payload = step.call(payload) if step.plain else call(step, lineage, payload, start_ns, unit.deadline_ns)
-                if spend is not None:
-                    spend(step)
-                if payload is None:
-                    break
-                if payload.__class__ is Many:
-                    return self._run_many(unit, lineage, payload, step, start_ns)
-                if step.exit is not None:
-                    end_ns = now()
-                    engine.emit(end_ns, step.exit, lineage, payload)
-                    if step is unit.last:
-                        return engine.step(start_ns, end_ns)
-        except Exception as error:
-            return engine.fail(start_ns, now(), self._cause(step, error))
-        return engine.step(start_ns, now())
+            except RAISED as error:
+                return self._fail(start_ns, self._cause(step, error))
+            if spend is not None:
+                spend(step)
+            if payload is None:
+                break
+            if payload.__class__ is Many:
+                return self._run_many(unit, lineage, payload, step, start_ns)
+            if step.exit is not None:
+                end_ns = now()
+                engine.emit(end_ns, step.exit, lineage, payload)
+                if step is unit.last:
+                    if end_ns >= self.due_ns:
+                        self.drain(end_ns)
+                    return engine.step(start_ns, end_ns)
+        return engine.step(start_ns, self._ended())
 
     # -- several tuples at once: batches, Many, instances that yield
 
@@ -113,7 +124,7 @@ class Executor:
         try:
             items = [(0, *each) for each in results(lineage, result)]
         except OutputsError as error:
-            return self.engine.fail(start_ns, self.now(), self._cause(step, error))
+            return self._fail(start_ns, self._cause(step, error))
         self._emit(step, items)
         return self._run_items(unit, items, unit.chain[unit.chain.index(step) + 1 :], start_ns)
 
@@ -136,7 +147,7 @@ class Executor:
                 per_slot[slot] = per_slot.get(slot, 0) + len(got)
                 if per_slot[slot] > MOST_OUTPUTS:
                     raise OutputsError(f"more than {MOST_OUTPUTS} results of one instance")
-            except Exception as error:
+            except RAISED as error:
                 failed[slot] = self._cause(step, error)
                 continue
             made += [(slot, *each) for each in got]
@@ -151,7 +162,7 @@ class Executor:
                 self.engine.emit(at_ns, step.exit, lineage, payload, slot)
 
     def _finish(self, unit: Unit, items: list[Item], failed: dict[int, int], start_ns: int) -> Job | None:
-        engine, end_ns = self.engine, self.now()
+        engine, end_ns = self.engine, self._ended()
         if engine.batching:
             for slot in sorted(failed, reverse=True):
                 engine.fail(start_ns, end_ns, failed[slot], slot)
@@ -161,7 +172,17 @@ class Executor:
             engine.resume(Rest(items))
         return engine.step(start_ns, end_ns)
 
-    def _cause(self, step: Step, error: Exception) -> int:
+    def _ended(self) -> int:
+        """The instance ends now."""
+        end_ns = self.now()
+        if end_ns >= self.due_ns:
+            self.drain(end_ns)
+        return end_ns
+
+    def _fail(self, start_ns: int, cause: int) -> Job | None:
+        return self.engine.fail(start_ns, self._ended(), cause)
+
+    def _cause(self, step: Step, error: BaseException) -> int:
         if self.failed is not None:
             self.failed(step, error)
         return CAUSE_ORDINALS if isinstance(error, OutputsError) else CAUSE_OPERATOR_ERROR
