@@ -105,7 +105,8 @@ def _allocate(query: Query, cluster: Cluster, choices: Choices) -> Allocation:
 def _alternatives(allocation: Allocation, names: Sequence[str]) -> plan_file.Alternatives:
     """What the optimum would be with one free operator elsewhere, where there are few enough of them to solve again."""
     problem_ = allocation.problem
-    moves = [(i, node) for i, item in enumerate(problem_.items) for node in item.nodes if node != allocation.place[i]]
+    free = [i for i in range(len(problem_.items)) if i not in problem_.held]
+    moves = [(i, node) for i in free for node in problem_.items[i].nodes if node != allocation.place[i]]
     found: plan_file.Alternatives = {}
     for index, node in moves if len(moves) <= LARGEST_ALTERNATIVES else ():
         figures: dict[str, float] | None = None

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 
 from coordinator.placement import allot, milp
 from coordinator.placement.milp import Limits
-from coordinator.placement.problem import Problem, Terminal
+from coordinator.placement.problem import Problem
 from coordinator.units_of_measure import show_ns
-
-EXCESS_COSTS = 1.0
 
 
 def explain(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = None) -> list[str]:
@@ -24,7 +22,7 @@ def explain(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = 
     milp.deadline_rows(model, elastic=True)
     answer = milp.solve(model, model.total(model.excess), limits, time.monotonic() + limits.seconds)
     if answer.solution is None:
-        return _unplaceable(problem, limits, fixed)
+        return unplaceable(problem)
     return _exceeded(problem, answer.solution.place) or ["no placement holds every deadline"]
 
 
@@ -75,8 +73,8 @@ def _row(problem: Problem, place: Mapping[int, int], index: int, need_ns: int) -
     return f"node {problem.nodes[node].name}: {due} {show_ns(need_ns)} to do {by}"
 
 
-def _unplaceable(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None) -> list[str]:
-    """Neither deadlines nor paths are to blame: utilisation, or routes."""
+def unplaceable(problem: Problem) -> list[str]:
+    """Whatever the deadlines, no placement is possible: utilisation, or routes."""
     reasons = []
     for node in problem.nodes:
         pinned = [item for item in problem.items if item.nodes == (node.index,)]
@@ -98,8 +96,3 @@ def _unplaceable(problem: Problem, limits: Limits, fixed: Mapping[int, int] | No
 
 def _names(problem: Problem, indexes: list[int]) -> str:
     return ", ".join(problem.items[index].name for index in indexes)
-
-
-def path_of(problem: Problem, terminal: Terminal, d_ns: Mapping[int, int]) -> list[int]:
-    """The items of a terminal's longest path."""
-    return allot.longest_path(problem, terminal, d_ns)[1]

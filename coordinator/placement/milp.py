@@ -92,9 +92,10 @@ def base(problem: Problem, fixed: Mapping[int, int] | None = None, routed: bool 
     optimum is 0 with operators unplaced.
     """
     model = Model(problem, not problem.meshed if routed is None else routed)
+    hold = {**problem.held, **(fixed or {})}
     for index, item in enumerate(problem.items):
         for node in item.nodes:
-            low = 1.0 if fixed is not None and fixed.get(index) == node else 0.0
+            low = 1.0 if hold.get(index) == node else 0.0
             model.z[index, node] = model.programme.add_integer_variable(lb=low, ub=1, name=f"z_{index}_{node}")
         model.programme.add_linear_constraint(model.total([model.z[index, node] for node in item.nodes]) == 1)
     for place in problem.nodes:

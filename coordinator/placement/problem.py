@@ -85,7 +85,11 @@ class Stream:
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything a solver needs. `order`: items by d', ties by the tightest stream, for equation (6)."""
+    """Everything a solver needs. `order`: items by d', ties by the tightest stream, for equation (6).
+
+    `held`: items that the caller holds to a node. They are not contracted as pinned ones are, so that the figures of
+    a placement are the same whether the solver chose it or the caller did.
+    """
 
     nodes: tuple[Node, ...]
     items: tuple[Item, ...]
@@ -93,6 +97,7 @@ class Problem:
     streams: tuple[Stream, ...]
     links: frozenset[tuple[int, int]]
     order: tuple[int, ...]
+    held: Mapping[int, int]
 
     @property
     def meshed(self) -> bool:
@@ -130,20 +135,18 @@ def mean_selectivity(operator: Operator) -> Fraction:
     return operator.mean
 
 
-def candidates(operator: Operator, cluster: Cluster, pins: Mapping[str, str]) -> tuple[int, ...]:
+def candidates(operator: Operator, cluster: Cluster) -> tuple[int, ...]:
     """Node(o) of [P]: the nodes an operator may run on."""
-    if operator.name in pins:
-        return (cluster.nodes[pins[operator.name]].index,)
     names = operator.nodes if operator.nodes is not None else tuple(cluster.nodes)
     return tuple(sorted(cluster.nodes[name].index for name in names))
 
 
-def build(query: Query, cluster: Cluster, pins: Mapping[str, str], contract: Contract = "fixed") -> Problem:
-    """The problem of a checked query on a cluster; `pins`: operators that the caller holds to a node."""
+def build(query: Query, cluster: Cluster, held: Mapping[str, str], contract: Contract = "fixed") -> Problem:
+    """The problem of a checked query on a cluster; `held`: operators that the caller holds to a node."""
     nodes = tuple(cluster.nodes.values())
     flow = flows(query, cluster.catalog)
-    allowed = {operator.name: candidates(operator, cluster, pins) for operator in query.operators}
-    chains = _chains(query, cluster.catalog, allowed, contract)
+    allowed = {operator.name: candidates(operator, cluster) for operator in query.operators}
+    chains = _chains(query, cluster.catalog, allowed, held, contract)
     item_of = {name: index for index, chain in enumerate(chains) for name in chain}
     by_name = {operator.name: operator for operator in query.operators}
     items = []
@@ -158,7 +161,8 @@ def build(query: Query, cluster: Cluster, pins: Mapping[str, str], contract: Con
         for pair in ((one, other), (other, one))
     )
     streams = _streams(query, cluster, flow, item_of)
-    return Problem(nodes, tuple(items), terminals, streams, links, _order(items, terminals))
+    holds = {item_of[name]: cluster.nodes[node].index for name, node in held.items()}
+    return Problem(nodes, tuple(items), terminals, streams, links, _order(items, terminals), holds)
 
 
 def _item(
@@ -188,7 +192,7 @@ def tuple_cost_ns(operator: Operator, node: Node) -> int:
 
 
 def _chains(
-    query: Query, catalog: Catalog, allowed: Mapping[str, tuple[int, ...]], contract: Contract
+    query: Query, catalog: Catalog, allowed: Mapping[str, tuple[int, ...]], held: Mapping[str, str], contract: Contract
 ) -> list[tuple[str, ...]]:
     """Runs of operators that certainly share a node, contracted before (6) by the first merge rule of [P] 5.3.
 
@@ -207,7 +211,7 @@ def _chains(
         source = operator.inputs[0]
         single = len(operator.inputs) == 1 and catalog.operators[operator.run].kind == "map"
         if single and source in readers and len(readers[source]) == 1 and source not in delivered:
-            together = allowed[source] == allowed[operator.name]
+            together = allowed[source] == allowed[operator.name] and held.get(source) == held.get(operator.name)
             if together and (len(allowed[source]) == 1 or contract == "linear"):
                 follows[source] = operator.name
     heads = [operator.name for operator in graph.order(query) if operator.name not in set(follows.values())]

@@ -17,7 +17,7 @@ from typing import Literal
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.placement import deadline, milp, routes
 from coordinator.placement.deadline import Allocation
-from coordinator.placement.infeasible import explain
+from coordinator.placement.infeasible import unplaceable
 from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem
 
@@ -55,7 +55,7 @@ def allocate(
     )
     answer = milp.solve(model, objective, limits, time.monotonic() + limits.seconds)
     if answer.infeasible:
-        raise InfeasibleError(explain(problem, limits))
+        raise InfeasibleError(unplaceable(problem))
     if answer.solution is None:
         raise OutOfTimeError(f"no placement was found within {limits.seconds:g} s; give more with --time-limit")
     chosen = answer.solution

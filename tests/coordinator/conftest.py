@@ -1,0 +1,52 @@
+"""Files for the planner's tests: the paper's query for any n, and small queries written in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator import planner
+
+QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
+    """query.yaml and cluster.yaml of the collision query with n V2V tuples in a burst."""
+
+    def write(n: int) -> tuple[Path, Path]:
+        text = (QUERIES / "collision_paper.yaml").read_text()
+        assert "burst: 20" in text
+        query, cluster = tmp_path / f"query_{n}.yaml", tmp_path / "cluster.yaml"
+        query.write_text(text.replace("burst: 20", f"burst: {n}"))
+        cluster.write_text((QUERIES / "cluster_paper.yaml").read_text())
+        (tmp_path / "operators.json").write_text((QUERIES / "operators.json").read_text())
+        return query, cluster
+
+    return write
+
+
+@pytest.fixture
+def paper_plan(paper: Callable[..., tuple[Path, Path]]) -> Callable[..., dict[str, Any]]:
+    """The plan of the collision query with n V2V tuples in a burst and the given choices."""
+
+    def make(n: int, **choices: Any) -> dict[str, Any]:
+        return planner.make_plan(*paper(n), planner.Choices(**choices))
+
+    return make
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Callable[[str, str], tuple[Path, Path]]:
+    """query.yaml and cluster.yaml with the given text."""
+
+    def write(query: str, cluster: str) -> tuple[Path, Path]:
+        paths = tmp_path / "query.yaml", tmp_path / "cluster.yaml"
+        paths[0].write_text(query)
+        paths[1].write_text(cluster)
+        return paths
+
+    return write

@@ -1,0 +1,168 @@
+"""The model against brute force over placements, with a feasibility test that knows no linear programme."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator import planner
+from coordinator.errors import InfeasibleError
+from coordinator.placement import allot, deadline, milp, problem, routes
+from coordinator.placement.milp import Limits
+from coordinator.placement.problem import Problem
+
+MS = 10**6
+CLUSTER = """
+shimekiri: 1
+nodes:
+  a: {address: "127.0.0.1:1"}
+  b: {address: "127.0.0.1:2", speed: 2}
+  c: {address: "127.0.0.1:3"}
+"""
+
+
+def _random_query(seed: int) -> str:
+    """Two sources and five to six operators; joins of one source's branches, pins, fan-out, and deadlines near the cost."""
+    dice = random.Random(seed)
+    sources = "".join(
+        f"  s{i}: {{at: {dice.choice('abc')}, type: json, arrival: {{burst: {dice.randint(1, 8)}, period: 1 s}}}}\n"
+        for i in (1, 2)
+    )
+    reads: dict[str, str] = {}
+    operators, streams, lineage = "", ["s1", "s2"], {"s1": "s1", "s2": "s2"}
+    for number in range(1, dice.randint(5, 6) + 1):
+        name = f"o{number}"
+        first = dice.choice(streams)
+        others = [one for one in streams if lineage[one] == lineage[first] and one != first]
+        if others and dice.random() < 0.25:
+            second = dice.choice(others)
+            text = f"run: join, in: [{first}, {second}]"
+            reads[second] = name
+        else:
+            text = f"run: pass, in: {first}, selectivity: {{mean: {dice.choice([0.3, 0.5, 1, 2])}}}"
+        reads[first] = name
+        pin = f", nodes: [{dice.choice('abc')}]" if dice.random() < 0.3 else ""
+        operators += f"  {name}: {{{text}, cost: {dice.randint(1, 9)} ms{pin}}}\n"
+        streams.append(name)
+        lineage[name] = lineage[first]
+    ends = [one for one in streams if one not in reads and one.startswith("o")]
+    for one in ("s1", "s2"):
+        if one not in reads:
+            operators += f"  last{one}: {{run: pass, in: {one}, cost: 1 ms}}\n"
+            ends.append(f"last{one}")
+    tapped = [one for one in reads if one.startswith("o") and dice.random() < 0.3]
+    outputs = "".join(
+        f"  out_{one}: {{from: {one}, at: {dice.choice('abc')}, deadline: {dice.randint(15, 260)} ms}}\n"
+        for one in ends + tapped
+    )
+    return f"shimekiri: 1\nquery: q\nsources:\n{sources}operators:\n{operators}outputs:\n{outputs}"
+
+
+def _feasible(built: Problem, place: dict[int, int]) -> bool:
+    """Demand rows as lower bounds, summed along every path, listed one by one."""
+    busy = dict.fromkeys(range(len(built.nodes)), 0)
+    least = {}
+    for index in built.order:
+        busy[place[index]] += built.items[index].cost_ns[place[index]]
+        least[index] = busy[place[index]]
+    for node in built.nodes:
+        load = sum(item.load[node.index] for i, item in enumerate(built.items) if place[i] == node.index)
+        if load > node.cap:
+            return False
+
+    def longest(index: int) -> int:
+        return least[index] + max((longest(one) for one in built.items[index].before), default=0)
+
+    return all(longest(terminal.end) <= terminal.deadline_ns for terminal in built.terminals)
+
+
+def _even(built: Problem, place: dict[int, int]) -> bool:
+    """NLR 0: the EDF demand test with every sub-deadline at (1)."""
+    due: dict[int, Fraction] = {}
+    for terminal in built.terminals:
+        for index in terminal.items:
+            due[index] = min(due.get(index, terminal.share(built.items[index])), terminal.share(built.items[index]))
+    due_ns = {index: int(value) for index, value in due.items()}
+    for node in range(len(built.nodes)):
+        here = [index for index in due_ns if place[index] == node]
+        for limit in {due_ns[index] for index in here}:
+            if sum(built.items[index].cost_ns[node] for index in here if due_ns[index] <= limit) > limit:
+                return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_against_every_placement(seed: int, files: Callable[[str, str], tuple[Path, Path]]) -> None:
+    query, cluster, _ = planner.load(*files(_random_query(seed), CLUSTER))
+    assert cluster is not None
+    built = problem.build(query, cluster, {})
+    every = [dict(enumerate(nodes)) for nodes in product(*(item.nodes for item in built.items))]
+    feasible = [place for place in every if _feasible(built, place)]
+    even = [place for place in feasible if _even(built, place)]
+    if not feasible:
+        with pytest.raises(InfeasibleError) as raised:
+            deadline.allocate(built, Limits())
+        assert raised.value.reasons
+        return
+    found = deadline.allocate(built, Limits())
+    assert dict(found.place) in feasible
+    assert (found.nlr == 0) == bool(even)
+    if even:
+        traffic = min(routes.traffic(built, routes.direct(built, place)) for place in even)
+        assert found.traffic == traffic
+    for terminal in built.terminals:
+        assert allot.longest_path(built, terminal, found.d_ns)[0] <= terminal.deadline_ns
+
+
+@pytest.mark.parametrize("seed", range(0, 40, 4))
+def test_both_solvers_and_both_forms_of_routes_agree(
+    seed: int, files: Callable[[str, str], tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HiGHS with direct routes against GSCIP with (7) to (9) and (11) as printed."""
+    query, cluster, _ = planner.load(*files(_random_query(seed), CLUSTER))
+    assert cluster is not None
+    built = problem.build(query, cluster, {})
+
+    def solved(solver: Any) -> tuple[float, float] | None:
+        try:
+            found = deadline.allocate(built, Limits(solver=solver))
+        except InfeasibleError:
+            return None
+        return round(found.nlr, 5), float(found.traffic)
+
+    highs = solved("highs")
+    monkeypatch.setattr(Problem, "meshed", property(lambda _: False))
+    gscip = solved("gscip")
+    assert (highs is None) == (gscip is None)
+    if highs and gscip:
+        assert highs == pytest.approx(gscip, abs=1e-4)
+
+
+def test_settling_takes_back_what_rounding_gave(files: Callable[[str, str], tuple[Path, Path]]) -> None:
+    query, cluster, _ = planner.load(*files(_random_query(1), CLUSTER))
+    assert cluster is not None
+    built = problem.build(query, cluster, {})
+    place = {index: item.nodes[0] for index, item in enumerate(built.items)}
+    generous = {index: Fraction(10**9) for index in place}
+    settled = allot.settle(built, place, generous)
+    if settled is None:
+        pytest.skip("this placement cannot hold the deadlines")
+    least = allot.least_ns(built, place)
+    assert all(settled[index] >= least[index] for index in place)
+    for terminal in built.terminals:
+        assert allot.longest_path(built, terminal, settled)[0] <= terminal.deadline_ns
+
+
+def test_proportional_rounds_down(files: Callable[[str, str], tuple[Path, Path]]) -> None:
+    query, cluster, _ = planner.load(*files(_random_query(3), CLUSTER))
+    assert cluster is not None
+    built = problem.build(query, cluster, {})
+    due = milp.proportional(built)
+    for terminal in built.terminals:
+        assert allot.longest_path(built, terminal, due)[0] <= terminal.deadline_ns
