@@ -313,7 +313,7 @@ app({[*replay_arguments(options), "--rate", "0.01", "--out", str(tmp_path / "run
 
 
 def test_help_shows_examples() -> None:
-    for name in ("record", "replay"):
+    for name in ("record", "replay", "simulate"):
         done = call(name, "--help")
         assert done.returncode == 0
         assert f"sim-vehicles {name} " in done.stdout

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Thread
 
 from node_agent.clock_domain import clock_domain
+from node_agent.link.receiver import Arrived
 from node_agent.wire import frames
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
 
@@ -21,7 +22,7 @@ class StandIn:
 
     def __init__(self) -> None:
         self.listening = socket.create_server(("127.0.0.1", 0))
-        self.got: dict[str, list[frames.Arrived]] = {name: [] for name in CODECS}
+        self.got: dict[str, list[Arrived]] = {name: [] for name in CODECS}
         Thread(target=self._accept, daemon=True).start()
 
     @property
