@@ -132,13 +132,10 @@ def _table(done: Simulation, scenario: Scenario) -> Any:
     from rich.table import Table
 
     query, policy = done.plan.document.get("query", "plan"), scenario.policy or "policies of the plan"
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        title=f"{query}: {policy}, {scenario.trials} trials, {done.instances} task instances",
-    )
+    title = f"{query}: {policy}, {scenario.trials} trials, {done.instances} task instances; times in ms"
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("output", no_wrap=True)
-    for heading in ("deadline", "met", "late", "miss ratio", "p50", "p95", "p99", "max"):
+    for heading in ("deadline", "met", "late", "missed", "p50", "p95", "p99", "max"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, output in done.outputs.items():
         row = output.document()
@@ -151,7 +148,7 @@ def _table(done: Simulation, scenario: Scenario) -> Any:
 def _ms(ns: int | None) -> str:
     if ns is None:
         return "-"
-    return f"{ns / 1e6:.3f}".rstrip("0").rstrip(".") + " ms"
+    return f"{ns / 1e6:.3f}".rstrip("0").rstrip(".")
 
 
 def _pairs(given: list[str] | None, option: str, example: str) -> dict[str, str]:
