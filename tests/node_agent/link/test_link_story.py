@@ -205,6 +205,19 @@ def test_after_a_broken_connection_what_is_too_late_is_given_up_and_the_rest_res
     assert len(facts.sents) == 4
 
 
+def test_a_connection_that_breaks_in_the_middle_of_a_resend_keeps_the_order() -> None:
+    sender, _ = connected(credit=100)
+    for tag in "abc":
+        sender.offer(0, tag.encode() * 10, FOREVER, tag)
+    sender.poll(1)
+    sender.on_disconnected(2)
+    sender.on_connected(3, 1, 0, 10)
+    assert polled(sender, 3) == [(1, 3, [b"a" * 10])]
+    sender.on_disconnected(4)
+    sender.on_connected(5, 1, 0, 100)
+    assert polled(sender, 5) == [(1, 5, [b"a" * 10, b"b" * 10, b"c" * 10])]
+
+
 def test_what_the_peer_took_over_before_the_connection_broke_is_not_resent() -> None:
     sender, facts = connected()
     for tag in "abc":
