@@ -99,9 +99,9 @@ class Deployments:
         commands: Commands = []
         for each in self.durable.deployments:
             commands.append(LoadInRuntime(each, again=True))
-            if each.state in (State.COMMITTED, State.DRAINING):
+            if each.state is State.COMMITTED:
                 commands.append(CommitInRuntime(each.hash, each.epoch))
-            if each.state is State.DRAINING:
+            elif each.state is State.DRAINING:
                 commands.append(DrainInRuntime(each.hash))
         return commands
 
@@ -217,8 +217,10 @@ class Deployments:
 
         def written(why: str) -> Commands:
             done: Commands = []
+            if not why and latest.hash == known.hash:
+                done.append(CommitInRuntime(known.hash, known.epoch))
             if not why:
-                done = [CommitInRuntime(known.hash, known.epoch), *(DrainInRuntime(each.hash) for each in older)]
+                done += [DrainInRuntime(each.hash) for each in older]
             return done + answer(why)
 
         return self._write(durable, written)
@@ -250,7 +252,7 @@ class Deployments:
 
         def written(why: str) -> Commands:
             # A plan that is only prepared here may be committed elsewhere: what is under way to this node still runs.
-            told: Commands = [] if why else [CommitInRuntime(hash_, known.epoch), DrainInRuntime(hash_)]
+            told: Commands = [] if why else [DrainInRuntime(hash_)]
             return told + self._answer(token, hash_, why)
 
         return self._write(self.durable.put(replace(known, state=State.DRAINING)), written)

@@ -78,7 +78,7 @@ class CommitInRuntime:
 
 @dataclass(frozen=True, slots=True)
 class DrainInRuntime:
-    """Admit no more under this plan; `drained` follows when it is empty."""
+    """Admit no more under this plan, run what comes from peers; `drained` follows when it is empty."""
 
     hash: str
 

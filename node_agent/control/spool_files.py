@@ -114,9 +114,7 @@ class SpoolFiles:
         except OSError as error:
             self.spool.failed(boot, append)
             if not any("spool" in each for each in self.problems):
-                self.problems.append(
-                    f"the spool in {self.root} cannot be written ({error.strerror}); records are dropped"
-                )
+                self.problems.append(f"the spool in {self.root} cannot be written ({error.strerror}): gaps")
 
     # -- to the coordinator
 

@@ -1,4 +1,4 @@
-"""The spool: whatever happens, the collected records are the ring's, in order, without doubles, and gaps are counted."""
+"""The spool: whatever happens, what is collected is what the ring had, in order, once, and gaps are counted."""
 
 import random
 from pathlib import Path

@@ -1,0 +1,115 @@
+"""A plan that comes over the wire: nothing in it is believed before it was checked here."""
+
+import hashlib
+import ipaddress
+import json
+from typing import Any, NamedTuple
+
+from google.protobuf import json_format
+
+from node_agent.control.deployment import Route
+from node_agent.wire.plan import PlanError, core_plan
+from protos import agent_pb2, plan_pb2
+
+MOST_PLAN_BYTES = 16 << 20
+MOST_ROUTES = 256
+MOST_EPOCH = 2**62
+HASH_BYTES = 32
+
+
+class RefusalError(ValueError):
+    """Why a request is refused: one sentence with the mend."""
+
+
+class Checked(NamedTuple):
+    """A prepare request that holds together. local: LocalPlan of this node, binary."""
+
+    hash: str
+    epoch: int
+    query: str
+    whole: bytes
+    local: bytes
+    routes: tuple[Route, ...]
+
+
+def checked_hash(hash_: bytes, epoch: int) -> str:
+    """A plan's hash as 64 hex digits. Raises RefusalError where it or the epoch is none."""
+    if len(hash_) != HASH_BYTES:
+        raise RefusalError(f"a plan's hash has {HASH_BYTES} bytes, not {len(hash_)}")
+    if not 0 < epoch <= MOST_EPOCH:
+        raise RefusalError(f"epochs are between 1 and {MOST_EPOCH}, not {epoch}")
+    return hash_.hex()
+
+
+def checked_prepare(request: agent_pb2.PrepareRequest, node: str) -> Checked:
+    """Check a request to prepare a plan on `node`. Raises RefusalError."""
+    hash_ = checked_hash(request.hash, request.epoch)
+    if len(request.plan) > MOST_PLAN_BYTES:
+        raise RefusalError(f"the plan has {len(request.plan)} bytes, at most {MOST_PLAN_BYTES} are taken")
+    if hashlib.sha256(request.plan).digest() != request.hash:
+        raise RefusalError("the plan does not have the hash that came with it; plan again")
+    message = _local_plan(request.plan, node)
+    try:
+        core_plan(message, int(hash_[:16], 16), request.epoch)
+    except PlanError as error:
+        raise RefusalError(f"node {node} cannot run this plan: {error}") from None
+    routes = _routes(request)
+    for peer in message.peers:
+        if (peer.index, peer.name) not in {(index, name) for index, name, _ in routes}:
+            raise RefusalError(
+                f"no route to node {peer.name} (number {peer.index}), which this plan exchanges tuples with"
+            )
+    local = message.SerializeToString(deterministic=True)
+    return Checked(hash_, request.epoch, message.query, request.plan, local, routes)
+
+
+def _local_plan(plan: bytes, node: str) -> plan_pb2.LocalPlan:
+    try:
+        values: Any = json.loads(plan)
+        nodes: Any = values["nodes"]
+        known = sorted(nodes)
+        local: Any = nodes.get(node)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RefusalError(
+            f"not a plan: {type(error).__name__} {str(error)[:80]}; make it with `coordinator plan`"
+        ) from None
+    if local is None:
+        raise RefusalError(f"this is node {node}, the plan is for {', '.join(known)[:200]}; check the addresses")
+    try:
+        message = json_format.ParseDict(local, plan_pb2.LocalPlan())
+    except (json_format.ParseError, TypeError, AttributeError, RecursionError) as error:
+        raise RefusalError(
+            f"the local plan of node {node} cannot be read: {str(error)[:200]}; install the same release"
+        ) from None
+    if message.node != node:
+        raise RefusalError(f"the local plan of node {node} says that it is for {message.node!r}; plan again")
+    return message
+
+
+def _routes(request: agent_pb2.PrepareRequest) -> tuple[Route, ...]:
+    if len(request.routes) > MOST_ROUTES:
+        raise RefusalError(f"{len(request.routes)} routes came, at most {MOST_ROUTES} are taken")
+    routes = tuple((route.index, route.node, route.address) for route in request.routes)
+    if len({index for index, _, _ in routes}) != len(routes):
+        raise RefusalError("two routes have the same node number; check the addresses")
+    for _, name, address in routes:
+        if not is_loopback(split_address(address)[0]):
+            raise RefusalError(f"node {name} is at {address}: without TLS only loopback addresses are used")
+    return routes
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """host:port, with brackets around an IPv6 host. Raises RefusalError."""
+    host, _, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise RefusalError(f"{address[:80]!r} is no address; it is written host:port")
+    return host, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether what is sent there stays on this machine. Names other than localhost are not looked up."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,166 @@
+"""Does what the deployment machine commands: writes to the store, talks to the runtime, answers requests."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+from node_agent import ipc
+from node_agent.control.check import Checked
+from node_agent.control.deploy import Deployments
+from node_agent.control.deployment import (
+    Commands,
+    CommitInRuntime,
+    Deployment,
+    DrainInRuntime,
+    Durable,
+    LoadInRuntime,
+    Reply,
+    State,
+    UnloadInRuntime,
+    WriteDurably,
+)
+from node_agent.control.plan_store import PlanStore
+from node_agent.control.runtime_link import RuntimeLink
+
+LOAD_S = 30.0  # operators may read models from disk
+TELL_S = 2.0  # the runtime answers between two task instances
+
+Answered = asyncio.Future[ipc.Message | None]
+
+
+class DeployDriver:
+    """One node's deployments on its disk and in its runtime."""
+
+    def __init__(self, store: PlanStore) -> None:
+        self.store = store
+        self.machine = Deployments(store.load())
+        self.link: RuntimeLink | None = None
+        self._requests: dict[int, asyncio.Future[Reply]] = {}
+        self._tokens = 0
+        self._preparing: dict[int, str] = {}  # plans whose files are there before a state names them
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # -- requests
+
+    async def prepare(self, plan: Checked) -> Reply:
+        """Store the plan's files, then let the machine decide."""
+        token = self._token()
+        self._preparing[token] = plan.hash
+        try:
+            self.store.put_plan(plan.hash, plan.whole, plan.local)
+        except OSError as error:
+            del self._preparing[token]
+            return Reply(token, False, f"the plan cannot be stored ({error.strerror}); make room", State.NONE)
+        wanted = Deployment(plan.hash, plan.epoch, State.NONE, plan.query, plan.routes)
+        try:
+            return await self._request(token, lambda: self.machine.prepare(token, wanted))
+        finally:
+            del self._preparing[token]
+
+    async def commit(self, hash_: str, epoch: int) -> Reply:
+        """Commit; the answer comes when the runtime admits, or after a while without it."""
+        token = self._token()
+        return await self._request(token, lambda: self.machine.commit(token, hash_, epoch))
+
+    async def abort(self, hash_: str, epoch: int) -> Reply:
+        """Give a prepared plan up."""
+        token = self._token()
+        return await self._request(token, lambda: self.machine.abort(token, hash_, epoch))
+
+    async def stop(self, hash_: str, epoch: int) -> Reply:
+        """Admit no more, drain, forget."""
+        token = self._token()
+        return await self._request(token, lambda: self.machine.stop(token, hash_, epoch))
+
+    # -- the runtime
+
+    def runtime_started(self, boot: int, channel: ipc.Channel) -> None:
+        """A new incarnation: tell it all that is stored."""
+        self.runtime_ended()
+        self.link = RuntimeLink(boot, channel, self._changed)
+        self._do(self.machine.runtime_up())
+
+    def runtime_ended(self) -> None:
+        """It is gone; what it was asked has no answer."""
+        if self.link is not None:
+            self.link.close()
+            self.link = None
+            self._do(self.machine.runtime_down())
+
+    def _changed(self, message: ipc.PlanChanged) -> None:
+        if message.state == State.COMMITTED:
+            self._do(self.machine.proven(message.hash))
+        elif message.state == State.ENDED:
+            self._do(self.machine.drained(message.hash))
+
+    # -- commands
+
+    def _token(self) -> int:
+        self._tokens += 1
+        return self._tokens
+
+    async def _request(self, token: int, event: Callable[[], Commands]) -> Reply:
+        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._requests[token] = answer
+        self._do(event())
+        return await answer
+
+    def _do(self, commands: Commands) -> None:
+        queue, told = deque(commands), list[Answered]()
+        while queue:
+            match queue.popleft():
+                case WriteDurably(durable):
+                    queue.extend(self.machine.wrote(self._write(durable)))
+                case LoadInRuntime(deployment, again):
+                    self._start(self._load(deployment, again))
+                case CommitInRuntime(hash_, epoch):
+                    told.append(self._tell(partial(ipc.Commit, hash=hash_, epoch=epoch)))
+                case DrainInRuntime(hash_):
+                    told.append(self._tell(partial(ipc.Drain, hash=hash_)))
+                case UnloadInRuntime(hash_):
+                    told.append(self._tell(partial(ipc.Abort, hash=hash_)))
+                case Reply() as reply:
+                    self._start(self._reply(reply, tuple(told)))
+
+    def _write(self, durable: Durable) -> str:
+        try:
+            self.store.write(durable, frozenset(self._preparing.values()))
+        except OSError as error:
+            return f"the decision cannot be stored ({error.strerror}); make room and try again"
+        return ""
+
+    def _tell(self, question: Callable[[int], ipc.Message]) -> Answered:
+        if self.link is not None:
+            return self.link.ask(question)
+        nobody: Answered = asyncio.get_running_loop().create_future()
+        nobody.set_result(None)
+        return nobody
+
+    async def _reply(self, reply: Reply, told: tuple[Answered, ...]) -> None:
+        """Answer when the runtime has obeyed: who hears of a commit may send tuples at once."""
+        if told:
+            await asyncio.wait(told, timeout=TELL_S)
+        answer = self._requests.pop(reply.token)
+        if not answer.done():
+            answer.set_result(reply)
+
+    async def _load(self, deployment: Deployment, again: bool) -> None:
+        link = self.link
+        if link is None:
+            return
+        hash_ = deployment.hash
+        question = partial(ipc.Prepare, hash=hash_, epoch=deployment.epoch, routes=deployment.routes)
+        answer = await link.ask_within(question, LOAD_S)
+        if link is not self.link:
+            return  # runtime_down has spoken for it
+        if isinstance(answer, ipc.PlanAnswer):
+            self._do(self.machine.loaded(hash_, "" if answer.accepted else answer.why))
+        elif not again:
+            self._do(self.machine.loaded(hash_, f"the runtime has not loaded the plan within {LOAD_S:.0f} s"))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

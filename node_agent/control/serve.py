@@ -1,0 +1,90 @@
+"""The control process's loop: the gRPC server, the channel to the supervisor, the trace rings."""
+
+import asyncio
+import contextlib
+import sys
+
+import grpc
+
+from node_agent import ipc
+from node_agent.control.check import is_loopback
+from node_agent.control.driver import DeployDriver
+from node_agent.control.main import DRAIN_S
+from node_agent.control.plan_store import PlanStore
+from node_agent.control.service import OPTIONS, Agent
+from node_agent.control.spool_files import SpoolFiles
+from node_agent.settings import Settings
+from protos import agent_pb2_grpc
+
+MOST_CALLS = 32
+GRACE_S = 0.5
+
+
+class Control:
+    """One control process."""
+
+    def __init__(self, settings: Settings, supervisor: ipc.Channel) -> None:
+        self.settings, self.supervisor = settings, supervisor
+
+    async def run(self) -> int:
+        """Serve; returns the exit code."""
+        self.over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.spool = SpoolFiles(self.settings.state.spool, self.settings.state.ring_paths)
+        self.deployments = DeployDriver(PlanStore(self.settings.state.plans))
+        for problem in (*self.deployments.store.problems, *self.spool.problems):
+            sys.stderr.write(f"node-agent {self.settings.name}: {problem}\n")
+        server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
+        agent = Agent(self.settings, self.deployments, self.spool)
+        agent_pb2_grpc.add_AgentServicer_to_server(agent, server)  # type: ignore[no-untyped-call]
+        port, why = self._listen(server)
+        if not port:
+            self.supervisor.send(ipc.Failed(why))
+            return 1
+        await server.start()
+        asyncio.get_running_loop().add_reader(self.supervisor.fileno(), self._supervisor_says)
+        self.supervisor.send(ipc.ControlReady(port))
+        self._supervisor_says()
+        draining = asyncio.create_task(self._drain())
+        code = await self.over
+        draining.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await draining
+        await server.stop(GRACE_S)
+        self.spool.drain()
+        return code
+
+    def _listen(self, server: grpc.aio.Server) -> tuple[int, str]:
+        host, port = self.settings.control
+        if not is_loopback(host):
+            return 0, f"control address {host}: without TLS only loopback addresses are served; use 127.0.0.1"
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            bound = server.add_insecure_port(address)
+        except RuntimeError:
+            bound = 0
+        return bound, f"control port {port} on {host} is taken; stop what uses it or give another with --control"
+
+    def _supervisor_says(self) -> None:
+        for message, descriptor in self.supervisor.receive():
+            match message:
+                case ipc.RuntimeStarted(boot) if descriptor is not None:
+                    self.deployments.runtime_started(boot, ipc.Channel.of(descriptor))
+                case ipc.RuntimeEnded(boot):
+                    link = self.deployments.link
+                    if link is not None and link.boot == boot:
+                        self.deployments.runtime_ended()
+                    self.spool.drain()
+                case ipc.Stop():
+                    self._end(0)
+        if self.supervisor.closed:
+            self._end(1)
+
+    def _end(self, code: int) -> None:
+        asyncio.get_running_loop().remove_reader(self.supervisor.fileno())
+        if not self.over.done():
+            self.over.set_result(code)
+
+    async def _drain(self) -> None:
+        while True:
+            self.spool.drain()
+            await asyncio.sleep(DRAIN_S)

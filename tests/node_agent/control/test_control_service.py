@@ -1,0 +1,315 @@
+"""The real service, over real gRPC, with a runtime in memory at the other end of the channel."""
+
+import asyncio
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from node_agent import ipc
+from node_agent.control.serve import Control
+from node_agent.plan_files import COMMITTED, DRAINING, PREPARED, local_path
+from node_agent.ring import STATE, Ring, RingFacts
+from node_agent.settings import Settings
+from node_agent.state_dir import StateDir
+from protos import agent_pb2, agent_pb2_grpc, plan_pb2, trace_pb2
+from protos.records import LOAD, NO_REF, RECORD_BYTES, STATE_ENDED, Header
+
+
+def plan_bytes(node: str = "a", **changes: Any) -> bytes:
+    """A whole plan with one operator on one node."""
+    local: dict[str, Any] = {
+        "version": 1,
+        "query": "q",
+        "node": node,
+        "policy": {"name": "edf", "largest_batch": 1},
+        "streams": [{"id": 1, "name": "s", "codec": "json"}, {"id": 2, "name": "o", "codec": "json"}],
+        "sources": [{"id": 1, "name": "s", "stream": 1}],
+        "operators": [{"id": 1, "name": "o", "run": "pass", "inputs": [1], "output": 2}],
+        "units": [{"id": 1, "operators": [1], "sub_deadline_ns": "5", "deadline_ns": "5", "exits": [2]}],
+        "outputs": [{"id": 1, "name": "out", "stream": 2, "deadline_ns": "5"}],
+    } | changes
+    return json.dumps({"nodes": {node: local}}, sort_keys=True, separators=(",", ":")).encode()
+
+
+def prepare(plan: bytes, epoch: int = 1, **changes: Any) -> agent_pb2.PrepareRequest:
+    values: dict[str, Any] = {"plan": plan, "hash": hashlib.sha256(plan).digest(), "epoch": epoch} | changes
+    return agent_pb2.PrepareRequest(**values)
+
+
+class MemoryRuntime:
+    """Answers as the runtime does; reads the plan files that control wrote."""
+
+    def __init__(self, node: "Node", boot: int) -> None:
+        self.node, self.boot = node, boot
+        self.mine, self.theirs = ipc.Channel.pair()
+        self.states: dict[str, int] = {}
+        self.log: list[ipc.Message] = []
+        self.why_not = ""
+        self.running = True
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        while self.running:
+            for message, _ in self.mine.receive():
+                self.log.append(message)
+                self.mine.send(self._answer(message))
+            time.sleep(0.001)
+
+    def _answer(self, message: Any) -> ipc.Message:
+        match message:
+            case ipc.Prepare(id_, hash_):
+                plan_pb2.LocalPlan.FromString(local_path(self.node.state.plans, hash_).read_bytes())
+                if not self.why_not:
+                    self.states.setdefault(hash_, PREPARED)
+                return ipc.PlanAnswer(id_, not self.why_not, self.why_not, self.states.get(hash_, 0))
+            case ipc.Commit(id_, hash_):
+                self.states[hash_] = COMMITTED
+            case ipc.Drain(id_, hash_):
+                self.states[hash_] = DRAINING
+            case ipc.Abort(id_, hash_):
+                self.states.pop(hash_, None)
+            case ipc.AskStatus(id_):
+                plans = tuple((hash_, 1, state, "q", 3, 2, 1) for hash_, state in self.states.items())
+                return ipc.Status(id_, self.boot, True, 5, 25, 7, 8, 9, 10, plans, {"shed": 4})
+            case ipc.AskProfile(id_):
+                return ipc.Profile(id_, ((1, "o", 10, 100, 50, 2500.0),))
+        return ipc.PlanAnswer(message.id, True, "", self.states.get(message.hash, 0))
+
+    def say(self, message: ipc.Message) -> None:
+        self.mine.send(message)
+
+    def end(self) -> None:
+        self.running = False
+        self.thread.join()
+        self.mine.close()
+
+
+class Node:
+    """Control in a thread of this process, as the supervisor would start it, and a client to it."""
+
+    def __init__(self, root: Path) -> None:
+        self.state = StateDir(root)
+        self.start()
+
+    def start(self) -> None:
+        self.supervisor, theirs = ipc.Channel.pair()
+        settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 7701), self.state, clock="c")
+        self.code: list[int] = []
+        control = Control(settings, theirs)
+        self.thread = threading.Thread(target=lambda: self.code.append(asyncio.run(control.run())), daemon=True)
+        self.thread.start()
+        ready = self.await_message()
+        assert isinstance(ready, ipc.ControlReady)
+        self.port = ready.port
+        self.channel = grpc.insecure_channel(f"127.0.0.1:{ready.port}")
+        self.stub: Any = agent_pb2_grpc.AgentStub(self.channel)  # type: ignore[no-untyped-call]
+        self.start_runtime(1)
+
+    def await_message(self) -> ipc.Message:
+        message: ipc.Message = wait_for(lambda: next((message for message, _ in self.supervisor.receive()), None))
+        return message
+
+    def start_runtime(self, boot: int) -> None:
+        self.runtime = MemoryRuntime(self, boot)
+        self.supervisor.send(ipc.RuntimeStarted(boot, boot, ""), self.runtime.theirs.fileno())
+        wait_for(lambda: self.stub.Status(agent_pb2.StatusRequest()).boot == boot)
+        self.runtime.theirs.close()
+
+    def stop(self) -> None:
+        self.runtime.end()
+        self.channel.close()
+        self.supervisor.send(ipc.Stop())
+        self.thread.join(10)
+        assert self.code == [0]
+        self.supervisor.close()
+
+    def plan_states(self) -> dict[int, str]:
+        status = self.stub.Status(agent_pb2.StatusRequest())
+        return {plan.epoch: agent_pb2.PlanState.Name(plan.state) for plan in status.plans}
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 20) -> Any:
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.005)
+    return value
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    node = Node(tmp_path / "state")
+    yield node
+    node.stop()
+
+
+def test_prepare_commit_stop(node: Node) -> None:
+    plan = plan_bytes()
+    hash_ = hashlib.sha256(plan).digest()
+    reply = node.stub.Prepare(prepare(plan))
+    assert (reply.accepted, reply.why, reply.state) == (True, "", agent_pb2.PREPARED)
+    reply = node.stub.Commit(agent_pb2.CommitRequest(hash=hash_, epoch=1))
+    assert reply.accepted and reply.state == agent_pb2.COMMITTED
+    assert node.runtime.states == {hash_.hex(): COMMITTED}, "who hears of the commit may send tuples at once"
+    status = node.stub.Status(agent_pb2.StatusRequest())
+    assert (status.runtime_alive, status.uptime_ns, status.busy_ns, status.records_written) == (True, 20, 7, 10)
+    (told,) = status.plans
+    assert (told.hash, told.query, told.ready, told.waiting, told.unacknowledged) == (hash_, "q", 3, 2, 1)
+    assert {counter.name: counter.value for counter in status.counters} == {"highest_epoch": 1, "shed": 4}
+    reply = node.stub.Stop(agent_pb2.StopRequest(hash=hash_, epoch=1))
+    assert reply.accepted and reply.state == agent_pb2.DRAINING
+    node.runtime.say(ipc.PlanChanged(hash_.hex(), 1, agent_pb2.ENDED, "drained"))
+    wait_for(lambda: not node.plan_states())
+    assert sorted(path.name for path in node.state.plans.iterdir()) == ["state.json"]
+
+
+def test_a_tuple_that_proves_the_commit_makes_it_durable(node: Node) -> None:
+    plan = plan_bytes()
+    node.stub.Prepare(prepare(plan))
+    node.runtime.say(ipc.PlanChanged(hashlib.sha256(plan).hexdigest(), 1, COMMITTED, "a tuple"))
+    wait_for(lambda: node.plan_states() == {1: "COMMITTED"})
+
+
+@pytest.mark.parametrize(
+    ("request_", "why"),
+    [
+        (prepare(plan_bytes(), hash=b"x" * 32), "does not have the hash"),
+        (prepare(plan_bytes(), hash=b"x"), "has 32 bytes"),
+        (prepare(plan_bytes(), epoch=0), "epochs are between"),
+        (prepare(b"{"), "not a plan"),
+        (prepare(b"[" * 100_000), "not a plan"),
+        (prepare(b"[]"), "not a plan"),
+        (prepare(b'{"nodes":[]}'), "not a plan"),
+        (prepare(b'{"nodes":{"a":3}}'), "cannot be read"),
+        (prepare(plan_bytes("b")), "the plan is for b"),
+        (prepare(plan_bytes(strange=1)), "cannot be read"),
+        (prepare(plan_bytes(node="b").replace(b'{"b":', b'{"a":')), "is for 'b'"),
+        (prepare(plan_bytes(units=[])), "exactly one unit"),
+        (prepare(plan_bytes(policy={"name": "no"})), "unknown policy"),
+        (prepare(plan_bytes(peers=[{"index": 1, "name": "b"}])), "no route to node b"),
+        (prepare(plan_bytes(), routes=[agent_pb2.Route(index=1, node="b", address="10.0.0.1:7")]), "without TLS"),
+        (prepare(plan_bytes(), routes=[agent_pb2.Route(index=1, node="b", address="here")]), "no address"),
+        (prepare(plan_bytes(), routes=[agent_pb2.Route()] * 300), "routes came"),
+    ],
+)
+def test_what_is_not_a_plan_for_this_node_is_refused(node: Node, request_: agent_pb2.PrepareRequest, why: str) -> None:
+    reply = node.stub.Prepare(request_)
+    assert not reply.accepted and why in reply.why
+    assert node.plan_states() == {} and node.runtime.states == {}
+
+
+def test_an_operator_that_is_not_installed_is_refused(node: Node) -> None:
+    node.runtime.why_not = "operator 'my.x' is not installed"
+    reply = node.stub.Prepare(prepare(plan_bytes()))
+    assert not reply.accepted and "my.x" in reply.why
+
+
+def test_a_message_that_is_too_large_is_refused_and_stops_nothing(node: Node) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        node.stub.Prepare(agent_pb2.PrepareRequest(plan=bytes(17 << 20)))
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert node.stub.Health(agent_pb2.HealthRequest()).serving
+
+
+def test_after_a_restart_of_control_the_committed_plan_runs_and_the_prepared_one_stays_prepared(node: Node) -> None:
+    plan, other = plan_bytes(), plan_bytes(query="other")
+    node.stub.Prepare(prepare(plan))
+    node.stub.Commit(agent_pb2.CommitRequest(hash=hashlib.sha256(plan).digest(), epoch=1))
+    node.stub.Prepare(prepare(other, 2))
+    node.stop()
+    node.start()
+    assert node.plan_states() == {1: "COMMITTED", 2: "PREPARED"}
+    wait_for(lambda: len(node.runtime.states) == 2)
+    assert node.runtime.states == {
+        hashlib.sha256(plan).hexdigest(): COMMITTED,
+        hashlib.sha256(other).hexdigest(): PREPARED,
+    }
+
+
+def test_a_runtime_that_is_gone_is_said_and_its_successor_told_everything(node: Node) -> None:
+    plan = plan_bytes()
+    node.stub.Prepare(prepare(plan))
+    node.stub.Commit(agent_pb2.CommitRequest(hash=hashlib.sha256(plan).digest(), epoch=1))
+    node.runtime.end()
+    node.supervisor.send(ipc.RuntimeEnded(1, "crashed"))
+    wait_for(lambda: not node.stub.Status(agent_pb2.StatusRequest()).runtime_alive)
+    health = node.stub.Health(agent_pb2.HealthRequest())
+    assert not health.serving and "runtime" in health.why
+    refused = node.stub.Prepare(prepare(plan_bytes(query="z"), 2))
+    assert not refused.accepted and "runtime is not running" in refused.why
+    node.start_runtime(2)
+    wait_for(lambda: node.runtime.states == {hashlib.sha256(plan).hexdigest(): COMMITTED})
+
+
+def test_damaged_plans_are_reported_by_health(node: Node) -> None:
+    plan = plan_bytes()
+    node.stub.Prepare(prepare(plan))
+    node.stop()
+    path = local_path(node.state.plans, hashlib.sha256(plan).hexdigest())
+    path.write_bytes(path.read_bytes() + b"\0")
+    node.start()
+    assert node.plan_states() == {} and not node.runtime.states
+    assert "damaged" in node.stub.Health(agent_pb2.HealthRequest()).why
+
+
+def test_profile(node: Node) -> None:
+    (cost,) = node.stub.Profile(agent_pb2.ProfileRequest(hash=b"x" * 32)).costs
+    assert (cost.operator_id, cost.name, cost.tuples, cost.total_ns, cost.worst_ns) == (1, "o", 10, 100, 50)
+
+
+def test_the_trace_comes_in_chunks_and_what_is_held_is_freed(node: Node) -> None:
+    header = Header("a", 0, 77, "c", 50, 1, 1)
+    ring = Ring.create(node.state.ring_path(77), header)
+    facts = RingFacts(ring)
+    for number in range(3000):
+        facts.write(LOAD, 0, NO_REF, 0, 0, number)
+    facts.publish()
+    chunks = list(node.stub.Trace(trace_pb2.TraceRequest()))
+    assert [chunk.first for chunk in chunks] == [0, 1024, 2048]
+    assert {chunk.written for chunk in chunks} == {3000} and not any(chunk.ended for chunk in chunks)
+    ring.cells[STATE] = STATE_ENDED
+    held = [trace_pb2.Position(boot=77, records=2000), trace_pb2.Position(boot=99, records=1)]
+    chunks = list(node.stub.Trace(trace_pb2.TraceRequest(held=held)))
+    assert [chunk.first for chunk in chunks] == [2000] and chunks[-1].ended and not chunks[-1].crashed
+    assert len(chunks[-1].records) == 1000 * RECORD_BYTES
+    held[0].records = 3000
+    (last,) = node.stub.Trace(trace_pb2.TraceRequest(held=held))
+    assert last.ended and last.records == b"" and last.written == 3000
+    assert not node.state.ring_paths()
+
+
+def test_a_port_that_is_taken_is_said(node: Node, tmp_path: Path) -> None:
+    mine, theirs = ipc.Channel.pair()
+    settings = Settings("b", ("127.0.0.1", node.port), ("127.0.0.1", 0), StateDir(tmp_path / "other"))
+    assert asyncio.run(Control(settings, theirs).run()) == 1
+    ((message, _),) = mine.receive()
+    assert isinstance(message, ipc.Failed) and f"port {node.port}" in message.why and "taken" in message.why
+    mine.close()
+    theirs.close()
+
+
+def test_only_loopback_without_tls(tmp_path: Path) -> None:
+    mine, theirs = ipc.Channel.pair()
+    settings = Settings("b", ("0.0.0.0", 0), ("127.0.0.1", 0), StateDir(tmp_path))
+    assert asyncio.run(Control(settings, theirs).run()) == 1
+    ((message, _),) = mine.receive()
+    assert isinstance(message, ipc.Failed) and "loopback" in message.why
+    mine.close()
+    theirs.close()
+
+
+def test_control_ends_when_the_supervisor_is_gone(tmp_path: Path) -> None:
+    node = Node(tmp_path / "state")
+    node.supervisor.close()
+    node.thread.join(10)
+    assert node.code == [1]
+    node.runtime.end()
+    node.channel.close()
