@@ -1,7 +1,6 @@
 """What installed packages offer under a group of entry points: names first, the objects only when asked for."""
 
 from collections.abc import Callable, Mapping
-from importlib import metadata
 from typing import Any
 
 Offers = Mapping[str, tuple[str, Callable[[], Any]]]
@@ -12,6 +11,8 @@ Discover = Callable[[str], Offers]
 
 def installed(group: str) -> Offers:
     """The offers of every installed package. Where two disagree about a name, loading it raises ValueError."""
+    from importlib import metadata  # takes tens of milliseconds, and most nodes never need it
+
     offers: dict[str, tuple[str, Callable[[], Any]]] = {}
     for entry in metadata.entry_points(group=group):
         known = offers.get(entry.name)

@@ -9,7 +9,6 @@ import hashlib
 import importlib.util
 import json
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -151,6 +150,8 @@ def _run_file(path: Path) -> ModuleType:
 
 
 def _line(error: Exception, file: str) -> int:
+    import traceback
+
     if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno or 1
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
