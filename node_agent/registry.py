@@ -124,6 +124,7 @@ class Registry:
             for declaration in declared:
                 self.codecs.add(declaration.name, declaration.message)
         except (OperatorError, TypeError, ValueError) as error:
+            del sdk.declared_codecs[codecs_before:]
             raise OperatorError(f"{path}: {error}") from error
         if not marked and not declared:
             raise OperatorError(f"{path}: declares no operator; write @operator(...) above a class or function")

@@ -121,7 +121,14 @@ declared_codecs: list[CodecDeclaration] = []  # in the order of declaration; a r
 
 
 def codec(name: str, message: type[Any]) -> CodecDeclaration:
-    """Make a protobuf message class the stream type `name`; for files given with `--operators`."""
+    """Make a protobuf message class the stream type `name`: in files given with `--operators`, and for own clients.
+
+    Raises TypeError where it is no message class, ValueError for a name that means something else.
+    """
+    if not (isinstance(message, type) and hasattr(message, "DESCRIPTOR") and hasattr(message, "FromString")):
+        raise TypeError(f"codec {name!r} needs a protobuf message class, not {message!r}")
+    if not isinstance(name, str) or name in {"", "json", "any", "same"}:
+        raise ValueError(f"{name!r} cannot be the name of a codec")
     declaration = CodecDeclaration(name, message)
     declared_codecs.append(declaration)
     return declaration

@@ -161,7 +161,14 @@ def test_parameters_are_checked_by_their_annotations(tmp_path: Path) -> None:
         ("@operator('t.x', inputs={'a': 'json'}, side={'a': 'json'})\ndef f(a): pass", "both an input and a side"),
         ("@operator('t.x', output='any')\ndef f(a): pass", "'any' for inputs"),
         ("codec('t.C', dict)", "needs a protobuf message class"),
-        ("codec('json', dict)", "two codecs are called 'json'"),
+        (
+            "from protos.tuple_pb2 import Ack\ncodec('json', Ack)\n",
+            "ops.py:3: ValueError: 'json' cannot be the name",
+        ),
+        (
+            "from protos.tuple_pb2 import Ack\ncodec('t.Ack', Ack)\ncodec('t.Ack', Ack)\n",
+            "two codecs are called 't.Ack'",
+        ),
     ],
 )
 def test_bad_files_are_refused_with_the_place_and_the_reason(tmp_path: Path, text: str, why: str) -> None:
