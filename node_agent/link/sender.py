@@ -96,11 +96,13 @@ class Sender:
         return None if self.connected else self._backoff.next_ns
 
     def offer(self, at_ns: int, data: bytes, give_up_ns: int, tag: Any = None) -> bool:
-        """Queue one encoded tuple (`frames.encode_tuple`). False: the link is full; the tuple is not kept.
+        """Queue one encoded tuple (`frames.encode_tuple`). False: the link is full, or no frame could hold it; not kept.
 
         give_up_ns: the last instant at which sending it is worth anything (its latest origin plus its deadline).
         """
         size = len(data)
+        if size > MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES:
+            return False
         if self.held_bytes + size > self._max_bytes or len(self) >= self._max_tuples:
             if self._soonest_ns is None or at_ns <= self._soonest_ns:
                 return False

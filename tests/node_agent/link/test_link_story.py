@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.link.backoff import Backoff
-from node_agent.link.limits import MAX_BATCH_TUPLES, MAX_FRAME_BYTES, LinkError
+from node_agent.link.limits import (
+    BATCH_OVERHEAD_BYTES,
+    MAX_BATCH_TUPLES,
+    MAX_FRAME_BYTES,
+    TUPLE_OVERHEAD_BYTES,
+    LinkError,
+)
 from node_agent.link.receiver import Arrived, Inbox, Memory, Receiver, grant
 from node_agent.link.sender import Outgoing, Sender
 
@@ -248,6 +254,13 @@ def test_batches_keep_the_limits_of_the_wire() -> None:
     for _ in range(3):
         sender.offer(0, bytes(MAX_FRAME_BYTES // 2 - 100), FOREVER)
     assert [len(out.tuples) for out in polled(sender, 3)] == [2, 1]
+
+
+def test_a_tuple_that_no_frame_can_hold_does_not_stop_the_others() -> None:
+    sender, _ = connected()
+    assert not sender.offer(0, bytes(MAX_FRAME_BYTES), FOREVER)
+    largest = bytes(MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES)
+    assert sender.offer(0, largest, FOREVER) and sender.poll(1) == (1, 1, [largest])
 
 
 def test_a_peer_that_claims_what_was_never_sent_breaks_the_rules() -> None:
