@@ -96,7 +96,7 @@ class Sender:
         return None if self.connected else self._backoff.next_ns
 
     def offer(self, at_ns: int, data: bytes, give_up_ns: int, tag: Any = None) -> bool:
-        """Queue one encoded tuple (`frames.encode_tuple`). False: the link is full, or no frame could hold it; not kept.
+        """Queue one encoded tuple (`frames.encode_tuple`). False: not kept, the link is full or it fits no frame.
 
         give_up_ns: the last instant at which sending it is worth anything (its latest origin plus its deadline).
         """
