@@ -10,6 +10,7 @@ The ring directory is named after the state directory, so an agent that starts a
 killed: the supervisor marks them crashed, control drains them, then removes them.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -38,7 +39,6 @@ class StateDir:
             for directory in (root, self.plans, self.spool):
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.rings = self._ring_directory()
-            self.rings.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise StateError(
                 f"cannot use the state directory {root}: {error.strerror}; give another with --state"
@@ -88,8 +88,14 @@ class StateDir:
         return sorted(self.rings.glob(f"*{RING_SUFFIX}"))
 
     def ring_path(self, boot: int) -> Path:
-        """The ring of one incarnation."""
+        """The ring of one incarnation; its directory is made."""
+        self.rings.mkdir(mode=0o700, exist_ok=True)
         return self.rings / f"{boot:016x}{RING_SUFFIX}"
+
+    def tidy(self) -> None:
+        """Remove the ring directory where control has drained every ring; memory is not to be littered."""
+        with contextlib.suppress(OSError):
+            self.rings.rmdir()
 
     def mark_abandoned(self) -> int:
         """Under the lock: rings that still say `live` belong to an agent that was killed. How many there were."""

@@ -69,4 +69,3 @@ def test_the_state_directory_counts_starts_and_has_one_owner(tmp_path) -> None:
         StateDir(tmp_path / "s").lock()
     state.unlock()
     assert [state.count_start() for _ in range(3)] == [1, 2, 3]
-    state.rings.rmdir()

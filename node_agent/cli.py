@@ -1,0 +1,136 @@
+"""The command line of an agent: `node-agent [run]`, `node-agent operators`."""
+
+import argparse
+import ipaddress
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+EXAMPLES = """examples:
+  node-agent --name a                                      an agent on this machine, on any free ports
+  node-agent run --name a --control 127.0.0.1:7700 --data 127.0.0.1:7701 --state /var/lib/shimekiri
+  node-agent run --name a --operators my_operators.py      with operators of your own
+  node-agent operators --operators my_operators.py --json > operators.json
+
+An agent that is ready prints one JSON line: name, address, control and data ports, rt (whether it has the FIFO class),
+pid. It ends on SIGTERM and Ctrl-C. Exit codes: 0 ended as asked; 2 bad arguments or operators file; 1 anything else.
+"""
+COMMANDS = ("run", "operators")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or (given[0].startswith("-") and given[0] not in {"-h", "--help"}):
+        given.insert(0, "run")
+    parsed = _parser().parse_args(given)
+    return _operators(parsed) if parsed.command == "operators" else _run(parsed)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="node-agent",
+        description="Runs one node's part of a plan, earliest deadline first. `run` is the default command.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="{run,operators}")
+    raw = argparse.RawDescriptionHelpFormatter
+    run = commands.add_parser("run", help="run an agent", epilog=EXAMPLES, formatter_class=raw)
+    run.add_argument("--name", required=True, help="the node's name in the cluster file")
+    run.add_argument("--control", default="127.0.0.1:0", metavar="HOST:PORT", help="gRPC; port 0: any (default)")
+    run.add_argument("--data", default="127.0.0.1:0", metavar="HOST:PORT", help="tuples; port 0: any (default)")
+    run.add_argument("--state", type=Path, metavar="DIR", help="plans and traces; default: ./.shimekiri/NAME")
+    run.add_argument("--operators", type=Path, action="append", default=[], metavar="FILE.py", help="may be repeated")
+    run.add_argument(
+        "--drift-ppm", type=int, default=50, metavar="N", help="how far this clock may be off (default 50)"
+    )
+    run.add_argument(
+        "--clock-domain", default="", metavar="NAME", help="for tests: pretend to have a clock of one's own"
+    )
+    run.add_argument("--no-rt", action="store_true", help="stay in the normal scheduling class")
+    operators = commands.add_parser(
+        "operators", help="list what is installed here", epilog=EXAMPLES, formatter_class=raw
+    )
+    operators.add_argument("--operators", type=Path, action="append", default=[], metavar="FILE.py")
+    operators.add_argument("--json", action="store_true", help="operators.json for the cluster file")
+    return parser
+
+
+class _InputError(Exception):
+    """Bad arguments: exit code 2."""
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    from node_agent.clock_domain import clock_domain
+    from node_agent.settings import Settings
+    from node_agent.state_dir import StateDir, StateError
+    from node_agent.supervisor import Supervisor
+
+    try:
+        name = parsed.name
+        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,32}", name):
+            raise _InputError(f"--name {name!r}: use letters, digits, _, . and -, at most 32")
+        for file in parsed.operators:
+            if not file.is_file():
+                raise _InputError(f"--operators {file}: no such file")
+        if not 0 <= parsed.drift_ppm <= 100_000:
+            raise _InputError(f"--drift-ppm {parsed.drift_ppm}: between 0 and 100000")
+        if len(parsed.clock_domain) > 40:
+            raise _InputError("--clock-domain: at most 40 characters")
+        control, data = _address("--control", parsed.control), _address("--data", parsed.data)
+        state = StateDir(parsed.state or Path(".shimekiri") / name)
+    except _InputError as error:
+        return _say(f"node-agent: {error}", 2)
+    except StateError as error:
+        return _say(f"node-agent: {error}", 1)
+    settings = Settings(
+        name=name, control=control, data=data, state=state, operators=tuple(parsed.operators),
+        drift_ppm=parsed.drift_ppm, clock=parsed.clock_domain or clock_domain(), rt=not parsed.no_rt,
+    )  # fmt: skip
+    return Supervisor(settings).run()
+
+
+def _address(option: str, text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise _InputError(f"{option} {text!r}: write HOST:PORT, such as 127.0.0.1:7700 or [::1]:7700")
+    if host == "localhost":
+        host = "127.0.0.1"
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        raise _InputError(f"{option} {text!r}: give an IP address") from None
+    if not loopback:
+        raise _InputError(
+            f"{option} {text}: this address can be reached from other machines, and neither control nor data is"
+            " encrypted or authenticated yet; use a loopback address such as 127.0.0.1"
+        )
+    return host, int(port)
+
+
+def _operators(parsed: argparse.Namespace) -> int:
+    from node_agent.registry import Registry
+    from node_agent.signature import OperatorError
+
+    try:
+        described = Registry(parsed.operators).describe()
+    except OperatorError as error:
+        return _say(str(error), 2)
+    if parsed.json:
+        print(json.dumps(described, indent=1))  # noqa: T201
+        return 0
+    for name, shape in described["operators"].items():
+        inputs = ", ".join(f"{port}: {type_}" for port, type_ in shape["inputs"].items())
+        print(f"{name} {shape['version']}  {shape['kind']}({inputs}) -> {shape['output']}")  # noqa: T201
+    for name, why in described.get("unavailable", {}).items():
+        print(f"{name}  unavailable: {why}")  # noqa: T201
+    return 0
+
+
+def _say(text: str, code: int) -> int:
+    print(text, file=sys.stderr)  # noqa: T201
+    return code

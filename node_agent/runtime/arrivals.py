@@ -1,0 +1,43 @@
+"""What one drain of the sockets brought, on its way into the engines.
+
+Everything in one drain has the same instant. A side input of that instant is applied before any release of it, so what
+feeds a side input goes first; otherwise the order of arrival stays.
+"""
+
+from typing import Any
+
+from node_agent.core.parts import ABSENT, Lineage, Loaded
+from node_agent.runtime.load import Load
+
+Arrival = tuple[Loaded, int, int, Lineage, Any, int]  # plan, source or 0, stream, lineage, payload, bytes
+
+
+class Arrivals:
+    """Collects and applies."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._first: list[Arrival] = []
+        self._then: list[Arrival] = []
+
+    def add(self, loaded: Loaded, source: int, stream: int, lineage: Lineage, payload: Any, size: int) -> None:
+        """source: where it is to be admitted; 0: it comes from a peer."""
+        arrival = (loaded, source, stream, lineage, payload, size)
+        (self._first if loaded.routes[stream].sides else self._then).append(arrival)
+
+    def apply(self, at_ns: int) -> None:
+        """Hand everything to the engines."""
+        for arrivals in (self._first, self._then):
+            if arrivals:
+                for loaded, source, stream, lineage, payload, size in arrivals:
+                    engine = self._engine(loaded)
+                    if source:
+                        engine.admit(at_ns, loaded, source, lineage, payload, size)
+                    else:
+                        engine.receive(at_ns, loaded, stream, lineage, payload)
+                    if payload is not ABSENT:
+                        self._load.arrived(size)
+                arrivals.clear()
+
+    def _engine(self, loaded: Loaded) -> Any:
+        return self._load.plans.by_loaded[loaded].lane.engine

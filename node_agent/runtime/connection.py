@@ -1,0 +1,94 @@
+"""One non-blocking TCP connection that carries frames. Bytes that the socket does not take are kept, within a limit."""
+
+import contextlib
+import select
+import socket
+from collections.abc import Iterator
+
+from node_agent.link.limits import LinkError
+from node_agent.runtime.shared import Handler, Shared
+from node_agent.wire import frames
+
+READ_BYTES = 1 << 18  # of one connection in one drain
+MOST_UNWRITTEN = 4 << 20  # a peer that asks for answers and does not read them is closed
+
+
+class Connection:
+    """A connected, or connecting, socket. `owner` is told when it is ready."""
+
+    __slots__ = ("closed", "descriptor", "reader", "shared", "socket", "unwritten")
+
+    def __init__(self, shared: Shared, end: socket.socket, owner: Handler, connecting: bool = False) -> None:
+        end.setblocking(False)
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.shared, self.socket, self.descriptor = shared, end, end.fileno()
+        self.reader = frames.FrameReader()
+        self.unwritten = bytearray()
+        self.closed = False
+        shared.poller.add(self.descriptor, owner, select.EPOLLOUT if connecting else select.EPOLLIN)
+
+    def read(self) -> Iterator[frames.Frame]:
+        """The frames that have arrived. Closes at the end of the stream; raises LinkError on what is no frame."""
+        try:
+            data = self.socket.recv(READ_BYTES)
+        except BlockingIOError:
+            return iter(())
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return iter(())
+        return self.reader.feed(data)
+
+    def write(self, data: bytes) -> None:
+        """Send, or keep what the socket does not take. Closes where too much has been kept."""
+        if self.closed:
+            return
+        if self.unwritten:
+            self.unwritten += data
+        else:
+            sent = self._send(data)
+            if sent == len(data) or self.closed:
+                return
+            self.unwritten += data[sent:]
+            self.shared.poller.change(self.descriptor, select.EPOLLIN | select.EPOLLOUT)
+        if len(self.unwritten) > MOST_UNWRITTEN:
+            self.shared.note("connections_unread", "a connection was closed because its peer does not read")
+            self.close()
+
+    def flush(self) -> None:
+        """The socket takes data again."""
+        if self.closed or not self.unwritten:
+            return
+        del self.unwritten[: self._send(self.unwritten)]
+        if not self.unwritten and not self.closed:
+            self.shared.poller.change(self.descriptor, select.EPOLLIN)
+
+    def _send(self, data: bytes | bytearray) -> int:
+        try:
+            return self.socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self.close()
+            return 0
+
+    def refuse(self, error: LinkError) -> None:
+        """Say why, count it, close."""
+        self.shared.note(error.counter, f"a connection was closed: {error}")
+        self.shared.counters["connections_refused"] += 1
+        self.write(frames.encode_refused(str(error)))
+        if not self.closed:  # what has not been read would make the kernel discard what was just written
+            with contextlib.suppress(OSError):
+                self.socket.shutdown(socket.SHUT_WR)
+                while self.socket.recv(READ_BYTES):
+                    pass
+        self.close()
+
+    def close(self) -> None:
+        """Close; once."""
+        if not self.closed:
+            self.closed = True
+            self.shared.poller.remove(self.descriptor)
+            with contextlib.suppress(OSError):
+                self.socket.close()

@@ -1,0 +1,186 @@
+"""The listening data socket, and the accepted connections until and while they have a role."""
+
+import select
+import socket
+from collections import OrderedDict
+
+from node_agent.link.answers import Answers
+from node_agent.link.limits import LinkError
+from node_agent.link.receiver import Inbox
+from node_agent.runtime.connection import Connection
+from node_agent.runtime.roles import Context, NodeRole, Role, SinkRole, SourceRole, write_clock
+from node_agent.wire import frames
+
+MOST_CONNECTIONS = 256
+MOST_ANSWERS = 256  # incarnations of sources whose outcomes are remembered
+HELLO_NS = 5_000_000_000  # a connection that has not said hello by then is closed
+
+
+class Inbound:
+    """Accepts, greets, and lets roles acknowledge after a drain."""
+
+    def __init__(self, context: Context, listener: socket.socket) -> None:
+        self.context = context
+        self._listener = listener
+        self._inbox = Inbox()
+        self._answers: OrderedDict[tuple[str, int], Answers] = OrderedDict()
+        self._accepted: dict[int, Accepted] = {}
+        self.sinks: dict[str, list[SinkRole]] = {}  # by output
+        self.touched: dict[Accepted, None] = {}  # to acknowledge
+        listener.setblocking(False)
+        context.shared.poller.add(listener.fileno(), self)
+
+    def on_ready(self, at_ns: int, mask: int) -> None:
+        """Accept one: the listener stays ready while there are more."""
+        try:
+            end, _ = self._listener.accept()
+        except OSError:
+            return
+        accepted = Accepted(self, Connection(self.context.shared, end, _Nobody()), at_ns)
+        self.context.shared.poller.handlers[accepted.connection.descriptor] = accepted
+        self._accepted[accepted.connection.descriptor] = accepted
+        if len(self._accepted) > MOST_CONNECTIONS:
+            accepted.refuse(LinkError("connections_full", f"{MOST_CONNECTIONS} connections are open here"))
+
+    def role(self, accepted: "Accepted", hello: frames.Hello) -> Role:
+        """Who speaks. Raises LinkError where nobody of that kind is served."""
+        kind = hello.peer.partition(":")[0]
+        if kind == "sink":
+            sink = SinkRole(self.context, accepted.connection, hello)
+            self.sinks.setdefault(sink.output_name, []).append(sink)
+            return sink
+        if kind not in {"node", "source"}:
+            raise LinkError("hello_fields", f"{hello.peer!r} is neither node:NAME nor source:NAME nor sink:NAME")
+        receiver = self._inbox.hello(hello.peer, hello.boot, alone=kind == "node")
+        for other in list(self._accepted.values()):
+            role = other.role
+            if role is not None and role.name == hello.peer and (kind == "node" or role.boot == hello.boot):
+                other.close()
+        self.context.senders += 1
+        accepted.counted = True
+        if kind == "node":
+            return NodeRole(self.context, accepted.connection, hello, receiver)
+        key = (hello.peer, hello.boot)
+        answers = self._answers.setdefault(key, Answers())
+        self._answers.move_to_end(key)
+        if len(self._answers) > MOST_ANSWERS:
+            self._answers.popitem(last=False)
+        return SourceRole(self.context, accepted.connection, hello, receiver, answers)
+
+    def forget(self, accepted: "Accepted") -> None:
+        """The connection is closed."""
+        self._accepted.pop(accepted.connection.descriptor, None)
+        self.touched.pop(accepted, None)
+        if accepted.counted:
+            self.context.senders -= 1
+        if isinstance(accepted.role, SinkRole):
+            self.sinks[accepted.role.output_name].remove(accepted.role)
+
+    def flush(self, at_ns: int) -> None:
+        """What was taken over is acknowledged, results go to sinks. Call when the facts have been published."""
+        if self.touched:
+            for accepted in list(self.touched):
+                if accepted.role is not None:
+                    accepted.role.acknowledge(drained=True)
+                    accepted.close_if_gone()
+            self.touched.clear()
+        for sinks in self.sinks.values():
+            for sink in sinks:
+                sink.flush(at_ns)
+
+    def tick(self, at_ns: int) -> None:
+        """Probes that are due, credit that has changed, connections that never spoke."""
+        for accepted in list(self._accepted.values()):
+            accepted.tick(at_ns)
+
+    def close_all(self) -> None:
+        """The runtime ends."""
+        for accepted in list(self._accepted.values()):
+            accepted.connection.flush()
+            accepted.close()
+
+
+class Accepted:
+    """One accepted connection."""
+
+    def __init__(self, inbound: Inbound, connection: Connection, at_ns: int) -> None:
+        self.inbound, self.connection, self.since_ns = inbound, connection, at_ns
+        self.role: Role | None = None
+        self.counted = False  # among the senders
+
+    def on_ready(self, at_ns: int, mask: int) -> None:
+        """Read what has come; write what was kept."""
+        connection = self.connection
+        if mask & select.EPOLLOUT:
+            connection.flush()
+        if mask & ~select.EPOLLOUT and not connection.closed:
+            try:
+                for frame in connection.read():
+                    self._on_frame(at_ns, frame)
+            except LinkError as error:
+                self.refuse(error)
+                return
+        self.close_if_gone()
+
+    def _on_frame(self, at_ns: int, frame: frames.Frame) -> None:
+        role = self.role
+        if role is None:
+            if isinstance(frame, frames.Refused):
+                raise LinkError("frame_order", "refused before hello")
+            assert isinstance(frame, frames.Hello)  # the reader lets nothing else come first
+            self.role = self.inbound.role(self, frame)
+            self._ask(at_ns)
+        elif isinstance(frame, frames.Batch):
+            self.inbound.touched[self] = None
+            role.on_batch(at_ns, frame)
+        elif isinstance(frame, frames.Probe):
+            self._on_probe(at_ns, frame)
+
+    def _on_probe(self, at_ns: int, probe: frames.Probe) -> None:
+        role, shared = self.role, self.inbound.context.shared
+        assert role is not None
+        if not (probe.t1_ns or probe.t2_ns):
+            self.connection.write(frames.encode_probe(probe._replace(t1_ns=at_ns, t2_ns=at_ns)))
+            return
+        offset = role.clock.on_answer(at_ns, probe.id, probe.t1_ns, probe.t2_ns)
+        if offset is not None:
+            if isinstance(role, NodeRole):
+                write_clock(self.inbound.context, role.node, at_ns, offset)
+        else:
+            shared.counters["probes_unmatched"] += 1
+
+    def _ask(self, at_ns: int) -> None:
+        assert self.role is not None
+        question = self.role.clock.ask(at_ns)
+        if question is not None:
+            self.connection.write(frames.encode_probe(frames.Probe(question.id, question.t0_ns)))
+
+    def tick(self, at_ns: int) -> None:
+        """See Inbound.tick."""
+        if self.role is None:
+            if at_ns - self.since_ns > HELLO_NS:
+                self.refuse(LinkError("hello_late", "no hello came"))
+        else:
+            self._ask(at_ns)
+            self.role.acknowledge(drained=False)
+            self.close_if_gone()
+
+    def refuse(self, error: LinkError) -> None:
+        """Close this connection, and nothing else."""
+        self.connection.refuse(error)
+        self.inbound.forget(self)
+
+    def close_if_gone(self) -> None:
+        """The other end has closed, or a write has failed."""
+        if self.connection.closed:
+            self.inbound.forget(self)
+
+    def close(self) -> None:
+        """Close."""
+        self.connection.close()
+        self.inbound.forget(self)
+
+
+class _Nobody:
+    def on_ready(self, at_ns: int, mask: int) -> None:
+        """Replaced before the next wait."""

@@ -1,0 +1,184 @@
+"""The loop: run the instance that the engine chose, drain the sockets between instances, write what that caused.
+
+Order at an instance's end, when a drain is due:
+
+    drain sockets -> arrivals into the engine -> the engine ends the instance and chooses the next one
+    -> facts are published -> acknowledgements, tuples to peers and results leave
+
+Nothing leaves the node before the facts that explain it are in the ring, which outlives this process: whenever it is
+killed, the records that others can see are those of whole instances.
+
+A tuple is acknowledged before it runs, even where it finds the node idle: one that hangs its operator must not be sent
+again to the next incarnation.
+
+Sockets are polled by time, not per instance: a poll costs about as much as scheduling an instance.
+"""
+
+from collections.abc import Callable
+from time import thread_time_ns
+
+from node_agent.clock_domain import now_ns
+from node_agent.core.parts import Job
+from node_agent.registry import Registry
+from node_agent.ring import HANG, HANG_AT, RingFacts
+from node_agent.runtime.deployed import Deployed, Lane
+from node_agent.runtime.inbound import Inbound
+from node_agent.runtime.load import Load
+from node_agent.runtime.outbound import Outbox
+from node_agent.runtime.plans import Changed, Plans
+from node_agent.runtime.profile import Meter
+from node_agent.runtime.roles import Context
+from node_agent.runtime.shared import Shared
+
+DRAIN_EVERY_NS = 100_000
+TICK_NS = 1_000_000  # timers are looked at this often at most
+IDLE = HANG.pack(0, 0, 0, 0, 0, 0)
+
+pack_hang = HANG.pack_into
+
+
+class Runtime:
+    """Everything on the scheduling thread. `step` runs what is ready, or waits."""
+
+    def __init__(self, shared: Shared, facts: RingFacts, registry: Registry, changed: Changed) -> None:
+        self.shared, self.facts = shared, facts
+        self.memory = facts.ring.memory
+        self.meter = Meter()
+        self.outbox = Outbox(shared)
+        self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
+        self.load = Load(shared, self.plans)
+        self.context = Context(shared, self.plans, self.load)
+        self.inbound: Inbound | None = None
+        self.mail: list[Callable[[], None]] = []  # what other processes ask: done between instances, not within
+        self.stopping = False
+        self._flush_due = False
+        self._tick_ns = 0
+
+    def attach(self, inbound: Inbound) -> None:
+        """Serve the data socket."""
+        self.inbound = self.outbox.inbound = inbound
+
+    def add_plan(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...]) -> str:
+        """After a plan was loaded. Returns why it cannot run, or nothing."""
+        for lane in self.plans.lanes:
+            lane.executor.drain = self._drain
+            lane.executor.due_ns = 0
+        self._tick_ns = 0
+        return self.outbox.add(deployed, routes, self.load)
+
+    def run(self) -> None:
+        """Until `stopping`."""
+        while not self.stopping:
+            self.step()
+
+    def step(self, wait: bool = True) -> bool:
+        """Run instances until the queues are empty or mail has come; False: nothing was ready."""
+        while self.mail:
+            self.mail.pop(0)()
+        chosen = self._next()
+        if chosen is None:
+            self._wait(wait)
+            return False
+        self._busy(*chosen)
+        return True
+
+    # -- choosing
+
+    def _next(self) -> tuple[Lane, Job] | None:
+        lanes = self.plans.lanes
+        for lane in lanes:
+            job = lane.parked
+            if job is not None:
+                lane.parked = None
+                lane.engine.ended_ns = now_ns()
+                return lane, job
+            if lane.engine.heads:
+                job = lane.engine.next(now_ns())
+                if job is not None:
+                    return lane, job
+        return None
+
+    def _park(self, lane: Lane, job: Job | None) -> None:
+        """Put the chosen job aside; other lanes come first next time."""
+        lane.parked = job
+        lanes = self.plans.lanes
+        if len(lanes) > 1:
+            lanes.remove(lane)
+            lanes.append(lane)
+
+    # -- running
+
+    def _busy(self, lane: Lane, job: Job | None) -> None:
+        """The hot loop."""
+        engine, executor, facts, memory, meter = lane.engine, lane.executor, self.facts, self.memory, self.meter
+        run, publish, emulating = executor.run, facts.publish, self.plans.emulating
+        began_ns, overhead_ns = engine.ended_ns, self.load.overhead_ns
+        executor.due_ns = began_ns + DRAIN_EVERY_NS
+        measured = True  # the first instance after each drain is
+        while job is not None:
+            unit, lineage = job[3], job[4]
+            pack_hang(
+                memory, HANG_AT, engine.ended_ns, unit.hang_ns, unit.id << 16 | unit.flags,
+                lineage[0] << 32 | lineage[1], lineage[2], lineage[3],
+            )  # fmt: skip
+            if measured:
+                executor.spend = meter.spend
+                meter.mark_ns = thread_time_ns()
+                job = run(job)
+                executor.spend = None
+                measured = emulating
+            else:
+                job = run(job)
+            publish()
+            if self._flush_due:
+                self._flush()
+                measured = True
+                executor.due_ns = now_ns() + DRAIN_EVERY_NS
+                if self.mail or self.stopping or len(self.plans.lanes) > 1:
+                    self._park(lane, job)
+                    break
+        memory[HANG_AT : HANG_AT + len(IDLE)] = IDLE
+        self.load.busy_ns += max(0, engine.ended_ns - began_ns - self.load.overhead_ns + overhead_ns)
+
+    def _drain(self, at_ns: int) -> None:
+        """Within an instance's end: take in what has arrived."""
+        self._flush_due = True
+        self.shared.poller.wait(0)
+        self.context.arrivals.apply(at_ns)
+        self.load.overhead_ns += now_ns() - at_ns
+
+    def _flush(self) -> None:
+        """Facts are published: let everything leave."""
+        self._flush_due = False
+        at_ns = now_ns()
+        self.outbox.flush(at_ns)
+        if self.inbound is not None:
+            self.inbound.flush(at_ns)
+        if at_ns >= self._tick_ns:
+            self._tick(at_ns)
+        self.load.overhead_ns += now_ns() - at_ns
+
+    # -- waiting
+
+    def _wait(self, wait: bool) -> None:
+        """Nothing is ready: write what is left, sleep until something arrives or is due."""
+        self.facts.publish()
+        self._flush()
+        seconds = max(0, self._tick_ns - now_ns()) / 1e9 if wait and not self.mail else 0.0
+        at_ns = self.shared.poller.wait(seconds)
+        self.context.arrivals.apply(at_ns)
+        self.facts.publish()
+        self._flush()
+
+    def _tick(self, at_ns: int) -> None:
+        """Timers."""
+        due_ns = self.outbox.tick(at_ns)
+        if self.inbound is not None:
+            self.inbound.tick(at_ns)
+        self.plans.unload_drained(at_ns)
+        for lane in self.plans.lanes:
+            lane.engine.expire(at_ns)
+        if at_ns >= self.load.next_ns:
+            self.load.write(at_ns)
+        self.facts.publish()
+        self._tick_ns = max(min(due_ns, self.load.next_ns, at_ns + 20_000_000), at_ns + TICK_NS)

@@ -1,0 +1,236 @@
+"""The plans of this node: prepared, committed, draining; which one a tuple runs under.
+
+A node may run several queries. Committing a plan makes the earlier plan of the same query drain. A tuple from a peer
+that is stamped with a plan which is only prepared here proves that the deployment was decided: it is committed at once.
+"""
+
+import gc
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from google.protobuf.message import DecodeError
+
+from node_agent import plan_files
+from node_agent.clock_domain import now_ns
+from node_agent.core import plan as core
+from node_agent.core.engine import Commands, Engine
+from node_agent.core.parts import Job, Loaded, Step
+from node_agent.core.policies import policy
+from node_agent.execute import Executor
+from node_agent.registry import Registry
+from node_agent.runtime import scheduling
+from node_agent.runtime.deployed import (
+    COMMITTED,
+    DRAINING,
+    ENDED,
+    NONE,
+    PREPARED,
+    Deployed,
+    Lane,
+    make_calls,
+    make_codecs,
+)
+from node_agent.runtime.profile import Cost, Meter
+from node_agent.runtime.shared import Shared
+from node_agent.wire.plan import PlanError, core_plan
+from protos import plan_pb2, records
+
+MOST_PLANS = 8
+FACT_STATES = {
+    PREPARED: records.STATE_PREPARED,
+    COMMITTED: records.STATE_COMMITTED,
+    DRAINING: records.STATE_DRAINING,
+}
+
+Changed = Callable[[Deployed, str], None]  # the runtime changed a plan's state by itself, and why
+
+
+class Plans:
+    """All that is loaded. `commands` is what the engines send and deliver through."""
+
+    def __init__(self, shared: Shared, registry: Registry, commands: Commands, meter: Meter, changed: Changed) -> None:
+        self.shared, self.registry, self.commands, self.meter = shared, registry, commands, meter
+        self.changed = changed
+        self.lanes: list[Lane] = []
+        self.by_hash: dict[str, Deployed] = {}
+        self.by_stamp: dict[int, Deployed] = {}  # by the first eight bytes of the hash, as tuples carry it
+        self.by_loaded: dict[Loaded, Deployed] = {}
+        self.emulating = False  # some operator is to be filled up
+
+    # -- what control asks; each returns (accepted, why)
+
+    def prepare(self, directory: Path, plan_hash: str, epoch: int) -> tuple[bool, str]:
+        """Load the plan file of that hash."""
+        if plan_hash in self.by_hash:
+            return True, ""
+        if len(self.by_hash) >= MOST_PLANS:
+            return False, f"{MOST_PLANS} plans are loaded on {self.shared.name}: stop one of them first"
+        try:
+            message = plan_pb2.LocalPlan.FromString(plan_files.local_path(directory, plan_hash).read_bytes())
+            plan = core_plan(message, int(plan_hash[:16], 16), epoch)
+            if plan.node != self.shared.name:
+                return False, f"the plan is for node {plan.node!r}, this agent is {self.shared.name!r}"
+            self.load(plan, plan_hash)
+        except OSError as error:
+            return False, f"the plan file cannot be read: {error.strerror}"
+        except (DecodeError, PlanError, KeyError) as error:
+            return False, f"node {self.shared.name} cannot run this plan: {error}"
+        return True, ""
+
+    def load(self, plan: core.Plan, plan_hash: str) -> Deployed:
+        """Create the operators, compile the plan, take both out of the garbage collector's way. Raises PlanError."""
+        if plan.hash in self.by_stamp:
+            raise PlanError("another plan has the same first eight bytes of its hash")
+        codecs, calls = make_codecs(plan, self.registry), make_calls(plan, self.registry)
+        lane = self._lane(plan)
+        loaded = lane.engine.load(plan, calls)
+        deployed = Deployed(plan_hash, plan, lane, loaded, codecs, [])
+        for step in self._steps(loaded):
+            name = plan.operator_by_id[step.operator_id].name
+            self.meter.costs[step] = cost = Cost(step.operator_id, name, plan.emulate_cost_ns)
+            deployed.costs.append(cost)
+        self.by_hash[plan_hash] = self.by_stamp[plan.hash] = self.by_loaded[loaded] = deployed
+        self._emulation()
+        self._fact(deployed)
+        gc.collect()
+        gc.freeze()
+        return deployed
+
+    def commit(self, plan_hash: str, why: str = "") -> tuple[bool, str]:
+        """Admit under it from now on. why: where the runtime decided it by itself."""
+        deployed = self.by_hash.get(plan_hash)
+        if deployed is None:
+            return False, f"plan {plan_hash[:8]} is not prepared on {self.shared.name}"
+        if deployed.state != PREPARED:
+            return True, ""
+        for other in self.by_hash.values():
+            if other.state == COMMITTED and other.plan.query == deployed.plan.query:
+                self._set(other, DRAINING)
+                self.changed(other, f"plan {plan_hash[:8]} of the same query was committed")
+        if deployed.plan.cpu >= 0 and not scheduling.pin(deployed.plan.cpu):
+            self.shared.note(
+                "cpu_not_pinned", f"core {deployed.plan.cpu} does not exist here: the runtime is not pinned"
+            )
+        self._set(deployed, COMMITTED)
+        if why:
+            self.changed(deployed, why)
+        return True, ""
+
+    def abort(self, plan_hash: str) -> tuple[bool, str]:
+        """Forget a prepared plan."""
+        deployed = self.by_hash.get(plan_hash)
+        if deployed is None:
+            return True, ""
+        if deployed.state != PREPARED:
+            return False, f"plan {plan_hash[:8]} is committed on {self.shared.name}: stop it instead"
+        self.unload(deployed, now_ns(), records.STATE_ENDED)
+        return True, ""
+
+    def drain(self, plan_hash: str) -> tuple[bool, str]:
+        """Admit nothing more under it."""
+        deployed = self.by_hash.get(plan_hash)
+        if deployed is not None and deployed.state in {PREPARED, COMMITTED}:
+            self._set(deployed, DRAINING)
+        return True, ""
+
+    def state(self, plan_hash: str) -> int:
+        """PlanState; NONE where it is not loaded."""
+        deployed = self.by_hash.get(plan_hash)
+        return NONE if deployed is None else deployed.state
+
+    # -- what tuples ask
+
+    def source(self, name: str) -> tuple[Deployed, core.Source] | None:
+        """Where tuples of that source are admitted now."""
+        for deployed in reversed(self.by_hash.values()):
+            if deployed.state == COMMITTED:
+                for source in deployed.plan.sources:
+                    if source.name == name:
+                        return deployed, source
+        return None
+
+    def output(self, name: str) -> tuple[Deployed, core.Output] | None:
+        """Which result a sink asks for: of a committed plan, else of one that drains or is prepared."""
+        found = [
+            (deployed.state != COMMITTED, -deployed.plan.epoch, deployed, output)
+            for deployed in self.by_hash.values()
+            for output in deployed.plan.outputs
+            if output.name == name
+        ]
+        return min(found, key=lambda each: each[:2])[2:] if found else None
+
+    def stamped(self, stamp: int) -> Deployed | None:
+        """The plan that a peer's tuple carries; one that is only prepared is committed by that."""
+        deployed = self.by_stamp.get(stamp)
+        if deployed is not None and deployed.state == PREPARED:
+            self.commit(deployed.hash, "a tuple stamped with it came from a peer")
+        return deployed
+
+    # -- the end of plans
+
+    def unload_drained(self, at_ns: int) -> None:
+        """Forget plans that have drained."""
+        for deployed in list(self.by_hash.values()):
+            if deployed.state == DRAINING and deployed.drained(at_ns):
+                self.unload(deployed, at_ns, records.STATE_DRAINED)
+                deployed.state = ENDED
+                self.changed(deployed, "it has drained")
+
+    def unload(self, deployed: Deployed, at_ns: int, state: int) -> None:
+        """Forget a plan. What is queued is lost (stopped). state: for the PLAN record."""
+        lane = deployed.lane
+        while lane.parked is not None and lane.parked[3].loaded is deployed.loaded:
+            lane.parked = self._give_up(lane.engine, at_ns)
+        lane.engine.unload(deployed.loaded, at_ns)
+        for step in self._steps(deployed.loaded):
+            del self.meter.costs[step]
+        del self.by_hash[deployed.hash], self.by_stamp[deployed.plan.hash], self.by_loaded[deployed.loaded]
+        if not lane.engine.loaded:
+            self.lanes.remove(lane)
+        self._emulation()
+        self._fact(deployed, state)
+
+    # -- inside
+
+    def _give_up(self, engine: Engine, at_ns: int) -> Job | None:
+        """End the chosen instance as lost; returns the next one that this chose."""
+        if not engine.batching:
+            return engine.fail(at_ns, at_ns, records.CAUSE_STOPPED)
+        for slot in reversed(range(len(engine.batch))):
+            engine.fail(at_ns, at_ns, records.CAUSE_STOPPED, slot)
+        return engine.step(at_ns, at_ns)
+
+    def _lane(self, plan: core.Plan) -> Lane:
+        key = (plan.policy, plan.largest_batch)
+        for lane in self.lanes:
+            if lane.policy == key:
+                return lane
+        engine = Engine(policy(*key), self.shared.facts, self.commands)
+        lane = Lane(key, engine, Executor(engine, now_ns, failed=self._failed))
+        self.lanes.append(lane)
+        return lane
+
+    def _steps(self, loaded: Loaded) -> list[Step]:
+        return [step for unit in loaded.units for step in unit.chain]
+
+    def _emulation(self) -> None:
+        self.emulating = any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
+
+    def _set(self, deployed: Deployed, state: int) -> None:
+        deployed.state = state
+        deployed.arrived_ns = max(deployed.arrived_ns, now_ns())
+        self._fact(deployed)
+
+    def _fact(self, deployed: Deployed, state: int = 0) -> None:
+        plan = deployed.plan
+        self.shared.facts.write(
+            records.PLAN, deployed.loaded.flags, state or FACT_STATES[deployed.state], 0, 0, 0,
+            now_ns(), plan.epoch, last=plan.hash,
+        )  # fmt: skip
+
+    def _failed(self, step: Step, error: BaseException) -> None:
+        name = self.meter.costs[step].name
+        self.shared.counters["operator_errors"] += 1
+        text = "".join(traceback.format_exception(error, limit=-8)).rstrip()
+        self.shared.note(f"operator_errors.{name}", f"operator {name} raised; its tuple is lost\n{text}")

@@ -1,0 +1,205 @@
+"""The runtime process from fork to exit: builds the parts, loads the plans on disk, answers control, ends cleanly."""
+
+import gc
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+
+from node_agent import ipc, plan_files
+from node_agent.clock_domain import now_ns
+from node_agent.registry import Registry
+from node_agent.ring import STATE, Ring, RingFacts
+from node_agent.runtime import scheduling
+from node_agent.runtime.deployed import ENDED, Deployed
+from node_agent.runtime.inbound import Inbound
+from node_agent.runtime.loop import Runtime
+from node_agent.runtime.shared import Shared
+from node_agent.settings import Settings
+from node_agent.signature import OperatorError
+from protos import records
+
+Answer = tuple[bool, str]
+
+
+def main(
+    settings: Settings, supervisor: ipc.Channel, control: ipc.Channel, listener: socket.socket, ring: Ring, epoch: int
+) -> int:
+    """Run until the supervisor says Stop. epoch: count of runtime starts. Returns the exit code."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # to the whole group; the supervisor says Stop
+    try:
+        registry = Registry(settings.operators)
+    except OperatorError as error:
+        supervisor.send(ipc.Failed(str(error)))
+        return 2
+    rt = settings.rt and scheduling.fifo(scheduling.RUNTIME_PRIORITY)
+    scheduling.exact_timers()
+    gc.set_threshold(20_000, 20, 50)  # tuples and jobs hold no cycles: collecting them often finds nothing
+    Process(settings, supervisor, control, listener, ring, epoch, registry, rt).run()
+    return 0
+
+
+class Process:
+    """Mail from the other processes becomes calls of the runtime, done between instances."""
+
+    def __init__(
+        self, settings: Settings, supervisor: ipc.Channel, control: ipc.Channel, listener: socket.socket, ring: Ring,
+        epoch: int, registry: Registry, rt: bool,
+    ) -> None:  # fmt: skip
+        self.settings, self.supervisor, self.control, self.rt = settings, supervisor, control, rt
+        self.ring, self.started_ns = ring, now_ns()
+        self.shared = Shared(
+            settings.name, settings.clock, settings.drift_ppm, ring.header.boot, epoch & 0xFFFF, RingFacts(ring)
+        )
+        self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed)
+        self.runtime.attach(Inbound(self.runtime.context, listener))
+        self.routes: dict[str, plan_files.Routes] = {}
+        self.shared.poller.add(supervisor.fileno(), _Mail(lambda: self._read(self.supervisor), self.runtime))
+        self._listen_to_control()
+        self.calls: dict[type[ipc.Message], Callable[..., Answer]] = {
+            ipc.Prepare: lambda ask: self._prepare(ask.hash, ask.epoch, ask.routes),
+            ipc.Commit: lambda ask: self.runtime.plans.commit(ask.hash),
+            ipc.Abort: lambda ask: self._unload(self.runtime.plans.abort, ask.hash),
+            ipc.Drain: lambda ask: self._unload(self.runtime.plans.drain, ask.hash),
+        }
+
+    def run(self) -> None:
+        """Load what is on disk, serve, end."""
+        self._resume()
+        self.supervisor.send(ipc.RuntimeReady(self.rt, len(self.runtime.plans.by_hash)))
+        self.runtime.run()
+        self._end()
+
+    def _resume(self) -> None:
+        try:
+            stored = plan_files.read_state(self.settings.state.plans)
+        except ValueError as error:
+            self.shared.note("plans_damaged", str(error))
+            return
+        for each in stored.plans:
+            accepted, why = self._prepare(each.hash, each.epoch, each.routes)
+            if accepted and each.state in {plan_files.COMMITTED, plan_files.DRAINING}:
+                accepted, why = self.runtime.plans.commit(each.hash)
+            if accepted and each.state == plan_files.DRAINING:
+                accepted, why = self.runtime.plans.drain(each.hash)
+            if not accepted:
+                self.shared.note("plans_not_resumed", f"plan {each.hash[:8]} is not resumed: {why}")
+
+    # -- what the others ask
+
+    def _prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes) -> Answer:
+        plans = self.runtime.plans
+        if plan_hash in plans.by_hash:
+            return True, ""
+        accepted, why = plans.prepare(self.settings.state.plans, plan_hash, epoch)
+        if not accepted:
+            return False, why
+        deployed = plans.by_hash[plan_hash]
+        why = self.runtime.add_plan(deployed, routes)
+        if why:
+            self._forget(deployed)
+            plans.abort(plan_hash)
+        return not why, why
+
+    def _unload(self, call: Callable[[str], Answer], plan_hash: str) -> Answer:
+        deployed = self.runtime.plans.by_hash.get(plan_hash)
+        answer = call(plan_hash)
+        if deployed is not None and plan_hash not in self.runtime.plans.by_hash:
+            self._forget(deployed)
+        return answer
+
+    def _forget(self, deployed: Deployed) -> None:
+        self.runtime.outbox.remove(deployed.loaded)
+
+    def _changed(self, deployed: Deployed, why: str) -> None:
+        if deployed.state == ENDED:
+            self._forget(deployed)
+        self.control.send(ipc.PlanChanged(deployed.hash, deployed.plan.epoch, deployed.state, why))
+
+    def _listen_to_control(self) -> None:
+        if not self.control.closed:
+            self.shared.poller.add(self.control.fileno(), _Mail(lambda: self._read(self.control), self.runtime))
+
+    def _read(self, channel: ipc.Channel) -> None:
+        for message, descriptor in channel.receive():
+            self._on_message(message, descriptor)
+        if channel.closed:
+            self.shared.poller.remove(channel.fileno())
+            if channel is self.supervisor:
+                self.runtime.stopping = True
+            else:
+                channel.close()
+
+    def _on_message(self, message: ipc.Message, descriptor: int | None) -> None:
+        if isinstance(message, ipc.Stop):
+            self.runtime.stopping = True
+        elif isinstance(message, ipc.NewChannel) and descriptor is not None:
+            if not self.control.closed:
+                self.shared.poller.remove(self.control.fileno())
+                self.control.close()
+            self.control = ipc.Channel.of(descriptor)
+            self._listen_to_control()
+        elif isinstance(message, ipc.AskStatus):
+            self.control.send(self._status(message.id))
+        elif isinstance(message, ipc.AskProfile):
+            deployed = self.runtime.plans.by_hash.get(message.hash)
+            rows = tuple(cost.row() for cost in deployed.costs) if deployed else ()
+            self.control.send(ipc.Profile(message.id, rows))
+        elif isinstance(message, ipc.Prepare | ipc.Commit | ipc.Abort | ipc.Drain):
+            self._ask(message)
+
+    def _ask(self, message: ipc.Prepare | ipc.Commit | ipc.Abort | ipc.Drain) -> None:
+        try:
+            accepted, why = self.calls[type(message)](message)
+        except Exception as error:  # an operator's constructor, or a fault of the agent: no reason to end other plans
+            traceback.print_exc()
+            accepted, why = False, f"{type(error).__name__}: {error}"
+        self.shared.facts.publish()
+        state = self.runtime.plans.state(message.hash)
+        self.control.send(ipc.PlanAnswer(message.id, accepted, why, state))
+
+    def _status(self, id_: int) -> ipc.Status:
+        runtime, load = self.runtime, self.runtime.load
+        plans = tuple(
+            (each.hash, each.plan.epoch, each.state, each.plan.query, each.ready, each.loaded.waiting, each.held)
+            for each in runtime.plans.by_hash.values()
+        )
+        return ipc.Status(
+            id_, self.ring.header.boot, self.rt, self.started_ns, now_ns(), load.busy_ns, load.overhead_ns,
+            load.queue_bytes, self.shared.facts.written_records, plans, dict(self.shared.counters),
+        )  # fmt: skip
+
+    # -- the end
+
+    def _end(self) -> None:
+        """Last facts: what links and queues still hold, the plans' end, LOAD. Then the ring is closed."""
+        runtime = self.runtime
+        at_ns = now_ns()
+        self.shared.facts.publish()
+        if runtime.inbound is not None:
+            runtime.inbound.flush(at_ns)
+            runtime.inbound.close_all()
+        for link in runtime.outbox.links.values():
+            link.close(at_ns)
+        for deployed in list(runtime.plans.by_hash.values()):
+            runtime.plans.unload(deployed, now_ns(), records.STATE_ENDED)
+        for link in runtime.outbox.links.values():
+            link.close(now_ns())
+        runtime.load.write(now_ns())
+        self.shared.facts.publish()
+        self.ring.cells[STATE] = records.STATE_ENDED
+        sys.stderr.flush()
+
+
+class _Mail:
+    """A channel has something: read it between instances."""
+
+    def __init__(self, read: Callable[[], None], runtime: Runtime) -> None:
+        self._read, self._runtime = read, runtime
+
+    def on_ready(self, at_ns: int, mask: int) -> None:
+        """Within a drain."""
+        if self._read not in self._runtime.mail:
+            self._runtime.mail.append(self._read)

@@ -1,0 +1,275 @@
+"""What an accepted connection turns out to be: a peer node, a source or a sink."""
+
+from collections import deque
+from typing import Protocol
+
+from node_agent.codecs import CodecError
+from node_agent.core import plan as core
+from node_agent.core.parts import ABSENT, Lineage
+from node_agent.link.answers import Answers
+from node_agent.link.clock import Offset, PeerClock
+from node_agent.link.limits import MAX_BATCH_TUPLES, LinkError
+from node_agent.link.receiver import Arrived, Receiver
+from node_agent.runtime.arrivals import Arrivals
+from node_agent.runtime.connection import Connection
+from node_agent.runtime.deployed import COMMITTED, Deployed
+from node_agent.runtime.load import Load
+from node_agent.runtime.plans import Plans
+from node_agent.runtime.shared import Shared
+from node_agent.wire import frames
+from protos.records import CAUSE_DECODE, CLOCK, NO_REF, RECEIVED
+
+SINK_TUPLES, SINK_BYTES = 4096, 1 << 20  # kept for a slow sink; the oldest are dropped
+SINK_WRITE_BYTES = 1 << 18
+
+
+class Context:
+    """What the roles work with."""
+
+    def __init__(self, shared: Shared, plans: Plans, load: Load) -> None:
+        self.shared, self.plans, self.load = shared, plans, load
+        self.arrivals = Arrivals(load)
+        self.seqs: dict[int, int] = {}  # last sequence number by source id, over all plans: lineages must not repeat
+        self.senders = 0  # connections that are granted credit
+
+
+class Role(Protocol):
+    """One connection after its Hello."""
+
+    name: str
+    boot: int
+    clock: PeerClock
+
+    def on_batch(self, at_ns: int, batch: frames.Batch) -> None:
+        """Tuples came."""
+
+    def acknowledge(self, drained: bool) -> None:
+        """After a drain: write what is due."""
+
+
+class NodeRole:
+    """A peer's tuples."""
+
+    def __init__(self, context: Context, connection: Connection, hello: frames.Hello, receiver: Receiver) -> None:
+        self.context, self.connection, self.receiver = context, connection, receiver
+        self.name, self.boot = hello.peer, hello.boot
+        self.node = hello.peer.partition(":")[2]
+        self.clock = peer_clock(context.shared, hello)
+        granted = receiver.on_hello(context.load.credit(context.senders))
+        connection.write(answer(context.shared, resume_after=granted.upto, credit_bytes=granted.credit_bytes))
+
+    def on_batch(self, at_ns: int, batch: frames.Batch) -> None:
+        """Each tuple runs under the plan that it is stamped with."""
+        fresh = self.receiver.on_batch(batch.first, batch.tuples)
+        self.clock.on_batch(at_ns, batch.sent_ns)
+        at = 0
+        for arrived in fresh:
+            while batch.tuples[at] is not arrived:  # `fresh` is a part of them in the same order
+                at += 1
+            self._take(at_ns, arrived, batch.first + at, batch.sent_ns)
+
+    def _take(self, at_ns: int, arrived: Arrived, link_seq: int, sent_ns: int) -> None:
+        context, stream = self.context, arrived.stream
+        deployed = context.plans.stamped(arrived.plan)
+        if deployed is None:  # the sender's SENT without a RECEIVED says what became of it
+            context.shared.note("tuples_of_unknown_plan", f"{self.name} sent a tuple of a plan that is not here")
+            return
+        index = self._producer(deployed, stream)
+        deployed.arrived_ns = at_ns
+        source, epoch, seq, ordinal, lo_ns, hi_ns = arrived.lineage
+        lineage = (source, epoch, seq, ordinal, *self.clock.map(at_ns, lo_ns, hi_ns))
+        loaded = deployed.loaded
+        if arrived.absent:
+            context.arrivals.add(loaded, 0, stream, lineage, ABSENT, 0)
+            return
+        context.shared.facts.write(
+            RECEIVED, loaded.flags, index, source, epoch, seq, at_ns, link_seq, sent_ns, stream, ordinal
+        )
+        try:
+            payload = deployed.codecs[stream].decode(arrived.payload)
+        except CodecError as error:
+            context.shared.note("payloads_undecodable", f"from {self.name}: {error}")
+            deployed.lane.engine.lose(at_ns, loaded, stream, lineage, CAUSE_DECODE)
+            return
+        context.arrivals.add(loaded, 0, stream, lineage, payload, len(arrived.payload))
+
+    def _producer(self, deployed: Deployed, stream: int) -> int:
+        """The peer's number in that plan, if it may send that stream."""
+        index = next((peer.index for peer in deployed.plan.peers if peer.name == self.node), -1)
+        spec = next((each for each in deployed.plan.streams if each.id == stream), None)
+        if spec is None or index not in spec.producers:
+            raise LinkError("stream_not_allowed", f"{self.name} may not send stream {stream} here")
+        return index
+
+    def acknowledge(self, drained: bool) -> None:
+        """Everything that was handed over."""
+        due = self.receiver.ack(self.context.load.credit(self.context.senders), drained)
+        if due is not None:
+            self.connection.write(frames.encode_ack(due.upto, due.credit_bytes))
+
+
+class SourceRole:
+    """A client that feeds one source: its tuples are admitted or refused, one by one."""
+
+    def __init__(
+        self, context: Context, connection: Connection, hello: frames.Hello, receiver: Receiver, answers: Answers
+    ) -> None:
+        self.context, self.connection, self.receiver, self.answers = context, connection, receiver, answers
+        self.name, self.boot = hello.peer, hello.boot
+        self.source_name = hello.peer.partition(":")[2]
+        found = context.plans.source(self.source_name)
+        if found is None:
+            raise LinkError(
+                "source_unknown", f"no committed plan on {context.shared.name} has a source {self.source_name!r}"
+            )
+        deployed, source = found
+        self.clock = peer_clock(context.shared, hello)
+        self.codec = deployed.codecs[source.stream]
+        answers.on_hello(hello.resume_after)
+        granted = receiver.on_hello(context.load.credit(context.senders))
+        connection.write(
+            answer(
+                context.shared, resume_after=granted.upto, credit_bytes=granted.credit_bytes,
+                plan=deployed.plan.hash, codec=self.codec.name,
+            )
+        )  # fmt: skip
+
+    def on_batch(self, at_ns: int, batch: frames.Batch) -> None:
+        """The plan that is committed now stamps them."""
+        fresh = self.receiver.on_batch(batch.first, batch.tuples)
+        self.clock.on_batch(at_ns, batch.sent_ns)
+        link_seq = batch.first + len(batch.tuples) - len(fresh)
+        full = self.context.load.full
+        for arrived in fresh:
+            why = self._admit(at_ns, arrived, link_seq, full)
+            if why:
+                self.context.shared.counters["tuples_refused"] += 1
+                self.answers.refused(link_seq, why)
+            link_seq += 1
+
+    def _admit(self, at_ns: int, arrived: Arrived, link_seq: int, full: bool) -> str:
+        """Empty, or why not."""
+        context = self.context
+        found = context.plans.source(self.source_name)
+        if found is None:
+            return f"the plan with source {self.source_name!r} has been stopped"
+        deployed, source = found
+        lo_ns, hi_ns = self.clock.map(at_ns, *arrived.lineage[4:])
+        hi_ns = min(hi_ns, at_ns)
+        why = "the node's queues are full" if full else self._why_not(found, at_ns, arrived, lo_ns, hi_ns)
+        if why:
+            return why
+        try:
+            payload = self.codec.decode(arrived.payload)
+        except CodecError as error:
+            return str(error)
+        context.seqs[source.id] = seq = context.seqs.get(source.id, 0) + 1
+        epoch = context.shared.lineage_epoch
+        lineage: Lineage = (source.id, epoch, seq, 0, lo_ns, hi_ns)
+        context.arrivals.add(deployed.loaded, source.id, source.stream, lineage, payload, len(arrived.payload))
+        self.answers.admitted(link_seq, epoch, seq)
+        return ""
+
+    def _why_not(
+        self, found: tuple[Deployed, core.Source], at_ns: int, arrived: Arrived, lo_ns: int, hi_ns: int
+    ) -> str:
+        """What the plan or the origin (an interval on this node's clock) has against a tuple."""
+        deployed, source = found
+        if arrived.plan and arrived.plan != deployed.plan.hash:
+            return "stamped with a plan that is not committed"
+        if arrived.absent or deployed.codecs[source.stream].name != self.codec.name:
+            return f"the source now takes {deployed.codecs[source.stream].name}: connect again"
+        if lo_ns > at_ns:
+            return "its origin lies in the future"
+        least_ns = at_ns - hi_ns  # its age, at least
+        if source.max_age_ns and least_ns > source.max_age_ns:
+            return f"at least {least_ns / 1e6:.1f} ms old, at most {source.max_age_ns / 1e6:g} ms are allowed"
+        return ""
+
+    def acknowledge(self, drained: bool) -> None:
+        """Outcomes, and the acknowledgement that covers them."""
+        due = self.receiver.ack(self.context.load.credit(self.context.senders), drained)
+        outcomes = self.answers.take()
+        while outcomes or due is not None:
+            upto, credit = due if due is not None else (self.receiver.last, self.context.load.credit(1))
+            self.connection.write(frames.encode_outcomes(outcomes, upto, credit))
+            due, outcomes = None, self.answers.take()
+
+
+class SinkRole:
+    """A client that listens to one output. What it is too slow for is dropped, the oldest first; the facts stand."""
+
+    def __init__(self, context: Context, connection: Connection, hello: frames.Hello) -> None:
+        self.context, self.connection = context, connection
+        self.name, self.boot = hello.peer, hello.boot
+        self.output_name = hello.peer.partition(":")[2]
+        found = context.plans.output(self.output_name)
+        if found is None:
+            raise LinkError(
+                "output_unknown", f"no plan on {context.shared.name} delivers an output {self.output_name!r}"
+            )
+        deployed, output = found
+        self.clock = peer_clock(context.shared, hello)
+        self.codec = deployed.codecs[output.stream]
+        self._waiting: deque[bytes] = deque()
+        self._bytes = 0
+        self._next = hello.resume_after + 1  # link_seq of the first that waits
+        connection.write(answer(context.shared, plan=deployed.plan.hash, codec=self.codec.name))
+
+    def deliver(self, data: bytes) -> None:
+        """An encoded tuple."""
+        self._waiting.append(data)
+        self._bytes += len(data)
+        while len(self._waiting) > SINK_TUPLES or self._bytes > SINK_BYTES:
+            self._bytes -= len(self._waiting.popleft())
+            self._next += 1
+            self.context.shared.counters["sink_tuples_dropped"] += 1
+
+    def flush(self, at_ns: int) -> None:
+        """Write what the socket takes."""
+        while self._waiting and not self.connection.unwritten and not self.connection.closed:
+            batch: list[bytes] = []
+            size = 0
+            while self._waiting and size < SINK_WRITE_BYTES and len(batch) < MAX_BATCH_TUPLES:
+                size += len(self._waiting[0])
+                batch.append(self._waiting.popleft())
+            self._bytes -= size
+            self.connection.write(frames.encode_batch(self._next, at_ns, batch))
+            self._next += len(batch)
+
+    def on_batch(self, at_ns: int, batch: frames.Batch) -> None:
+        """Not its business."""
+        raise LinkError("frame_order", "a sink sends no tuples")
+
+    def acknowledge(self, drained: bool) -> None:
+        """Nothing to acknowledge."""
+
+
+def peer_clock(shared: Shared, hello: frames.Hello) -> PeerClock:
+    """The clock of whoever said hello. Raises LinkError where its drift leaves no clock."""
+    try:
+        return PeerClock(shared.clock, shared.drift_ppm, hello.clock, hello.drift_ppm)
+    except ValueError as error:
+        raise LinkError("hello_fields", str(error)) from None
+
+
+def answer(shared: Shared, resume_after: int = 0, credit_bytes: int = 0, plan: int = 0, codec: str = "") -> bytes:
+    """The Hello that answers a Hello."""
+    hello = frames.Hello(
+        f"node:{shared.name}", shared.clock, shared.boot, plan, resume_after, shared.drift_ppm, credit_bytes, codec
+    )
+    return frames.encode_hello(hello)
+
+
+def write_clock(context: Context, node: str, at_ns: int, offset: Offset) -> None:
+    """CLOCK, under each committed plan's number of that peer; clients have no number."""
+    facts = context.shared.facts
+    refs = {
+        (peer.index, deployed.loaded.flags)
+        for deployed in context.plans.by_hash.values()
+        if deployed.state == COMMITTED
+        for peer in deployed.plan.peers
+        if peer.name == node
+    }
+    for ref, flags in sorted(refs) or [(NO_REF, 0)]:
+        facts.write(CLOCK, flags, ref, 0, 0, 0, at_ns, offset.lo_ns, offset.hi_ns, offset.rtt_ns, offset.era)

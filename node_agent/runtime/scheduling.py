@@ -1,0 +1,55 @@
+"""What a process asks of the kernel's scheduler. Every request may be denied; the caller is told and goes on."""
+
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+PR_SET_TIMERSLACK = 29
+
+SUPERVISOR_PRIORITY = 90  # a watchdog of normal class beside a spinning FIFO thread wakes up to 900 ms late
+RUNTIME_PRIORITY = 50
+
+
+def fifo(priority: int) -> bool:
+    """Put this process into the FIFO class. False where that is not allowed."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+def ordinary() -> None:
+    """Leave the FIFO class that was inherited from the parent."""
+    if os.sched_getscheduler(0) != os.SCHED_OTHER:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def pin(cpu: int) -> bool:
+    """Stay on that core. False where there is none of that number."""
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def exact_timers() -> None:
+    """Let timers of this process fire when they are due instead of up to 50 us later."""
+    _prctl(PR_SET_TIMERSLACK, 1)
+
+
+def die_with(parent: int) -> None:
+    """Be killed when the parent dies, even while an operator hangs: then nobody else would notice."""
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the request
+        os._exit(1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)

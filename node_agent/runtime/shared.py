@@ -1,0 +1,69 @@
+"""What all parts of the runtime share: who this node is, where facts and counts go, which sockets are waited for."""
+
+import select
+import sys
+from collections import Counter
+from typing import Protocol
+
+from node_agent.clock_domain import now_ns
+from node_agent.ring import RingFacts
+
+MOST_EVENTS = 64  # sockets served in one drain
+FEW = 5  # times that one kind of trouble is described on stderr
+
+
+class Handler(Protocol):
+    """Who is told that a descriptor is ready."""
+
+    def on_ready(self, at_ns: int, mask: int) -> None:
+        """mask: select.EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR."""
+
+
+class Poller:
+    """epoll with a handler per descriptor."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self.handlers: dict[int, Handler] = {}
+
+    def add(self, descriptor: int, handler: Handler, mask: int = select.EPOLLIN) -> None:
+        """Begin to wait for it."""
+        self.handlers[descriptor] = handler
+        self._epoll.register(descriptor, mask)
+
+    def change(self, descriptor: int, mask: int) -> None:
+        """Wait for something else."""
+        self._epoll.modify(descriptor, mask)
+
+    def remove(self, descriptor: int) -> None:
+        """Call before the descriptor is closed."""
+        if self.handlers.pop(descriptor, None) is not None:
+            self._epoll.unregister(descriptor)
+
+    def wait(self, seconds: float) -> int:
+        """Serve what is ready, after waiting for at most that long. Returns the instant at which it was read."""
+        ready = self._epoll.poll(seconds, MOST_EVENTS)
+        at_ns = now_ns()
+        for descriptor, mask in ready:
+            handler = self.handlers.get(descriptor)
+            if handler is not None:  # it may have gone while an earlier one of this drain was served
+                handler.on_ready(at_ns, mask)
+        return at_ns
+
+
+class Shared:
+    """One per runtime process."""
+
+    def __init__(self, name: str, clock: str, drift_ppm: int, boot: int, lineage_epoch: int, facts: RingFacts) -> None:
+        self.name, self.clock, self.drift_ppm = name, clock, drift_ppm
+        self.boot, self.lineage_epoch = boot, lineage_epoch
+        self.facts = facts
+        self.poller = Poller()
+        self.counters: Counter[str] = Counter()
+
+    def note(self, counter: str, text: str) -> None:
+        """Count it, and describe the first few of its kind on stderr."""
+        self.counters[counter] += 1
+        if self.counters[counter] <= FEW:
+            last = " (more of these are only counted)" if self.counters[counter] == FEW else ""
+            print(f"node-agent {self.name}: {text}{last}", file=sys.stderr, flush=True)  # noqa: T201

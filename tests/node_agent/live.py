@@ -1,0 +1,119 @@
+"""Real agents on loopback for the tests: start, give them a plan, read what they wrote, see that nothing is left."""
+
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from node_agent import plan_files
+from node_agent.control.deployment import Deployment, Durable, State
+from node_agent.control.plan_store import PlanStore
+from node_agent.control.spool_files import SpoolFiles
+from node_agent.state_dir import StateDir
+from protos import plan_pb2, records
+
+ROOT = Path(__file__).parents[2]
+WHOLE = b'{"stands for":"the whole plan"}'
+HASH = hashlib.sha256(WHOLE).hexdigest()
+
+
+def chain_plan(node: str = "a", run: str = "pass", **changes: Any) -> plan_pb2.LocalPlan:
+    """source `in` -> operator O1 -> output `out`, on one node."""
+    values: dict[str, Any] = {
+        "version": 1, "query": "q", "node": node, "index": 0, "policy": {"name": "edf", "largest_batch": 1},
+        "streams": [
+            {"id": 1, "name": "in", "codec": "json", "deadline_ns": 10**9},
+            {"id": 2, "name": "O1", "codec": "json", "deadline_ns": 10**9},
+        ],
+        "sources": [{"id": 1, "name": "in", "stream": 1}],
+        "operators": [{"id": 1, "name": "O1", "run": run, "inputs": [1], "output": 2, "hang_ns": 300_000_000}],
+        "units": [{"id": 1, "operators": [1], "sub_deadline_ns": 10**8, "deadline_ns": 10**9, "exits": [2]}],
+        "outputs": [{"id": 1, "name": "out", "stream": 2, "deadline_ns": 10**9}],
+        "cpu": -1,
+    }  # fmt: skip
+    return plan_pb2.LocalPlan(**{**values, **changes})
+
+
+def store(state: Path, plan: plan_pb2.LocalPlan, routes: plan_files.Routes = (), whole: bytes = WHOLE) -> StateDir:
+    """Put a committed plan into the state directory of an agent that does not run, as control does."""
+    directory = StateDir(state)
+    plan_hash = hashlib.sha256(whole).hexdigest()
+    plans = PlanStore(directory.plans)
+    plans.put_plan(plan_hash, whole, plan.SerializeToString())
+    plans.write(Durable(1, 0, (Deployment(plan_hash, 1, State.COMMITTED, plan.query, routes),)))
+    return directory
+
+
+class Agent:
+    """One agent as a process; the context ends it."""
+
+    def __init__(self, state: Path, *options: str, name: str = "a") -> None:
+        self.state = state
+        command = [sys.executable, "-m", "node_agent", "run", "--name", name, "--state", str(state), *options]
+        self.log = state.parent / f"{name}.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            code = self.process.wait(20)
+            raise AssertionError(f"the agent ended with {code}: {self.log.read_text()}")
+        self.ready: dict[str, Any] = json.loads(line)
+        self.data = f"127.0.0.1:{self.ready['data']}"
+
+    def __enter__(self) -> "Agent":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:
+            self.stop()
+
+    def children(self) -> list[int]:
+        """Process ids of runtime and control."""
+        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in path.read_text().split()]
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Signal the supervisor and wait for it."""
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+    def runtime(self) -> int:
+        """Process id of the runtime: the child that does not have grpc."""
+        return next(pid for pid in self.children() if "grpc" not in Path(f"/proc/{pid}/maps").read_text())
+
+
+def alive(pid: int) -> bool:
+    """Whether the process exists and is not a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(condition: Any, seconds: float = 20.0) -> None:
+    """Wait for something that comes by itself; fails loudly where it does not."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"waited {seconds} s in vain"
+        time.sleep(0.01)
+
+
+def spooled(state: Path) -> list[records.Record]:
+    """All records of an agent that has ended, incarnation by incarnation, each with its order kept."""
+    directory = StateDir(state)
+    files = SpoolFiles(directory.spool, directory.ring_paths)
+    while files.drain():
+        pass
+    paths = sorted(directory.spool.glob("*/*.rec"), key=lambda path: (path.parent.stat().st_ctime_ns, path.name))
+    return [record for path in paths for record in records.unpack_records(path.read_bytes())]
+
+
+def kinds(found: list[records.Record]) -> Counter[str]:
+    """How many records of each kind."""
+    return Counter(records.KINDS[record.kind] for record in found)
