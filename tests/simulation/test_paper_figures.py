@@ -46,7 +46,7 @@ def largest_ms(done: Simulation) -> dict[str, float]:
 
 
 def figure6(policy: str) -> list[tuple[int, str, float, float]]:
-    """(tuple, unit's first operator, completion, sub-deadline's instant) in the paper's time, in order of completion."""
+    """(tuple, unit's first operator, completion, sub-deadline's instant), by completion, in the paper's time."""
     document = with_sub_deadlines(planned(FIGURE6, ONE_NODE), O1=2 * MS, O3=5 * MS)
     document["graph"]["sources"]["p"]["arrival"]["period_ns"] = (
         2 * MS
