@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +17,7 @@ from coordinator.local_plan import Layout
 from coordinator.placement import allot, deadline, problem, sqpr
 from coordinator.placement.audit import audit
 from coordinator.placement.deadline import Allocation
+from coordinator.placement.infeasible import explain
 from coordinator.placement.milp import Limits
 from coordinator.placement.units import Units
 from coordinator.query import Query
@@ -25,6 +26,7 @@ from coordinator.yaml_file import nearest
 Allocator = Literal["deadline", "sqpr"]
 LARGEST_ALTERNATIVES = 12
 ALTERNATIVE_SECONDS = 5.0
+FIRST_ATTEMPT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -70,13 +72,13 @@ def make_plan(query_path: Path, cluster_path: Path, choices: Choices) -> plan_fi
     query, cluster, types = load(query_path, cluster_path)
     assert cluster is not None  # a path was given
     _check_choices(query, cluster, choices)
-    allocation = _allocate(query, cluster, choices)
+    allocation, contracted = _allocate(query, cluster, choices)
     names = list(cluster.nodes)
     item_of = allocation.problem.item_of()
     place = {operator.name: names[allocation.place[item_of[operator.name]]] for operator in query.operators}
     shares = allot.per_operator(allocation.problem, allocation.d_ns)
     layout = Layout(query, cluster, types, place, shares, allocation.hops, choices.policy, choices.units)
-    solver = {"name": choices.limits.solver, "seed": choices.limits.seed}
+    solver = {"name": choices.limits.solver, "seed": choices.limits.seed, "contracted": contracted}
     alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" else {}
     plan = plan_file.build(layout, allocation, choices.allocator, solver, choices.place, alternatives)
     violations = audit(plan)
@@ -85,21 +87,38 @@ def make_plan(query_path: Path, cluster_path: Path, choices: Choices) -> plan_fi
     return plan
 
 
-def _allocate(query: Query, cluster: Cluster, choices: Choices) -> Allocation:
-    """Pinned chains contracted; where that has no solution, chains of free operators are contracted as well."""
-    contracted = problem.build(query, cluster, choices.place)
+def _allocate(query: Query, cluster: Cluster, choices: Choices) -> tuple[Allocation, problem.Contract]:
+    """Pinned chains contracted; where that model has no solution, or none in time, runs of free operators as well.
+
+    The printed rows (6) take the operators of a free chain for jobs of one instant, so long free chains have no
+    solution, and proving so is slow. A short attempt, then the coarser model, then the finer one for as long as is
+    left.
+    """
+    seconds = choices.limits.seconds
+    fine = problem.build(query, cluster, choices.place)
     if choices.allocator == "sqpr":
-        return sqpr.allocate(contracted, choices.limits, choices.sub_deadlines)
-    try:
-        return deadline.allocate(contracted, choices.limits)
-    except InfeasibleError as error:
-        linear = problem.build(query, cluster, choices.place, "linear")
-        if len(linear.items) == len(contracted.items):
-            raise
+        return sqpr.allocate(fine, choices.limits, choices.sub_deadlines), "fixed"
+    coarse = problem.build(query, cluster, choices.place, "linear")
+    attempts: list[tuple[problem.Problem, problem.Contract, float]] = [(fine, "fixed", seconds)]
+    if len(coarse.items) < len(fine.items):
+        first = min(FIRST_ATTEMPT_SECONDS, seconds / 4)
+        attempts = [(fine, "fixed", first), (coarse, "linear", seconds / 2), (fine, "fixed", seconds / 2 - first)]
+    impossible: set[str] = set()
+    for model, contracted, share in attempts:
+        if contracted in impossible:
+            continue
         try:
-            return deadline.allocate(linear, choices.limits)
+            found = deadline.allocate(model, replace(choices.limits, seconds=share))
         except InfeasibleError:
-            raise error from None
+            impossible.add(contracted)
+        except OutOfTimeError:
+            continue
+        else:
+            settled = contracted == "fixed" or "fixed" in impossible
+            return replace(found, proven=found.proven and settled), contracted
+    if len(impossible) < len({contracted for _, contracted, _ in attempts}):
+        raise OutOfTimeError(f"no placement was found within {seconds:g} s; give more with --time-limit")
+    raise InfeasibleError(explain(coarse, choices.limits))
 
 
 def _alternatives(allocation: Allocation, names: Sequence[str]) -> plan_file.Alternatives:
@@ -111,7 +130,7 @@ def _alternatives(allocation: Allocation, names: Sequence[str]) -> plan_file.Alt
     for index, node in moves if len(moves) <= LARGEST_ALTERNATIVES else ():
         figures: dict[str, float] | None = None
         try:
-            other = deadline.allocate(problem_, Limits(ALTERNATIVE_SECONDS), fixed={index: node}, explained=False)
+            other = deadline.allocate(problem_, Limits(ALTERNATIVE_SECONDS), fixed={index: node})
             figures = {"nlr": other.nlr, "traffic": float(other.traffic)}
         except InfeasibleError:
             pass

@@ -9,7 +9,6 @@ from fractions import Fraction
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.placement import allot, milp, routes
-from coordinator.placement.infeasible import explain
 from coordinator.placement.milp import MS, Limits, Solution
 from coordinator.placement.problem import Problem
 from coordinator.placement.routes import Hops
@@ -34,9 +33,7 @@ class Allocation:
         return routes.traffic(self.problem, self.hops)
 
 
-def allocate(
-    problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = None, explained: bool = True
-) -> Allocation:
+def allocate(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = None) -> Allocation:
     """The optimum of [P] 5.2, NLR before traffic; `fixed` holds items to nodes. Raises InfeasibleError and
     OutOfTimeError.
 
@@ -55,7 +52,7 @@ def allocate(
     laxity = full.total(full.nlr)
     answer = milp.solve(full, laxity, limits, until)
     if answer.infeasible:
-        raise InfeasibleError(explain(problem, limits, fixed) if explained else ["no sub-deadlines for this placement"])
+        raise InfeasibleError(["no placement and sub-deadlines hold every deadline"])
     if answer.solution is None:
         raise OutOfTimeError(f"no placement was found within {limits.seconds:g} s; give more with --time-limit")
     best = answer.solution

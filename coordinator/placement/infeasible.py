@@ -10,6 +10,8 @@ from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem
 from coordinator.units_of_measure import show_ns
 
+EXPLAIN_SECONDS = 10.0
+
 
 def explain(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = None) -> list[str]:
     """Sentences for people. First what no placement can change (a path's own cost, a node's utilisation, a missing
@@ -20,7 +22,9 @@ def explain(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = 
         return reasons
     model = milp.base(problem, fixed)
     milp.deadline_rows(model, elastic=True)
-    answer = milp.solve(model, model.total(model.excess), limits, time.monotonic() + limits.seconds)
+    answer = milp.solve(
+        model, model.total(model.excess), limits, time.monotonic() + min(EXPLAIN_SECONDS, limits.seconds)
+    )
     if answer.solution is None:
         return unplaceable(problem)
     return _exceeded(problem, answer.solution.place) or ["no placement holds every deadline"]

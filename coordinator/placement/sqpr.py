@@ -69,7 +69,7 @@ def _sub_deadlines(problem: Problem, place: Mapping[int, int], limits: Limits, k
         return replace(deadline.allocate(problem, limits), sub_deadlines="deadline")
     if kind == "model":
         try:
-            return deadline.allocate(problem, limits, fixed=place, explained=False)
+            return deadline.allocate(problem, limits, fixed=place)
         except InfeasibleError:
             pass
     d_ns = milp.proportional(problem)

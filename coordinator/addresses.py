@@ -1,0 +1,105 @@
+"""addresses.json: where the agents of a cluster are. Written by `coordinator up`, read by whatever talks to agents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from coordinator.errors import BadInputError, Problem
+from coordinator.yaml_file import nearest
+
+
+@dataclass(frozen=True)
+class AgentAddress:
+    """One agent. control, data: host:port. pid, state: of a local agent, else None."""
+
+    name: str
+    control: str
+    data: str
+    pid: int | None = None
+    rt: bool = False
+    state: str | None = None
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """All agents, by node name; `started_by`: the command that started them."""
+
+    path: Path
+    nodes: Mapping[str, AgentAddress]
+    started_by: str = ""
+
+    def of_plan(self, plan: Mapping[str, Any]) -> dict[str, AgentAddress]:
+        """The agents of a plan's nodes, in the plan's order. Raises BadInputError where one is not here."""
+        missing = [name for name in plan["nodes"] if name not in self.nodes]
+        if missing:
+            text = f"has no node '{missing[0]}', which the plan needs{nearest(missing[0], self.nodes)}"
+            raise BadInputError([Problem(str(self.path), 0, text)])
+        return {name: self.nodes[name] for name in plan["nodes"]}
+
+    def write(self) -> None:
+        """Write the file in one piece. Raises BadInputError where it cannot be written."""
+        values = {"nodes": {name: asdict(agent) for name, agent in self.nodes.items()}, "started_by": self.started_by}
+        partial = self.path.with_name(self.path.name + ".partial")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+            partial.replace(self.path)
+        except OSError as error:
+            raise BadInputError(
+                [Problem(str(self.path), 0, f"cannot be written: {error.strerror or error}")]
+            ) from error
+
+
+def load(path: Path) -> Addresses:
+    """Read the file. Raises BadInputError where it is missing or none."""
+
+    def refuse(text: str) -> BadInputError:
+        return BadInputError(
+            [Problem(str(path), 0, f"{text}; start the agents with 'coordinator up', which writes it")]
+        )
+
+    try:
+        values = json.loads(path.read_bytes())
+    except OSError as error:
+        raise refuse(f"cannot be read ({error.strerror or error})") from error
+    except (ValueError, RecursionError) as error:
+        raise refuse(f"is not JSON ({error})") from error
+    nodes = values.get("nodes") if isinstance(values, dict) else None
+    if not isinstance(nodes, dict) or not nodes:
+        raise refuse("names no nodes")
+    agents = {}
+    for name, node in nodes.items():
+        if not isinstance(node, dict) or not all(_is_address(node.get(key)) for key in ("control", "data")):
+            raise refuse(f"nodes.{name} has no 'control' and 'data', each host:port")
+        pid, state = node.get("pid"), node.get("state")
+        agents[name] = AgentAddress(
+            name,
+            node["control"],
+            node["data"],
+            pid if isinstance(pid, int) and pid > 1 else None,
+            node.get("rt") is True,
+            state if isinstance(state, str) else None,
+        )
+    return Addresses(path, agents, str(values.get("started_by") or ""))
+
+
+def split(address: str) -> tuple[str, int]:
+    """host and port; an IPv6 host without its brackets."""
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def join(host: str, port: int) -> str:
+    """host:port, with brackets around an IPv6 host."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _is_address(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    host, _, port = value.rpartition(":")
+    return bool(host) and port.isascii() and port.isdigit() and 0 < int(port) < 65536

@@ -1,0 +1,119 @@
+"""Calls to agents over gRPC: every call has a deadline, every failure names the node, its address and what to check."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+
+from coordinator.addresses import AgentAddress, split
+from coordinator.errors import CoordinatorError
+from protos import agent_pb2, agent_pb2_grpc, trace_pb2
+
+OPTIONS = (
+    ("grpc.max_send_message_length", 17 << 20),
+    ("grpc.max_receive_message_length", 4 << 20),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+)
+METHODS = frozenset({"Describe", "Prepare", "Commit", "Abort", "Stop", "Status", "Profile", "Health"})
+
+
+class AgentError(CoordinatorError):
+    """One agent did not answer, or not as it should."""
+
+    def __init__(self, node: str, text: str) -> None:
+        super().__init__(f"node {node}: {text}")
+        self.node = node
+
+
+class AgentsError(CoordinatorError):
+    """Several agents failed; one line each."""
+
+    def __init__(self, errors: list[AgentError]) -> None:
+        super().__init__("\n".join(str(error) for error in errors))
+        self.errors = errors
+
+    def lines(self) -> list[str]:
+        """One line per agent."""
+        return [str(error) for error in self.errors]
+
+
+class Agents:
+    """Channels to some agents. Use it in a `with` statement."""
+
+    def __init__(self, addresses: Mapping[str, AgentAddress]) -> None:
+        self.addresses = addresses
+        self._channels: dict[str, grpc.Channel] = {}
+        self._stubs: dict[str, Any] = {}
+        for name, agent in addresses.items():
+            if not _is_loopback(split(agent.control)[0]):
+                raise AgentError(name, f"{agent.control} is off loopback, where calls without TLS are refused")
+            self._channels[name] = grpc.insecure_channel(agent.control, options=OPTIONS)
+            self._stubs[name] = agent_pb2_grpc.AgentStub(self._channels[name])  # type: ignore[no-untyped-call]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for channel in self._channels.values():
+            channel.close()
+
+    def try_all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any | AgentError]:
+        """Call the method on every node in `requests` at once; each node's reply, or what went wrong."""
+        assert method in METHODS
+        calls = {
+            name: getattr(self._stubs[name], method).future(request, timeout=seconds)
+            for name, request in requests.items()
+        }
+        replies: dict[str, Any | AgentError] = {}
+        for name, call in calls.items():
+            try:
+                replies[name] = call.result()
+            except grpc.RpcError as error:
+                replies[name] = self._failure(name, error, seconds)
+        return replies
+
+    def all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """As `try_all`. Raises AgentsError where any node failed."""
+        replies = self.try_all(method, requests, seconds)
+        if errors := [reply for reply in replies.values() if isinstance(reply, AgentError)]:
+            raise AgentsError(errors)
+        return replies
+
+    def status(self, seconds: float = 5.0) -> dict[str, agent_pb2.StatusReply]:
+        """Status of all. Raises AgentsError."""
+        return self.all("Status", dict.fromkeys(self.addresses, agent_pb2.StatusRequest()), seconds)
+
+    def trace(self, name: str, held: Mapping[int, int], seconds: float) -> Iterator[trace_pb2.TraceChunk]:
+        """What the node has beyond `held` (boot: records). Raises AgentError."""
+        positions = [trace_pb2.Position(boot=boot, records=records) for boot, records in held.items()]
+        try:
+            yield from self._stubs[name].Trace(trace_pb2.TraceRequest(held=positions), timeout=seconds)
+        except grpc.RpcError as error:
+            raise self._failure(name, error, seconds) from None
+
+    def _failure(self, name: str, error: grpc.RpcError, seconds: float) -> AgentError:
+        at = self.addresses[name].control
+        code, details = error.code(), error.details()
+        if code is grpc.StatusCode.UNAVAILABLE:
+            check = "is it running, and is this its address? 'coordinator up' starts local agents"
+            return AgentError(name, f"the agent at {at} cannot be reached; {check}")
+        if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+            return AgentError(name, f"the agent at {at} did not answer within {seconds:g} s; see its log")
+        if code is grpc.StatusCode.UNIMPLEMENTED:
+            return AgentError(name, f"what answers at {at} is no agent of this release; check the address")
+        return AgentError(name, f"the agent at {at} refused the call: {code.name.lower()}: {details}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

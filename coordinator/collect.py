@@ -1,0 +1,133 @@
+"""Pull the traces of a plan's nodes into a run directory. The agents free only what is durable here.
+
+    runs/<utc>-<plan8>/  run.json  plan.json  addresses.json  trace/raw/<node>/<boot>/NNNN.trace
+
+A round asks every node for what it has beyond what is held, appends it, syncs, and then says in the next round how much
+is held. It is over when a round brought every node up to what it had written when the round began. run.json is replaced
+after every round, so a collection that was killed is gone on with by naming its directory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from coordinator.agents import AgentError, Agents
+from coordinator.errors import BadInputError, Problem
+from coordinator.plan_file import Plan
+from coordinator.run_traces import RunTraces, TraceError
+
+TRACE_S = 120.0
+MOST_ROUNDS = 50
+PROGRESS_RECORDS = 50_000
+
+Progress = Callable[[str], None]
+
+
+@dataclass
+class Collected:
+    """What a collection brought. problems: nodes that could not be read, one line each."""
+
+    run: Path
+    records: int
+    traces: list[dict[str, Any]]
+    problems: list[str] = field(default_factory=list)
+
+
+def new_run(out: Path, plan: Plan, plan_file: Path, addresses_file: Path) -> Path:
+    """A fresh run directory below `out`, with copies of the plan and the addresses. Raises BadInputError."""
+    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{plan['hash'][:8]}"
+    try:
+        for number in range(1, 100):
+            run = out / (stamp if number == 1 else f"{stamp}-{number}")
+            try:
+                run.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            (run / "plan.json").write_bytes(plan_file.read_bytes())
+            (run / "addresses.json").write_bytes(addresses_file.read_bytes())
+            return run
+    except OSError as error:
+        raise BadInputError([Problem(str(out), 0, f"cannot be written: {error.strerror or error}")]) from error
+    raise BadInputError([Problem(str(out), 0, f"has a hundred runs called {stamp} already; give another -o")])
+
+
+def collect(run: Path, plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> Collected:
+    """Bring the run directory up to what the agents have written. Goes on with what is in it already."""
+    before = _read(run / "run.json")
+    if before.get("plan_hash", plan["hash"]) != plan["hash"]:
+        text = f"is of plan {before['plan_hash'][:8]}, not {plan['hash'][:8]}; give another directory"
+        raise BadInputError([Problem(str(run / "run.json"), 0, text)])
+    traces = RunTraces(run / "trace" / "raw", before.get("traces", []))
+    collected = Collected(run, 0, [])
+    lost: dict[str, str] = {}
+    for number in range(MOST_ROUNDS):
+        # A last round that brings nothing new still tells the agents what is held.
+        added = sum(_pull(node, traces, agents, lost, progress) for node in agents.addresses if node not in lost)
+        collected.records += added
+        collected.traces = traces.entries(plan["hash"])
+        _write(run / "run.json", _document(run, plan, before, collected.traces))
+        if number and not _behind(traces, lost):
+            break
+    collected.problems = list(lost.values())
+    return collected
+
+
+def _pull(node: str, traces: RunTraces, agents: Agents, lost: dict[str, str], progress: Progress) -> int:
+    """One node's part of a round; returns the records that came. A failure is noted in `lost`."""
+    added, shown = 0, 0
+    try:
+        for chunk in agents.trace(node, traces.held(node), TRACE_S):
+            added += traces.incarnation(node, chunk.boot).add(chunk)
+            if added - shown >= PROGRESS_RECORDS:
+                shown = added
+                progress(f"node {node}: {added} records")
+    except (AgentError, TraceError) as error:
+        lost[node] = str(error)
+        for incarnation in traces.of(node):
+            incarnation.reachable = False
+    for incarnation in traces.of(node):
+        incarnation.sync()
+    progress(f"node {node}: {sum(each.records for each in traces.of(node))} records")
+    return added
+
+
+def _behind(traces: RunTraces, lost: dict[str, str]) -> bool:
+    return any(
+        each.node not in lost and each.written is not None and each.held < each.written
+        for each in traces.incarnations.values()
+    )
+
+
+def _document(run: Path, plan: Plan, before: dict[str, Any], traces: list[dict[str, Any]]) -> dict[str, Any]:
+    kept = {key: value for key, value in before.items() if key not in ("run", "plan_hash", "virtual", "traces")}
+    return {
+        "run": run.resolve().name,
+        "plan_hash": plan["hash"],
+        "virtual": False,
+        "traces": traces,
+        "scenario": {},
+        **kept,
+    }
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise BadInputError([Problem(str(path), 0, f"cannot be read ({error}); give another directory")]) from error
+    if not isinstance(values, dict):
+        raise BadInputError([Problem(str(path), 0, "is not a run; give another directory")])
+    return values
+
+
+def _write(path: Path, values: dict[str, Any]) -> None:
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)

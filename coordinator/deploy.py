@@ -1,0 +1,161 @@
+"""Deploy a plan on its agents, and stop it: drivers of the two-phase machine and of draining."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.addresses import AgentAddress
+from coordinator.agents import AgentError, Agents, AgentsError
+from coordinator.errors import CoordinatorError
+from coordinator.plan_file import Plan, canonical
+from coordinator.two_phase import Answer, Result, TwoPhase, Verb
+from protos import agent_pb2
+
+PREPARE_S, COMMIT_S, ABORT_S, STOP_S = 60.0, 10.0, 5.0, 5.0
+POLL_S = 0.1
+MOST_PLAN_BYTES = 16 << 20
+
+Progress = Callable[[str], None]
+METHOD = {Verb.PREPARE: "Prepare", Verb.COMMIT: "Commit", Verb.ABORT: "Abort"}
+SECONDS = {Verb.PREPARE: PREPARE_S, Verb.COMMIT: COMMIT_S, Verb.ABORT: ABORT_S}
+
+
+class DeployError(CoordinatorError):
+    """The plan is not committed on all nodes; the lines say why and what is left where."""
+
+    def __init__(self, headline: str, reasons: Mapping[str, str]) -> None:
+        self.headline = headline
+        self.reasons = dict(reasons)
+        super().__init__("\n".join(self.lines()))
+
+    def lines(self) -> list[str]:
+        """What happened, then one line per node."""
+        nodes = [why if why.startswith("node ") else f"node {node}: {why}" for node, why in self.reasons.items()]
+        return [self.headline, *nodes]
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A plan that is committed on all its nodes. changed: False where it had been before."""
+
+    plan_hash: str
+    epoch: int
+    nodes: tuple[str, ...]
+    changed: bool
+
+
+def deploy(plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> Deployed:
+    """Prepare on all nodes of the plan, then commit on all. `agents` are exactly the plan's nodes.
+
+    Raises DeployError or AgentsError; nothing is half deployed then.
+    """
+    hash_, nodes = bytes.fromhex(plan["hash"]), tuple(agents.addresses)
+    before = agents.status()
+    _check_names(before, agents.addresses)
+    epoch = 1 + max(_highest_epoch(status) for status in before.values())
+    running = {name for name, status in before.items() if _state(status, hash_) == agent_pb2.COMMITTED}
+    requests = _requests(plan, hash_, epoch, agents.addresses)
+    machine = TwoPhase(nodes)
+    calls = machine.begin()
+    while calls:
+        verb = calls[0][0]
+        progress(f"{verb.value} on {', '.join(node for _, node in calls)}")
+        replies = agents.try_all(METHOD[verb], {node: requests[verb] for _, node in calls}, SECONDS[verb])
+        calls = [call for node, reply in replies.items() for call in machine.answer(verb, node, _answer(reply))]
+    if machine.result is Result.ABORTED:
+        raise DeployError("not deployed: what had been prepared was given up everywhere", machine.reasons)
+    if machine.result is Result.DECIDED:
+        raise DeployError(
+            "deployed, but not every node has confirmed it; each starts with the plan's first tuple, or deploy again",
+            machine.reasons,
+        )
+    return Deployed(plan["hash"], epoch, nodes, changed=running != set(nodes))
+
+
+def stop(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Progress = lambda _: None) -> list[str]:
+    """Stop admission under these plans (None: all) and wait until no node has them any more.
+
+    Returns one line for each node on which a plan is left after `seconds`; none: all have drained. Raises AgentsError
+    where a node cannot be reached, after the others were told, and DeployError where one refuses.
+    """
+    progress("stopping admission")
+    replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STOP_S)
+    errors = [reply for reply in replies.values() if isinstance(reply, AgentError)]
+    refused = {}
+    for name, status in replies.items():
+        for plan in _plans(status, hashes):
+            request = agent_pb2.StopRequest(hash=plan.hash, epoch=plan.epoch)
+            reply = agents.try_all("Stop", {name: request}, STOP_S)[name]
+            if isinstance(reply, AgentError):
+                errors.append(reply)
+            elif not reply.accepted:
+                refused[name] = reply.why
+    if errors:
+        raise AgentsError(errors)
+    if refused:
+        raise DeployError("not stopped everywhere", refused)
+    return _await_drained(hashes, agents, seconds, progress)
+
+
+def _await_drained(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Progress) -> list[str]:
+    end = time.monotonic() + seconds
+    while True:
+        left = [
+            f"node {name}: plan {plan.hash.hex()[:8]} has {plan.ready} task instances ready, {plan.waiting} join"
+            f" entries waiting, {plan.unacknowledged} tuples unacknowledged"
+            for name, status in agents.status().items()
+            for plan in _plans(status, hashes)
+        ]
+        if not left or time.monotonic() >= end:
+            return left
+        progress(f"draining: {left[0]}")
+        time.sleep(POLL_S)
+
+
+def _plans(status: Any, hashes: set[bytes] | None) -> list[agent_pb2.PlanStatus]:
+    if isinstance(status, AgentError):
+        return []
+    return [plan for plan in status.plans if hashes is None or plan.hash in hashes]
+
+
+def _requests(plan: Plan, hash_: bytes, epoch: int, addresses: Mapping[str, AgentAddress]) -> dict[Verb, Any]:
+    whole = canonical(plan)
+    if len(whole) > MOST_PLAN_BYTES:
+        raise CoordinatorError(f"the plan has {len(whole)} bytes, agents take at most {MOST_PLAN_BYTES}")
+    routes = [
+        agent_pb2.Route(index=plan["cluster"]["nodes"][name]["index"], node=name, address=agent.data)
+        for name, agent in addresses.items()
+    ]
+    return {
+        Verb.PREPARE: agent_pb2.PrepareRequest(plan=whole, hash=hash_, epoch=epoch, routes=routes),
+        Verb.COMMIT: agent_pb2.CommitRequest(hash=hash_, epoch=epoch),
+        Verb.ABORT: agent_pb2.AbortRequest(hash=hash_, epoch=epoch),
+    }
+
+
+def _answer(reply: Any) -> Answer:
+    if isinstance(reply, AgentError):
+        return Answer(False, str(reply), answered=False)
+    return Answer(reply.accepted, reply.why)
+
+
+def _check_names(statuses: Mapping[str, agent_pb2.StatusReply], addresses: Mapping[str, AgentAddress]) -> None:
+    wrong = [
+        AgentError(name, f"the agent at {addresses[name].control} is node {status.node}; correct the addresses")
+        for name, status in statuses.items()
+        if status.node != name
+    ]
+    if wrong:
+        raise AgentsError(wrong)
+
+
+def _highest_epoch(status: agent_pb2.StatusReply) -> int:
+    seen = [counter.value for counter in status.counters if counter.name == "highest_epoch"]
+    return max([0, *seen, *(plan.epoch for plan in status.plans)])
+
+
+def _state(status: agent_pb2.StatusReply, hash_: bytes) -> int:
+    return next((plan.state for plan in status.plans if plan.hash == hash_), agent_pb2.NONE)

@@ -1,0 +1,163 @@
+"""Agents on this machine as processes of their own: started, gathered into addresses.json, stopped without orphans."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from coordinator.addresses import AgentAddress, join, split
+from coordinator.errors import CoordinatorError
+
+READY_S = 30.0
+STOP_S = 12.0  # an agent gives its children 8 s to end
+LOG = "agent.log"
+
+
+class LocalAgentError(CoordinatorError):
+    """An agent could not be started or has ended; the text has the agent's own last words."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An agent to start. control, data: host:port, port 0 for any; state: its own directory."""
+
+    name: str
+    control: str
+    data: str
+    state: Path
+
+
+@dataclass
+class LocalAgent:
+    """One that was started by this process."""
+
+    wanted: Wanted
+    process: subprocess.Popen[bytes]
+    address: AgentAddress | None = None
+
+    def last_words(self) -> str:
+        """The end of its log."""
+        lines = (self.wanted.state / LOG).read_text(errors="replace").strip().splitlines()
+        return " | ".join(lines[-3:]) or f"exit code {self.process.poll()}, nothing in {self.wanted.state / LOG}"
+
+
+def start(wanted: Sequence[Wanted], operators: Sequence[Path] = (), seconds: float = READY_S) -> list[LocalAgent]:
+    """Start them all and wait until each is ready. Raises LocalAgentError; what was started is stopped again then."""
+    agents: list[LocalAgent] = []
+    try:
+        for each in wanted:
+            agents.append(_start(each, operators))
+        _await_ready(agents, seconds)
+    except BaseException:
+        stop(agents)
+        raise
+    return agents
+
+
+def stop(agents: Sequence[LocalAgent], seconds: float = STOP_S) -> None:
+    """SIGTERM to all, SIGKILL to those that are still there after `seconds`; all are reaped."""
+    for agent in agents:
+        if agent.process.poll() is None:
+            agent.process.terminate()
+    end = time.monotonic() + seconds
+    for agent in agents:
+        try:
+            agent.process.wait(max(0.0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            agent.process.kill()
+            agent.process.wait()
+
+
+def stop_by_pid(addresses: Sequence[AgentAddress], seconds: float = STOP_S) -> dict[str, str]:
+    """Stop agents that another `up` started. Per node what happened: stopped, killed, not running, not ours."""
+    outcome: dict[str, str] = {}
+    running: dict[str, psutil.Process] = {}
+    for agent in addresses:
+        found = find(agent)
+        if isinstance(found, str):
+            outcome[agent.name] = found
+            continue
+        running[agent.name] = found
+        found.send_signal(signal.SIGTERM)
+    _, alive = psutil.wait_procs(list(running.values()), timeout=seconds)
+    for process in alive:
+        process.kill()
+    psutil.wait_procs(alive, timeout=5)
+    killed = {process.pid for process in alive}
+    outcome.update({name: "killed" if each.pid in killed else "stopped" for name, each in running.items()})
+    return outcome
+
+
+def find(agent: AgentAddress) -> psutil.Process | str:
+    """The agent's process; else why there is none that may be signalled. A pid alone may long be somebody else's."""
+    if agent.pid is None or agent.state is None:
+        return "not started here"
+    try:
+        process = psutil.Process(agent.pid)
+        words = process.cmdline()
+    except psutil.NoSuchProcess:
+        return "not running"
+    except psutil.AccessDenied:
+        return "not ours"
+    return process if "node_agent" in words and agent.state in words else "not running"
+
+
+def _start(wanted: Wanted, operators: Sequence[Path]) -> LocalAgent:
+    wanted.state.mkdir(parents=True, exist_ok=True)
+    files = [argument for path in operators for argument in ("--operators", str(path.resolve()))]
+    command = [
+        *(sys.executable, "-m", "node_agent", "run", "--name", wanted.name),
+        *("--control", wanted.control, "--data", wanted.data, "--state", str(wanted.state), *files),
+    ]
+    with (wanted.state / LOG).open("ab") as log:
+        # A session of its own: Ctrl-C reaches this command, which then stops the agents in order.
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+        )
+    return LocalAgent(wanted, process)
+
+
+def _await_ready(agents: Sequence[LocalAgent], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    with selectors.DefaultSelector() as selector:
+        for agent in agents:
+            assert agent.process.stdout is not None
+            selector.register(agent.process.stdout, selectors.EVENT_READ, agent)
+        lines = {agent.wanted.name: b"" for agent in agents}
+        while selector.get_map():
+            events = selector.select(max(0.0, end - time.monotonic()))
+            if not events:
+                late = [agent.wanted.name for agent in agents if agent.address is None]
+                raise LocalAgentError(f"node {late[0]}: the agent was not ready within {seconds:g} s")
+            for key, _ in events:
+                agent = key.data
+                data = os.read(key.fd, 65536)
+                lines[agent.wanted.name] += data
+                if not data:
+                    agent.process.wait()
+                    raise LocalAgentError(f"node {agent.wanted.name}: the agent did not start: {agent.last_words()}")
+                if b"\n" in lines[agent.wanted.name]:
+                    agent.address = _address(agent.wanted, lines[agent.wanted.name], agent.process.pid)
+                    selector.unregister(key.fileobj)
+                    agent.process.stdout.close()
+
+
+def _address(wanted: Wanted, line: bytes, pid: int) -> AgentAddress:
+    try:
+        ready: dict[str, Any] = json.loads(line)
+        host = split(wanted.control)[0]
+        control, data = join(host, int(ready["control"])), join(split(wanted.data)[0], int(ready["data"]))
+        return AgentAddress(wanted.name, control, data, pid, ready["rt"] is True, str(wanted.state))
+    except (ValueError, KeyError, TypeError) as error:
+        raise LocalAgentError(f"node {wanted.name}: the agent said {line[:80]!r} instead of its ports") from error

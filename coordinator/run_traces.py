@@ -1,0 +1,171 @@
+"""The raw traces of a run directory while they are being collected: appended, synced, counted, resumed.
+
+    <run>/trace/raw/<node>/<boot, 16 hex>/NNNN.trace      segment header, then records
+
+How many records are held follows from the files' sizes, so a collection that was killed goes on where it was: a torn
+record at the end is cut off. `first`, the number of the first record that came, is 0 unless an earlier collection into
+another directory had made the agent free what was before; run.json keeps it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coordinator.errors import CoordinatorError
+from protos import trace_pb2
+from protos.records import HEADER_BYTES, PLAN, RECORD_BYTES, STATE_DRAINED, STATE_ENDED, unpack_header, unpack_records
+
+SEGMENT_BYTES = 64 << 20
+SUFFIX = ".trace"
+
+
+class TraceError(CoordinatorError):
+    """What an agent sent, or what is in the run directory, does not fit together."""
+
+
+@dataclass
+class Incarnation:
+    """One incarnation's records here. written: how many it had when it was last asked; None: not asked yet."""
+
+    node: str
+    boot: int
+    directory: Path
+    first: int = 0
+    records: int = 0
+    written: int | None = None
+    ended: bool = False
+    crashed: bool = False
+    reachable: bool = True
+    unsynced: set[Path] = field(default_factory=set)
+
+    @property
+    def held(self) -> int:
+        """Number of the next record that is wanted."""
+        return self.first + self.records
+
+    def add(self, chunk: trace_pb2.TraceChunk) -> int:
+        """Append what is new in a chunk. Returns the records added. Raises TraceError where it leaves a hole."""
+        count = len(chunk.records) // RECORD_BYTES
+        if not self.records and self.written is None:
+            self.first = chunk.first
+        if len(chunk.records) % RECORD_BYTES or chunk.first > self.held:
+            raise TraceError(
+                f"node {self.node}: records {self.held} to {chunk.first} of {self.boot:016x} are neither on the agent"
+                f" any more nor in {self.directory}; collect into a new directory"
+            )
+        self.written, self.ended, self.crashed = chunk.written, chunk.ended, chunk.crashed
+        new = chunk.records[(self.held - chunk.first) * RECORD_BYTES :]
+        if new:
+            self._append(chunk.header, new)
+        return count - (len(chunk.records) - len(new)) // RECORD_BYTES
+
+    def sync(self) -> None:
+        """What was added is on disk when this returns."""
+        for path in sorted(self.unsynced):
+            _sync(path)
+        if self.unsynced:
+            _sync(self.directory)
+        self.unsynced.clear()
+
+    def entry(self, plan_hash: str) -> dict[str, Any]:
+        """Of run.json's `traces`. ended: also where this plan has drained, so that nothing of it is to come."""
+        return {
+            "node": self.node,
+            "boot": f"{self.boot:016x}",
+            "first": self.first,
+            "records": None if self.written is None else max(self.written, self.held) - self.first,
+            "ended": self.ended or self._plan_over(int(plan_hash[:16], 16)),
+            "crashed": self.crashed,
+            "reachable": self.reachable,
+        }
+
+    def segments(self) -> list[Path]:
+        """Its files, in order."""
+        return sorted(path for path in self.directory.glob(f"*{SUFFIX}") if path.stem.isdigit())
+
+    def _append(self, header: bytes, data: bytes) -> None:
+        told = unpack_header(header)
+        if told.boot != self.boot or told.node != self.node:
+            raise TraceError(f"node {self.node}: a chunk of {told.node}/{told.boot:016x} came as {self.boot:016x}")
+        files = self.segments()
+        path = files[-1] if files else self.directory / f"0000{SUFFIX}"
+        if files and path.stat().st_size + len(data) > SEGMENT_BYTES:
+            path = self.directory / f"{int(path.stem) + 1:04d}{SUFFIX}"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            if not file.tell():
+                file.write(header)
+            file.write(data)
+        self.records += len(data) // RECORD_BYTES
+        self.unsynced.add(path)
+
+    def _plan_over(self, stamp: int) -> bool:
+        over = False
+        for path in self.segments():
+            data = memoryview(path.read_bytes())[HEADER_BYTES:]
+            kinds = bytes(data[::RECORD_BYTES])
+            at = kinds.find(PLAN)
+            while at >= 0:
+                (record,) = unpack_records(data[at * RECORD_BYTES : (at + 1) * RECORD_BYTES])
+                if record.last == stamp:
+                    over = record.ref in (STATE_DRAINED, STATE_ENDED)
+                at = kinds.find(PLAN, at + 1)
+        return over
+
+
+class RunTraces:
+    """All incarnations of a run directory. entries: run.json's `traces` of an earlier collection into it."""
+
+    def __init__(self, root: Path, entries: list[dict[str, Any]]) -> None:
+        self.root = root
+        self.incarnations: dict[tuple[str, int], Incarnation] = {}
+        firsts = {(entry["node"], int(entry["boot"], 16)): int(entry.get("first", 0)) for entry in entries}
+        for directory in sorted(root.glob("*/*")):
+            key = (directory.parent.name, int(directory.name, 16))
+            incarnation = self.incarnation(*key)
+            incarnation.first = firsts.get(key, 0)
+            incarnation.records = sum(map(_mend, incarnation.segments()))
+
+    def incarnation(self, node: str, boot: int) -> Incarnation:
+        """The incarnation, begun here if it is new."""
+        key = (node, boot)
+        if key not in self.incarnations:
+            self.incarnations[key] = Incarnation(node, boot, self.root / node / f"{boot:016x}")
+        return self.incarnations[key]
+
+    def of(self, node: str) -> list[Incarnation]:
+        """Those of one node."""
+        return [each for each in self.incarnations.values() if each.node == node]
+
+    def held(self, node: str) -> dict[int, int]:
+        """Per incarnation of the node, how many records are held."""
+        return {each.boot: each.held for each in self.of(node) if each.records}
+
+    def entries(self, plan_hash: str) -> list[dict[str, Any]]:
+        """run.json's `traces`; incarnations that were over before and have nothing for this run are left out."""
+        return [
+            each.entry(plan_hash)
+            for _, each in sorted(self.incarnations.items())
+            if each.records or not (each.ended and each.written == each.first)
+        ]
+
+
+def _mend(path: Path) -> int:
+    """Cut off a torn record; a file with half a header begins anew. Returns the records in it."""
+    size = path.stat().st_size
+    records = max(0, size - HEADER_BYTES) // RECORD_BYTES
+    whole = HEADER_BYTES + records * RECORD_BYTES if size >= HEADER_BYTES else 0
+    if size != whole:
+        os.truncate(path, whole)
+    return records
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

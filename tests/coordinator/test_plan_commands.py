@@ -1,0 +1,167 @@
+"""The commands validate, plan and explain as processes: exit codes, what they print and write."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from coordinator import plan_file, schema
+from coordinator.errors import BadInputError
+
+ROOT = Path(__file__).parents[2]
+Paper = Callable[[int], tuple[Path, Path]]
+
+
+def _coordinator(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "coordinator", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_validate(paper: Paper) -> None:
+    done = _coordinator("validate", *paper(15))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3 sources, 21 operators, 3 outputs, on 2 nodes: valid" in done.stdout
+    alone = json.loads(_coordinator("validate", paper(15)[0], "--json").stdout)
+    assert alone["valid"] is True
+
+
+def test_bad_input_is_2_and_says_where(paper: Paper) -> None:
+    query, cluster = paper(15)
+    query.write_text(query.read_text().replace("deadline: 30 ms", "deadline: 0 ms").replace("cost: 1 ms", "cost: 1", 1))
+    done = _coordinator("plan", query, cluster, "-o", query.parent / "plan.json")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0].startswith(f"{query}:10: operators.O1.cost is a duration without a unit")
+    assert done.stderr.splitlines()[1].startswith(f"{query}:23: outputs.control.deadline is '0 ms'")
+    assert not (query.parent / "plan.json").exists()
+
+
+def test_infeasible_is_3_and_says_why(paper: Paper) -> None:
+    query, cluster = paper(27)
+    done = _coordinator("plan", query, cluster, "-o", query.parent / "plan.json")
+    assert done.returncode == 3
+    assert done.stderr.startswith("infeasible: output warning: its path needs 307 ms before 300 ms")
+    assert not (query.parent / "plan.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--place=O33=a", "operator 'O33' is unknown; did you mean 'O3'?"),
+        ("--place=O3=c", "node 'c' is unknown"),
+        ("--place=O1=b", "the query allows it on a only"),
+        ("--place=O3", "is not OP=NODE"),
+        ("--policy=lifo", "--policy lifo is unknown"),
+        ("--allocator=best", "allocator"),
+    ],
+)
+def test_options_that_cannot_be_used(paper: Paper, option: str, said: str) -> None:
+    query, cluster = paper(15)
+    done = _coordinator("plan", query, cluster, option, "-o", query.parent / "plan.json")
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_plan_and_explain(paper: Paper) -> None:
+    query, cluster = paper(20)
+    path = query.parent / "deep" / "plan.json"
+    done = _coordinator("plan", query, cluster, "-o", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "NLR 0" in done.stdout
+    assert "guarantee: not analysed" in done.stdout
+    plan = plan_file.load(path)
+    assert plan["hash"] == plan_file.digest(plan)
+    told = _coordinator("explain", path)
+    assert told.returncode == 0
+    assert "warning: 300 ms = O2 on a 30 ms + O3 to O21 (17 operators) on b 270 ms" in told.stdout
+    assert (
+        "O3 on b: chosen over a: evenest slack (NLR), then least traffic (on a: NLR 1.125, traffic 10)" in told.stdout
+    )
+    assert "O2: a -> b" in told.stdout
+
+
+def test_plan_as_json(paper: Paper) -> None:
+    query, cluster = paper(20)
+    path = query.parent / "plan.json"
+    told = json.loads(_coordinator("plan", query, cluster, "-o", path, "--allocator=sqpr", "--json").stdout)
+    assert told["placement"]["O3"] == "a"
+    assert told["hash"] == plan_file.load(path)["hash"]
+
+
+def test_help_has_examples() -> None:
+    for command in ("validate", "plan", "explain"):
+        done = _coordinator(command, "--help")
+        assert done.returncode == 0
+        assert "Example" in done.stdout
+
+
+def test_without_the_extra_it_says_what_to_install() -> None:
+    code = "import sys; sys.modules['typer'] = None; import coordinator.__main__ as m; m.main()"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install 'shimekiri[coordinator]'" in done.stderr
+
+
+def test_the_command_line_starts_without_the_heavy_libraries() -> None:
+    code = (
+        "import sys; from coordinator import cli; cli.register(); "
+        "sys.exit(str([m for m in ('ortools', 'pyspark', 'pandas', 'grpc', 'plotly') if m in sys.modules]) != '[]')"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["query", "cluster"])
+def test_the_json_schemas_are_current(kind: schema.Kind) -> None:
+    """Else: python -m coordinator validate --schema KIND > coordinator/schemas/KIND.schema.json."""
+    assert schema.path(kind).read_text() == schema.schema_text(kind)
+
+
+def _saved(paper: Paper, change: Callable[[dict[str, object]], object]) -> Path:
+    from coordinator import planner
+
+    query, cluster = paper(15)
+    plan = planner.make_plan(query, cluster, planner.Choices())
+    change(plan)
+    path = query.parent / "plan.json"
+    path.write_text(json.dumps(plan))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda plan: plan["placement"].update(O3="a"), "was changed after it was made"),
+        (lambda plan: plan.update(hash="0" * 64), "but it says 00000000"),
+        (lambda plan: plan.update(shimekiri=2), "is a plan of version 2"),
+        (lambda plan: plan.pop("graph"), "has no graph"),
+        (lambda plan: plan.pop("nodes"), "is not a plan"),
+        (lambda plan: plan["objective"].update(nlr=float("nan")), "not finite"),
+    ],
+)
+def test_loading_refuses(paper: Paper, change: Callable[[dict[str, object]], object], said: str) -> None:
+    path = _saved(paper, change)
+    with pytest.raises(BadInputError) as raised:
+        plan_file.load(path)
+    assert said in str(raised.value)
+    assert _coordinator("explain", path).returncode == 2
+
+
+@pytest.mark.parametrize(("text", "said"), [("{", "is not JSON"), ("[]", "is not a plan"), (None, "cannot be read")])
+def test_loading_what_is_no_plan(tmp_path: Path, text: str | None, said: str) -> None:
+    path = tmp_path / "plan.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(BadInputError) as raised:
+        plan_file.load(path)
+    assert said in str(raised.value)
+
+
+def test_the_hash_does_not_depend_on_the_order_of_keys(paper: Paper) -> None:
+    path = _saved(paper, lambda plan: None)
+    plan = plan_file.load(path)
+    path.write_text(json.dumps(plan, sort_keys=True, indent=4))
+    assert plan_file.load(path)["hash"] == plan["hash"]
