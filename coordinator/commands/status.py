@@ -1,0 +1,108 @@
+"""`coordinator status`: what every agent runs and how it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
+
+if TYPE_CHECKING:
+    from protos import agent_pb2
+
+EPILOG = """Examples:
+
+  coordinator status
+
+  coordinator status --addresses run/addresses.json --json"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command(epilog=EPILOG)
+    def status(
+        addresses: AddressesOption = DEFAULT_ADDRESSES,
+        as_json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
+    ) -> None:
+        """Show what every agent runs and how it is. Exit code 1 where one does not answer or is not well."""
+        from coordinator import addresses as address_file
+        from coordinator.agents import AgentError, Agents
+        from protos import agent_pb2
+
+        with Agents(address_file.load(addresses).nodes) as agents:
+            everyone = dict.fromkeys(agents.addresses, agent_pb2.StatusRequest())
+            replies = agents.try_all("Status", everyone, 5.0)
+            health = agents.try_all("Health", dict.fromkeys(agents.addresses, agent_pb2.HealthRequest()), 5.0)
+        values = {name: _values(replies[name], health[name]) for name in replies}
+        well = not any(isinstance(reply, AgentError) for reply in (*replies.values(), *health.values()))
+        well = well and all(value.get("serving") for value in values.values())
+        if as_json:
+            typer.echo(json.dumps({"nodes": values}))
+        else:
+            _show(values)
+        if not well:
+            raise typer.Exit(1)
+
+
+def _values(reply: Any, health: Any) -> dict[str, Any]:
+    from coordinator.agents import AgentError
+
+    if isinstance(reply, AgentError):
+        return {"reachable": False, "why": str(reply)}
+    values = {
+        "reachable": True,
+        "boot": f"{reply.boot:016x}",
+        "runtime_alive": reply.runtime_alive,
+        "uptime_ns": reply.uptime_ns,
+        "busy_ns": reply.busy_ns,
+        "overhead_ns": reply.overhead_ns,
+        "queue_bytes": reply.queue_bytes,
+        "records_written": reply.records_written,
+        "plans": [_plan(plan) for plan in reply.plans],
+        "counters": {counter.name: counter.value for counter in reply.counters},
+    }
+    if isinstance(health, AgentError):
+        return values | {"serving": False, "why": str(health)}
+    return values | {"serving": health.serving, "why": health.why}
+
+
+def _plan(plan: agent_pb2.PlanStatus) -> dict[str, Any]:
+    from protos import agent_pb2
+
+    return {
+        "hash": plan.hash.hex(),
+        "epoch": plan.epoch,
+        "state": agent_pb2.PlanState.Name(plan.state).lower(),
+        "query": plan.query,
+        "ready": plan.ready,
+        "waiting": plan.waiting,
+        "unacknowledged": plan.unacknowledged,
+    }
+
+
+def _show(nodes: Mapping[str, dict[str, Any]]) -> None:
+    from coordinator.units_of_measure import show_ns
+
+    for name, node in nodes.items():
+        if not node["reachable"]:
+            typer.echo(node["why"])
+            continue
+        share = 100 * node["busy_ns"] / node["uptime_ns"] if node["uptime_ns"] else 0.0
+        typer.echo(
+            f"node {name}: up {show_ns(node['uptime_ns'])}, busy {share:.1f} %, {node['queue_bytes']} bytes queued,"
+            f" {node['records_written']} records written"
+        )
+        for plan in node["plans"]:
+            typer.echo(
+                f"  plan {plan['hash'][:8]} of {plan['query']}: {plan['state']}, epoch {plan['epoch']},"
+                f" {plan['ready']} ready, {plan['waiting']} waiting, {plan['unacknowledged']} unacknowledged"
+            )
+        told = {key: value for key, value in node["counters"].items() if value and key != "highest_epoch"}
+        if told:
+            typer.echo("  " + ", ".join(f"{key} {value}" for key, value in told.items()))
+        if node["why"]:
+            typer.echo(f"  {'not well: ' if not node['serving'] else ''}{node['why']}")

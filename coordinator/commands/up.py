@@ -1,0 +1,147 @@
+"""`coordinator up` and `coordinator down`: local agents, one process each."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from coordinator.addresses import Addresses
+    from coordinator.local_agents import LocalAgent
+
+UP = """Examples:
+
+  coordinator up cluster.yaml
+
+  coordinator up cluster.yaml --any-port --detach --addresses run/addresses.json --state run/state
+
+  coordinator up cluster.yaml --operators my_operators.py"""
+
+DOWN = """Examples:
+
+  coordinator down
+
+  coordinator down --addresses run/addresses.json"""
+
+AddressesOption = Annotated[Path, typer.Option("--addresses", help="Where the agents are: addresses.json.")]
+DEFAULT_ADDRESSES = Path("addresses.json")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds both commands."""
+
+    @app.command(epilog=UP)
+    def up(
+        cluster: Annotated[Path, typer.Argument(help="cluster.yaml")],
+        addresses: AddressesOption = DEFAULT_ADDRESSES,
+        state: Annotated[
+            Path | None, typer.Option(help="Where the agents keep plans and traces. Default: state beside addresses.")
+        ] = None,
+        operators: Annotated[
+            list[Path] | None, typer.Option(help="FILE.py with operators, for every agent; may be repeated.")
+        ] = None,
+        any_port: Annotated[bool, typer.Option("--any-port", help="Not the ports of the cluster file: any.")] = False,
+        detach: Annotated[bool, typer.Option("--detach", help="Return when they are ready; end: down.")] = False,
+        as_json: Annotated[bool, typer.Option("--json", help="addresses.json on stdout.")] = False,
+    ) -> None:
+        """Start an agent for every node of the cluster, and stop them all on Ctrl-C. Control is at the node's address,
+        data at the next port."""
+        from coordinator import local_agents
+        from coordinator.addresses import Addresses
+        from coordinator.local_cluster import wanted
+
+        files = operators or []
+        nodes = wanted(cluster, state or addresses.parent / "state", any_port, files)
+        _refuse_running(addresses)
+        stopping: list[int] = []
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, lambda number, _: _interrupt(stopping, number))
+        agents = local_agents.start(nodes, files)
+        try:
+            found = {agent.wanted.name: agent.address for agent in agents if agent.address is not None}
+            file = Addresses(addresses, found, " ".join(["coordinator", *sys.argv[1:]]))
+            file.write()
+            _show(file, as_json)
+            if not detach:
+                _wait(agents)
+        except KeyboardInterrupt:
+            pass
+        except BaseException:
+            detach = False
+            raise
+        finally:
+            if not detach:
+                stopping.append(0)
+                local_agents.stop(agents)
+                typer.echo("the agents are stopped", err=True)
+
+    @app.command(epilog=DOWN)
+    def down(
+        addresses: AddressesOption = DEFAULT_ADDRESSES,
+        as_json: Annotated[bool, typer.Option("--json", help="What happened, as JSON.")] = False,
+    ) -> None:
+        """Stop the local agents of addresses.json. Stopping them twice does nothing."""
+        from coordinator import addresses as address_file
+        from coordinator import local_agents
+
+        found = address_file.load(addresses)
+        outcome = local_agents.stop_by_pid(list(found.nodes.values()))
+        if as_json:
+            typer.echo(json.dumps(outcome))
+        else:
+            for name, what in sorted(outcome.items()):
+                typer.echo(f"node {name}: {what}")
+
+
+def _interrupt(stopping: list[int], number: int) -> None:
+    """Once: a second Ctrl-C must not leave half of the agents running."""
+    if not stopping:
+        stopping.append(number)
+        raise KeyboardInterrupt
+
+
+def _refuse_running(path: Path) -> None:
+    """Agents that this file speaks of would be forgotten if it were overwritten."""
+    from coordinator import addresses as address_file
+    from coordinator import local_agents
+    from coordinator.errors import BadInputError
+
+    if not path.exists():
+        return
+    try:
+        nodes = address_file.load(path).nodes.values()
+    except BadInputError:
+        return
+    running = [agent.name for agent in nodes if not isinstance(local_agents.find(agent), str)]
+    if running:
+        raise local_agents.LocalAgentError(
+            f"{path}: the agents of {', '.join(running)} are running already; stop them with 'coordinator down"
+            f" --addresses {path}', or give another --addresses"
+        )
+
+
+def _wait(agents: list[LocalAgent]) -> None:
+    from coordinator.local_agents import LocalAgentError
+
+    typer.echo("Ctrl-C stops them", err=True)
+    while True:
+        for agent in agents:
+            if agent.process.poll() is not None:
+                raise LocalAgentError(f"node {agent.wanted.name}: the agent has ended: {agent.last_words()}")
+        time.sleep(0.1)
+
+
+def _show(file: Addresses, as_json: bool) -> None:
+    if as_json:
+        typer.echo(file.path.read_text().strip())
+        return
+    for name, agent in file.nodes.items():
+        rt = "" if agent.rt else ", no FIFO class: latencies will be worse"
+        typer.echo(f"node {name}: control {agent.control}, data {agent.data}, pid {agent.pid}{rt}")
+    typer.echo(f"addresses written to {file.path}")
