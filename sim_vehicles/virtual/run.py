@@ -85,6 +85,7 @@ def simulate(
         if progress is not None:
             progress()
     cluster.end()
+    counted.settle()
     return Simulation(
         plan, scenario, counted.outputs, _traces(plan, scenario, cluster), cluster.admitted, cluster.instances,
         tuple(_failures(plan, cluster)),

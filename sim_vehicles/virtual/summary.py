@@ -19,16 +19,29 @@ def percentile(ordered: list[int], percent: int) -> int | None:
 
 @dataclass
 class OutputSummary:
-    """One output: latencies in the order of delivery, from origin to the end of the last operator."""
+    """One output: latencies of its results in the order of delivery, from origin to the end of the last operator.
+
+    A result is expected once per lineage and ordinal, as the report counts: of a union that delivers it by several
+    ways the least latency counts.
+    """
 
     deadline_ns: int
     latencies_ns: list[int] = field(default_factory=list)
     met: int = 0
+    _trial: dict[tuple[str, int, int], int] = field(default_factory=dict, repr=False)
 
-    def add(self, latency_ns: int) -> None:
-        """One more result."""
-        self.latencies_ns.append(latency_ns)
-        self.met += latency_ns <= self.deadline_ns
+    def add(self, result: tuple[str, int, int], latency_ns: int) -> None:
+        """One more delivery in the running trial; result: source, seq, ordinal."""
+        known = self._trial.get(result)
+        if known is None or latency_ns < known:
+            self._trial[result] = latency_ns
+
+    def settle(self) -> None:
+        """The trial has ended."""
+        found = list(self._trial.values())
+        self.latencies_ns += found
+        self.met += sum(latency_ns <= self.deadline_ns for latency_ns in found)
+        self._trial.clear()
 
     @property
     def late(self) -> int:
@@ -62,7 +75,13 @@ class Counted:
 
     def begin(self, trial: int) -> None:
         """Handed on."""
+        self.settle()
         self._world.begin(trial)
+
+    def settle(self) -> None:
+        """A trial has ended."""
+        for output in self.outputs.values():
+            output.settle()
 
     def offer(self, source: str, seq: int, at_ns: int) -> Offer | None:
         """Handed on."""
@@ -70,5 +89,6 @@ class Counted:
 
     def deliver(self, delivery: Delivery) -> None:
         """Counted and handed on."""
-        self.outputs[delivery.output].add(delivery.latency_ns)
+        result = (delivery.source, delivery.seq, delivery.ordinal)
+        self.outputs[delivery.output].add(result, delivery.latency_ns)
         self._world.deliver(delivery)

@@ -17,7 +17,7 @@ from sim_vehicles.virtual.run import Simulation, Trace, simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.random_plans import documents, registry
 
-EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 
 scenarios = st.builds(
     Scenario,
@@ -72,7 +72,7 @@ def test_every_obligation_ends_once_and_the_summary_is_the_reports_verdict(
         assert {key: mine[key] for key in ("met", "late", "deadline_ns", "latency_ns")} == {
             key: theirs[key] for key in ("met", "late", "deadline_ns", "latency_ns")
         }
-        if not theirs["lost"]:
+        if not theirs["lost"] and not theirs["lost_unsure"]:
             assert mine["miss_ratio"] == theirs["miss_ratio"]
 
 
