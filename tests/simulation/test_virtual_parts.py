@@ -1,0 +1,221 @@
+"""Costs, arrivals, links, the closed loop and the command of the virtual cluster."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from coordinator.report.reader import read_run
+from coordinator.report.verdict import verdict
+from protos import records
+from sim_vehicles.cli import app
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.virtual import draws
+from sim_vehicles.virtual.arrivals import bursts
+from sim_vehicles.virtual.costs import parse_jitter
+from sim_vehicles.virtual.run import simulate, write_run
+from sim_vehicles.virtual.scenario import Scenario, read_plan
+from sim_vehicles.virtual.world import Delivery, Offer
+from tests.simulation.plans import MS, paper, planned
+
+TWO_NODES = """
+shimekiri: 1
+nodes:
+  a: {address: "127.0.0.1:7700", memory: 64 MiB}
+  b: {address: "127.0.0.1:7710", memory: 64 MiB, speed: 2}
+links: [{between: [a, b], latency: 3 ms, bandwidth: 1 Mbit/s}]
+operators: operators.json
+security: insecure-loopback
+"""
+
+HOP = """
+shimekiri: 1
+query: hop
+sources:
+  p: {at: a, type: json, arrival: {burst: 3, period: 1 s}}
+operators:
+  O1: {run: pass, in: p, cost: 4 ms, nodes: [b]}
+outputs:
+  out: {from: O1, at: a, deadline: 100 ms}
+"""
+
+
+@pytest.mark.parametrize(("text", "cv"), [("exp", 1.0), ("lognormal:cv=1", 1.0), ("uniform:0.5,1.5", 0.2887)])
+def test_jitter_has_mean_1_and_the_variation_it_says(text: str, cv: float) -> None:
+    quantile = parse_jitter(text).quantile
+    assert quantile is not None
+    drawn = [quantile(draws.uniform(draws.key(7, i))) for i in range(40_000)]
+    assert statistics.mean(drawn) == pytest.approx(1, abs=0.02)
+    assert statistics.pstdev(drawn) == pytest.approx(cv, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "normal", "lognormal", "lognormal:cv=-1", "uniform:2,1", "uniform:1", "exp:2", "uniform:nan,1"]
+)
+def test_a_jitter_that_cannot_be_meant_is_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match="--jitter"):
+        parse_jitter(text)
+
+
+def test_a_link_takes_its_latency_and_sends_one_tuple_after_the_other() -> None:
+    done = simulate(planned(HOP, TWO_NODES))
+    facts = [list(records.unpack_records(trace.records)) for trace in done.traces]
+    sent = [fact for fact in facts[0] if fact.kind == records.SENT]
+    received = [fact for fact in facts[1] if fact.kind == records.RECEIVED]
+    assert [fact.w1 for fact in sent] == [fact.w1 for fact in received] == [1, 2, 3]
+    assert [fact.w2 for fact in received] == [fact.w0 for fact in sent]
+    # 48 bytes of a tuple and 22 of {"seq":1,"source":"p"} at 1 Mbit/s
+    assert [fact.w0 - sent[0].w0 for fact in received] == [3 * MS + i * 70 * 8_000 for i in (1, 2, 3)]
+    assert [fact.w2 - fact.w1 for fact in facts[1] if fact.kind == records.RAN] == [2 * MS] * 3  # at speed 2
+
+
+def test_a_lost_tuple_is_given_up_and_the_ledgers_balance(tmp_path: Path) -> None:
+    done = simulate(planned(HOP, TWO_NODES), Scenario(trials=20, loss=0.4))
+    write_run(done, tmp_path / "run")
+    found = verdict(read_run(tmp_path / "run"))
+    gave_up = [f for t in done.traces for f in records.unpack_records(t.records) if f.kind == records.GAVE_UP]
+    assert gave_up and found["conservation"]["balanced"] and found["completeness"]["complete"]
+    out = found["outputs"]["out"]
+    assert out["lost"] == len(gave_up) and out["met"] == 60 - len(gave_up)
+
+
+def test_arrivals_of_each_kind() -> None:
+    document = planned(HOP, TWO_NODES)
+    source = document["graph"]["sources"]["p"]
+
+    def instants(arrival: dict[str, Any], **scenario: Any) -> list[tuple[int, int]]:
+        source["arrival"] = arrival
+        return [(b.at_ns // MS, b.tuples) for b in bursts(read_plan(document), Scenario(**scenario), 1)]
+
+    burst = {"kind": "burst", "burst": 3, "period_ns": 50 * MS}
+    assert instants(burst, bursts=2, phase_ns={"p": 5 * MS}) == [(5, 3), (55, 3)]
+    assert instants(burst, burst={"p": 7}) == [(0, 7)]
+    assert instants({"kind": "rate", "rate_per_s": 4.0, "burst": 2}) == [
+        (0, 2),
+        (250, 1),
+        (500, 1),
+        (750, 1),
+        (1000, 1),
+    ]
+    jcp = {"kind": "jcp", "period_ns": 10 * MS, "min_gap_ns": 4 * MS, "early_ns": 5 * MS, "late_ns": 5 * MS}
+    found = [at for at, _ in instants(jcp, bursts=100)]
+    assert all(abs(at - number * 10) <= 10 for number, at in enumerate(found))
+    assert all(b - a >= 3 for a, b in pairwise(found)) and len(found) == 100
+    with pytest.raises(BadInputError, match="trace"):
+        instants({"kind": "trace", "file": "x"})
+
+
+class Braking:
+    """Offers tuples until it is told of a result."""
+
+    def __init__(self) -> None:
+        self.told: list[Delivery] = []
+        self.asked: list[tuple[int, int]] = []
+
+    def begin(self, trial: int) -> None:
+        self.told.clear()
+
+    def offer(self, source: str, seq: int, at_ns: int) -> Offer | None:
+        self.asked.append((seq, at_ns))
+        return None if self.told else Offer({"n": seq}, age_ns=at_ns // 2)
+
+    def deliver(self, delivery: Delivery) -> None:
+        self.told.append(delivery)
+
+
+def test_a_closed_loop_is_asked_and_told_in_the_order_of_time() -> None:
+    world = Braking()
+    done = simulate(planned(HOP, TWO_NODES), Scenario(bursts=3), world=world)
+    assert (
+        done.admitted == 3 and world.asked == [(i, 0) for i in (1, 2, 3)] + [(4, 1000 * MS)] * 3 + [(4, 2000 * MS)] * 3
+    )
+    assert [delivery.payload for delivery in world.told] == [{"n": 1}, {"n": 2}, {"n": 3}]
+    assert all(delivery.at_ns == delivery.latency_ns > 0 for delivery in world.told)
+
+
+def test_trials_without_jitter_are_alike_and_seeds_differ() -> None:
+    plain = simulate(paper(15), Scenario(trials=3), trace=False).outputs["warning"].latencies_ns
+    assert plain[:7] == plain[7:14] == plain[14:]
+    exp = parse_jitter("exp")
+    one, other = (simulate(paper(15), Scenario(seed=seed, jitter=exp), trace=False) for seed in (1, 2))
+    assert one.outputs["warning"].latencies_ns != other.outputs["warning"].latencies_ns
+
+
+def test_a_trial_does_not_depend_on_how_many_there_are() -> None:
+    exp = parse_jitter("exp")
+    few, many = (simulate(paper(15), Scenario(trials=n, jitter=exp), trace=False).outputs["warning"] for n in (1, 3))
+    assert many.latencies_ns[: len(few.latencies_ns)] == few.latencies_ns
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        (Scenario(policy="lifo"), "--policy"),
+        (Scenario(trials=0), "--trials"),
+        (Scenario(batch="half"), "--batch"),
+        (Scenario(batch="barrier"), "--units operator"),
+        (Scenario(batch="burst", policy="edf-op"), "--batch burst"),
+        (Scenario(ages_ns={"x": 1}), "--age x"),
+        (Scenario(cost_scale=float("nan")), "--cost-scale"),
+        (Scenario(loss=1.0), "--loss"),
+        (Scenario(phase_ns={"v2v": 1}, bursts=0), "--bursts"),
+    ],
+)
+def test_a_scenario_that_does_not_fit_is_refused(scenario: Scenario, said: str) -> None:
+    with pytest.raises(BadInputError, match=said):
+        simulate(paper(15), scenario)
+
+
+def test_what_is_no_plan_is_refused() -> None:
+    for document in ({}, {**paper(15), "nodes": {"a": {"version": 9}}}, {**paper(15), "hash": 5}):
+        with pytest.raises(BadInputError, match="coordinator plan"):
+            simulate(document)
+
+
+# -- the command
+
+
+def test_the_command_prints_a_table_or_json(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps(paper(15)))
+    table = CliRunner().invoke(app, ["simulate", str(plan), "--age", "v2v=100ms", "--latency", "0"])
+    assert table.exit_code == 0 and "warning" in table.stdout and "missed" in table.stdout
+    found = CliRunner().invoke(app, ["simulate", str(plan), "--latency", "0", "--burst", "v2v=20", "--json"])
+    outputs = json.loads(found.stdout)["outputs"]
+    assert outputs["warning"]["met"] == 10 and outputs["control"]["latency_ns"]["max"] == 30 * MS
+
+
+@pytest.mark.parametrize(
+    "options", [["--age", "v2v"], ["--age", "v2v=100"], ["--burst", "v2v=x"], ["--latency", "1"], ["--policy", "x"]]
+)
+def test_bad_options_end_with_2_and_one_sentence(tmp_path: Path, options: list[str]) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps(paper(15)))
+    assert CliRunner().invoke(app, ["simulate", str(plan), *options]).exit_code == 2
+    assert CliRunner().invoke(app, ["simulate", str(tmp_path / "none.json")]).exit_code == 2
+
+
+def test_a_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps(paper(15)))
+    assert CliRunner().invoke(app, ["simulate", str(plan), "--out", str(tmp_path)]).exit_code == 2
+
+
+def test_two_hash_seeds_give_the_same_bytes(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps(paper(15)))
+    written = []
+    for hash_seed in ("0", "4242"):
+        out = tmp_path / f"run{hash_seed}" / "run"
+        command = [sys.executable, "-m", "sim_vehicles", "simulate", str(plan), "--trials", "2", "--jitter", "exp"]
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        subprocess.run([*command, "--out", str(out)], env=environment, check=True, capture_output=True, timeout=120)
+        written.append({path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()})
+    assert written[0] == written[1] and len(written[0]) == 4
