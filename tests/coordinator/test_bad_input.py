@@ -238,3 +238,39 @@ def test_several_problems_are_told_together(files: Files) -> None:
 def test_a_query_alone_is_checked_without_nodes_and_installed_operators(files: Files) -> None:
     query, _ = files(QUERY.replace("run: filter", "run: filtre"), CLUSTER)
     planner.load(query, None)
+
+
+WEIRD = [
+    "null",
+    "[]",
+    "{}",
+    "-1",
+    "1e400",
+    ".nan",
+    "true",
+    "2020-01-01",
+    "'☃'",
+    "[[a]]",
+    "{a: {b: c}}",
+    "'x' * 3",
+    "&x [*x]",
+    "999999999999999999999",
+]
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """Where the values of a text stand: after `: `, up to a comma, brace, bracket or the end of the line."""
+    import re
+
+    return [match.span(1) for match in re.finditer(r":[ \n]+([^\s,{}\[\]]+)", text)]
+
+
+@pytest.mark.parametrize("weird", WEIRD)
+@pytest.mark.parametrize("which", ["query", "cluster"])
+def test_weird_values_are_refused_in_sentences_or_are_right(files: Files, weird: str, which: str) -> None:
+    text = QUERY if which == "query" else CLUSTER
+    for start, end in _spans(text):
+        changed = text[:start] + weird + text[end:]
+        found = _problems(files, **{which: changed})
+        assert all(line.split(":")[0] in ("query.yaml", "cluster.yaml") for line in found)
+        assert all("\n" not in line and len(line) < 400 for line in found)

@@ -151,3 +151,25 @@ def test_policy_overrides_every_node(paper_plan: Make) -> None:
     plan = paper_plan(15, policy="fifo")
     assert {local["policy"]["name"] for local in plan["nodes"].values()} == {"fifo"}
     assert {local["policy"]["largest_batch"] for local in plan["nodes"].values()} == {1}
+
+
+def test_out_of_time_is_4(paper_plan: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    from coordinator.errors import OutOfTimeError
+    from coordinator.placement import milp
+
+    monkeypatch.setattr(milp, "solve", lambda *_: milp.Answer(None, False))
+    with pytest.raises(OutOfTimeError) as raised:
+        paper_plan(15)
+    assert raised.value.exit_code == 4
+    assert "--time-limit" in str(raised.value)
+
+
+def test_a_plan_that_the_audit_refuses_is_not_made(paper_plan: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    from coordinator.errors import AuditError
+    from coordinator.placement import allot
+
+    monkeypatch.setattr(allot, "settle", lambda _problem, place, _wanted: dict.fromkeys(place, 60 * MS))
+    with pytest.raises(AuditError) as raised:
+        paper_plan(15)
+    assert raised.value.exit_code == 1
+    assert any("output control" in line for line in raised.value.lines())
