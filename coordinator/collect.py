@@ -2,9 +2,10 @@
 
     runs/<utc>-<plan8>/  run.json  plan.json  addresses.json  trace/raw/<node>/<boot>/NNNN.trace
 
-A round asks every node for what it has beyond what is held, appends it, syncs, and then says in the next round how much
-is held. It is over when a round brought every node up to what it had written when the round began. run.json is replaced
-after every round, so a collection that was killed is gone on with by naming its directory.
+A round asks every node for what it has beyond what is held, appends it, syncs, and says in the next round how much is
+held, which the agent then frees. run.json is replaced after every round, so a collection that was killed is gone on
+with by naming its directory. A plan that still runs keeps its trace on the agents unless its directory is gone on
+with: a collection into a new one would miss the plan's beginning, without which the rest cannot be judged.
 """
 
 from __future__ import annotations
@@ -56,8 +57,13 @@ def new_run(out: Path, plan: Plan, plan_file: Path, addresses_file: Path) -> Pat
     raise BadInputError([Problem(str(out), 0, f"has a hundred runs called {stamp} already; give another -o")])
 
 
-def collect(run: Path, plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> Collected:
-    """Bring the run directory up to what the agents have written. Goes on with what is in it already."""
+def collect(
+    run: Path, plan: Plan, agents: Agents, progress: Progress = lambda _: None, *, over: bool = True
+) -> Collected:
+    """Bring the run directory up to what the agents have written. Goes on with what is in it already.
+
+    over: the plan has ended, so that the agents may free what is held.
+    """
     before = _read(run / "run.json")
     if before.get("plan_hash", plan["hash"]) != plan["hash"]:
         text = f"is of plan {before['plan_hash'][:8]}, not {plan['hash'][:8]}; give another directory"
@@ -65,8 +71,9 @@ def collect(run: Path, plan: Plan, agents: Agents, progress: Progress = lambda _
     traces = RunTraces(run / "trace" / "raw", before.get("traces", []))
     collected = Collected(run, 0, [])
     lost: dict[str, str] = {}
-    for number in range(MOST_ROUNDS):
-        # A last round that brings nothing new still tells the agents what is held.
+    resumed = bool(traces.incarnations)
+    for number in range(MOST_ROUNDS if over or resumed else 1):
+        # The last round, which brings next to nothing, tells the agents what is held.
         added = sum(_pull(node, traces, agents, lost, progress) for node in agents.addresses if node not in lost)
         collected.records += added
         collected.traces = traces.entries(plan["hash"])

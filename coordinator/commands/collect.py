@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from coordinator.commands.lines import Lines
 from coordinator.commands.stop import DRAIN_S
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
@@ -47,10 +48,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.agents import Agents, AgentsError
         from coordinator.errors import CoordinatorError, OutOfTimeError
 
-        def progress(text: str) -> None:
-            typer.echo(text, err=True)
-
-        made = plan_file.load(plan)
+        progress, made = Lines(), plan_file.load(plan)
         file = address_file.load(addresses)
         left: list[str] = []
         with Agents(file.of_plan(made)) as agents:
@@ -60,7 +58,7 @@ def register(app: typer.Typer) -> None:
                 except AgentsError as error:
                     progress(f"not drained: {error}")
             run = resume or collection.new_run(output, made, plan, addresses)
-            done = collection.collect(run, made, agents, progress)
+            done = collection.collect(run, made, agents, progress, over=drain and not left)
         if as_json:
             values = {"run": str(done.run), "records": done.records, "traces": done.traces, "problems": done.problems}
             typer.echo(json.dumps(values | {"drained": drain and not left}))

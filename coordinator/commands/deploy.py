@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from coordinator.commands.lines import Lines
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
 EPILOG = """Examples:
@@ -34,7 +35,7 @@ def register(app: typer.Typer) -> None:
 
         made = plan_file.load(plan)
         with Agents(address_file.load(addresses).of_plan(made)) as agents:
-            done = deployment.deploy(made, agents, lambda text: typer.echo(text, err=True))
+            done = deployment.deploy(made, agents, Lines())
         if as_json:
             values = {"plan_hash": done.plan_hash, "epoch": done.epoch, "nodes": done.nodes, "changed": done.changed}
             typer.echo(json.dumps(values))

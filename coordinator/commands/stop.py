@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from coordinator.commands.lines import Lines
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
 EPILOG = """Examples:
@@ -42,7 +43,7 @@ def register(app: typer.Typer) -> None:
         made = plan_file.load(plan) if plan else None
         hashes = {bytes.fromhex(made["hash"])} if made else None
         with Agents(file.of_plan(made) if made else file.nodes) as agents:
-            left = deploy.stop(hashes, agents, timeout, lambda text: typer.echo(text, err=True))
+            left = deploy.stop(hashes, agents, timeout, Lines())
         if as_json:
             typer.echo(json.dumps({"drained": not left, "left": left}))
         elif not left:

@@ -60,7 +60,7 @@ class PlanStore:
                 "routes": each.routes,
                 "local": self._local.get(each.hash, ""),
             }
-            for each in durable.deployments
+            for each in sorted(durable.deployments, key=_resume_order)
         ]
         values = {"epoch": durable.seen, "fence": durable.fence, "plans": plans}
         values["check"] = _check(values)
@@ -101,6 +101,11 @@ class PlanStore:
             if path.suffix in (".local", ".json") and path.name != STATE_FILE and path.stem not in hashes:
                 path.unlink(missing_ok=True)
                 self._local.pop(path.stem, None)
+
+
+def _resume_order(deployment: Deployment) -> tuple[bool, int]:
+    """A runtime that starts reads from the top: committing a plan lets the earlier ones of its query drain."""
+    return deployment.state is not State.DRAINING, deployment.epoch
 
 
 def _check(values: dict[str, Any]) -> str:

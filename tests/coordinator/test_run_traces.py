@@ -1,0 +1,128 @@
+"""Traces into a run directory: nothing twice, nothing missing, whatever the collection was interrupted by."""
+
+from pathlib import Path
+
+import pytest
+
+from coordinator import run_traces
+from coordinator.run_traces import RunTraces, TraceError
+from protos import trace_pb2
+from protos.records import (
+    ADMITTED,
+    HEADER_BYTES,
+    PLAN,
+    RECORD,
+    RECORD_BYTES,
+    STATE_COMMITTED,
+    STATE_DRAINED,
+    Header,
+    pack_header,
+    unpack_records,
+)
+
+HASH = "0123456789abcdef" + "0" * 48
+STAMP = int(HASH[:16], 16)
+
+
+def records(first: int, count: int) -> bytes:
+    return b"".join(RECORD.pack(ADMITTED, 0, 1, 1, 1, n, 0, 0, 0, 0, 0, 0) for n in range(first, first + count))
+
+
+def plan_record(state: int) -> bytes:
+    return RECORD.pack(PLAN, 0, state, 0, 0, 0, 0, 1, 0, 0, 0, STAMP)
+
+
+def chunk(first: int, count: int, boot: int = 7, data: bytes = b"", **values: object) -> trace_pb2.TraceChunk:
+    header = pack_header(Header("a", 0, boot, "clock", 50, 0, 0))
+    body = data or records(first, count)
+    fields = {"written": first + len(body) // RECORD_BYTES} | values
+    return trace_pb2.TraceChunk(boot=boot, first=first, header=header, records=body, **fields)  # type: ignore[arg-type]
+
+
+def seqs(root: Path, boot: int = 7) -> list[int]:
+    files = sorted((root / "a" / f"{boot:016x}").glob("*.trace"))
+    return [record.seq for file in files for record in unpack_records(file.read_bytes()[HEADER_BYTES:])]
+
+
+def test_chunks_are_appended_and_counted(tmp_path: Path) -> None:
+    traces = RunTraces(tmp_path, [])
+    incarnation = traces.incarnation("a", 7)
+    assert incarnation.add(chunk(0, 10)) == 10
+    assert incarnation.add(chunk(10, 5)) == 5
+    assert incarnation.add(chunk(8, 10)) == 3, "what is held already is left out"
+    incarnation.sync()
+    assert seqs(tmp_path) == list(range(18)) and traces.held("a") == {7: 18}
+
+
+def test_a_hole_is_refused(tmp_path: Path) -> None:
+    incarnation = RunTraces(tmp_path, []).incarnation("a", 7)
+    incarnation.add(chunk(0, 10))
+    with pytest.raises(TraceError, match=r"records 10 to 12 .* new directory"):
+        incarnation.add(chunk(12, 1))
+
+
+def test_a_trace_whose_beginning_was_collected_elsewhere_starts_where_it_starts(tmp_path: Path) -> None:
+    traces = RunTraces(tmp_path, [])
+    traces.incarnation("a", 7).add(chunk(100, 10))
+    (entry,) = traces.entries(HASH)
+    assert (entry["first"], entry["records"]) == (100, 10)
+    resumed = RunTraces(tmp_path, [entry])
+    assert resumed.held("a") == {7: 110}
+
+
+def test_a_killed_collection_goes_on_behind_the_torn_record(tmp_path: Path) -> None:
+    traces = RunTraces(tmp_path, [])
+    traces.incarnation("a", 7).add(chunk(0, 10))
+    (path,) = tmp_path.rglob("*.trace")
+    path.write_bytes(path.read_bytes()[:-10])
+    other = tmp_path / "a" / f"{8:016x}"
+    other.mkdir()
+    (other / "0000.trace").write_bytes(b"half a header")
+    resumed = RunTraces(tmp_path, [])
+    assert resumed.held("a") == {7: 9}
+    resumed.incarnation("a", 7).add(chunk(9, 3))
+    resumed.incarnation("a", 8).add(chunk(0, 2, boot=8))
+    assert seqs(tmp_path) == list(range(12)) and seqs(tmp_path, 8) == [0, 1]
+
+
+def test_segments_are_rolled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_traces, "SEGMENT_BYTES", HEADER_BYTES + 20 * RECORD_BYTES)
+    traces = RunTraces(tmp_path, [])
+    for first in range(0, 50, 10):
+        traces.incarnation("a", 7).add(chunk(first, 10))
+    assert [path.name for path in sorted(tmp_path.rglob("*.trace"))] == ["0000.trace", "0001.trace", "0002.trace"]
+    assert seqs(tmp_path) == list(range(50)) and RunTraces(tmp_path, []).held("a") == {7: 50}
+
+
+def test_an_incarnation_that_was_over_before_is_left_out(tmp_path: Path) -> None:
+    traces = RunTraces(tmp_path, [])
+    incarnation = traces.incarnation("a", 7)
+    empty = trace_pb2.TraceChunk(boot=7, first=40, header=chunk(0, 1).header, ended=True, written=40)
+    assert incarnation.add(empty) == 0
+    assert traces.entries(HASH) == []
+
+
+def test_a_plan_that_has_drained_is_over_there_though_the_runtime_goes_on(tmp_path: Path) -> None:
+    traces = RunTraces(tmp_path, [])
+    incarnation = traces.incarnation("a", 7)
+    incarnation.add(chunk(0, 0, data=plan_record(STATE_COMMITTED) + records(1, 5)))
+    assert not incarnation.entry(HASH)["ended"]
+    incarnation.add(chunk(6, 0, data=plan_record(STATE_DRAINED)))
+    assert incarnation.entry(HASH)["ended"]
+    incarnation.add(chunk(7, 0, data=plan_record(STATE_COMMITTED)))
+    assert not incarnation.entry(HASH)["ended"], "it was deployed again"
+
+
+def test_crashes_and_unreachable_nodes_are_kept(tmp_path: Path) -> None:
+    traces = RunTraces(tmp_path, [])
+    traces.incarnation("a", 7).add(chunk(0, 3, ended=True, crashed=True, written=3))
+    traces.incarnation("a", 8).add(chunk(0, 3, boot=8, written=9))
+    traces.incarnation("a", 8).reachable = False
+    crashed, cut_off = traces.entries(HASH)
+    assert crashed["ended"] and crashed["crashed"] and crashed["records"] == 3
+    assert not cut_off["reachable"] and cut_off["records"] == 9
+
+
+def test_a_chunk_of_another_node_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="a chunk of a/"):
+        RunTraces(tmp_path, []).incarnation("b", 7).add(chunk(0, 1))
