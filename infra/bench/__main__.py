@@ -1,0 +1,114 @@
+"""`make bench`: every figure as a ratio to its floor in the same run; printed, and written to runs/bench.json."""
+
+import gc
+import os
+import sys
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from infra.bench import figures
+from infra.bench.agent import agent, deploy_hop, hops_ns, send_paced
+from infra.bench.bare_socket import bare_hops_ns, fifo_class
+from infra.bench.engine import engine_ns
+from infra.bench.figures import Figure, paired_ratio, percentile
+from infra.bench.floor import floor_ns
+from infra.bench.runtime import chained_runtime, runtime_ns
+
+INSTANCES = 100_000
+REPETITIONS = 9
+HOPS, ROUNDS = 2000, 5
+STARTS = 5
+OUT = Path(__file__).resolve().parents[2] / "runs" / "bench.json"
+
+
+def per_instance() -> list[Figure]:
+    """Engine and runtime against the bare heap loop."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        engine, floor = paired_ratio(lambda: engine_ns(INSTANCES), lambda: floor_ns(INSTANCES), REPETITIONS)
+        with chained_runtime() as runtime:
+            rounds = INSTANCES // 2100
+            live, floor_again = paired_ratio(
+                lambda: runtime_ns(runtime, rounds), lambda: floor_ns(INSTANCES), REPETITIONS
+            )
+    finally:
+        gc.enable()
+        gc.unfreeze()
+    how = f"medians of {REPETITIONS} alternating repetitions of {INSTANCES} instances, gc off"
+    return [
+        Figure("floor", floor, "ns per instance", None, f"bare heap loop; {how}"),
+        Figure("engine", engine / floor, "x floor", 2.0, f"engine, no-op operators, packed trace; {how}"),
+        Figure("runtime", live / floor_again, "x floor", 2.5, f"the live runtime's loop, same operators; {how}"),
+    ]
+
+
+def hop() -> list[Figure]:
+    """Sender's stamp to operator start, against a bare blocking socket."""
+    previous = os.sched_getscheduler(0)
+    real_time = fifo_class()
+    bare: list[list[int]] = []
+    with agent() as running:
+        deploy_hop(running)
+        for _ in range(ROUNDS):
+            bare.append(bare_hops_ns(HOPS))
+            send_paced(running, HOPS)
+        all_hops = hops_ns(running)
+        real_time = real_time and running.rt
+    os.sched_setscheduler(0, previous, os.sched_param(0))
+    hops = [all_hops[at : at + HOPS] for at in range(0, len(all_hops), HOPS)]
+    how = (
+        f"median of {ROUNDS} alternating rounds of {HOPS} tuples at 1000/s, {'FIFO' if real_time else 'ordinary'} class"
+    )
+
+    def over_rounds(rounds: list[list[int]], share: float) -> float:
+        return median(percentile(each, share) for each in rounds)
+
+    made = [Figure("hop_p50", over_rounds(hops, 0.5) / over_rounds(bare, 0.5), "x bare socket", 1.5, how)]
+    made.append(Figure("hop_p99", over_rounds(hops, 0.99) / over_rounds(bare, 0.99), "x bare socket", 2.0, how))
+    for name, rounds in (("hop", hops), ("bare_socket", bare)):
+        for share in (0.5, 0.99):
+            value = over_rounds(rounds, share) / 1000
+            made.append(Figure(f"{name}_p{share * 100:.0f}_us", value, "us", None, how))
+    return made
+
+
+def footprint() -> list[Figure]:
+    """Memory and time until ready of one agent."""
+    ready, pss = [], []
+    for _ in range(STARTS):
+        with agent() as running:
+            deploy_hop(running)
+            send_paced(running, 200)
+            ready.append(running.ready_s * 1000)
+            pss.append(running.pss_bytes() / 1e6)
+    return [
+        Figure("agent_pss", median(pss), "MB", 60, f"all processes, a plan deployed and 200 tuples run; of {STARTS}"),
+        Figure("agent_ready", median(ready), "ms", 300, f"from exec to the ready line; median of {STARTS} starts"),
+    ]
+
+
+def main() -> int:
+    """Measure everything; exit code 0 whatever the figures are."""
+    console = Console()
+    made: list[Figure] = []
+    for title, measure in (("per task instance", per_instance), ("hop", hop), ("footprint", footprint)):
+        with console.status(f"measuring: {title}"):
+            made += measure()
+    table = Table("figure", "value", "unit", "goal", "", box=None, header_style="bold")
+    for each in made:
+        goal = "" if each.goal is None else f"<= {each.goal:g}"
+        verdict = "" if each.goal is None else "ok" if each.ok else "missed"
+        table.add_row(each.name, f"{each.value:.3g}", each.unit, goal, verdict)
+    console.print(table)
+    figures.write(made, OUT)
+    console.print(f"written to {OUT.relative_to(OUT.parents[1])}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

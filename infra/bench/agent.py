@@ -1,0 +1,107 @@
+"""A real agent as processes of its own: time until it is ready, its memory, and hops into it."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+
+from infra.bench.bare_socket import pace, wait_until
+from node_agent.sdk import Admitted, Source
+from protos import records
+
+BIN = Path(sys.executable).parent
+QUERY = """
+shimekiri: 1
+query: hop
+sources: {in: {at: a, type: json, arrival: {burst: 1, period: 1 ms}}}
+operators: {O1: {run: pass, in: in, cost: 10 us}}
+outputs: {out: {from: O1, at: a, deadline: 100 ms}}
+"""
+CLUSTER = """
+shimekiri: 1
+nodes: {{a: {{address: "{control}"}}}}
+security: insecure-loopback
+"""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A started agent: its folder, addresses and how long it took until it said that it is ready."""
+
+    folder: Path
+    process: subprocess.Popen[str]
+    control: str
+    data: str
+    ready_s: float
+    rt: bool
+
+    def pss_bytes(self) -> int:
+        """Proportional set size of all its processes."""
+        parent = psutil.Process(self.process.pid)
+        return sum(each.memory_full_info().pss for each in (parent, *parent.children(recursive=True)))
+
+
+@contextmanager
+def agent() -> Iterator[Agent]:
+    """Start one; it is stopped at the end."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        words = ["run", "--name", "a", "--control", "127.0.0.1:0", "--data", "127.0.0.1:0", "--state", folder / "state"]
+        began = time.monotonic()
+        process = subprocess.Popen([BIN / "node-agent", *map(str, words)], stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout is not None
+            ready = json.loads(process.stdout.readline())
+            took = time.monotonic() - began
+            control, data = f"127.0.0.1:{ready['control']}", f"127.0.0.1:{ready['data']}"
+            yield Agent(folder, process, control, data, took, ready["rt"])
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def deploy_hop(running: Agent) -> None:
+    """Source -> pass -> output on this one agent, through the commands that a user types."""
+    folder = running.folder
+    (folder / "query.yaml").write_text(QUERY)
+    (folder / "cluster.yaml").write_text(CLUSTER.format(control=running.control))
+    node = {"name": "a", "control": running.control, "data": running.data, "pid": running.process.pid, "rt": running.rt}
+    (folder / "addresses.json").write_text(json.dumps({"nodes": {"a": node}, "started_by": "bench"}))
+    _coordinator("plan", folder / "query.yaml", folder / "cluster.yaml", "-o", folder / "plan.json")
+    _coordinator("deploy", folder / "plan.json", "--addresses", folder / "addresses.json")
+
+
+def send_paced(running: Agent, count: int) -> None:
+    """`count` tuples at 1000/s, one by one; each is stamped by the client when it is sent."""
+    with Source(running.data, "in") as source:
+        for instant in pace(count):
+            wait_until(instant)
+            answer = source.send(0)
+            assert isinstance(answer, Admitted), answer
+
+
+def hops_ns(running: Agent) -> list[int]:
+    """From each sender's stamp to the start of the operator, by the agent's trace, in the order of admission."""
+    folder = running.folder
+    words = ["--addresses", folder / "addresses.json", "--plan", folder / "plan.json", "-o", folder / "runs"]
+    _coordinator("collect", *words)
+    stamps: dict[int, int] = {}
+    starts: dict[int, int] = {}
+    for path in sorted((folder / "runs").glob("*/trace/raw/a/*/*.trace")):
+        for record in records.unpack_records(path.read_bytes()[records.HEADER_BYTES :]):
+            if record.kind == records.ADMITTED:
+                stamps[record.seq] = record.w1
+            elif record.kind == records.RAN:
+                starts[record.seq] = record.w1
+    return [starts[seq] - stamp for seq, stamp in sorted(stamps.items())]
+
+
+def _coordinator(*words: str | Path) -> None:
+    subprocess.run([BIN / "coordinator", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
