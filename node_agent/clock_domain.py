@@ -3,15 +3,18 @@
 import hashlib
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TIME_NAMESPACE = Path("/proc/self/ns/time")
 
 
-def now_ns() -> int:
-    """The instant, on the clock of every stamp and verdict: never set, never slewed, stops in suspension."""
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+now_ns = partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC_RAW)
+"""The instant, on the clock of every stamp and verdict: never set, never slewed, stops in suspension.
+
+Not a function of its own: the runtime reads the clock twice per task instance, and a call more is a tenth of its cost.
+"""
 
 
 def clock_domain() -> str:

@@ -87,7 +87,7 @@ class Executor:
         """Run the instance to its end; returns the next one that the engine chose."""
         _, _, _, unit, lineage, payload = job
         engine, now, spend = self.engine, self.now, self.spend
-        if engine.batching or engine.policy.yields:
+        if not engine.simple:
             return self._run_items(unit, self._items(job), unit.chain, now())
         start_ns = now()
         for step in unit.chain:

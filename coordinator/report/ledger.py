@@ -35,6 +35,7 @@ class Cell:
     fixed: int = 0
     free: int = 0
     ends: int = 0
+    parents: set[int] = field(default_factory=set)  # ordinals of those RANs
 
 
 @dataclass
@@ -66,7 +67,6 @@ class Ledger:
     plan: PlanView
     traces: list[Trace]
     buckets: dict[Bucket, dict[int, Cell]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(Cell)))
-    parents: dict[Bucket, set[int]] = field(default_factory=lambda: defaultdict(set))
     instances: dict[tuple[int, ...], Instance] = field(default_factory=lambda: defaultdict(Instance))
     sent: dict[tuple[int, ...], int] = field(default_factory=lambda: defaultdict(int))
     received: dict[tuple[int, ...], dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
@@ -165,7 +165,7 @@ def _owe(ledger: Ledger, incarnation: int, record: Record, stream: int, arrivals
                 cell.fixed += 1
             else:
                 cell.free += 1
-                ledger.parents[bucket].add(parent)
+                cell.parents.add(parent)
     return bool(consumers)
 
 
@@ -260,7 +260,7 @@ def _settle_buckets(ledger: Ledger) -> None:
     excess: list[Problem] = []
     explained: set[Bucket] = set()
     for bucket, cells in ledger.buckets.items():
-        opened, unexplained = _match(cells, ledger.parents.get(bucket, set()))
+        opened, unexplained = _match(cells)
         for ordinal, n in opened:
             _open(ledger, bucket, ordinal, n)
         if opened:
@@ -278,19 +278,22 @@ def _settle_buckets(ledger: Ledger) -> None:
             ledger.problems.append(problem)
 
 
-def _match(cells: dict[int, Cell], parents: set[int]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _match(cells: dict[int, Cell]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Pair arrivals with ends, same ordinal first. Returns ((ordinal, n) still open, (ordinal, n) ends too many).
 
     What a RAN only counted may have had any ordinal that descends from the RAN's own, so an end that is left over
-    takes such an arrival, the lowest ordinals first.
+    takes such an arrival that is left over, the lowest ordinals first.
     """
     fixed, free, strays = [], [], []
+    parents: set[int] = set()
     for ordinal in sorted(cells):
         cell = cells[ordinal]
         left = max(cell.ends - cell.fixed, 0)
         fixed.append((ordinal, max(cell.fixed - cell.ends, 0)))
         free.append((ordinal, max(cell.free - left, 0)))
         strays.append((ordinal, max(left - cell.free, 0)))
+        if cell.free > left:
+            parents |= cell.parents
     related = [(o, n) for o, n in strays if n and parents & {o, o >> 8, o >> 16, o >> 24}]
     foreign = [(o, n) for o, n in strays if n and not parents & {o, o >> 8, o >> 16, o >> 24}]
     renamed, free = _take(free, sum(n for _, n in related))

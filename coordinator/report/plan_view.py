@@ -183,7 +183,7 @@ class Reach:
         """output id -> sure, for a tuple that this consumer at `node` should have ended."""
         kind, ref, stream = consumer_parts(consumer)
         if kind == UNIT and ref in self._plan.units:
-            return _merge(self.exit(ref, exit_) for exit_ in range(len(self._plan.units[ref].exits)))
+            return self.after(ref, 0)
         if kind == OUTPUT:
             return {ref: True} if ref in self._plan.outputs else {}
         if kind == PEER:
@@ -195,6 +195,11 @@ class Reach:
         view = self._plan.units[unit]
         sure = not self._filters(unit, exit_) and not (view.join and self._upstream(unit))
         return {output: sure and onward for output, onward in self.stream(view.node, view.exits[exit_]).items()}
+
+    def after(self, unit: int, kept: int) -> dict[int, bool]:
+        """As `consumer`, for an instance that failed after it had given outputs on the exits in the bit set `kept`."""
+        exits = range(len(self._plan.units[unit].exits)) if unit in self._plan.units else range(0)
+        return _merge(self.exit(unit, exit_) for exit_ in exits if not kept >> exit_ & 1)
 
     def stream(self, node: int, stream: int) -> dict[int, bool]:
         """output id -> sure, for a tuple that none of the stream's consumers at `node` got."""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from coordinator.report.ledger import Ledger, Row, seen_filtering
+from coordinator.report.ledger import Ledger, Miss, Row, seen_filtering
 from coordinator.report.plan_view import UNIT, Reach, consumer_parts
 from coordinator.report.shape import INSTANT_LIMIT, QUANTILES, Counts, Rank, nearest_rank
 from protos import records as rec
@@ -31,7 +31,7 @@ def expect(ledger: Ledger, rows: Iterable[Row], counts: Counts) -> dict[Key, int
             answer((view.id, r.source, r.epoch, r.seq, r.w4), (Rank.DELIVERED, upper, lower))
     reach = Reach(ledger.plan, seen_filtering(ledger))
     for miss in ledger.misses:
-        for output, sure in _missing(ledger, reach, miss.node, miss.consumer, miss.kept).items():
+        for output, sure in _missing(reach, miss).items():
             rank = miss.rank if sure or miss.rank == Rank.UNDECIDABLE else _UNSURE[miss.rank]
             answer((output, miss.source, miss.epoch, miss.seq, miss.ordinal), (rank, 0, 0))
     return _count(ledger, answers, counts)
@@ -40,17 +40,12 @@ def expect(ledger: Ledger, rows: Iterable[Row], counts: Counts) -> dict[Key, int
 _UNSURE = {Rank.LOST: Rank.LOST_UNSURE, Rank.SHED: Rank.SHED_UNSURE}
 
 
-def _missing(ledger: Ledger, reach: Reach, node: int, consumer: int, kept: int) -> dict[int, bool]:
+def _missing(reach: Reach, miss: Miss) -> dict[int, bool]:
     """The outputs that a miss keeps from their result, less those behind exits that had given theirs."""
-    kind, ref, _ = consumer_parts(consumer)
-    if kind != UNIT or not kept:
-        return reach.consumer(node, consumer)
-    missing: dict[int, bool] = {}
-    for exit_ in range(len(ledger.plan.units[ref].exits)) if ref in ledger.plan.units else ():
-        if not kept >> (8 * exit_) & 0xFF:
-            for output, sure in reach.exit(ref, exit_).items():
-                missing[output] = missing.get(output, True) and sure
-    return missing
+    kind, ref, _ = consumer_parts(miss.consumer)
+    if kind != UNIT:
+        return reach.consumer(miss.node, miss.consumer)
+    return reach.after(ref, sum(1 << exit_ for exit_ in range(4) if miss.kept >> (8 * exit_) & 0xFF))
 
 
 def _count(ledger: Ledger, answers: dict[Key, Answer], counts: Counts) -> dict[Key, int]:

@@ -90,7 +90,14 @@ def send_paced(running: Agent, count: int) -> None:
 def hops_ns(running: Agent) -> list[int]:
     """From each sender's stamp to the start of the operator, by the agent's trace, in the order of admission."""
     folder = running.folder
-    words = ["--addresses", folder / "addresses.json", "--plan", folder / "plan.json", "-o", folder / "runs"]
+    words: list[str | Path] = [
+        "--addresses",
+        folder / "addresses.json",
+        "--plan",
+        folder / "plan.json",
+        "-o",
+        folder / "runs",
+    ]
     _coordinator("collect", *words)
     stamps: dict[int, int] = {}
     starts: dict[int, int] = {}

@@ -49,8 +49,8 @@ class Engine:
     """Schedules the units of all loaded plans under one policy."""
 
     __slots__ = (
-        "_push", "batch", "batching", "commands", "counts", "dispatched", "ended_ns", "facts", "heads", "job",
-        "limit_jobs", "loaded", "policy", "released", "resumed",
+        "_push", "batch", "batching", "commands", "counts", "dispatched", "ended_ns", "facts", "fifo",
+        "heads", "job", "limit_jobs", "loaded", "plain", "policy", "released", "resumed", "simple",
     )  # fmt: skip
 
     def __init__(self, policy: Policy, facts: Facts, commands: Commands, limit_jobs: int = 1_000_000) -> None:
@@ -64,7 +64,10 @@ class Engine:
         self.released = self.dispatched = 0  # jobs
         self.ended_ns = 0
         self.resumed = False
-        self._push = self._push_fifo if policy.offset is not None else self._push_ordered
+        self.fifo = policy.offset is not None
+        self._push = self._push_fifo if self.fifo else self._push_ordered
+        self.simple = not (self.batching or policy.yields)  # one job, one instance, never resumed
+        self.plain = self.fifo and self.simple
 
     # -- plans
 
@@ -153,7 +156,13 @@ class Engine:
         if route.simple:
             for unit in route.units:
                 self.released = n = self.released + 1
-                self._push(unit, (at_ns + unit.offset_ns, at_ns, n, unit, lineage, payload))
+                job = (at_ns + unit.offset_ns, at_ns, n, unit, lineage, payload)
+                if self.fifo:  # `_push_fifo` without the call
+                    if not unit.queue:
+                        heappush(self.heads, job)
+                    unit.queue.append(job)
+                else:
+                    self._push(unit, job)
         else:
             self._spread(at_ns, route, lineage, payload)
 
@@ -182,7 +191,18 @@ class Engine:
                 self._mark(end_ns, unit, job[4], counts[0])
             counts[0] = 0
         self.ended_ns = end_ns
-        return self._dispatch()
+        heads = self.heads
+        if not (self.plain and heads):
+            return self._dispatch()
+        self.job = job = heads[0]  # `_dispatch` without the call
+        queue: deque[Job] = job[3].queue
+        queue.popleft()
+        self.dispatched += 1
+        if queue:
+            heapreplace(heads, queue[0])
+        else:
+            heappop(heads)
+        return job
 
     def _dispatch(self) -> Job | None:
         self.resumed = False
@@ -290,13 +310,19 @@ class Engine:
             if len(join.waiting) >= Join.LIMIT:
                 self._expired(at_ns, join, join.waiting.pop(next(iter(join.waiting))))
             waiting = join.waiting[key] = Waiting(join.ports, at_ns + join.wait_ns)
+        while waiting.taken >> port & 1:  # one lineage twice, by way of a union: it waits for partners of its own
+            if waiting.after is None:
+                waiting.after = Waiting(join.ports, at_ns + join.wait_ns)
+            waiting = waiting.after
+        waiting.taken |= 1 << port
         if payload is ABSENT:
             waiting.absent = True
         else:
             waiting.lineages[port], waiting.values[port] = lineage, payload
-        waiting.arrived += 1
-        if waiting.arrived == join.ports:
+        if waiting.taken == (1 << join.ports) - 1:  # the first in its row: ports fill in the order of arrival
             del join.waiting[key]
+            if waiting.after is not None:
+                join.waiting[key] = waiting.after
             self._joined(at_ns, join.unit, waiting)
 
     def _joined(self, at_ns: int, unit: Unit, waiting: Waiting) -> None:
@@ -328,6 +354,8 @@ class Engine:
         for lineage in waiting.lineages:
             if lineage is not None:
                 self._lost(at_ns, join.unit, lineage, CAUSE_JOIN_EXPIRED)
+        if waiting.after is not None:
+            self._expired(at_ns, join, waiting.after)
 
     # -- absence marks and losses
 

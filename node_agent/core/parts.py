@@ -94,14 +94,18 @@ class Route:
 
 
 class Waiting:
-    """The contributors of one join result that have arrived so far."""
+    """The contributors of one join result that have arrived so far.
 
-    __slots__ = ("absent", "arrived", "expires_ns", "lineages", "values")
+    taken: the ports that have delivered, as bits. after: the next result of the same lineage, where a port had it twice.
+    """
+
+    __slots__ = ("absent", "after", "expires_ns", "lineages", "taken", "values")
 
     def __init__(self, ports: int, expires_ns: int) -> None:
         self.lineages: list[Lineage | None] = [None] * ports
         self.values: list[Any] = [None] * ports
-        self.arrived, self.absent, self.expires_ns = 0, False, expires_ns
+        self.taken, self.absent, self.expires_ns = 0, False, expires_ns
+        self.after: Waiting | None = None
 
 
 class Join:

@@ -89,8 +89,8 @@ class VirtualNode:
         self._wake(at_ns)
 
     def next_expiry_ns(self) -> int | None:
-        """When the first join result that still waits is given up."""
-        times = [w.expires_ns for join in self.loaded.joins for w in join.waiting.values()]
+        """When the engine will next give up a join result that still waits; it does so in the order of arrival."""
+        times = [next(iter(join.waiting.values())).expires_ns for join in self.loaded.joins if join.waiting]
         return min(times, default=None)
 
     # -- running

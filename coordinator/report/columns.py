@@ -1,0 +1,48 @@
+"""Raw trace segments as columns: 64-byte records become parquet under trace/parquet/node=/boot=, vectorised.
+
+The columns are named as `records.Record`'s fields, plus `place` (the record's place in its trace, from 0). `last` is
+the same 64 bits read as a signed integer, as Spark has no unsigned ones.
+"""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coordinator.report.reader import SEQ_LIMIT, Incarnation, Run
+from protos.records import GAP, RECORD, Record
+
+_LETTERS = {"B": "<u1", "H": "<u2", "q": "<i8", "Q": "<u8"}
+RECORD_DTYPE = np.dtype(
+    [(name, _LETTERS[letter]) for name, letter in zip(Record._fields, RECORD.format.lstrip("<"), strict=True)]
+)
+_WIDE = {"B": np.int32, "H": np.int32, "q": np.int64, "Q": np.int64}
+COLUMNS = {
+    name: _WIDE[letter] for name, letter in zip(Record._fields, RECORD.format.lstrip("<"), strict=True)
+} | {"place": np.int64}  # fmt: skip
+
+
+def table(incarnation: Incarnation) -> pa.Table:
+    """The usable records of one incarnation."""
+    raw: npt.NDArray[np.void] = np.frombuffer(b"".join(incarnation.chunks), dtype=RECORD_DTYPE)
+    usable = (raw["kind"] > 0) & (raw["kind"] <= GAP) & (raw["seq"] < SEQ_LIMIT)
+    place = np.arange(len(raw), dtype=np.int64)[usable]
+    kept = raw[usable]
+    columns = {name: kept[name].astype(kind) for name, kind in COLUMNS.items() if name != "place"}
+    return pa.table(columns | {"place": place})
+
+
+def write_parquet(run: Run) -> Path | None:
+    """(Re)write a run's trace/parquet. Returns its root, None when the run has no records at all."""
+    root = run.path / "trace" / "parquet"
+    shutil.rmtree(root, ignore_errors=True)
+    for incarnation in run.incarnations:
+        if incarnation.chunks:
+            node = run.plan.nodes[incarnation.node]
+            directory = root / f"node={node}" / f"boot={incarnation.boot_hex}"
+            directory.mkdir(parents=True)
+            pq.write_table(table(incarnation), directory / "part.parquet")
+    return root if root.exists() else None

@@ -1,0 +1,197 @@
+"""The verdict as Spark columns: the same dict as verdict.py's for every trace, for several runs in one job.
+
+Raw segments become parquet first (columns.py). No row passes through Python: ledgers, results and blame are joins,
+windows and aggregates keyed by `run`; Python turns the few rows of the aggregates into `Counts`.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from coordinator.report import spark_ledger as ledger
+from coordinator.report import spark_results as results
+from coordinator.report.completeness import LEDGER_KINDS, Scan, Trace, judge_all
+from coordinator.report.reader import Run
+from coordinator.report.shape import PROBLEMS_SHOWN, Counts, Hop, Problem, Rank, Spent, assemble
+from coordinator.report.spark_ledger import LINEAGE, TUPLE, col, is_, lit
+from coordinator.report.spark_tables import Plans, plans, reach_rows, signed, small, status_tables, traces
+from protos import records as rec
+from protos.records import RECORD_BYTES
+
+Progress = Callable[[str], None]
+WIDTH = 9  # integers per row that an aggregate brings back
+
+
+def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lambda _: None) -> list[dict[str, Any]]:
+    """One verdict per run, in order; see verdict.verdict for its keys."""
+    held: list[DataFrame] = []
+
+    def persist(frame: DataFrame) -> DataFrame:
+        held.append(frame.localCheckpoint(eager=False))
+        return held[-1]
+
+    try:
+        progress("traces to parquet")
+        tables = plans(spark, runs)
+        every = persist(traces(spark, runs))
+        rows = persist(ledger.own(every, tables))
+        done = persist(ledger.instances(rows))
+        progress("completeness")
+        judged, seen = scan(every, done, tables, runs)
+        progress("ledgers")
+        counts = [Counts(traces=each) for each in judged]
+        reach = [row for number, run in enumerate(runs) for row in reach_rows(number, run.plan, seen[number])]
+        statuses, nodes = status_tables(spark, runs, judged)
+        books = ledger.keep(rows, done, tables, statuses, nodes, persist)
+        answers = persist(
+            results.expect(rows, books.misses, small(spark, "run consumer kept output sure:bool", reach), tables)
+        )
+        parts = persist(results.split(rows, answers, books.linked, tables))
+        for row in gather(rows, books, answers, parts).collect():
+            note(counts[row.run], row.what, [row[f"v{i}"] for i in range(WIDTH)])
+        for each in counts:
+            each.problems.sort()
+        return [assemble(run, each) for run, each in zip(runs, counts, strict=True)]
+    finally:
+        for frame in held:
+            frame.unpersist()
+
+
+# -- first pass: completeness, and which exits were seen filtering
+
+
+def scan(
+    every: DataFrame, done: DataFrame, tables: Plans, runs: Sequence[Run]
+) -> tuple[list[list[Trace]], dict[int, set[tuple[int, int]]]]:
+    """Judge every incarnation, and find the exits that filtered."""
+    epoch = col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long")
+    misplaced = is_(rec.LOAD) & (col("last") != col("place"))
+    found = every.groupBy("run", "inc").agg(
+        F.count("*").alias("n"),
+        F.count_if(is_(rec.GAP)).alias("gaps"),
+        F.coalesce(F.sum(F.when(is_(rec.GAP), col("w1"))), lit(0)).alias("dropped"),
+        F.min(F.when(misplaced, F.struct("place", "last"))).alias("misplaced"),
+    )
+    named = (
+        every.where(is_(rec.PLAN)).select("run", "inc", col("ref").cast("long").alias("state"), "w1", "last").distinct()
+    )
+    epochs = every.where(is_(*LEDGER_KINDS)).groupBy("run", "inc", epoch.alias("plan_epoch")).count()
+    given = F.expr("shiftright(outputs, cast(8 * exit as int))").bitwiseAND(lit(255))
+    zero = (
+        done.where((col("finals") > 0) & (col("lost") == 0))
+        .join(tables.exits, ["run", "ref"])
+        .where(given == 0)
+        .select("run", col("ref").cast("long").alias("ref"), "exit")
+        .distinct()
+    )
+    rows = reduce(
+        DataFrame.unionByName,
+        [
+            wide(found, "found", ["inc", "n", "gaps", "dropped", "misplaced.place", "misplaced.last"]),
+            wide(named, "plan", ["inc", "state", "w1", "last"]),
+            wide(epochs, "epoch", ["inc", "plan_epoch", "count"]),
+            wide(zero, "zero", ["ref", "exit"]),
+        ],
+    ).collect()
+    by_run: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_run[row.run].append(row)
+    judged = [judge_all(run, scans(run, by_run[number])) for number, run in enumerate(runs)]
+    seen = {number: {(r.v0, r.v1) for r in by_run[number] if r.what == "zero"} for number in range(len(runs))}
+    return judged, seen
+
+
+def scans(run: Run, rows: list[Row]) -> list[Scan]:
+    """One Scan per incarnation from the first pass's aggregates."""
+    found = [Scan() for _ in run.incarnations]
+    named: dict[int, set[int]] = defaultdict(set)
+    mine: dict[int, set[int]] = defaultdict(set)
+    for row in (row for row in rows if row.what == "found"):
+        each = found[row.v0]
+        each.found, each.gaps, each.dropped = row.v1, row.v2, row.v3
+        if row.v4 is not None:
+            each.misplaced = (row.v4, row.v5 % (1 << 64))
+    for row in (row for row in rows if row.what == "plan"):
+        epoch = row.v2 & rec.PLAN_EPOCH_MASK
+        named[row.v0].add(epoch)
+        found[row.v0].crashed |= row.v1 == rec.STATE_CRASHED
+        if row.v3 == signed(run.plan.hash_u64):
+            mine[row.v0].add(epoch)
+            found[row.v0].ended |= row.v1 == rec.STATE_ENDED
+    for row in (row for row in rows if row.what == "epoch"):
+        if row.v1 not in mine[row.v0]:
+            if row.v1 in named[row.v0]:
+                found[row.v0].foreign += row.v2
+            else:
+                found[row.v0].unnamed += row.v2
+    for incarnation, each in zip(run.incarnations, found, strict=True):
+        each.unusable = sum(len(chunk) // RECORD_BYTES for chunk in incarnation.chunks) - each.found
+        each.epochs = frozenset(mine[incarnation.number])
+    return found
+
+
+# -- second pass: everything else comes back in one collect
+
+
+def wide(frame: DataFrame, what: str, columns: Sequence[str]) -> DataFrame:
+    """run what v0..v8: the columns as integers, so that many aggregates come back in one job."""
+    values = [col(name).cast("long") for name in columns]
+    values += [F.lit(None).cast("long")] * (WIDTH - len(columns))
+    return frame.select("run", F.lit(what).alias("what"), *(v.alias(f"v{i}") for i, v in enumerate(values)))
+
+
+def gather(rows: DataFrame, books: ledger.Books, answers: DataFrame, parts: DataFrame) -> DataFrame:
+    """All aggregates of the second pass, as `wide` rows."""
+    admitted = rows.where(is_(rec.ADMITTED))
+    bad = books.problems.select("run", *LINEAGE).distinct()
+    accounted = admitted.join(bad, ["run", *LINEAGE], "left_anti")
+    order = Window.partitionBy("run").orderBy("fault", "inc", "ref", *TUPLE, "times")
+    first = books.problems.withColumn("place", F.row_number().over(order)).where(col("place") <= PROBLEMS_SHOWN)
+    outcomes = books.outcomes.groupBy("run", "outcome", "cause").agg(F.sum("n").alias("n"))
+    ranks = results.quantiles(answers.where("delivered"))
+    return reduce(
+        DataFrame.unionByName,
+        [
+            wide(admitted.groupBy("run").count(), "admitted", ["count"]),
+            wide(accounted.groupBy("run").count(), "accounted", ["count"]),
+            wide(books.obligations, "obligations", ["n"]),
+            wide(outcomes, "outcome", ["outcome", "cause", "n"]),
+            wide(books.problems.groupBy("run").count(), "problems", ["count"]),
+            wide(first, "problem", ["fault", "inc", "ref", *TUPLE, "times"]),
+            wide(answers.groupBy("run", "output", "rank").count(), "result", ["output", "rank", "count"]),
+            wide(ranks, "quantile", ["output", "n", "at", "upper"]),
+            wide(results.blame(parts), "blame", ["output", "hop", "ref", "total", "in_tail", "n", "n_tail"]),
+        ],
+    )
+
+
+def note(counts: Counts, what: str, values: Sequence[int | None]) -> None:
+    """Take one row of `gather` into the counts of its run."""
+    v = [0 if value is None else value for value in values]
+    match what:
+        case "admitted":
+            counts.admitted = v[0]
+        case "accounted":
+            counts.accounted = v[0]
+        case "obligations":
+            counts.obligations = v[0]
+        case "outcome":
+            counts.outcomes[v[0], v[1]] = v[2]
+        case "problems":
+            counts.problem_count = v[0]
+        case "problem":
+            counts.problems.append(Problem(*v[:8]))
+        case "result":
+            counts.results[v[0], Rank(v[1])] = v[2]
+        case "quantile":
+            counts.delivered[v[0]] = v[1]
+            counts.ranks.setdefault(v[0], {})[v[2]] = v[3]
+        case "blame" if values[1] is None:
+            counts.latency[v[0]] = Spent(v[3], v[4])
+            counts.blamed[v[0]] = (v[5], v[6])
+        case "blame":
+            counts.spent[v[0], Hop(v[1]), v[2]] = Spent(v[3], v[4])
