@@ -96,7 +96,7 @@ class Route:
 class Waiting:
     """The contributors of one join result that have arrived so far.
 
-    taken: the ports that have delivered, as bits. after: the next result of the same lineage, where a port had it twice.
+    taken: the ports that have delivered, as bits. after: the next result of a lineage that a port had twice.
     """
 
     __slots__ = ("absent", "after", "expires_ns", "lineages", "taken", "values")
