@@ -5,8 +5,6 @@ import ipaddress
 import json
 from typing import Any, NamedTuple
 
-from google.protobuf import json_format
-
 from node_agent.control.deployment import Route
 from node_agent.wire.plan import PlanError, core_plan
 from protos import agent_pb2, plan_pb2
@@ -64,6 +62,8 @@ def checked_prepare(request: agent_pb2.PrepareRequest, node: str) -> Checked:
 
 
 def _local_plan(plan: bytes, node: str) -> plan_pb2.LocalPlan:
+    from google.protobuf import json_format  # not before the first plan: it counts in the time until ready
+
     try:
         values: Any = json.loads(plan)
         nodes: Any = values["nodes"]
