@@ -1,7 +1,8 @@
 """Raw trace segments as columns: 64-byte records become parquet under trace/parquet/node=/boot=, vectorised.
 
 The columns are named as `records.Record`'s fields, plus `place` (the record's place in its trace, from 0). `last` is
-the same 64 bits read as a signed integer, as Spark has no unsigned ones.
+the same 64 bits read as a signed integer, as Spark has no unsigned ones; `inc`, `at_node` and `clock` are the
+incarnation's number in its run, its node and its clock domain.
 """
 
 import shutil
@@ -32,7 +33,10 @@ def table(incarnation: Incarnation) -> pa.Table:
     place = np.arange(len(raw), dtype=np.int64)[usable]
     kept = raw[usable]
     columns = {name: kept[name].astype(kind) for name, kind in COLUMNS.items() if name != "place"}
-    return pa.table(columns | {"place": place})
+    n = len(kept)
+    same = {"inc": incarnation.number, "at_node": incarnation.node}
+    wide = {name: np.full(n, value, dtype=np.int64) for name, value in same.items()}
+    return pa.table(columns | {"place": place} | wide | {"clock": pa.array([incarnation.clock] * n, pa.string())})
 
 
 def write_parquet(run: Run) -> Path | None:

@@ -17,8 +17,18 @@ from coordinator.report import spark_results as results
 from coordinator.report.completeness import LEDGER_KINDS, Scan, Trace, judge_all
 from coordinator.report.reader import Run
 from coordinator.report.shape import PROBLEMS_SHOWN, Counts, Hop, Problem, Rank, Spent, assemble
-from coordinator.report.spark_ledger import LINEAGE, TUPLE, col, is_, lit
-from coordinator.report.spark_tables import Plans, plans, reach_rows, signed, small, status_tables, traces
+from coordinator.report.spark_ledger import LINEAGE, TUPLE, is_
+from coordinator.report.spark_tables import (
+    Plans,
+    col,
+    lit,
+    plans,
+    reach_rows,
+    signed,
+    small,
+    status_tables,
+    traces,
+)  # fmt: skip
 from protos import records as rec
 from protos.records import RECORD_BYTES
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from coordinator.report.completeness import LEDGER_KINDS, Status
 from coordinator.report.plan_view import OUTPUT, PEER, SIDE, UNIT
 from coordinator.report.shape import LOST_LINK, LOST_RESTART, Fault, Outcome, Rank
-from coordinator.report.spark_tables import Plans
+from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec
 
 LINEAGE = ["source", "epoch", "seq"]
@@ -23,15 +23,6 @@ INSTANCE = ["run", "inc", "at_node", "ref", *TUPLE]
 LINK = ["run", "from_node", "to_node", "stream", *TUPLE]
 
 Persist = Callable[[DataFrame], DataFrame]
-
-
-def col(name: str) -> Column:
-    return F.col(name)
-
-
-def lit(value: int) -> Column:
-    """A constant, as wide as the words of a record."""
-    return F.lit(int(value)).cast("long")
 
 
 def is_(*kinds: int) -> Column:

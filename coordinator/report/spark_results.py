@@ -6,8 +6,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.shape import DURATION_LIMIT, INSTANT_LIMIT, QUANTILES, Hop, Rank
-from coordinator.report.spark_ledger import LINEAGE, TUPLE, col, instance_ordinal, is_, lit
-from coordinator.report.spark_tables import Plans
+from coordinator.report.spark_ledger import LINEAGE, TUPLE, instance_ordinal, is_
+from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec
 
 RESULT = ["run", "output", *TUPLE]

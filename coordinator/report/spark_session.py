@@ -2,16 +2,22 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[2]"
+SMALL = 500_000  # records; below it compiling generated code costs more than it saves
+INSTALL = (
+    "Spark needs Java 17 or later, and no `java` was found: install it "
+    "(Debian, Ubuntu: apt-get install openjdk-17-jre-headless), or use --engine python"
+)
 _QUIET = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -24,58 +30,79 @@ appender.console.layout.pattern = spark: %p %m%n
 
 
 class SparkUnavailableError(RuntimeError):
-    """Spark cannot run here; the text says what to install."""
+    """Spark cannot run here; the text is one line and says what to do."""
 
 
 def require_java() -> None:
-    """Raises SparkUnavailableError, with one line, where there is no Java."""
+    """Raises SparkUnavailableError where there is no Java."""
     home = os.environ.get("JAVA_HOME")
-    if shutil.which("java") is None and not (home and (Path(home) / "bin" / "java").exists()):
-        raise SparkUnavailableError(
-            "Spark needs Java 17 or later, and no `java` was found: install it "
-            "(Debian, Ubuntu: apt-get install openjdk-17-jre-headless), or use --engine python"
-        )
+    if not shutil.which("java") and not (home and (Path(home) / "bin" / "java").exists()):
+        raise SparkUnavailableError(INSTALL)
 
 
 @contextmanager
-def session(master: str | None = None) -> Iterator["SparkSession"]:
-    """A session, stopped at the end. master: Spark's, default two local threads."""
+def session(master: str | None = None, records: int = 0) -> Iterator["SparkSession"]:
+    """A session, stopped at the end. master: Spark's, default two local threads; records: how many will be read."""
     require_java()
-    from pyspark.sql import SparkSession
-
-    local = master is None or master.startswith("local")
     with tempfile.TemporaryDirectory(prefix="shimekiri-spark-") as scratch:
-        quiet = Path(scratch) / "log4j2.properties"
-        quiet.write_text(_QUIET)
-        java = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-        java += f" -Dlog4j2.configurationFile=file:{quiet} -Djava.io.tmpdir={scratch}"
-        builder = SparkSession.builder.appName("shimekiri-report").master(master or LOCAL)
-        settings = {
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.log.level": "ERROR",
-            "spark.driver.extraJavaOptions": java,
-            "spark.sql.session.timeZone": "UTC",
-            # Damaged records may hold any 64 bits: arithmetic on them wraps instead of ending the job.
-            "spark.sql.ansi.enabled": "false",
-            # Boots are 16 hex digits, some of which look like numbers.
-            "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
-            "spark.sql.warehouse.dir": f"{scratch}/warehouse",
-        }
-        if local:
-            os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-            settings |= {
-                "spark.driver.bindAddress": "127.0.0.1",
-                "spark.driver.host": "127.0.0.1",
-                "spark.sql.shuffle.partitions": "2",
-                "spark.default.parallelism": "2",
-                "spark.local.dir": scratch,
-                "spark.sql.codegen.wholeStage": "false",
-            }
-        for key, value in settings.items():
-            builder = builder.config(key, value)
-        spark = builder.getOrCreate()
+        spark = _start(Path(scratch), master or LOCAL, records)
         try:
             yield spark
         finally:
             spark.stop()
+
+
+def _start(scratch: Path, master: str, records: int) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    log4j = scratch / "log4j2.properties"
+    log4j.write_text(_QUIET)
+    java = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    java += f" -Dlog4j2.configurationFile=file:{log4j} -Djava.io.tmpdir={scratch}"
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": java,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        # Damaged records may hold any 64 bits: arithmetic on them wraps instead of ending the job.
+        "spark.sql.ansi.enabled": "false",
+        # Boots are 16 hex digits, some of which look like numbers.
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    }
+    if master.startswith("local"):
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.default.parallelism": "2",
+            "spark.local.dir": str(scratch),
+            "spark.sql.adaptive.enabled": "false",
+        }
+        if records < SMALL:
+            settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    builder: Any = SparkSession.builder.appName("shimekiri-report").master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    said = scratch / "stderr"
+    try:
+        with _stderr_into(said):  # the JVM keeps it: it greets and warns on every start
+            spark: SparkSession = builder.getOrCreate()
+            return spark
+    except Exception as error:
+        last = said.read_text(errors="replace").strip().splitlines()[-3:]
+        raise SparkUnavailableError(f"Spark does not start: {error!s:.200} {' / '.join(last)}".strip()) from error
+
+
+@contextmanager
+def _stderr_into(path: Path) -> Iterator[None]:
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with path.open("wb") as sink:
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)

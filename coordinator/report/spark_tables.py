@@ -6,7 +6,7 @@ from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
@@ -18,8 +18,17 @@ from coordinator.report.reader import Run
 _TYPES = {"int32": IntegerType(), "int64": LongType()}
 PARQUET_SCHEMA = StructType(
     [StructField(name, _TYPES[kind.__name__]) for name, kind in COLUMNS.items()]
-    + [StructField("node", StringType()), StructField("boot", StringType())]
+    + [StructField("inc", LongType()), StructField("at_node", LongType()), StructField("clock", StringType())]
 )
+
+
+def col(name: str) -> Column:
+    return F.col(name)
+
+
+def lit(value: int) -> Column:
+    """A constant, as wide as the words of a record."""
+    return F.lit(int(value)).cast("long")
 
 
 def small(spark: SparkSession, columns: str, rows: Iterable[Sequence[Any]]) -> DataFrame:
@@ -39,19 +48,10 @@ def traces(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
         root = write_parquet(run)
         if root is not None:
             frame = spark.read.schema(PARQUET_SCHEMA).parquet(str(root))
-            frames.append(frame.withColumn("run", F.lit(number).cast("long")))
+            frames.append(frame.withColumn("run", lit(number)))
     if not frames:
-        return small(spark, " ".join([*COLUMNS, "run", "inc", "at_node", "clock:string"]), [])
-    known = small(
-        spark,
-        "run node:string boot:string inc at_node clock:string",
-        [
-            (number, run.plan.nodes[i.node], i.boot_hex, i.number, i.node, i.clock)
-            for number, run in enumerate(runs)
-            for i in run.incarnations
-        ],
-    )
-    return reduce(DataFrame.unionByName, frames).join(known, ["run", "node", "boot"]).drop("node", "boot")
+        return spark.createDataFrame([], PARQUET_SCHEMA).withColumn("run", lit(0))
+    return reduce(DataFrame.unionByName, frames)
 
 
 @dataclass(frozen=True)
