@@ -58,6 +58,7 @@ class DeployDriver:
             return await self._request(token, lambda: self.machine.prepare(token, wanted))
         finally:
             del self._preparing[token]
+            self.store.remove_left_overs(self.machine.durable, frozenset(self._preparing.values()))
 
     async def commit(self, hash_: str, epoch: int) -> Reply:
         """Commit; the answer comes when the runtime admits, or after a while without it."""

@@ -65,7 +65,15 @@ class PlanStore:
         values = {"epoch": durable.seen, "fence": durable.fence, "plans": plans}
         values["check"] = _check(values)
         write_durably(self.directory / STATE_FILE, json.dumps(values, indent=1).encode())
-        self._remove_left_overs({each.hash for each in durable.deployments} | keep)
+        self.remove_left_overs(durable, keep)
+
+    def remove_left_overs(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
+        """Plan files of neither `durable` nor `keep` go: of refused requests, of forgotten plans."""
+        hashes = {each.hash for each in durable.deployments} | keep
+        for path in self.directory.iterdir():
+            if path.suffix in (".local", ".json") and path.name != STATE_FILE and path.stem not in hashes:
+                path.unlink(missing_ok=True)
+                self._local.pop(path.stem, None)
 
     def _parse(self, data: bytes) -> Durable:
         values: dict[str, Any] = json.loads(data)
@@ -95,12 +103,6 @@ class PlanStore:
     def _set_aside(self, path: Path, what: str) -> None:
         path.replace(path.with_name(path.name + DAMAGED))
         self.problems.append(f"{path} is damaged, set aside as {path.name}{DAMAGED}: {what}")
-
-    def _remove_left_overs(self, hashes: set[str]) -> None:
-        for path in self.directory.iterdir():
-            if path.suffix in (".local", ".json") and path.name != STATE_FILE and path.stem not in hashes:
-                path.unlink(missing_ok=True)
-                self._local.pop(path.stem, None)
 
 
 def _resume_order(deployment: Deployment) -> tuple[bool, int]:

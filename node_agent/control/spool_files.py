@@ -19,6 +19,7 @@ from node_agent.ring import DATA, STATE, TAKEN, WRITTEN, Ring
 from protos.records import HEADER_BYTES, RECORD_BYTES, STATE_CRASHED, unpack_header
 
 MOST_AT_ONCE = 1 << 20  # bytes that are copied from a ring in one go
+MOST_PROBLEMS = 32
 HEADER_FILE, ENDED_FILE, SUFFIX = "header", "ended", ".rec"
 
 
@@ -51,10 +52,17 @@ class SpoolFiles:
         """Take what the rings have; remove those that are closed and empty. Returns the records taken."""
         count = 0
         for path in self.ring_paths():
-            ring = self._rings.get(path) or self._open(path)
-            if ring is not None:
-                count += self._drain(ring)
+            try:
+                ring = self._rings.get(path) or self._open(path)
+                if ring is not None:
+                    count += self._drain(ring)
+            except OSError as error:
+                self._note(f"the spool in {self.root} cannot be written ({error.strerror}); the ring waits")
         return count
+
+    def _note(self, problem: str) -> None:
+        if problem not in self.problems and len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(problem)
 
     def _open(self, path: Path) -> Ring | None:
         if path in self._refused:
@@ -65,7 +73,7 @@ class SpoolFiles:
             return None
         except (OSError, ValueError) as error:
             self._refused.add(path)
-            self.problems.append(f"trace ring {path} cannot be read ({error}); its records are missing")
+            self._note(f"trace ring {path} cannot be read ({error}); its records are missing")
             return None
         header = ring.header
         directory = self._directory(header.boot)
@@ -113,8 +121,7 @@ class SpoolFiles:
                 os.close(descriptor)
         except OSError as error:
             self.spool.failed(boot, append)
-            if not any("spool" in each for each in self.problems):
-                self.problems.append(f"the spool in {self.root} cannot be written ({error.strerror}): gaps")
+            self._note(f"the spool in {self.root} cannot be written ({error.strerror}); records are dropped")
 
     # -- to the coordinator
 
@@ -170,7 +177,7 @@ class SpoolFiles:
                     # The machine went down: its ring was in memory, and what was not drained is lost with it.
                     self.spool.incarnations[int(directory.name, 16)].ended = STATE_CRASHED
             except (OSError, ValueError) as error:
-                self.problems.append(f"{directory} is no trace of this agent ({error}); it was left alone")
+                self._note(f"{directory} is no trace of this agent ({error}); it was left alone")
 
     def _restore_one(self, directory: Path) -> None:
         header = unpack_header((directory / HEADER_FILE).read_bytes())

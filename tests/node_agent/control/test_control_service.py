@@ -210,6 +210,7 @@ def test_an_operator_that_is_not_installed_is_refused(node: Node) -> None:
     node.runtime.why_not = "operator 'my.x' is not installed"
     reply = node.stub.Prepare(prepare(plan_bytes()))
     assert not reply.accepted and "my.x" in reply.why
+    assert list(node.state.plans.iterdir()) == [], "a refused plan leaves no file"
 
 
 def test_a_message_that_is_too_large_is_refused_and_stops_nothing(node: Node) -> None:

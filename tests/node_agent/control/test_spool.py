@@ -225,6 +225,25 @@ def test_a_disk_that_fails_is_a_gap_and_a_sentence(tmp_path: Path, monkeypatch: 
     assert collector.records[1] == [0, 1, 2, 3, 4, 13, 14] and collector.gaps[1] == 8
 
 
+def test_a_disk_that_fails_at_the_beginning_leaves_the_records_in_the_ring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, collector = Node(tmp_path), Collector()
+    node.start_runtime(1)
+    node.write(5)
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        assert node.files.drain() == 0 and node.files.drain() == 0
+    assert len(node.files.problems) == 1
+    assert node.files.drain() == 5
+    collector.pull(node)
+    assert collector.records[1] == [0, 1, 2, 3, 4]
+
+
 def test_strange_directories_are_named_and_left_alone(tmp_path: Path) -> None:
     node = Node(tmp_path)
     (tmp_path / "spool" / "stray").mkdir()

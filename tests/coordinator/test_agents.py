@@ -1,0 +1,65 @@
+"""What a user reads when an agent does not answer as it should."""
+
+from collections.abc import Iterator
+from concurrent import futures
+from typing import Any
+
+import grpc
+import pytest
+
+from coordinator.addresses import AgentAddress
+from coordinator.agents import AgentError, Agents, AgentsError
+from protos import agent_pb2, agent_pb2_grpc
+
+
+class Stubborn(agent_pb2_grpc.AgentServicer):
+    """Implements Status and Health, badly."""
+
+    def Status(self, request: agent_pb2.StatusRequest, context: Any) -> agent_pb2.StatusReply:  # noqa: N802
+        context.abort(grpc.StatusCode.INTERNAL, "out of order")
+        return agent_pb2.StatusReply()
+
+    def Health(self, request: agent_pb2.HealthRequest, context: Any) -> agent_pb2.HealthReply:  # noqa: N802
+        futures.wait([self.never])
+        return agent_pb2.HealthReply()
+
+    never: "futures.Future[None]"
+
+
+@pytest.fixture
+def address() -> Iterator[AgentAddress]:
+    server = grpc.server(futures.ThreadPoolExecutor(2), options=[("grpc.so_reuseport", 0)])
+    servicer = Stubborn()
+    servicer.never = futures.Future()
+    agent_pb2_grpc.add_AgentServicer_to_server(servicer, server)  # type: ignore[no-untyped-call]
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield AgentAddress("a", f"127.0.0.1:{port}", "127.0.0.1:1")
+    servicer.never.set_result(None)
+    server.stop(None)
+
+
+def test_what_goes_wrong_is_named(address: AgentAddress) -> None:
+    with Agents({"a": address}) as agents:
+        with pytest.raises(AgentsError, match=r"node a: .* refused the call: internal: out of order"):
+            agents.status()
+        silent = agents.try_all("Health", {"a": agent_pb2.HealthRequest()}, 0.2)["a"]
+        assert isinstance(silent, AgentError) and "did not answer within 0.2 s" in str(silent)
+        other = agents.try_all("Stop", {"a": agent_pb2.StopRequest()}, 5)["a"]
+        assert isinstance(other, AgentError) and "no agent of this release" in str(other)
+        with pytest.raises(AgentError, match="no agent of this release"):
+            list(agents.trace("a", {}, 5))
+
+
+def test_nobody_there_is_named_with_address_and_mend() -> None:
+    nobody = AgentAddress("b", "127.0.0.1:9", "127.0.0.1:1")
+    with Agents({"b": nobody}) as agents:
+        with pytest.raises(AgentsError, match=r"node b: the agent at 127.0.0.1:9 cannot be reached; .*coordinator up"):
+            agents.status()
+        with pytest.raises(AgentError, match="cannot be reached"):
+            list(agents.trace("b", {1: 2}, 5))
+
+
+def test_off_loopback_is_refused_without_tls() -> None:
+    with pytest.raises(AgentError, match="off loopback"):
+        Agents({"c": AgentAddress("c", "10.0.0.1:7700", "10.0.0.1:7701")})
