@@ -31,6 +31,7 @@ def documents(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> dict[str, Any]
     lines.append("operators:")
     used: set[str] = set()
     origins = {name: {name} for name in streams}
+    doubled = dict.fromkeys(streams, 0)  # how often a stream's tuples have been multiplied: kept small
     place = {}
     for number in range(draw(st.integers(2, 7))):
         name, known = f"O{number}", sorted(streams)
@@ -42,6 +43,8 @@ def documents(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> dict[str, Any]
             kind = "pass"
         if kind == "join" and not origins[first] & origins[other]:
             kind = "union"  # a join without a common source is refused
+        if kind == "test.twice" and doubled[first] == 2:
+            kind = "pass"
         inputs = f"[{first}, {other}]" if kind in ("union", "join") else first
         side = f", side: {{ref: {other}}}" if kind == "test.attach" else ""
         selectivity = ", selectivity: {mean: 0.5}" if kind == "filter" else ""
@@ -50,7 +53,11 @@ def documents(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> dict[str, Any]
         used |= {first} | ({other} if kind in ("union", "join", "test.attach") else set())
         place[name] = draw(st.sampled_from(nodes))
         streams[name] = place[name]
-        origins[name] = origins[first] | (origins[other] if kind in ("union", "join") else set())
+        both = kind in ("union", "join")
+        doubled[name] = max(doubled[first], doubled[other] if both else 0) + (kind == "test.twice")
+        origins[name] = set(origins[first])
+        if both:
+            origins[name] = (set.union if kind == "union" else set.intersection)(origins[first], origins[other])
     lines.append("outputs:")
     ends = [name for name in place if name not in used] or [name]
     if draw(st.booleans()):
