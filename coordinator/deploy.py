@@ -15,7 +15,7 @@ from coordinator.two_phase import Answer, Result, TwoPhase, Verb
 from protos import agent_pb2
 
 PREPARE_S, COMMIT_S, ABORT_S, STOP_S = 60.0, 10.0, 5.0, 5.0
-POLL_S = 0.1
+POLL_S, RETRY_S = 0.1, 0.5
 MOST_PLAN_BYTES = 16 << 20
 
 Progress = Callable[[str], None]
@@ -59,9 +59,12 @@ def deploy(plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> D
     running = {name for name, status in before.items() if _state(status, hash_) == agent_pb2.COMMITTED}
     requests = _requests(plan, hash_, epoch, agents.addresses)
     machine = TwoPhase(nodes)
-    calls = machine.begin()
+    calls, before_that = machine.begin(), Verb.PREPARE
     while calls:
         verb = calls[0][0]
+        if verb is Verb.COMMIT and before_that is Verb.COMMIT:
+            time.sleep(RETRY_S)
+        before_that = verb
         progress(f"{verb.value} on {', '.join(node for _, node in calls)}")
         replies = agents.try_all(METHOD[verb], {node: requests[verb] for _, node in calls}, SECONDS[verb])
         calls = [call for node, reply in replies.items() for call in machine.answer(verb, node, _answer(reply))]

@@ -234,6 +234,21 @@ def test_a_killed_agent_resumes_its_plan_and_both_incarnations_are_collected(str
     assert report["conservation"]["admitted"] == report["conservation"]["accounted"] == 50, report["conservation"]
 
 
+def test_a_lost_commit_is_said_and_the_first_tuple_makes_up_for_it(street: Street) -> None:
+    def progress(text: str) -> None:
+        if text == "commit on a, b":
+            street.kill("b")
+
+    with street.connect() as agents, pytest.raises(deploy.DeployError) as caught:
+        deploy.deploy(street.plan, agents, progress)
+    assert caught.value.headline.startswith("deployed, but not every node") and set(caught.value.reasons) == {"b"}
+    street.restart("b")
+    with street.connect() as agents:
+        assert street.states(agents) == {"a": ["COMMITTED"], "b": ["PREPARED"]}, "prepared is durable"
+        assert street.send(3) == 3
+        wait_for(lambda: street.states(agents)["b"] == ["COMMITTED"])
+
+
 def test_killed_control_process_is_started_again_and_stops_no_plan(street: Street) -> None:
     with street.connect() as agents:
         deploy.deploy(street.plan, agents)
