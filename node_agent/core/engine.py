@@ -364,11 +364,23 @@ class Engine:
         if not route.marked:
             return
         for unit in route.units:
-            self._mark(at_ns, unit, lineage, 0)
+            if unit.inputs == 1 or self._all_absent(unit, lineage):
+                self._mark(at_ns, unit, lineage, 0)
         for join, port in route.joins:
             self._join(at_ns, join, port, lineage, ABSENT)
         for peer in route.sends:
             self.commands.send(at_ns, route.loaded, peer, route.stream, lineage, ABSENT)
+
+    def _all_absent(self, unit: Unit, lineage: Lineage) -> bool:
+        """Count a mark at a union: it gives nothing only when none of its inputs has anything to give."""
+        key, absences = lineage[:4], unit.absences
+        count = absences.pop(key, 0) + 1
+        if count == unit.inputs:
+            return True
+        if len(absences) >= Unit.LIMIT:
+            del absences[next(iter(absences))]
+        absences[key] = count
+        return False
 
     def _mark(self, at_ns: int, unit: Unit, lineage: Lineage, counts: int) -> None:
         for exit_ in unit.marks:

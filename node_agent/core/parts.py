@@ -58,9 +58,11 @@ class Unit:
     """A task unit, or under a policy that yields one operator of it (then `rest` is what follows)."""
 
     __slots__ = (
-        "chain", "deadline_ns", "exits", "flags", "hang_ns", "id", "last", "loaded", "marks", "offset_ns", "queue",
-        "rest", "spec", "sub_deadline_ns",
+        "absences", "chain", "deadline_ns", "exits", "flags", "hang_ns", "id", "inputs", "last", "loaded", "marks",
+        "offset_ns", "queue", "rest", "spec", "sub_deadline_ns",
     )  # fmt: skip
+
+    LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
 
     def __init__(self, spec: plans.Unit, chain: tuple[Step, ...], flags: int, loaded: "Loaded", fifo: bool) -> None:
         self.spec, self.id, self.flags, self.loaded = spec, spec.id, flags, loaded
@@ -72,6 +74,9 @@ class Unit:
         self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
         self.queue: Queue = deque() if fifo else []
         self.rest: Unit | None = None
+        head = loaded.plan.operator_by_id[chain[0].operator_id]
+        self.inputs = 1 if head.join else len(head.inputs)  # more than one: a union, each triggers
+        self.absences: dict[tuple[int, int, int, int], int] = {}  # by lineage: how many inputs were absent
 
 
 class Route:

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from coordinator import planner
+from coordinator.placement.units import Units
 from node_agent.registry import Registry
 
 MS = 1_000_000
@@ -15,21 +16,25 @@ QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"
 
 
 @cache
-def paper(n: int, allocator: str = "deadline", units: str = "path") -> dict[str, Any]:
+def paper(n: int, allocator: planner.Allocator = "deadline", units: Units = "path") -> dict[str, Any]:
     """The paper's query with n V2V tuples per burst. Existing placement: sub-deadlines of the deadline allocator."""
     text = (QUERIES / "collision_paper.yaml").read_text()
     assert "burst: 20" in text
     with TemporaryDirectory() as folder:
         query = Path(folder) / "query.yaml"
         query.write_text(text.replace("burst: 20", f"burst: {n}"))
-        choices = planner.Choices(allocator=allocator, units=units, sub_deadlines="deadline")  # type: ignore[arg-type]
+        choices = planner.Choices(allocator=allocator, units=units, sub_deadlines="deadline")
         if allocator == "deadline":
-            choices = planner.Choices(units=units)  # type: ignore[arg-type]
+            choices = planner.Choices(units=units)
         return planner.make_plan(query, QUERIES / "cluster_paper.yaml", choices)
 
 
 def planned(
-    query: str, cluster: str, place: dict[str, str] | None = None, registry: Registry | None = None, units: str = "path"
+    query: str,
+    cluster: str,
+    place: dict[str, str] | None = None,
+    registry: Registry | None = None,
+    units: Units = "path",
 ) -> dict[str, Any]:
     """The plan of a query and a cluster given as text, operators held to nodes, no deadline being too tight."""
     with TemporaryDirectory() as name:
@@ -41,7 +46,7 @@ def planned(
             allocator="sqpr",
             units=units,
             place=place or {},
-            sub_deadlines="proportional",  # type: ignore[arg-type]
+            sub_deadlines="proportional",
         )
         return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)
 

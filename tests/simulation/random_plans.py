@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from coordinator.placement.units import Units
 from node_agent.registry import Registry
 from tests.simulation.operators_for_tests import __file__ as operators_file
 from tests.simulation.plans import planned
@@ -70,7 +71,7 @@ def documents(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> dict[str, Any]
         lines.insert(lines.index("outputs:"), f"  P{name}: {{run: pass, in: {name}, cost: 1 ms}}")
         lines.append(f"  out_{name}: {{from: P{name}, at: {nodes[0]}, deadline: 900 ms}}")
         place[f"P{name}"] = nodes[-1]
-    units = draw(st.sampled_from(["path", "operator"]))
+    units: Units = draw(st.sampled_from(("path", "operator")))
     return planned("\n".join(lines), _cluster(nodes), place, registry(), units)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from coordinator.placement.units import Units
+from coordinator.planner import Allocator
 from protos import records
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.run import Simulation, simulate
@@ -111,7 +113,7 @@ def test_section_41_tuple_by_tuple_both_placements_meet_both_deadlines() -> None
 
 # -- figure 7, n = 15, operator-level units, no link delay, latencies from admission
 
-PLANS = {"DA": ("deadline", "operator"), "EA": ("sqpr", "operator")}
+PLANS: dict[str, tuple[Allocator, Units]] = {"DA": ("deadline", "operator"), "EA": ("sqpr", "operator")}
 
 
 @pytest.mark.parametrize(

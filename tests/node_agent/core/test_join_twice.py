@@ -30,7 +30,7 @@ def test_two_arrivals_at_one_port_make_no_result_and_both_are_accounted_for() ->
     lineage = (1, 0, 1, 0, 0, 0)
     assert not told.handle(Admitted(1, 1, lineage, "x"), Admitted(1, 1, lineage, "y"))
     (start,) = told.handle(Admitted(2, 2, lineage, "z"))
-    assert start.payload == ("x", "z")  # type: ignore[union-attr]
+    assert start.payload == ("x", "z")
     told.handle(Ended(3, 0, "xz"), Finished(2, 3))
     assert told.loaded.waiting == 1
     told.engine.expire(told.loaded.joins[0].wait_ns + 1)
@@ -47,7 +47,7 @@ def test_as_many_partners_as_arrivals_make_as_many_results() -> None:
     told.handle(Admitted(1, 1, lineage, "x"), Admitted(1, 1, lineage, "y"), Admitted(1, 2, lineage, "z"))
     told.handle(Admitted(2, 2, lineage, "w"))
     (second,) = told.handle(Finished(1, 3))
-    assert second.payload == ("y", "w")  # type: ignore[union-attr]
+    assert second.payload == ("y", "w")
     assert told.loaded.waiting == 0
 
 
