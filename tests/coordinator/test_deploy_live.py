@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -232,6 +233,46 @@ def test_a_killed_agent_resumes_its_plan_and_both_incarnations_are_collected(str
     report = verdict(read_run(run))
     assert report["completeness"]["complete"], report["completeness"]
     assert report["conservation"]["admitted"] == report["conservation"]["accounted"] == 50, report["conservation"]
+
+
+def test_agents_killed_while_tuples_flow_leave_balanced_ledgers(street: Street) -> None:
+    with street.connect() as agents:
+        deploy.deploy(street.plan, agents)
+    admitted, over = [0], threading.Event()
+
+    def feed() -> None:
+        """A source that connects again by itself; unanswered tuples are not counted, the ledger may have them."""
+        with Source(street.addresses.nodes["a"].data, "s", timeout=30) as source:
+            while not over.is_set():
+                answers = source.send_many([{"n": n} for n in range(20)])
+                admitted[0] += sum(type(answer).__name__ == "Admitted" for answer in answers)
+                time.sleep(0.02)
+
+    def flows() -> None:
+        before = admitted[0]
+        wait_for(lambda: admitted[0] > before + 200)
+
+    feeding = threading.Thread(target=feed)
+    feeding.start()
+    try:
+        for victim in ("b", "a"):
+            flows()
+            street.kill(victim)
+            street.restart(victim)
+        flows()
+    finally:
+        over.set()
+        feeding.join()
+    with street.connect() as agents:
+        assert deploy.stop({bytes.fromhex(street.plan["hash"])}, agents, 60) == []
+        run = collect.new_run(
+            street.root / "runs", street.plan, street.root / "plan.json", street.root / "addresses.json"
+        )
+        assert collect.collect(run, street.plan, agents).problems == []
+    report = verdict(read_run(run))
+    assert report["completeness"]["complete"], report["completeness"]
+    assert report["conservation"]["balanced"], report["conservation"]
+    assert report["conservation"]["admitted"] >= admitted[0]
 
 
 def test_a_lost_commit_is_said_and_the_first_tuple_makes_up_for_it(street: Street) -> None:
