@@ -1,6 +1,6 @@
 """Raw trace segments as columns: 64-byte records become parquet under trace/parquet/node=/boot=, vectorised.
 
-The columns are named as `records.Record`'s fields, plus `place` (the record's place in its trace, from 0). `last` is
+The columns are named as `records.Record`'s fields, plus `place` (how many records came before it). `last` is
 the same 64 bits read as a signed integer, as Spark has no unsigned ones; `inc`, `at_node` and `clock` are the
 incarnation's number in its run, its node and its clock domain.
 """
@@ -30,7 +30,7 @@ def table(incarnation: Incarnation) -> pa.Table:
     """The usable records of one incarnation."""
     raw: npt.NDArray[np.void] = np.frombuffer(b"".join(incarnation.chunks), dtype=RECORD_DTYPE)
     usable = (raw["kind"] > 0) & (raw["kind"] <= GAP) & (raw["seq"] < SEQ_LIMIT)
-    place = np.arange(len(raw), dtype=np.int64)[usable]
+    place = np.arange(len(raw), dtype=np.int64)[usable] + incarnation.declared.first
     kept = raw[usable]
     columns = {name: kept[name].astype(kind) for name, kind in COLUMNS.items() if name != "place"}
     n = len(kept)

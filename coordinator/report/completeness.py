@@ -34,7 +34,6 @@ class Scan:
     foreign: int = 0  # records of other plans
     misplaced: tuple[int, int] | None = None  # first LOAD record out of place: (place, what it says)
     unnamed: int = 0  # ledger records under a plan epoch that no PLAN record names
-    ended: bool = False  # a PLAN record says so, of this plan
     crashed: bool = False
     epochs: frozenset[int] = frozenset()  # of this plan, modulo 128
 
@@ -69,13 +68,15 @@ def judge(incarnation: Incarnation, scan: Scan, node: str) -> Trace:
         faults.append(f"{place}: run.json says {said.records} records, {scan.found} were found")
     if scan.misplaced and not scan.gaps:
         at, says = scan.misplaced
-        faults.append(f"{place}: LOAD record number {at} says that {says} records were written before it")
-    if scan.unnamed:
+        faults.append(f"{place}: LOAD record number {said.first + at} says that {says} records were written before it")
+    if scan.unnamed and said.first:
+        why.append(f"the first {said.first} records, with the plan's beginning, were collected elsewhere")
+    elif scan.unnamed:
         faults.append(f"{place}: {scan.unnamed} records under a plan epoch that no PLAN record names")
     known = not why
     why.extend(fault.removeprefix(f"{place}: ") for fault in faults)
-    ended, crashed = said.ended or scan.ended, said.crashed or scan.crashed
-    if known and not (ended or crashed):
+    crashed = said.crashed or scan.crashed
+    if known and not (said.ended or crashed):
         known = False
         why.append("not over when the trace was collected")
     if not known:

@@ -10,21 +10,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from coordinator.errors import CoordinatorError
 from coordinator.report.plan_view import PlanUnreadableError, PlanView, read_plan
 from protos.records import GAP, HEADER_BYTES, RECORD_BYTES, Record, unpack_header, unpack_records
 
 SEQ_LIMIT = 1 << 63  # a lineage's seq beyond it is damage; it also keeps within Spark's integers
 
 
-class NoRunError(Exception):
+class NoRunError(CoordinatorError):
     """The directory holds no run, or one of another plan. The text is the whole message."""
+
+    exit_code = 2
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What run.json says of one incarnation. records: written by it, None when nobody knows."""
+    """What run.json says of one incarnation.
+
+    records: how many there should be here, None when nobody knows; first: the number of the first of them in the
+    incarnation, above 0 where an earlier collection into another directory took what was before.
+    """
 
     records: int | None = None
+    first: int = 0
     ended: bool = False
     crashed: bool = False
     reachable: bool = True
@@ -130,6 +138,7 @@ def _declared(document: Mapping[str, Any], plan: PlanView, damage: list[str]) ->
             records = entry.get("records")
             declared[key] = Declared(
                 records=None if records is None else int(records),
+                first=int(entry.get("first", 0)),
                 ended=bool(entry.get("ended", False)),
                 crashed=bool(entry.get("crashed", False)),
                 reachable=bool(entry.get("reachable", True)),

@@ -124,14 +124,13 @@ def scans(run: Run, rows: list[Row]) -> list[Scan]:
         each = found[row.v0]
         each.found, each.gaps, each.dropped = row.v1, row.v2, row.v3
         if row.v4 is not None:
-            each.misplaced = (row.v4, row.v5 % (1 << 64))
+            each.misplaced = (row.v4 - run.incarnations[row.v0].declared.first, row.v5 % (1 << 64))
     for row in (row for row in rows if row.what == "plan"):
         epoch = row.v2 & rec.PLAN_EPOCH_MASK
         named[row.v0].add(epoch)
         found[row.v0].crashed |= row.v1 == rec.STATE_CRASHED
         if row.v3 == signed(run.plan.hash_u64):
             mine[row.v0].add(epoch)
-            found[row.v0].ended |= row.v1 == rec.STATE_ENDED
     for row in (row for row in rows if row.what == "epoch"):
         if row.v1 not in mine[row.v0]:
             if row.v1 in named[row.v0]:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from coordinator.errors import CoordinatorError
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -29,7 +31,7 @@ appender.console.layout.pattern = spark: %p %m%n
 """
 
 
-class SparkUnavailableError(RuntimeError):
+class SparkUnavailableError(CoordinatorError):
     """Spark cannot run here; the text is one line and says what to do."""
 
 
@@ -42,8 +44,17 @@ def require_java() -> None:
 
 @contextmanager
 def session(master: str | None = None, records: int = 0) -> Iterator["SparkSession"]:
-    """A session, stopped at the end. master: Spark's, default two local threads; records: how many will be read."""
+    """A session, stopped at the end; one that is already there is used and left alone.
+
+    master: Spark's, default two local threads; records: how many will be read.
+    """
     require_java()
+    from pyspark.sql import SparkSession
+
+    there = SparkSession.getActiveSession()
+    if there is not None:
+        yield there
+        return
     with tempfile.TemporaryDirectory(prefix="shimekiri-spark-") as scratch:
         spark = _start(Path(scratch), master or LOCAL, records)
         try:

@@ -10,7 +10,7 @@ from coordinator.report.plan_view import PlanView
 from coordinator.report.reader import Incarnation, Run, records_of
 from coordinator.report.results import expect
 from coordinator.report.shape import Counts, assemble
-from protos.records import GAP, LOAD, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_ENDED, Record
+from protos.records import GAP, LOAD, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, Record
 
 
 def verdict(run: Run) -> dict[str, Any]:
@@ -34,6 +34,7 @@ def scan_trace(incarnation: Incarnation, records: list[tuple[int, Record]], plan
     """What there is to know of a trace before any ledger is kept."""
     scan = Scan(found=len(records))
     scan.unusable = sum(len(chunk) // RECORD_BYTES for chunk in incarnation.chunks) - len(records)
+    first = incarnation.declared.first
     named: set[int] = set()
     mine: set[int] = set()
     for place, record in records:
@@ -43,11 +44,10 @@ def scan_trace(incarnation: Incarnation, records: list[tuple[int, Record]], plan
             scan.crashed |= record.ref == STATE_CRASHED
             if record.last == plan.hash_u64:
                 mine.add(epoch)
-                scan.ended |= record.ref == STATE_ENDED
         elif record.kind == GAP:
             scan.gaps += 1
             scan.dropped += record.w1
-        elif record.kind == LOAD and record.last != place and scan.misplaced is None:
+        elif record.kind == LOAD and record.last != first + place and scan.misplaced is None:
             scan.misplaced = (place, record.last)
     scan.epochs = frozenset(mine)
     for _, record in records:

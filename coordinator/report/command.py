@@ -1,0 +1,78 @@
+"""What `coordinator report` does with runs that were read: judge them and write report.json and the pages."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from coordinator.report.page import page
+from coordinator.report.reader import Run
+from protos.records import RECORD_BYTES
+
+Progress = Callable[[str], None]
+
+
+def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progress) -> list[dict[str, Any]]:
+    """One report per run. engine: spark or python. Raises SparkUnavailableError."""
+    if engine == "spark":
+        reports = _with_spark(runs, master, progress)
+    else:
+        from coordinator.report.verdict import verdict
+
+        reports = []
+        for run in runs:
+            progress(f"{run.name}: ledgers and verdict in plain Python")
+            reports.append(verdict(run))
+    return [report | {"engine": engine} | _replayed(run, progress) for run, report in zip(runs, reports, strict=True)]
+
+
+def _with_spark(runs: Sequence[Run], master: str | None, progress: Progress) -> list[dict[str, Any]]:
+    from coordinator.report.spark_session import session
+
+    records = sum(len(chunk) for run in runs for each in run.incarnations for chunk in each.chunks) // RECORD_BYTES
+    progress(f"{records} records; Spark starts")
+    with session(master, records) as spark:
+        from coordinator.report.spark import verdicts
+
+        return verdicts(spark, runs, lambda text: progress(f"Spark: {text}"))
+
+
+def _replayed(run: Run, progress: Progress) -> dict[str, Any]:
+    """The scene's verdict from replay.json, where there is one."""
+    path = run.path / "replay.json"
+    if not path.exists():
+        return {}
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        progress(f"{path}: left out: {error}")
+        return {}
+    found = document.get("verdict") if isinstance(document, dict) else None
+    return {} if found is None else {"verdict": found}
+
+
+def write(runs: Sequence[Run], reports: Sequence[dict[str, Any]], output: Path | None, progress: Progress) -> Path:
+    """Write report.json and report.html of each run, and the comparison. Returns the page to look at first.
+
+    output: directory of that page; else the run's, or with several runs the first one's parent.
+    """
+    for run, report in zip(runs, reports, strict=True):
+        text = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        _replace(run.path / "report.json", text)
+    progress("page")
+    pages = [
+        _replace(run.path / "report.html", page([each])) for each in zip(runs, reports, strict=True) for run in each[:1]
+    ]
+    if len(runs) == 1 and output is None:
+        return pages[0]
+    name = "comparison.html" if len(runs) > 1 else "report.html"
+    directory = output or runs[0].path.resolve().parent
+    directory.mkdir(parents=True, exist_ok=True)
+    return _replace(directory / name, page(list(zip(runs, reports, strict=True))))
+
+
+def _replace(path: Path, text: str) -> Path:
+    """Write a file whole or not at all."""
+    scratch = path.with_name(path.name + ".part")
+    scratch.write_text(text, encoding="utf-8")
+    return scratch.replace(path)

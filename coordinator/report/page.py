@@ -1,0 +1,212 @@
+"""report.html: one self-contained page for one run, or for several side by side. Everything from a file is escaped."""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from coordinator.report import figures
+from coordinator.report.page_style import CSS, SCRIPT
+from coordinator.report.reader import Run
+from coordinator.report.timeline import timeline
+
+Verdict = Mapping[str, Any]
+COLUMNS = ("met", "late", "shed", "lost", "undecidable")
+LATENCIES = ("p50", "p95", "p99", "max")
+
+
+def milliseconds(ns: int | None) -> str:
+    """A duration for people, in ms; a dash where it is not known."""
+    return "–" if ns is None else f"{ns / 1e6:,.3f}".rstrip("0").rstrip(".")
+
+
+def percent(ratio: float | None) -> str:
+    """A ratio for people; a dash where there is none."""
+    return "–" if ratio is None else f"{100 * ratio:.4g} %"
+
+
+def labels(runs: Sequence[Run]) -> list[str]:
+    """A short name per run: its allocator and policies where these tell the runs apart, else its directory."""
+    shown = [f"{run.plan.document.get('allocator', '?')} + {policies(run)}" for run in runs]
+    names = [run.name for run in runs] if len(set(shown)) < len(runs) else shown
+    return [f"{name} ({n})" if names.count(name) > 1 else name for n, name in enumerate(names, start=1)]
+
+
+def policies(run: Run) -> str:
+    """The policies of the nodes: those a simulation replaced them by, else the plan's."""
+    scenario = run.document.get("scenario")
+    instead = scenario.get("policy") if isinstance(scenario, Mapping) else None
+    if instead:
+        return str(instead)
+    nodes = run.plan.document["nodes"].values()
+    return ", ".join(sorted({str(node.get("policy", {}).get("name", "?")) for node in nodes}))
+
+
+def operators_of(run: Run) -> list[str]:
+    """The placed operators, in the query's order."""
+    graph = run.plan.document.get("graph", {}).get("operators", {})
+    placed = run.plan.document.get("placement", {})
+    return sorted(placed, key=lambda name: (graph.get(name, {}).get("id", 0), name))
+
+
+def page(entries: Sequence[tuple[Run, Verdict]]) -> str:
+    """The whole HTML document."""
+    from plotly.offline import get_plotlyjs
+
+    named = [
+        (name, run, verdict) for name, (run, verdict) in zip(labels([r for r, _ in entries]), entries, strict=True)
+    ]
+    plots: dict[str, figures.Figure] = {}
+    body = "".join(
+        (_head(named), _outputs(named), _ledger(named), _latencies(named, plots), _blames(named, plots),
+         _timelines(named, plots), _placement(named))
+    )  # fmt: skip
+    title = escape(", ".join(run.name for _, run, _ in named))
+    data = json.dumps(plots, allow_nan=False).replace("<", "\\u003c")
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{CSS}</style></head><body><main>{body}</main>"
+        f"<script>{get_plotlyjs()}</script><script>const FIGURES = {data};{SCRIPT}</script></body></html>"
+    )
+
+
+Named = Sequence[tuple[str, Run, Verdict]]
+
+
+def _dot(number: int) -> str:
+    return f'<span class="dot" style="background:{figures.RUN_COLOURS[number % len(figures.RUN_COLOURS)]}"></span>'
+
+
+def _table(head: Sequence[str], rows: Sequence[str]) -> str:
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    return f'<div class="scroll"><table><thead><tr>{cells}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _row(cells: Sequence[str], group: bool = False) -> str:
+    return f"<tr{' class=group' if group else ''}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _head(named: Named) -> str:
+    queries = sorted({run.plan.query for _, run, _ in named})
+    parts = [f"<h1>{escape(', '.join(queries))}: which deadlines were met</h1>"]
+    for number, (name, run, verdict) in enumerate(named):
+        time = "virtual time" if run.virtual else "real time"
+        about = f"{run.name}, plan {run.plan.hash[:8]}, {time}"
+        text = f"{_dot(number)}<b>{escape(name)}</b> <span class=soft>{escape(about)}</span>"
+        scene = verdict.get("verdict")
+        if isinstance(scene, Mapping) and "outcome" in scene:
+            kind = "good" if scene["outcome"] == "AVOIDED" else "bad"
+            text += f' <b class="{kind}">{escape(str(scene["outcome"]))}</b>'
+        parts.append(f"<p>{text}</p>")
+    return "".join(parts)
+
+
+def _outputs(named: Named) -> str:
+    rows: list[str] = []
+    for output in _names(named):
+        for number, (name, _, verdict) in enumerate(named):
+            found = verdict["outputs"].get(output)
+            if found is None:
+                continue
+            missed = found["miss_ratio"]
+            kind = "" if missed is None else "good" if missed == 0 else "bad"
+            cells = [escape(output) if len(named) == 1 else f"{escape(output)} {_dot(number)}{escape(name)}"]
+            cells.append(milliseconds(found["deadline_ns"]))
+            cells += [f"{found[column]:,}" for column in COLUMNS]
+            cells += [f'<b class="{kind}">{percent(missed)}</b>', percent(found["miss_ratio_hi"])]
+            cells += [milliseconds(found["latency_ns"][column]) for column in LATENCIES]
+            rows.append(_row(cells, group=number == 0 and bool(rows)))
+    head = ["output", "deadline", *COLUMNS, "missed", "at most", *LATENCIES]
+    note = (
+        "Times in ms. Latencies are upper bounds, over delivered results. <i>Missed</i> is late, shed and lost over "
+        "all that were decided; <i>at most</i> also counts the undecidable, and losses that might have been filtered."
+    )
+    return f"<section><h2>Outputs</h2>{_table(head, rows)}<p class=soft>{note}</p></section>"
+
+
+def _names(named: Named) -> list[str]:
+    return list(dict.fromkeys(output for _, _, verdict in named for output in verdict["outputs"]))
+
+
+def _ledger(named: Named) -> str:
+    parts = []
+    for number, (name, _, verdict) in enumerate(named):
+        books, whole = verdict["conservation"], verdict["completeness"]
+        balanced = '<b class="good">balanced</b>' if books["balanced"] else '<b class="bad">not balanced</b>'
+        ends = ", ".join(f"{n:,} {escape(key)}" for key, n in books["by_outcome"].items() if n)
+        causes = ", ".join(f"{n:,} {escape(key)}" for key, n in books["by_cause"].items())
+        tuples = f"{books['admitted']:,} tuples admitted, {books['accounted']:,} accounted for"
+        text = f"<p>{_dot(number)}{escape(name)}: {tuples}: {balanced}.</p>"
+        text += f"<p class=soft>Ends: {ends or 'none'}{f'. Of these: {causes}' if causes else ''}.</p>"
+        if not whole["complete"]:
+            why = [f"{i['node']}/{i['boot']}: {'; '.join(i['why'])}" for i in whole["incarnations"] if i["why"]]
+            why += [f"{node}: no trace" for node in whole["nodes_without_trace"]] + list(whole["damage"])
+            text += f"<p class=warn>The trace is incomplete:</p>{_list(why)}"
+        if books["problems"]:
+            text += f"<p class=bad>{books['problem_count']:,} contradictions, the first:</p>{_list(books['problems'])}"
+        parts.append(text)
+    return f"<section><h2>Conservation</h2>{''.join(parts)}</section>"
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
+
+
+def _plot(plots: dict[str, figures.Figure], figure: figures.Figure) -> str:
+    name = f"plot{len(plots)}"
+    plots[name] = figure
+    return f'<div class="plot" id="{name}" style="min-height:{figure["layout"]["height"]}px"></div>'
+
+
+def _latencies(named: Named, plots: dict[str, figures.Figure]) -> str:
+    parts = []
+    for output in _names(named):
+        figure = figures.ecdf(output, [(name, verdict) for name, _, verdict in named])
+        parts.append(
+            f"<h3>{escape(output)}</h3>" + (_plot(plots, figure) if figure else "<p>Nothing was delivered.</p>")
+        )
+    return f"<section><h2>Latency against the deadline</h2>{''.join(parts)}</section>"
+
+
+def _blames(named: Named, plots: dict[str, figures.Figure]) -> str:
+    parts = []
+    for output in _names(named):
+        figure = figures.blame(output, [(name, verdict) for name, _, verdict in named])
+        if figure:
+            parts.append(f"<h3>{escape(output)}</h3>{_plot(plots, figure)}")
+    note = (
+        "Of delivered results. <i>Rest</i> is what no hop explains: links between clocks that cannot be compared, "
+        "waiting for a join's last partner, hand-over. Branches of a join overlap in time."
+    )
+    return f"<section><h2>Where the time went</h2>{''.join(parts)}<p class=soft>{note}</p></section>"
+
+
+def _timelines(named: Named, plots: dict[str, figures.Figure]) -> str:
+    parts = []
+    for number, (name, run, verdict) in enumerate(named):
+        shown = timeline(run, verdict["outputs"])
+        title = f"<h3>{_dot(number)}{escape(name)}</h3>"
+        if shown is None or not shown.bars:
+            parts.append(f"{title}<p>Nothing was delivered.</p>")
+            continue
+        more = f" {shown.left_out:,} more stretches are left out." if shown.left_out else ""
+        parts.append(
+            f"{title}<p class=soft>Around the {escape(shown.about)}.{more}</p>{_plot(plots, figures.gantt(shown))}"
+        )
+    return f"<section><h2>What the nodes did</h2>{''.join(parts)}</section>"
+
+
+def _placement(named: Named) -> str:
+    operators = list(dict.fromkeys(op for _, run, _ in named for op in operators_of(run)))
+    rows = []
+    for operator in operators:
+        cells = [escape(operator)]
+        for _, run, _ in named:
+            document = run.plan.document
+            node = document.get("placement", {}).get(operator)
+            sub = document.get("sub_deadlines_ns", {}).get(operator)
+            cells += ["–" if node is None else escape(str(node)), milliseconds(sub)]
+        rows.append(_row(cells))
+    head = ["operator", *(title for name, _, _ in named for title in (f"{name}: node", "sub-deadline [ms]"))]
+    return f"<section><h2>Placement</h2>{_table(head, rows)}</section>"

@@ -1,0 +1,78 @@
+"""The report as tables for the terminal."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from coordinator.report.page import COLUMNS, LATENCIES, labels, milliseconds, operators_of, percent
+from coordinator.report.reader import Run
+
+WIDE = 140  # columns of text; in less, results and latencies are two tables
+COUNTS = ("deadline", *COLUMNS, "missed", "at most")
+
+
+def tables(runs: Sequence[Run], reports: Sequence[Mapping[str, Any]], width: int = WIDE) -> Iterator[Table]:
+    """Outputs, placement and conservation, side by side where there are several runs."""
+    names = labels(runs)
+    both = (*COUNTS, *LATENCIES)
+    for columns in (both,) if width >= WIDE else (COUNTS, LATENCIES):
+        yield _outputs(names, reports, columns)
+    yield _placement(names, runs)
+    yield _conservation(names, reports)
+
+
+def _outputs(names: Sequence[str], reports: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
+    table = Table(title="outputs: ms; latencies are upper bounds, of delivered results", title_justify="left")
+    for name in ("output", "run")[: 1 if len(reports) == 1 else 2]:
+        table.add_column(name)
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for output in dict.fromkeys(output for report in reports for output in report["outputs"]):
+        for name, report in zip(names, reports, strict=True):
+            found = report["outputs"].get(output)
+            if found is not None:
+                head = [escape(output), escape(name)][: 1 if len(reports) == 1 else 2]
+                table.add_row(*head, *(_cell(found, column) for column in columns))
+        table.add_section()
+    return table
+
+
+def _cell(found: Mapping[str, Any], column: str) -> str:
+    if column in LATENCIES:
+        ns = found["latency_ns"][column]
+        return "-" if ns is None else f"{ns / 1e6:.2f}"
+    if column == "deadline":
+        return milliseconds(found["deadline_ns"])
+    if column == "missed":
+        return f"[{'red' if found['miss_ratio'] else 'green'}]{percent(found['miss_ratio'])}[/]"
+    return percent(found["miss_ratio_hi"]) if column == "at most" else str(found[column])
+
+
+def _placement(names: Sequence[str], runs: Sequence[Run]) -> Table:
+    table = Table(title="placement", title_justify="left")
+    table.add_column("run")
+    for node in dict.fromkeys(node for run in runs for node in run.plan.nodes.values()):
+        table.add_column(escape(node))
+    for name, run in zip(names, runs, strict=True):
+        placed = run.plan.document.get("placement", {})
+        here = [[op for op in operators_of(run) if placed[op] == column.header] for column in table.columns[1:]]
+        table.add_row(escape(name), *(escape(", ".join(operators)) for operators in here))
+    return table
+
+
+def _conservation(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(title="conservation", title_justify="left")
+    for column in ("run", "admitted", "accounted", "ends", "ledger", "trace"):
+        table.add_column(column)
+    for name, report in zip(names, reports, strict=True):
+        books, whole = report["conservation"], report["completeness"]["complete"]
+        ends = ", ".join(f"{n} {outcome}" for outcome, n in books["by_outcome"].items() if n)
+        ends += "".join(f", {n} {cause}" for cause, n in books["by_cause"].items())
+        table.add_row(
+            escape(name), str(books["admitted"]), str(books["accounted"]), ends,
+            "[green]balanced[/]" if books["balanced"] else "[red]not balanced[/]",
+            "complete" if whole else "[yellow]incomplete[/]",
+        )  # fmt: skip
+    return table
