@@ -9,6 +9,7 @@ from typing import Any
 
 from node_agent.core.engine import Engine
 from node_agent.core.parts import Job, Lineage, Step, Unit
+from node_agent.ring import HANG, HANG_AT, WRITTEN, RingFacts
 from node_agent.sdk import At, Many
 from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS
 
@@ -18,6 +19,8 @@ NEVER = 1 << 62
 RAISED = (Exception, SystemExit)  # what an operator may do to its tuple; an operator's exit() ends no node
 
 Item = tuple[int, Lineage, Any]  # slot in the batch, lineage, payload
+
+pack_hang = HANG.pack_into
 
 
 class OutputsError(Exception):
@@ -62,7 +65,7 @@ def _nothing(at_ns: int) -> None:
 
 
 class Executor:
-    """Runs one task instance at a time on the calling thread.
+    """Runs task instances on the calling thread, one at a time.
 
     now: the node's clock in ns. spend(step): called after each run of an operator, for emulated nodes. failed(step,
     error): told of every operator that raised; the tuple is lost, nothing else happens. drain(at_ns): called at the end
@@ -83,32 +86,64 @@ class Executor:
         self.due_ns = NEVER
         self.drain: Callable[[int], None] = _nothing
 
-    def run(self, job: Job) -> Job | None:
-        """Run the instance to its end; returns the next one that the engine chose."""
-        _, _, _, unit, lineage, payload = job
+    def run(self, job: Job, facts: RingFacts | None = None) -> Job | None:  # noqa: PLR0912 - the hot path: no calls
+        """Run the instance to its end; returns the next one that the engine chose.
+
+        facts: name each instance in the ring's hang cell before it starts, publish its facts when it has ended, and go
+        on with the next one until `drain` was called, an instance did not end normally, or nothing is ready.
+        """
         engine, now, spend = self.engine, self.now, self.spend
         if not engine.simple:
-            return self._run_items(unit, self._items(job), unit.chain, now())
-        start_ns = now()
-        for step in unit.chain:
-            try:
-                payload = step.call(payload) if step.plain else call(step, lineage, payload, start_ns, unit.deadline_ns)
-            except RAISED as error:
-                return self._fail(start_ns, self._cause(step, error))
-            if spend is not None:
-                spend(step)
-            if payload is None:
-                break
-            if payload.__class__ is Many:
-                return self._run_many(unit, lineage, payload, step, start_ns)
-            if step.exit is not None:
+            return self._run_items(job[3], self._items(job), job[3].chain, now())
+        due_ns = self.due_ns
+        while True:
+            _, _, _, unit, lineage, payload = job
+            if facts is not None:
+                source, epoch, seq, ordinal, _, _ = lineage
+                pack_hang(
+                    facts.buffer,
+                    HANG_AT,
+                    engine.ended_ns,
+                    unit.hang_ns,
+                    unit.id,
+                    unit.flags,
+                    source,
+                    epoch,
+                    seq,
+                    ordinal,
+                )
+            start_ns = now()
+            end_ns = 0
+            for step in unit.chain:
+                try:
+                    payload = (
+                        step.call(payload) if step.plain else call(step, lineage, payload, start_ns, unit.deadline_ns)
+                    )
+                except RAISED as error:
+                    return self._fail(start_ns, self._cause(step, error))
+                if spend is not None:
+                    spend(step)
+                if payload is None:
+                    end_ns = 0
+                    break
+                if payload.__class__ is Many:
+                    return self._run_many(unit, lineage, payload, step, start_ns)
+                if step.exit is not None:
+                    end_ns = now()
+                    engine.emit(end_ns, step.exit, lineage, payload)
+            if unit.last.exit is None or not end_ns:
                 end_ns = now()
-                engine.emit(end_ns, step.exit, lineage, payload)
-                if step is unit.last:
-                    if end_ns >= self.due_ns:
-                        self.drain(end_ns)
-                    return engine.step(start_ns, end_ns)
-        return engine.step(start_ns, self._ended())
+            if end_ns >= due_ns:
+                self.drain(end_ns)
+                return engine.step(start_ns, end_ns)
+            next_job = engine.step(start_ns, end_ns)
+            if facts is None:
+                return next_job
+            if not facts.dropping:  # `publish` without the call
+                facts.cells[WRITTEN] = facts.origin + facts.position
+            if next_job is None:
+                return None
+            job = next_job
 
     # -- several tuples at once: batches, Many, instances that yield
 

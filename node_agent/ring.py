@@ -9,7 +9,7 @@ that are written at once.
     136  u64 taken     bytes that the control process has drained
     144  u64 dropped   records that did not fit (a GAP record says so when there is room again)
     152  u64 state     0 live, else the PLAN state (ended, crashed) that closed it
-    192  hang cell     start_ns (0: idle), hang_ns, unit << 16 | flags, source << 32 | epoch, seq, ordinal
+    192  hang cell     u64 start_ns (0: idle), u64 hang_ns, u16 unit, flags, source, epoch, u64 seq, ordinal
     4096 records, then one scratch record for what is dropped
 """
 
@@ -17,6 +17,7 @@ import mmap
 import os
 from pathlib import Path
 from struct import Struct
+from typing import NamedTuple
 
 from node_agent.core.facts import Facts, Stretch
 from protos import records
@@ -25,9 +26,22 @@ from protos.records import GAP, NO_REF, RECORD, RECORD_BYTES
 DATA = 4096
 CELLS = 128
 WRITTEN, TAKEN, DROPPED, STATE = range(4)
-HANG = Struct("<QQQQQQ")
+HANG = Struct("<QQHHHHQQ")
 HANG_AT = 192
 CAPACITY_RECORDS = 32_768
+
+
+class Running(NamedTuple):
+    """The hang cell: which instance runs since when, and how long it may."""
+
+    start_ns: int
+    hang_ns: int
+    unit: int
+    flags: int
+    source: int
+    epoch: int
+    seq: int
+    ordinal: int
 
 
 class Ring:
@@ -90,16 +104,16 @@ class Ring:
 
     # -- the cell that names the running tuple
 
-    def running(self) -> tuple[int, int, int, int, int, int] | None:
-        """(start_ns, hang_ns, unit << 16 | flags, source << 32 | epoch, seq, ordinal), or None while idle."""
-        cell = HANG.unpack_from(self.memory, HANG_AT)
-        return cell if cell[0] else None
+    def running(self) -> "Running | None":
+        """The task instance that runs, or None while idle. Read it twice: the writer may be in the middle of it."""
+        cell = Running._make(HANG.unpack_from(self.memory, HANG_AT))
+        return cell if cell.start_ns else None
 
 
 class RingFacts(Facts):
     """Facts that go into a ring. Call `publish` after each task instance; before it, the reader sees nothing."""
 
-    __slots__ = ("_origin", "cells", "dropping", "ring")
+    __slots__ = ("cells", "dropping", "origin", "ring")
 
     def __init__(self, ring: Ring) -> None:
         self.ring, self.cells = ring, ring.cells
@@ -109,12 +123,12 @@ class RingFacts(Facts):
     def publish(self) -> None:
         """Let the reader see what has been written."""
         if not self.dropping:
-            self.cells[WRITTEN] = self._origin + self.position
+            self.cells[WRITTEN] = self.origin + self.position
 
     @property
     def written_records(self) -> int:
         """Records written by this incarnation so far."""
-        written = self.cells[WRITTEN] if self.dropping else self._origin + self.position
+        written = self.cells[WRITTEN] if self.dropping else self.origin + self.position
         return written // RECORD_BYTES
 
     def _first(self) -> Stretch:
@@ -138,7 +152,7 @@ class RingFacts(Facts):
         """The free piece behind `written` bytes, up to the ring's end."""
         capacity = self.ring.capacity
         first = written % capacity
-        self._origin = written - first - DATA
+        self.origin = written - first - DATA
         return DATA + first, DATA + first + min(capacity - (written - self.cells[TAKEN]), capacity - first)
 
     def _note_gap(self, written: int) -> int:

@@ -288,8 +288,7 @@ class Supervisor:
             return
         self.runtime.kill()
         write_hung(ring, running, now_ns())
-        unit = running[2] >> 16
-        self._ended(f"operator hung: unit {unit} was killed after {running[1] / 1e9:g} s")
+        self._ended(f"operator hung: unit {running.unit} was killed after {running.hang_ns / 1e9:g} s")
         self._start_runtime()
 
     def _on_end(self, child: Child, status: int) -> None:

@@ -1,18 +1,15 @@
 """The hang cell seen from the supervisor: which operator runs too long, and what is written down when it was killed."""
 
-from node_agent.ring import CELLS, DATA, Ring
+from node_agent.ring import DATA, TAKEN, WRITTEN, Ring, Running
 from protos.records import CAUSE_OPERATOR_HUNG, LOST, RECORD, RECORD_BYTES
 
-Running = tuple[int, int, int, int, int, int]  # as Ring.running returns it
-
-WRITTEN, TAKEN = 0, 1
 GRACE_NS = 1_000_000  # the cell is written just before the instance starts
 
 
 def hung(ring: Ring, at_ns: int) -> Running | None:
     """The running instance if it is beyond its limit."""
     running = ring.running()
-    if running is None or at_ns - running[0] <= running[1] + GRACE_NS:
+    if running is None or at_ns - running.start_ns <= running.hang_ns + GRACE_NS:
         return None
     return running if ring.running() == running else None  # it changed while it was read: it does not hang
 
@@ -26,13 +23,9 @@ def write_hung(ring: Ring, running: Running, at_ns: int) -> bool:
     written = ring.cells[WRITTEN]
     if ring.capacity - (written - ring.cells[TAKEN]) < RECORD_BYTES:
         return False
-    start_ns, _, unit, source, seq, ordinal = running
     RECORD.pack_into(
-        ring.memory, DATA + written % ring.capacity, LOST, unit & 0xFF, unit >> 16, source >> 32, source & 0xFFFF, seq,
-        at_ns, CAUSE_OPERATOR_HUNG, ordinal, 0, start_ns, 0,
+        ring.memory, DATA + written % ring.capacity, LOST, running.flags, running.unit,
+        running.source, running.epoch, running.seq, at_ns, CAUSE_OPERATOR_HUNG, running.ordinal, 0, running.start_ns, 0,
     )  # fmt: skip
     ring.cells[WRITTEN] = written + RECORD_BYTES
     return True
-
-
-__all__ = ["CELLS", "hung", "write_hung"]

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from time import thread_time_ns
 
 from node_agent.clock_domain import now_ns
+from node_agent.core.engine import Engine
 from node_agent.core.parts import Job
 from node_agent.registry import Registry
 from node_agent.ring import HANG, HANG_AT, RingFacts
@@ -32,7 +33,7 @@ from node_agent.runtime.shared import Shared
 
 DRAIN_EVERY_NS = 100_000
 TICK_NS = 1_000_000  # timers are looked at this often at most
-IDLE = HANG.pack(0, 0, 0, 0, 0, 0)
+IDLE = bytes(HANG.size)
 
 pack_hang = HANG.pack_into
 
@@ -42,7 +43,6 @@ class Runtime:
 
     def __init__(self, shared: Shared, facts: RingFacts, registry: Registry, changed: Changed) -> None:
         self.shared, self.facts = shared, facts
-        self.memory = facts.ring.memory
         self.meter = Meter()
         self.outbox = Outbox(shared)
         self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
@@ -109,27 +109,24 @@ class Runtime:
     # -- running
 
     def _busy(self, lane: Lane, job: Job | None) -> None:
-        """The hot loop."""
-        engine, executor, facts, memory, meter = lane.engine, lane.executor, self.facts, self.memory, self.meter
-        run, publish, emulating = executor.run, facts.publish, self.plans.emulating
+        """Until nothing is ready, or something else is to be done."""
+        engine, executor, facts, meter = lane.engine, lane.executor, self.facts, self.meter
         began_ns, overhead_ns = engine.ended_ns, self.load.overhead_ns
         executor.due_ns = began_ns + DRAIN_EVERY_NS
-        measured = True  # the first instance after each drain is
+        measured = True  # the first instance after each drain is; on an emulated node each
         while job is not None:
-            unit, lineage = job[3], job[4]
-            pack_hang(
-                memory, HANG_AT, engine.ended_ns, unit.hang_ns, unit.id << 16 | unit.flags,
-                lineage[0] << 32 | lineage[1], lineage[2], lineage[3],
-            )  # fmt: skip
             if measured:
-                executor.spend = meter.spend
-                meter.mark_ns = thread_time_ns()
-                job = run(job)
+                self._name(engine, job)
+                executor.spend, meter.mark_ns = meter.spend, thread_time_ns()
+                job = executor.run(job)
                 executor.spend = None
-                measured = emulating
+                measured = self.plans.emulating
+            elif engine.simple:
+                job = executor.run(job, facts)
             else:
-                job = run(job)
-            publish()
+                self._name(engine, job)
+                job = executor.run(job)
+            facts.publish()
             if self._flush_due:
                 self._flush()
                 measured = True
@@ -137,8 +134,15 @@ class Runtime:
                 if self.mail or self.stopping or len(self.plans.lanes) > 1:
                     self._park(lane, job)
                     break
-        memory[HANG_AT : HANG_AT + len(IDLE)] = IDLE
+        self.facts.buffer[HANG_AT : HANG_AT + len(IDLE)] = IDLE
         self.load.busy_ns += max(0, engine.ended_ns - began_ns - self.load.overhead_ns + overhead_ns)
+
+    def _name(self, engine: Engine, job: Job) -> None:
+        """Say in the hang cell which instance starts now."""
+        _, _, _, unit, (source, epoch, seq, ordinal, _, _), _ = job
+        pack_hang(
+            self.facts.buffer, HANG_AT, engine.ended_ns, unit.hang_ns, unit.id, unit.flags, source, epoch, seq, ordinal
+        )
 
     def _drain(self, at_ns: int) -> None:
         """Within an instance's end: take in what has arrived."""

@@ -23,7 +23,9 @@ def test_a_message_comes_back_equal(message: ipc.Message) -> None:
     assert ipc.decode(ipc.encode(message)) == message
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b'{"is":"Nobody"}', b'{"is":"Stop","more":1}', b"[1]", b'{"is":"Failed"}'])
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b'{"is":"Nobody"}', b'{"is":"Stop","more":1}', b"[1]", b'{"is":"Failed"}']
+)
 def test_what_is_no_message_is_refused(data: bytes) -> None:
     with pytest.raises(ipc.IpcError):
         ipc.decode(data)
