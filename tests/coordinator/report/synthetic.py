@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from collections import deque
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -373,7 +374,8 @@ class Cluster:
 
     def save(self, path: Path, per_segment: int = 40) -> Path:
         """Write the run directory."""
-        path.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
         (path / "plan.json").write_text(json.dumps(self.document))
         traces = [{
             "node": n.name, "boot": f"{n.boot:016x}", "records": len(n.records) if n.count_known else None,

@@ -1,0 +1,182 @@
+"""`coordinator report`: files, tables, exit codes and the page."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from coordinator.commands.report import UnbalancedError, register
+from coordinator.report import figures
+from coordinator.report.page import page
+from coordinator.report.reader import NoRunError, read_run
+from coordinator.report.timeline import BARS_PER_NODE, timeline
+from coordinator.report.verdict import verdict
+from tests.coordinator.report.synthetic import MS, Cluster, everything, plan_document, play
+
+app = typer.Typer()
+register(app)
+
+
+@app.callback()
+def _group() -> None:
+    """As in the real command line, `report` is one of several."""
+
+
+def report(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["report", *map(str, arguments), "--engine", "python"])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return play(everything(), 3, tuples=40, mishaps=0.05).save(tmp_path / "runs" / "one")
+
+
+def test_one_run_gets_a_report_and_a_page(run: Path) -> None:
+    result = report(run)
+    assert result.exit_code == 0, result.output
+    for word in ("near", "far", "mixed", "missed", "balanced", str(run / "report.html")):
+        assert word in result.output
+    document = json.loads((run / "report.json").read_text())
+    assert {"run", "plan_hash", "completeness", "outputs", "conservation", "blame"} <= set(document)
+    assert set(document["outputs"]["far"]) >= {
+        "deadline_ns", "met", "late", "shed", "lost", "undecidable", "miss_ratio", "miss_ratio_hi",
+        "miss_ratio_paper", "latency_ns",
+    }  # fmt: skip
+    assert {"admitted", "accounted", "by_outcome", "balanced", "problems"} <= set(document["conservation"])
+    assert (run / "report.html").exists()
+
+
+def test_several_runs_are_compared_beside_the_first(run: Path) -> None:
+    other = play(everything(), 5, tuples=40).save(run.parent / "two")
+    result = report(run, other)
+    assert result.exit_code == 0, result.output
+    assert (run.parent / "comparison.html").exists()
+    assert (other / "report.json").exists()
+    assert "one" in result.output
+    assert "two" in result.output
+    assert report(run, other, "-o", run.parent / "elsewhere").exit_code == 0
+    assert (run.parent / "elsewhere" / "comparison.html").exists()
+
+
+def test_json_for_machines(run: Path) -> None:
+    result = report(run, "--json")
+    document = json.loads(result.stdout)
+    assert document["reports"][0] == json.loads((run / "report.json").read_text())
+    assert document["page"] == str(run / "report.html")
+
+
+def test_an_unbalanced_ledger_is_exit_code_3_with_the_reason_and_still_a_report(run: Path) -> None:
+    segment = run / "trace/raw/b/0000000000000001/0000.trace"
+    segment.write_bytes(segment.read_bytes()[:-64])
+    result = report(run)
+    assert isinstance(result.exception, UnbalancedError)
+    assert result.exception.exit_code == 3
+    assert "does not balance" in result.exception.lines()[0]
+    assert "were found" in str(result.exception)
+    assert not json.loads((run / "report.json").read_text())["conservation"]["balanced"]
+
+
+def test_a_miss_ratio_never_decides_the_exit_code(tmp_path: Path) -> None:
+    ops = [{"name": "o", "at": "a", "in": ["s"]}]
+    cluster = play(plan_document(["a"], {"s": "a"}, ops, {"out": ("o", "a", 1)}), 1, tuples=5, mishaps=0, many=0)
+    path = cluster.save(tmp_path / "late")
+    assert report(path).exit_code == 0
+    assert json.loads((path / "report.json").read_text())["outputs"]["out"]["miss_ratio"] == 1.0
+
+
+def test_a_directory_that_is_no_run_is_exit_code_2(tmp_path: Path) -> None:
+    result = report(tmp_path)
+    assert isinstance(result.exception, NoRunError)
+    assert result.exception.exit_code == 2
+    assert result.exception.lines() == [f"{tmp_path}: no run: run.json cannot be read (No such file or directory)"]
+
+
+@pytest.mark.parametrize(("text", "kept"), [('{"verdict": {"outcome": "AVOIDED"}}', True), ("{", False), ("[]", False)])
+def test_a_replays_verdict_is_merged(run: Path, text: str, kept: bool) -> None:
+    (run / "replay.json").write_text(text)
+    assert report(run).exit_code == 0
+    document = json.loads((run / "report.json").read_text())
+    assert document.get("verdict") == ({"outcome": "AVOIDED"} if kept else None)
+    assert ("AVOIDED" in (run / "report.html").read_text()) is kept
+
+
+class Tags(HTMLParser):
+    """Counts start tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: dict[str, int] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen[tag] = self.seen.get(tag, 0) + 1
+
+
+def test_names_from_files_cannot_break_out_of_the_page(tmp_path: Path) -> None:
+    evil = "</script><img src=x onerror=alert(1)>"
+    document = plan_document(
+        [evil], {"s": evil}, [{"name": evil + "o", "at": evil, "in": ["s"]}], {evil: (evil + "o", evil, MS)}
+    )
+    document["allocator"] = evil
+    cluster = Cluster(document, 1, mishaps=0, many=0)
+    cluster.nodes[0].name = "a"  # a directory of a node that the plan lacks: named under completeness
+    read = read_run(cluster.save(tmp_path / "run"))
+    text = page([(read, verdict(read))])
+    tags = Tags()
+    tags.feed(text)
+    assert "img" not in tags.seen
+    assert tags.seen["script"] == 2
+    assert evil not in text
+
+
+def figures_of(text: str) -> dict[str, Any]:
+    found = re.search(r"const FIGURES = (\{.*?\});\nconst dark", text, re.DOTALL)
+    assert found
+    document = json.loads(found[1])
+    assert isinstance(document, dict)
+    return document
+
+
+def test_the_page_is_self_contained_and_its_figures_are_valid(run: Path) -> None:
+    from plotly.graph_objects import Figure
+    from plotly.offline import get_plotlyjs
+
+    read = read_run(run)
+    text = page([(read, verdict(read)), (read, verdict(read))])
+    assert text.count(get_plotlyjs()) == 1
+    text = text.replace(get_plotlyjs(), "")
+    assert not re.search(r'(src|href)="https?:', text)
+    plots = figures_of(text)
+    assert len(plots) == 3 + 3 + 2  # latency and blame per output, a timeline per run
+    for name, figure in plots.items():
+        Figure(data=figure["data"], layout=figure["layout"])
+        assert f'id="{name}"' in text
+
+
+def test_timelines_are_bounded(tmp_path: Path) -> None:
+    ops = [{"name": "o", "at": "a", "in": ["s"]}]
+    cluster = Cluster(plan_document(["a"], {"s": "a"}, ops, {"out": ("o", "a", MS)}), 2, mishaps=0, many=0)
+    for _ in range(BARS_PER_NODE + 100):
+        cluster.admit(1)
+        cluster.nodes[0].now = 0  # one burst
+    cluster.drain()
+    cluster.finish()
+    read = read_run(cluster.save(tmp_path / "run"))
+    shown = timeline(read, verdict(read)["outputs"])
+    assert shown is not None
+    assert len(shown.bars) == BARS_PER_NODE
+    assert shown.left_out > 0
+    assert any(bar.mine for bar in shown.bars)
+    assert len(figures.gantt(shown)["data"][0]["x"]) < BARS_PER_NODE
+
+
+def test_nothing_delivered_still_makes_a_page(tmp_path: Path) -> None:
+    cluster = Cluster(everything(), 1)
+    cluster.finish()
+    path = cluster.save(tmp_path / "run")
+    assert report(path).exit_code == 0
+    assert "Nothing was delivered" in (path / "report.html").read_text()
