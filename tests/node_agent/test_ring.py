@@ -1,0 +1,140 @@
+"""The trace ring: what is written is read once, in order; a full ring drops and says so; a file outlives its writer."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from node_agent.ring import DROPPED, HANG, HANG_AT, STATE, TAKEN, WRITTEN, Ring, RingFacts
+from node_agent.state_dir import StateDir
+from node_agent.watch import hung, write_hung
+from protos import records
+
+HEADER = records.Header("a", 0, 7, "clock", 50, 1, 2)
+
+
+def _ring(tmp_path: Path, capacity: int) -> Ring:
+    return Ring.create(tmp_path / "r.ring", HEADER, capacity)
+
+
+def _write(facts: RingFacts, *seqs: int) -> None:
+    for seq in seqs:
+        facts.write(records.ADMITTED, 0, 1, 1, 1, seq)
+
+
+def _seqs(data: bytes) -> list[int]:
+    return [record.seq for record in records.unpack_records(data) if record.kind == records.ADMITTED]
+
+
+def test_records_wrap_around_and_come_once(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    facts = RingFacts(ring)
+    seen: list[int] = []
+    for seq in range(100):
+        _write(facts, seq)
+        facts.publish()
+        if seq % 5 == 0:
+            seen += _seqs(ring.take())
+    seen += _seqs(ring.take())
+    assert seen == list(range(100)) and ring.take() == b"" and facts.written_records == 100
+
+
+def test_what_is_not_published_is_not_seen(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    facts = RingFacts(ring)
+    _write(facts, 1, 2)
+    assert ring.pending_bytes == 0
+    facts.publish()
+    assert _seqs(ring.take()) == [1, 2]
+
+
+def test_a_full_ring_drops_and_says_how_many(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    facts = RingFacts(ring)
+    _write(facts, *range(11))
+    facts.publish()
+    assert ring.cells[DROPPED] == 3
+    assert _seqs(ring.take()) == list(range(8))
+    _write(facts, 50, 51)
+    facts.publish()
+    rest = list(records.unpack_records(ring.take()))
+    assert [record.kind for record in rest] == [records.GAP, records.ADMITTED, records.ADMITTED]
+    assert rest[0].w1 == 3 and [record.seq for record in rest[1:]] == [50, 51]
+    assert facts.written_records == 11  # 8, the GAP, and 2
+
+
+def test_a_reader_beside_the_writer_gets_every_record_that_was_not_dropped(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 64)
+    reader = Ring.open(ring.path)
+    got = bytearray()
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set() or reader.pending_bytes:
+            got.extend(reader.take(640))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    facts = RingFacts(ring)
+    for seq in range(20_000):
+        _write(facts, seq)
+        facts.publish()
+    done.set()
+    thread.join(30)
+    seqs = _seqs(bytes(got))
+    noted = sum(record.w1 for record in records.unpack_records(bytes(got)) if record.kind == records.GAP)
+    assert seqs == sorted(set(seqs))
+    assert len(seqs) + noted + facts.dropping == 20_000
+
+
+def test_a_ring_outlives_its_writer(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    facts = RingFacts(ring)
+    _write(facts, 1, 2, 3)
+    facts.publish()
+    ring.memory.flush()
+    again = Ring.open(ring.path)
+    assert again.header == HEADER and _seqs(again.take(128)) == [1, 2] and _seqs(again.take()) == [3]
+
+
+def test_files_that_are_no_ring_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "short").write_bytes(b"x")
+    (tmp_path / "long").write_bytes(bytes(8192))
+    for name in ("short", "long"):
+        with pytest.raises(ValueError):
+            Ring.open(tmp_path / name)
+    with pytest.raises(FileExistsError):
+        Ring.create(tmp_path / "short", HEADER)
+
+
+def test_a_hung_instance_is_written_down_in_the_dead_runtimes_ring(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    facts = RingFacts(ring)
+    _write(facts, 1)
+    facts.publish()
+    _write(facts, 2)  # of the instance that hangs: never published
+    HANG.pack_into(ring.memory, HANG_AT, 1_000, 5_000_000, 4, 3, 2, 9, 77, 6)
+    assert hung(ring, 5_000_000) is None
+    running = hung(ring, 6_100_000)
+    assert running is not None
+    assert write_hung(ring, running, 6_100_000)
+    admitted, lost = records.unpack_records(ring.take())
+    assert admitted.seq == 1
+    assert lost == records.Record(records.LOST, 3, 4, 2, 9, 77, 6_100_000, records.CAUSE_OPERATOR_HUNG, 6, 0, 1_000, 0)
+    ring.cells[WRITTEN] = ring.cells[TAKEN] + ring.capacity
+    assert not write_hung(ring, running, 6_100_000)
+
+
+def test_rings_of_a_killed_agent_are_marked_crashed(tmp_path: Path) -> None:
+    state = StateDir(tmp_path / "s")
+    live = Ring.create(state.ring_path(1), HEADER, 8)
+    ended = Ring.create(state.ring_path(2), HEADER, 8)
+    ended.cells[STATE] = records.STATE_ENDED
+    state.ring_path(3).write_bytes(b"")
+    assert state.mark_abandoned() == 1
+    assert live.cells[STATE] == records.STATE_CRASHED and ended.cells[STATE] == records.STATE_ENDED
+    assert [path.name for path in state.ring_paths()] == [f"{1:016x}.ring", f"{2:016x}.ring"]
+    for path in state.ring_paths():
+        path.unlink()
+    state.tidy()
+    assert not state.rings.exists()
