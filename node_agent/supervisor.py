@@ -28,6 +28,7 @@ from node_agent.watch import hung, write_hung
 from protos import records
 
 WATCH_S = 0.02  # the hang cell is looked at this often
+LAST_WORDS_S = 0.005
 START_S = 30.0  # until both children are ready
 RUNTIME_STOP_S = 3.0
 CONTROL_STOP_S = 5.0
@@ -106,8 +107,8 @@ class Supervisor:
         """Until SIGTERM or SIGINT."""
         try:
             self._prepare()
+            self._start_control()  # first: loading gRPC takes the longest
             self._start_runtime()
-            self._start_control()
             self._serve()
         except (StartError, StateError) as error:
             print(f"node-agent {self.settings.name}: {error}", file=sys.stderr)  # noqa: T201
@@ -286,6 +287,8 @@ class Supervisor:
         running = hung(ring, now_ns())
         if running is None:
             return
+        os.kill(self.runtime.pid, signal.SIGUSR1)  # it acknowledges what it has taken over (Runtime.last_words)
+        time.sleep(LAST_WORDS_S)
         self.runtime.kill()
         write_hung(ring, running, now_ns())
         self._ended(f"operator hung: unit {running.unit} was killed after {running.hang_ns / 1e9:g} s")

@@ -9,7 +9,7 @@ from node_agent.link.limits import LinkError
 from node_agent.runtime.shared import Handler, Shared
 from node_agent.wire import frames
 
-READ_BYTES = 1 << 18  # of one connection in one drain
+READ_BYTES = 1 << 16  # of one connection in one drain; a larger buffer is mapped anew for each read
 MOST_UNWRITTEN = 4 << 20  # a peer that asks for answers and does not read them is closed
 
 

@@ -8,8 +8,9 @@ Order at an instance's end, when a drain is due:
 Nothing leaves the node before the facts that explain it are in the ring, which outlives this process: whenever it is
 killed, the records that others can see are those of whole instances.
 
-A tuple is acknowledged before it runs, even where it finds the node idle: one that hangs its operator must not be sent
-again to the next incarnation.
+A tuple that finds the node idle runs before it is acknowledged, which saves it the time of a system call; an instance
+that is planned to be long is not waited for. One that hangs its operator must not be sent again to the next
+incarnation: before the supervisor kills, it sends SIGUSR1, and `last_words` acknowledges in the midst of the operator.
 
 Sockets are polled by time, not per instance: a poll costs about as much as scheduling an instance.
 """
@@ -33,6 +34,7 @@ from node_agent.runtime.shared import Shared
 
 DRAIN_EVERY_NS = 100_000
 TICK_NS = 1_000_000  # timers are looked at this often at most
+LONG_NS = 100_000  # an instance that is planned to take so long does not delay acknowledgements
 IDLE = bytes(HANG.size)
 
 pack_hang = HANG.pack_into
@@ -52,6 +54,7 @@ class Runtime:
         self.mail: list[Callable[[], None]] = []  # what other processes ask: done between instances, not within
         self.stopping = False
         self._flush_due = False
+        self._deferred = False  # acknowledgements wait for the end of the first instance
         self._tick_ns = 0
 
     def attach(self, inbound: Inbound) -> None:
@@ -146,14 +149,14 @@ class Runtime:
 
     def _drain(self, at_ns: int) -> None:
         """Within an instance's end: take in what has arrived."""
-        self._flush_due = True
+        self._flush_due, self._deferred = True, False
         self.shared.poller.wait(0)
         self.context.arrivals.apply(at_ns)
         self.load.overhead_ns += now_ns() - at_ns
 
     def _flush(self) -> None:
         """Facts are published: let everything leave."""
-        self._flush_due = False
+        self._flush_due = self._deferred = False
         at_ns = now_ns()
         self.outbox.flush(at_ns)
         if self.inbound is not None:
@@ -172,7 +175,26 @@ class Runtime:
         at_ns = self.shared.poller.wait(seconds)
         self.context.arrivals.apply(at_ns)
         self.facts.publish()
-        self._flush()
+        if self._starts_long():
+            self._flush()
+        else:
+            self._flush_due = self._deferred = True
+
+    def _starts_long(self) -> bool:
+        """Whether the next instance is planned to take so long that acknowledgements should not wait for its end."""
+        for lane in self.plans.lanes:
+            if lane.engine.heads:
+                unit = lane.engine.heads[0][3]
+                emulate_ns = unit.loaded.plan.emulate_cost_ns
+                planned_ns: int = sum(max(step.cost_ns, emulate_ns) for step in unit.chain)
+                return planned_ns >= LONG_NS
+        return True
+
+    def last_words(self, number: int, frame: object) -> None:
+        """Signal handler: the running operator is about to be killed; what was taken over is acknowledged."""
+        if self._deferred and self.inbound is not None:
+            self._deferred = False
+            self.inbound.flush(now_ns())
 
     def _tick(self, at_ns: int) -> None:
         """Timers."""

@@ -29,6 +29,7 @@ def main(
     """Run until the supervisor says Stop. epoch: count of runtime starts. Returns the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # to the whole group; the supervisor says Stop
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:
         registry = Registry(settings.operators)
     except OperatorError as error:
@@ -68,6 +69,7 @@ class Process:
     def run(self) -> None:
         """Load what is on disk, serve, end."""
         self._resume()
+        signal.signal(signal.SIGUSR1, self.runtime.last_words)
         self.supervisor.send(ipc.RuntimeReady(self.rt, len(self.runtime.plans.by_hash)))
         self.runtime.run()
         self._end()
