@@ -107,8 +107,8 @@ class Supervisor:
         """Until SIGTERM or SIGINT."""
         try:
             self._prepare()
-            self._start_control()  # first: loading gRPC takes the longest
             self._start_runtime()
+            self._start_control()
             self._serve()
         except (StartError, StateError) as error:
             print(f"node-agent {self.settings.name}: {error}", file=sys.stderr)  # noqa: T201

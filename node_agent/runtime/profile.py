@@ -1,8 +1,8 @@
 """What each operator costs: thread CPU time of its calls, sampled; and the CPU time that emulated nodes add.
 
-A reading of the thread's CPU clock is a system call, about as dear as scheduling an instance, so only the first
-instance after each drain of the sockets is measured: instances longer than the drain's interval are measured all,
-shorter ones at most every interval. On an emulated node every call is measured, because every call must be filled up.
+A reading of the thread's CPU clock is a system call, about as dear as scheduling an instance, so at most one instance in
+a millisecond is measured: longer ones are measured all. On an emulated node every call is measured, because every call
+must be filled up.
 """
 
 from time import thread_time_ns

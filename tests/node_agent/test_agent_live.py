@@ -163,18 +163,22 @@ def test_a_signal_ends_everything(tmp_path: Path, number: int) -> None:
         assert not any(map(alive, children))
 
 
-def test_killing_the_supervisor_leaves_no_orphan(moody: Agent) -> None:
-    children = moody.children()
-    with Source(moody.data, "in") as source:
-        source.send("hang")  # not even a runtime that listens to nobody
-        moody.stop(signal.SIGKILL)
-    until(lambda: not any(map(alive, children)))
-    with Agent(moody.state, "--operators", str(moody.state.parent / "ops.py")) as again:
+def test_killing_the_supervisor_leaves_no_orphan(tmp_path: Path) -> None:
+    (tmp_path / "ops.py").write_text(OPERATORS)
+    patient = {"id": 1, "name": "O1", "run": "t.moody", "inputs": [1], "output": 2, "hang_ns": 10**12, "cost_ns": 10**6}
+    state = store(tmp_path / "s", chain_plan(operators=[patient])).root
+    with Agent(state, "--operators", str(tmp_path / "ops.py")) as agent:
+        children = agent.children()
+        with Source(agent.data, "in") as source:
+            source.send("hang")  # not even a runtime that listens to nobody
+            agent.stop(signal.SIGKILL)
+        until(lambda: not any(map(alive, children)))
+    with Agent(state, "--operators", str(tmp_path / "ops.py")) as again:
         with Sink(again.data, "out") as sink, Source(again.data, "in") as source:
             source.send("hello")
             assert sink.get(10).value == {"got": "hello"}
         again.stop()
-    found = spooled(moody.state)
+    found = spooled(state)
     assert kinds(found)["ADMITTED"] == 2  # those of the killed agent's ring as well
     assert {record.epoch for record in found if record.kind == records.ADMITTED} == {1, 2}
 
