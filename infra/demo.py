@@ -78,14 +78,15 @@ def main() -> int:
     try:
         runs = [play(way, folder / f"{way.allocator}-{way.policy}") for way in WAYS]
         print("\n== side by side ==", flush=True)
-        run("coordinator", "report", *runs, "-o", folder)
+        said = run("coordinator", "report", *runs, "-o", folder)
     except CommandFailedError as error:
         print(f"demo: {error}", file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
         print("demo: stopped; the agents are down", file=sys.stderr)
         return 130
-    print(f"\nDone in {time.monotonic() - began:.0f} s. Page: {_short(folder / 'report.html')}")
+    page = said.rpartition("page: ")[2].strip()
+    print(f"\nDone in {time.monotonic() - began:.0f} s. Open {_short(page)} in a browser.")
     return 0
 
 
