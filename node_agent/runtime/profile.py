@@ -1,7 +1,7 @@
 """What each operator costs: thread CPU time of its calls, sampled; and the CPU time that emulated nodes add.
 
-A reading of the thread's CPU clock is a system call, about as dear as scheduling an instance, so at most one instance in
-a millisecond is measured: longer ones are measured all. On an emulated node every call is measured, because every call
+A reading of the thread's CPU clock is a system call, about as dear as scheduling an instance, so at most one instance
+in a millisecond is measured: longer ones are measured all. On an emulated node every call is, because every call
 must be filled up.
 """
 
