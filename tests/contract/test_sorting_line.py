@@ -10,10 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from node_agent.sdk import Admitted, Source
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "infra" / "examples" / "sorting_line"
@@ -124,18 +127,28 @@ def test_an_unseen_query_on_three_nodes_works_with_the_same_commands(line: Line)
 
 
 def test_the_ledgers_balance_with_an_agent_killed_in_the_middle(line: Line) -> None:
-    feed = line.feed(5)
-    time.sleep(1.6)
-    line.kill("vision")
-    time.sleep(0.6)
-    line.restart("vision")
-    assert feed.wait(60) == 0
-    report = line.report(line.collect(), "python")
+    trays = iter(range(1000))
+
+    def send(bursts: int) -> None:
+        """Full trays with readable labels, four at a time: each must get a lane or be missed."""
+        for _ in range(bursts):
+            values = [{"tray": n, "grams": 100, "edges_mm": [90, 80, 70], "code": "NO000001"} for n in islice(trays, 4)]
+            assert all(isinstance(each, Admitted) for each in camera.send_many(values))
+            time.sleep(0.1)
+
+    with Source(line.node("belt")["data"], "camera") as camera:
+        send(5)
+        line.kill("vision")
+        send(8)  # nobody reads these labels in time
+        line.restart("vision")
+        send(10)
+    run = line.collect()
+    report = line.report(run, "python")
     assert report["conservation"]["balanced"], report["conservation"]
     gate = report["outputs"]["gate"]
     assert gate["met"] > 0
-    assert gate["lost"] + gate["late"] + gate["undecidable"] > 0, "nothing was in flight when the agent was killed"
-    assert any(
-        trace["crashed"]
-        for trace in json.loads((next((line.folder / "runs").iterdir()) / "run.json").read_text())["traces"]
-    )
+    # What was lost before its label was read might have been filtered: the report does not claim to know.
+    assert gate["lost"] + gate["lost_unsure"] > 0
+    assert sum(gate[end] for end in ("met", "late", "lost", "lost_unsure", "undecidable")) == 23 * 4
+    traces = json.loads((run / "run.json").read_text())["traces"]
+    assert [each["node"] for each in traces if each["crashed"]] == ["vision"]
