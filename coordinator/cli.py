@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from importlib.util import find_spec
 
 import typer
 
 from coordinator.errors import CoordinatorError
 
-COMMANDS = ("validate", "plan", "explain", "up", "deploy", "status", "stop", "collect", "report", "run")
+COMMANDS = ("validate", "plan", "explain", "up", "deploy", "status", "stop", "collect", "report")
 
 app = typer.Typer(
     name="coordinator",
@@ -28,11 +27,9 @@ app = typer.Typer(
 
 
 def register() -> None:
-    """Adds every command that this installation has."""
+    """Adds every command."""
     for name in COMMANDS:
-        module = f"coordinator.commands.{name}"
-        if find_spec(module) is not None:
-            importlib.import_module(module).register(app)
+        importlib.import_module(f"coordinator.commands.{name}").register(app)
 
 
 def run() -> None:
