@@ -7,6 +7,7 @@
 A plan counts only if state.json names it; files without an entry are left-overs of a crash and may be removed.
 """
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ class StoredPlan:
     epoch: int
     state: int
     routes: Routes
+    local: str = ""  # SHA-256 of its .local file, 64 hex digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,16 @@ def whole_path(directory: Path, plan_hash: str) -> Path:
     return directory / f"{plan_hash}.json"
 
 
+def damage(directory: Path, plan: StoredPlan) -> str:
+    """What is wrong with the local plan's file; empty: it is the one that was accepted."""
+    path = local_path(directory, plan.hash)
+    try:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        return f"{path.name} cannot be read ({error.strerror})"
+    return "" if found == plan.local else f"{path.name} is damaged; deploy it again"
+
+
 def read_state(directory: Path) -> StoredState:
     """What is stored; an empty state where nothing is. Raises ValueError where the file is damaged."""
     path = directory / STATE_FILE
@@ -56,6 +68,7 @@ def read_state(directory: Path) -> StoredState:
             StoredPlan(
                 each["hash"], int(each["epoch"]), int(each["state"]),
                 tuple((int(index), str(node), str(address)) for index, node, address in each["routes"]),
+                str(each["local"]),
             )
             for each in values["plans"]
         )  # fmt: skip
@@ -69,6 +82,7 @@ def read_state(directory: Path) -> StoredState:
 def write_state(directory: Path, state: StoredState) -> None:
     """Replace state.json, durably."""
     plans = [
-        {"hash": each.hash, "epoch": each.epoch, "state": each.state, "routes": each.routes} for each in state.plans
+        {"hash": each.hash, "epoch": each.epoch, "state": each.state, "routes": each.routes, "local": each.local}
+        for each in state.plans
     ]
     write_durably(directory / STATE_FILE, json.dumps({"epoch": state.epoch, "plans": plans}, indent=1).encode())

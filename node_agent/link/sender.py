@@ -135,6 +135,11 @@ class Sender:
         if taken:
             self._facts.acked(at_ns, resume_after)
 
+    def moved(self) -> None:
+        """The peer has another address: no reason to wait as long as for one that does not answer."""
+        self._backoff.succeeded()
+        self._backoff.next_ns = 0
+
     def on_connect_failed(self, at_ns: int) -> None:
         """An attempt to connect failed (no answer, refused): `connect_at_ns` says when to try again."""
         self._backoff.failed(at_ns)

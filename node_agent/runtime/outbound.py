@@ -124,6 +124,15 @@ class PeerLink:
             self._connection.close()
         self.flush(at_ns)
 
+    def move(self, address: str) -> None:
+        """The peer is served there from now on; what it has not taken over follows."""
+        if address != self.address:
+            self.address = address
+            self.sender.moved()
+            if self._connection is not None:
+                self._connection.close()
+                self._dirty[self] = None
+
     def due_ns(self, at_ns: int) -> int:
         """When tick has something to do."""
         sender = self.sender
@@ -214,18 +223,22 @@ class Outbox:
         self._data = b""
 
     def add(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...], load: Load) -> str:
-        """A plan was loaded: links to the peers it sends to. Returns what is missing, or nothing."""
+        """A plan was loaded, or deployed again because peers have moved: links to the peers it sends to.
+
+        Returns what is missing, or nothing.
+        """
         addresses = {name: address for _, name, address in routes}
         loaded, targets = deployed.loaded, {peer for _, peer in deployed.plan.sends}
-        for peer in deployed.plan.peers:
-            if peer.index not in targets:
-                continue
+        peers = [peer for peer in deployed.plan.peers if peer.index in targets]
+        for peer in peers:
             if peer.name not in addresses:
                 return f"no route to node {peer.name}: deploy with its address"
+        for peer in peers:
             link = self.links.get(peer.name)
             if link is None:
                 link = self.links[peer.name] = PeerLink(self.shared, load, peer.name, addresses[peer.name], self.dirty)
-            link.address, link.index, link.flags = addresses[peer.name], peer.index, loaded.flags
+            link.move(addresses[peer.name])
+            link.index, link.flags = peer.index, loaded.flags
             self._routes[loaded, peer.index] = link
         for stream in deployed.plan.streams:
             self._deadlines[loaded, stream.id] = stream.deadline_ns

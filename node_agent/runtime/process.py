@@ -81,20 +81,29 @@ class Process:
             self.shared.note("plans_damaged", str(error))
             return
         for each in stored.plans:
-            accepted, why = self._prepare(each.hash, each.epoch, each.routes)
-            if accepted and each.state in {plan_files.COMMITTED, plan_files.DRAINING}:
-                accepted, why = self.runtime.plans.commit(each.hash)
-            if accepted and each.state == plan_files.DRAINING:
-                accepted, why = self.runtime.plans.drain(each.hash)
-            if not accepted:
+            why = self._resume_one(each)
+            if why:
                 self.shared.note("plans_not_resumed", f"plan {each.hash[:8]} is not resumed: {why}")
+
+    def _resume_one(self, stored: plan_files.StoredPlan) -> str:
+        """Load it and put it into the state that it had; returns why it cannot be."""
+        if why := plan_files.damage(self.settings.state.plans, stored):
+            self.shared.counters["plans_damaged"] += 1
+            return why
+        accepted, why = self._prepare(stored.hash, stored.epoch, stored.routes)
+        if accepted and stored.state == plan_files.COMMITTED:
+            accepted, why = self.runtime.plans.commit(stored.hash)
+        elif accepted and stored.state == plan_files.DRAINING:  # never the one that admits, not for an instant
+            accepted, why = self.runtime.plans.drain(stored.hash)
+        return "" if accepted else why
 
     # -- what the others ask
 
     def _prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes) -> Answer:
         plans = self.runtime.plans
-        if plan_hash in plans.by_hash:
-            return True, ""
+        known = plans.by_hash.get(plan_hash)
+        if known is not None:
+            return self._move(known, routes)
         accepted, why = plans.prepare(self.settings.state.plans, plan_hash, epoch)
         if not accepted:
             return False, why
@@ -103,6 +112,18 @@ class Process:
         if why:
             self._forget(deployed)
             plans.abort(plan_hash)
+        else:
+            self.routes[plan_hash] = routes
+        return not why, why
+
+    def _move(self, deployed: Deployed, routes: plan_files.Routes) -> Answer:
+        """The plan is here: a peer may have moved. The routes that it has change nothing, since peers are shared and
+        another plan may know better by now."""
+        if routes == self.routes.get(deployed.hash):
+            return True, ""
+        why = self.runtime.add_plan(deployed, routes)
+        if not why:
+            self.routes[deployed.hash] = routes
         return not why, why
 
     def _unload(self, call: Callable[[str], Answer], plan_hash: str) -> Answer:
@@ -114,6 +135,7 @@ class Process:
 
     def _forget(self, deployed: Deployed) -> None:
         self.runtime.outbox.remove(deployed.loaded)
+        self.routes.pop(deployed.hash, None)
 
     def _changed(self, deployed: Deployed, why: str) -> None:
         if deployed.state == ENDED:

@@ -56,7 +56,7 @@ def test_a_full_channel_refuses_and_does_not_block() -> None:
 
 def test_stored_plans_come_back(tmp_path) -> None:
     assert plan_files.read_state(tmp_path) == StoredState()
-    state = StoredState(4, (StoredPlan("ab" * 32, 4, plan_files.COMMITTED, ((0, "a", "127.0.0.1:1"),)),))
+    state = StoredState(4, (StoredPlan("ab" * 32, 4, plan_files.COMMITTED, ((0, "a", "127.0.0.1:1"),), "cd" * 32),))
     plan_files.write_state(tmp_path, state)
     assert plan_files.read_state(tmp_path) == state
     (tmp_path / plan_files.STATE_FILE).write_text("{")
