@@ -9,12 +9,19 @@ that are written at once.
     136  u64 taken     bytes that the control process has drained
     144  u64 dropped   records that did not fit (a GAP record says so when there is room again)
     152  u64 state     0 live, else the PLAN state (ended, crashed) that closed it
+    160  u64 noted     dropped records that a GAP accounts for
+    168  u64 taken     number of entries from 256 on that hold
     192  hang cell     u64 start_ns (0: idle), u64 hang_ns, u16 unit, flags, source, epoch, u64 seq, ordinal
+    256  taken over    tuples that run before they are acknowledged: u64 peer, boot, link_seq, seq; see TakenOver
     4096 records, then one scratch record for what is dropped
+
+The runtime leaves the room of RESERVED records free: when it is dead the supervisor can always say what was dropped
+and which instance hung.
 """
 
 import mmap
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from struct import Struct
 from typing import NamedTuple
@@ -25,10 +32,23 @@ from protos.records import GAP, NO_REF, RECORD, RECORD_BYTES
 
 DATA = 4096
 CELLS = 128
-WRITTEN, TAKEN, DROPPED, STATE = range(4)
+WRITTEN, TAKEN, DROPPED, STATE, NOTED, PROMISES = range(6)
 HANG = Struct("<QQHHHHQQ")
 HANG_AT = 192
+TAKEN_OVER = Struct("<QQQQ")
+TAKEN_OVER_AT = 256
+MOST_TAKEN_OVER = 64
 CAPACITY_RECORDS = 32_768
+RESERVED = 2
+
+
+class TakenOver(NamedTuple):
+    """A tuple that came over a link and was not acknowledged before it ran."""
+
+    peer: int  # `peer_key` of its name
+    boot: int  # the peer's incarnation
+    link_seq: int
+    seq: int  # of the lineage that a source's tuple was given; 0: it comes from a node, as do all before it
 
 
 class Running(NamedTuple):
@@ -51,13 +71,13 @@ class Ring:
         self.path, self.memory = path, memory
         self.header = records.unpack_header(memory[: records.HEADER_BYTES])
         self.view = memoryview(memory)
-        self.cells = self.view[CELLS : CELLS + 32].cast("Q")
-        self.capacity = (len(memory) - DATA - RECORD_BYTES) // RECORD_BYTES * RECORD_BYTES  # bytes
+        self.cells = self.view[CELLS : CELLS + 48].cast("Q")
+        self.capacity = (len(memory) - DATA - RECORD_BYTES) // RECORD_BYTES * RECORD_BYTES  # bytes, with the reserve
 
     @classmethod
     def create(cls, path: Path, header: records.Header, capacity_records: int = CAPACITY_RECORDS) -> "Ring":
-        """A new ring; the file must not exist."""
-        size = DATA + (capacity_records + 1) * RECORD_BYTES
+        """A new ring with room for so many records of the runtime; the file must not exist."""
+        size = DATA + (capacity_records + RESERVED + 1) * RECORD_BYTES
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             os.ftruncate(descriptor, size)
@@ -109,37 +129,79 @@ class Ring:
         cell = Running._make(HANG.unpack_from(self.memory, HANG_AT))
         return cell if cell.start_ns else None
 
+    # -- what has been taken over
+
+    def promise(self, taken: Sequence[TakenOver]) -> bool:
+        """Write down that these count as acknowledged if the runtime is killed. False where they are too many."""
+        if len(taken) > MOST_TAKEN_OVER:
+            return False
+        at = TAKEN_OVER_AT
+        for each in taken:
+            TAKEN_OVER.pack_into(self.memory, at, *each)
+            at += TAKEN_OVER.size
+        self.cells[PROMISES] = len(taken)
+        return True
+
+    def promised(self) -> list[TakenOver]:
+        """For the supervisor, of a runtime that is dead."""
+        count = min(self.cells[PROMISES], MOST_TAKEN_OVER)
+        end = TAKEN_OVER_AT + count * TAKEN_OVER.size
+        return [TakenOver._make(each) for each in TAKEN_OVER.iter_unpack(self.memory[TAKEN_OVER_AT:end])]
+
+    # -- the end
+
+    def append(self, *words: int) -> bool:
+        """A record by the supervisor, when the writer is dead. False where even the reserve is used up."""
+        written = self.cells[WRITTEN]
+        if self.capacity - (written - self.cells[TAKEN]) < RECORD_BYTES:
+            return False
+        RECORD.pack_into(self.memory, DATA + written % self.capacity, *words)
+        self.cells[WRITTEN] = written + RECORD_BYTES
+        return True
+
+    def note_dropped(self) -> None:
+        """GAP for what was dropped and not noted; by the supervisor, when the writer is dead."""
+        dropped = self.cells[DROPPED]
+        if dropped > self.cells[NOTED] and self.append(*_gap(dropped - self.cells[NOTED])):
+            self.cells[NOTED] = dropped
+
+
+def _gap(dropped: int) -> tuple[int, ...]:
+    # No clock in here: the reader takes the instant from the records around it.
+    return GAP, 0, NO_REF, 0, 0, 0, 0, dropped, 0, 0, 0, 0
+
 
 class RingFacts(Facts):
-    """Facts that go into a ring. Call `publish` after each task instance; before it, the reader sees nothing."""
+    """Facts that go into a ring. Call `publish` after each task instance; before it, the reader sees nothing of it.
 
-    __slots__ = ("cells", "dropping", "origin", "ring")
+    The one exception: when the ring was full and has room again, the GAP record is published with all that is before.
+    """
+
+    __slots__ = ("cells", "dropping", "end", "origin", "ring")
 
     def __init__(self, ring: Ring) -> None:
         self.ring, self.cells = ring, ring.cells
         self.dropping = 0
+        self.end = 0  # while dropping: bytes that were written before
         super().__init__(ring.view, self._first)
 
     def publish(self) -> None:
         """Let the reader see what has been written."""
-        if not self.dropping:
-            self.cells[WRITTEN] = self.origin + self.position
+        self.cells[WRITTEN] = self.end if self.dropping else self.origin + self.position
 
     @property
     def written_records(self) -> int:
         """Records written by this incarnation so far."""
-        written = self.cells[WRITTEN] if self.dropping else self.origin + self.position
-        return written // RECORD_BYTES
+        return (self.end if self.dropping else self.origin + self.position) // RECORD_BYTES
 
     def _first(self) -> Stretch:
         self.refill = self._next
         return self._stretch(self.cells[WRITTEN])
 
     def _next(self) -> Stretch:
-        self.publish()
-        written = self.cells[WRITTEN]
-        room = self.ring.capacity - (written - self.cells[TAKEN])
-        if room < (2 * RECORD_BYTES if self.dropping else RECORD_BYTES):
+        written = self.end if self.dropping else self.origin + self.position
+        if self._room(written) < (2 * RECORD_BYTES if self.dropping else RECORD_BYTES):
+            self.end = written
             self.dropping += 1
             self.cells[DROPPED] += 1
             scratch = DATA + self.ring.capacity
@@ -148,17 +210,19 @@ class RingFacts(Facts):
             written = self._note_gap(written)
         return self._stretch(written)
 
+    def _room(self, written: int) -> int:
+        return self.ring.capacity - RESERVED * RECORD_BYTES - (written - self.cells[TAKEN])
+
     def _stretch(self, written: int) -> Stretch:
         """The free piece behind `written` bytes, up to the ring's end."""
         capacity = self.ring.capacity
         first = written % capacity
         self.origin = written - first - DATA
-        return DATA + first, DATA + first + min(capacity - (written - self.cells[TAKEN]), capacity - first)
+        return DATA + first, DATA + first + min(self._room(written), capacity - first)
 
     def _note_gap(self, written: int) -> int:
-        # No clock in here: the reader takes the instant from the records around it.
-        at = DATA + written % self.ring.capacity
-        RECORD.pack_into(self.buffer, at, GAP, 0, NO_REF, 0, 0, 0, 0, self.dropping, 0, 0, 0, 0)
+        RECORD.pack_into(self.buffer, DATA + written % self.ring.capacity, *_gap(self.dropping))
         self.dropping = 0
         self.cells[WRITTEN] = written + RECORD_BYTES
+        self.cells[NOTED] = self.cells[DROPPED]
         return written + RECORD_BYTES

@@ -1,7 +1,7 @@
 """The hang cell seen from the supervisor: which operator runs too long, and what is written down when it was killed."""
 
-from node_agent.ring import DATA, TAKEN, WRITTEN, Ring, Running
-from protos.records import CAUSE_OPERATOR_HUNG, LOST, RECORD, RECORD_BYTES
+from node_agent.ring import Ring, Running
+from protos.records import CAUSE_OPERATOR_HUNG, LOST
 
 GRACE_NS = 1_000_000  # the cell is written just before the instance starts
 
@@ -15,17 +15,12 @@ def hung(ring: Ring, at_ns: int) -> Running | None:
 
 
 def write_hung(ring: Ring, running: Running, at_ns: int) -> bool:
-    """Append LOST(operator_hung) to the ring of a runtime that is dead. False where the ring is full.
+    """Append LOST(operator_hung) to the ring of a runtime that is dead. The ring's reserve is there for it.
 
     Facts that the runtime had not published are forgotten, as is everything that the instance did: none of it has left
     the node. The record is followed up to its end, so no output of the instance is claimed.
     """
-    written = ring.cells[WRITTEN]
-    if ring.capacity - (written - ring.cells[TAKEN]) < RECORD_BYTES:
-        return False
-    RECORD.pack_into(
-        ring.memory, DATA + written % ring.capacity, LOST, running.flags, running.unit,
-        running.source, running.epoch, running.seq, at_ns, CAUSE_OPERATOR_HUNG, running.ordinal, 0, running.start_ns, 0,
+    return ring.append(
+        LOST, running.flags, running.unit, running.source, running.epoch, running.seq,
+        at_ns, CAUSE_OPERATOR_HUNG, running.ordinal, 0, running.start_ns, 0,
     )  # fmt: skip
-    ring.cells[WRITTEN] = written + RECORD_BYTES
-    return True

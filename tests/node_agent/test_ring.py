@@ -5,7 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.ring import DROPPED, HANG, HANG_AT, STATE, TAKEN, WRITTEN, Ring, RingFacts
+from node_agent.ring import (
+    DROPPED,
+    HANG,
+    HANG_AT,
+    MOST_TAKEN_OVER,
+    STATE,
+    TAKEN,
+    WRITTEN,
+    Ring,
+    RingFacts,
+    TakenOver,
+)
 from node_agent.state_dir import StateDir
 from node_agent.watch import hung, write_hung
 from protos import records
@@ -123,6 +134,62 @@ def test_a_hung_instance_is_written_down_in_the_dead_runtimes_ring(tmp_path: Pat
     assert lost == records.Record(records.LOST, 3, 4, 2, 9, 77, 6_100_000, records.CAUSE_OPERATOR_HUNG, 6, 0, 1_000, 0)
     ring.cells[WRITTEN] = ring.cells[TAKEN] + ring.capacity
     assert not write_hung(ring, running, 6_100_000)
+
+
+def test_a_full_ring_has_room_for_what_the_supervisor_says(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    facts = RingFacts(ring)
+    _write(facts, *range(12))
+    facts.publish()
+    HANG.pack_into(ring.memory, HANG_AT, 1_000, 5_000_000, 4, 3, 2, 9, 77, 6)
+    running = hung(ring, 6_100_000)
+    assert running is not None
+    ring.note_dropped()
+    ring.note_dropped()  # once
+    assert write_hung(ring, running, 6_100_000)
+    found = list(records.unpack_records(ring.take()))
+    assert [record.seq for record in found[:8]] == list(range(8))
+    gap, lost = found[8:]
+    assert (gap.kind, gap.w1) == (records.GAP, 4)
+    assert (lost.kind, lost.w1, lost.seq) == (records.LOST, records.CAUSE_OPERATOR_HUNG, 77)
+
+
+@pytest.mark.parametrize("taken", range(8))
+def test_an_instance_is_published_as_a_whole_where_the_ring_wraps(tmp_path: Path, taken: int) -> None:
+    """Killed at any record, the reader has seen whole instances only, wherever in the ring they lie."""
+    ring = _ring(tmp_path, 8)
+    facts = RingFacts(ring)
+    _write(facts, *range(taken))
+    facts.publish()
+    ring.take()
+    for instance in range(6):
+        first = 100 + 10 * instance
+        for seq in range(first, first + 5):
+            _write(facts, seq)
+            assert ring.pending_bytes == 0
+        assert facts.written_records == taken + 5 * (instance + 1)
+        facts.publish()
+        assert _seqs(ring.take()) == list(range(first, first + 5))
+
+
+def test_what_was_written_before_the_ring_was_full_is_published(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    facts = RingFacts(ring)
+    _write(facts, *range(6))
+    facts.publish()
+    _write(facts, *range(6, 10))  # one instance: two records fit, two do not
+    assert ring.pending_bytes == 6 * records.RECORD_BYTES and facts.written_records == 8
+    facts.publish()
+    assert _seqs(ring.take()) == list(range(8)) and ring.cells[DROPPED] == 2
+
+
+def test_what_was_taken_over_can_be_read_when_the_writer_is_dead(tmp_path: Path) -> None:
+    ring = _ring(tmp_path, 8)
+    taken = [TakenOver(1 << 63, 7, seq, seq) for seq in range(MOST_TAKEN_OVER)]
+    assert ring.promised() == []
+    assert ring.promise(taken) and ring.promised() == taken
+    assert ring.promise(taken[:2]) and ring.promised() == taken[:2]
+    assert not ring.promise([*taken, taken[0]])
 
 
 def test_rings_of_a_killed_agent_are_marked_crashed(tmp_path: Path) -> None:
