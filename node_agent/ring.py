@@ -19,6 +19,7 @@ The runtime leaves the room of RESERVED records free: when it is dead the superv
 and which instance hung.
 """
 
+import hashlib
 import mmap
 import os
 from collections.abc import Sequence
@@ -49,6 +50,11 @@ class TakenOver(NamedTuple):
     boot: int  # the peer's incarnation
     link_seq: int
     seq: int  # of the lineage that a source's tuple was given; 0: it comes from a node, as do all before it
+
+
+def peer_key(name: str) -> int:
+    """A peer's name where there is room for 8 bytes."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big")
 
 
 class Running(NamedTuple):

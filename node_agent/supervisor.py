@@ -14,13 +14,14 @@ import socket
 import sys
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
 from node_agent import ipc
 from node_agent.clock_domain import new_boot, now_ns
 from node_agent.link.backoff import Backoff
-from node_agent.ring import STATE, Ring
+from node_agent.ring import STATE, Ring, TakenOver
 from node_agent.runtime import scheduling
 from node_agent.settings import Settings
 from node_agent.state_dir import StateError
@@ -28,7 +29,7 @@ from node_agent.watch import hung, write_hung
 from protos import records
 
 WATCH_S = 0.02  # the hang cell is looked at this often
-LAST_WORDS_S = 0.005
+MOST_TAKEN_OVER = 256  # tuples of killed incarnations that may be sent again; older ones are forgotten
 START_S = 30.0  # until both children are ready
 RUNTIME_STOP_S = 3.0
 CONTROL_STOP_S = 5.0
@@ -98,6 +99,7 @@ class Supervisor:
         self.rt = False
         self.listener: socket.socket | None = None
         self._count = 0  # of runtime starts
+        self._taken_over: deque[tuple[int, TakenOver]] = deque(maxlen=MOST_TAKEN_OVER)  # with the lineage epoch
         self._pending: tuple[ipc.RuntimeStarted, ipc.Channel] | None = None  # control is not there to be told
         self._stop = False
         self._announced = False
@@ -152,7 +154,7 @@ class Supervisor:
             control_end.close()
             from node_agent.runtime import process
 
-            return process.main(self.settings, channel, runtime_end, listener, ring, count)
+            return process.main(self.settings, channel, runtime_end, listener, ring, count, tuple(self._taken_over))
 
         self._fork(self.runtime, body)
         runtime_end.close()
@@ -287,9 +289,9 @@ class Supervisor:
         running = hung(ring, now_ns())
         if running is None:
             return
-        os.kill(self.runtime.pid, signal.SIGUSR1)  # it acknowledges what it has taken over (Runtime.last_words)
-        time.sleep(LAST_WORDS_S)
         self.runtime.kill()
+        self._taken_over.extend((self._count & 0xFFFF, each) for each in ring.promised())
+        ring.note_dropped()
         write_hung(ring, running, now_ns())
         self._ended(f"operator hung: unit {running.unit} was killed after {running.hang_ns / 1e9:g} s")
         self._start_runtime()
@@ -313,6 +315,7 @@ class Supervisor:
         if ring is None:
             return
         if ring.cells[STATE] == 0:
+            ring.note_dropped()
             ring.cells[STATE] = records.STATE_CRASHED
         if self.control.pid and self.control.channel is not None:
             self.control.channel.send(ipc.RuntimeEnded(ring.header.boot, why))
@@ -329,6 +332,7 @@ class Supervisor:
         clean = self.runtime.stop(RUNTIME_STOP_S)
         if self.ring is not None:
             if self.ring.cells[STATE] == 0:
+                self.ring.note_dropped()
                 self.ring.cells[STATE] = records.STATE_CRASHED
             if self.control.pid and self.control.channel is not None:
                 self.control.channel.send(ipc.RuntimeEnded(self.ring.header.boot, "ended" if clean else "killed"))

@@ -5,6 +5,7 @@ knows them, and the later ones come again.
 """
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 
 Outcome = tuple[int, int, int, str | None]
 """link_seq, epoch, seq, None; or link_seq, 0, 0, why it was refused"""
@@ -24,6 +25,15 @@ class Answers:
     def refused(self, link_seq: int, why: str) -> None:
         """The tuple was not admitted."""
         self._new.append((link_seq, 0, 0, why))
+
+    @property
+    def new(self) -> Sequence[Outcome]:
+        """What `take` would give."""
+        return self._new
+
+    def recall(self, outcomes: Iterable[Outcome]) -> None:
+        """Outcomes that an earlier incarnation of the admitting side had and may not have told."""
+        self._told.extend(outcomes)
 
     def on_hello(self, resume_after: int) -> None:
         """The source is (again) connected and knows the outcomes up to this link_seq."""

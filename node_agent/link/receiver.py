@@ -93,6 +93,10 @@ class Receiver:
         self._granted = credit_bytes
         return Acknowledgement(self.last, credit_bytes)
 
+    def resume(self, upto: int) -> None:
+        """An earlier incarnation of this side had taken over so much of the same sender."""
+        self.last = max(self.last, upto)
+
     def on_batch(self, first: int, tuples: Sequence[Arrived]) -> Sequence[Arrived]:
         """The tuples of a Batch that are new, in order. Hand them over before asking for the acknowledgement.
 

@@ -3,10 +3,12 @@
 import select
 import socket
 from collections import OrderedDict
+from collections.abc import Iterable
 
-from node_agent.link.answers import Answers
+from node_agent.link.answers import Answers, Outcome
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Inbox
+from node_agent.ring import TakenOver, peer_key
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.roles import Context, NodeRole, Role, SinkRole, SourceRole, write_clock
 from node_agent.wire import frames
@@ -19,12 +21,19 @@ HELLO_NS = 5_000_000_000  # a connection that has not said hello by then is clos
 class Inbound:
     """Accepts, greets, and lets roles acknowledge after a drain."""
 
-    def __init__(self, context: Context, listener: socket.socket) -> None:
+    def __init__(
+        self, context: Context, listener: socket.socket, taken_over: Iterable[tuple[int, TakenOver]] = ()
+    ) -> None:
+        """taken_over: with its lineage epoch each, what earlier incarnations promised."""
         self.context = context
+        self._ring = context.shared.facts.ring
+        self._promised: dict[tuple[int, int], list[Outcome]] = {}
+        for epoch, (peer, boot, link_seq, seq) in taken_over:
+            self._promised.setdefault((peer, boot), []).append((link_seq, epoch, seq, None))
         self._listener = listener
         self._inbox = Inbox()
         self._answers: OrderedDict[tuple[str, int], Answers] = OrderedDict()
-        self._accepted: dict[int, Accepted] = {}
+        self._accepted: dict[Accepted, None] = {}  # not by descriptor: that of a closed one is given out again
         self.sinks: dict[str, list[SinkRole]] = {}  # by output
         self.touched: dict[Accepted, None] = {}  # to acknowledge
         listener.setblocking(False)
@@ -38,7 +47,7 @@ class Inbound:
             return
         accepted = Accepted(self, Connection(self.context.shared, end, _Nobody()), at_ns)
         self.context.shared.poller.handlers[accepted.connection.descriptor] = accepted
-        self._accepted[accepted.connection.descriptor] = accepted
+        self._accepted[accepted] = None
         if len(self._accepted) > MOST_CONNECTIONS:
             accepted.refuse(LinkError("connections_full", f"{MOST_CONNECTIONS} connections are open here"))
 
@@ -52,7 +61,9 @@ class Inbound:
         if kind not in {"node", "source"}:
             raise LinkError("hello_fields", f"{hello.peer!r} is neither node:NAME nor source:NAME nor sink:NAME")
         receiver = self._inbox.hello(hello.peer, hello.boot, alone=kind == "node")
-        for other in list(self._accepted.values()):
+        promised = self._promised.get((peer_key(hello.peer), hello.boot), ())
+        receiver.resume(max((link_seq for link_seq, _, _, _ in promised), default=0))
+        for other in list(self._accepted):
             role = other.role
             if role is not None and role.name == hello.peer and (kind == "node" or role.boot == hello.boot):
                 other.close()
@@ -61,7 +72,10 @@ class Inbound:
         if kind == "node":
             return NodeRole(self.context, accepted.connection, hello, receiver)
         key = (hello.peer, hello.boot)
-        answers = self._answers.setdefault(key, Answers())
+        answers = self._answers.get(key)
+        if answers is None:
+            answers = self._answers[key] = Answers()
+            answers.recall(promised)
         self._answers.move_to_end(key)
         if len(self._answers) > MOST_ANSWERS:
             self._answers.popitem(last=False)
@@ -69,12 +83,32 @@ class Inbound:
 
     def forget(self, accepted: "Accepted") -> None:
         """The connection is closed."""
-        self._accepted.pop(accepted.connection.descriptor, None)
+        if accepted not in self._accepted:
+            return
+        del self._accepted[accepted]
         self.touched.pop(accepted, None)
         if accepted.counted:
             self.context.senders -= 1
         if isinstance(accepted.role, SinkRole):
-            self.sinks[accepted.role.output_name].remove(accepted.role)
+            sinks = self.sinks[accepted.role.output_name]
+            sinks.remove(accepted.role)
+            if not sinks:
+                del self.sinks[accepted.role.output_name]
+
+    def promise(self) -> bool:
+        """In place of acknowledgements before an instance runs: in shared memory, where they outlive this process.
+
+        If it has to be killed, the next incarnation says that these tuples have been taken over: a tuple that hangs its
+        operator is not sent again. False: there are too many of them, acknowledge now.
+        """
+        taken: list[TakenOver] = []
+        for accepted in self.touched:
+            if accepted.role is not None:
+                more = accepted.role.taken_over()
+                if more is None:
+                    return False
+                taken += more
+        return self._ring.promise(taken)
 
     def flush(self, at_ns: int) -> None:
         """What was taken over is acknowledged, results go to sinks. Call when the facts have been published."""
@@ -84,18 +118,19 @@ class Inbound:
                     accepted.role.acknowledge(drained=True)
                     accepted.close_if_gone()
             self.touched.clear()
+            self._ring.promise(())
         for sinks in self.sinks.values():
             for sink in sinks:
                 sink.flush(at_ns)
 
     def tick(self, at_ns: int) -> None:
         """Probes that are due, credit that has changed, connections that never spoke."""
-        for accepted in list(self._accepted.values()):
+        for accepted in list(self._accepted):
             accepted.tick(at_ns)
 
     def close_all(self) -> None:
         """The runtime ends."""
-        for accepted in list(self._accepted.values()):
+        for accepted in list(self._accepted):
             accepted.connection.flush()
             accepted.close()
 

@@ -9,8 +9,8 @@ Nothing leaves the node before the facts that explain it are in the ring, which 
 killed, the records that others can see are those of whole instances.
 
 A tuple that finds the node idle runs before it is acknowledged, which saves it the time of a system call; an instance
-that is planned to be long is not waited for. One that hangs its operator must not be sent again to the next
-incarnation: before the supervisor kills, it sends SIGUSR1, and `last_words` acknowledges in the midst of the operator.
+that is planned to be long is not waited for. One that hangs its operator must not be sent again to the new incarnation:
+its acknowledgement is promised in shared memory first (Inbound.promise).
 
 Sockets are polled by time, not per instance: a poll costs about as much as scheduling an instance.
 """
@@ -55,7 +55,6 @@ class Runtime:
         self.mail: list[Callable[[], None]] = []  # what other processes ask: done between instances, not within
         self.stopping = False
         self._flush_due = False
-        self._deferred = False  # acknowledgements wait for the end of the first instance
         self._tick_ns = 0
 
     def attach(self, inbound: Inbound) -> None:
@@ -153,14 +152,14 @@ class Runtime:
 
     def _drain(self, at_ns: int) -> None:
         """Within an instance's end: take in what has arrived."""
-        self._flush_due, self._deferred = True, False
+        self._flush_due = True
         self.shared.poller.wait(0)
         self.context.arrivals.apply(at_ns)
         self.load.overhead_ns += now_ns() - at_ns
 
     def _flush(self) -> None:
         """Facts are published: let everything leave."""
-        self._flush_due = self._deferred = False
+        self._flush_due = False
         at_ns = now_ns()
         self.outbox.flush(at_ns)
         if self.inbound is not None:
@@ -179,10 +178,10 @@ class Runtime:
         at_ns = self.shared.poller.wait(seconds)
         self.context.arrivals.apply(at_ns)
         self.facts.publish()
-        if self._starts_long():
+        if self._starts_long() or not (self.inbound is None or self.inbound.promise()):
             self._flush()
         else:
-            self._flush_due = self._deferred = True
+            self._flush_due = True
 
     def _starts_long(self) -> bool:
         """Whether the next instance is planned to take so long that acknowledgements should not wait for its end."""
@@ -193,12 +192,6 @@ class Runtime:
                 planned_ns: int = sum(max(step.cost_ns, emulate_ns) for step in unit.chain)
                 return planned_ns >= LONG_NS
         return True
-
-    def last_words(self, number: int, frame: object) -> None:
-        """Signal handler: the running operator is about to be killed; what was taken over is acknowledged."""
-        if self._deferred and self.inbound is not None:
-            self._deferred = False
-            self.inbound.flush(now_ns())
 
     def _tick(self, at_ns: int) -> None:
         """Timers."""

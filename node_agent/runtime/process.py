@@ -5,12 +5,12 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from node_agent import ipc, plan_files
 from node_agent.clock_domain import now_ns
 from node_agent.registry import Registry
-from node_agent.ring import STATE, Ring, RingFacts
+from node_agent.ring import STATE, Ring, RingFacts, TakenOver
 from node_agent.runtime import scheduling
 from node_agent.runtime.deployed import ENDED, Deployed
 from node_agent.runtime.inbound import Inbound
@@ -24,12 +24,15 @@ Answer = tuple[bool, str]
 
 
 def main(
-    settings: Settings, supervisor: ipc.Channel, control: ipc.Channel, listener: socket.socket, ring: Ring, epoch: int
-) -> int:
-    """Run until the supervisor says Stop. epoch: count of runtime starts. Returns the exit code."""
+    settings: Settings, supervisor: ipc.Channel, control: ipc.Channel, listener: socket.socket, ring: Ring, epoch: int,
+    taken_over: Sequence[tuple[int, TakenOver]] = (),
+) -> int:  # fmt: skip
+    """Run until the supervisor says Stop. Returns the exit code.
+
+    epoch: count of runtime starts. taken_over: what incarnations that were killed had promised, by lineage epoch.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # to the whole group; the supervisor says Stop
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:
         registry = Registry(settings.operators)
     except OperatorError as error:
@@ -38,7 +41,7 @@ def main(
     rt = settings.rt and scheduling.fifo(scheduling.RUNTIME_PRIORITY)
     scheduling.exact_timers()
     gc.set_threshold(20_000, 20, 50)  # tuples and jobs hold no cycles: collecting them often finds nothing
-    Process(settings, supervisor, control, listener, ring, epoch, registry, rt).run()
+    Process(settings, supervisor, control, listener, ring, epoch, registry, rt, taken_over).run()
     return 0
 
 
@@ -47,7 +50,7 @@ class Process:
 
     def __init__(
         self, settings: Settings, supervisor: ipc.Channel, control: ipc.Channel, listener: socket.socket, ring: Ring,
-        epoch: int, registry: Registry, rt: bool,
+        epoch: int, registry: Registry, rt: bool, taken_over: Sequence[tuple[int, TakenOver]] = (),
     ) -> None:  # fmt: skip
         self.settings, self.supervisor, self.control, self.rt = settings, supervisor, control, rt
         self.ring, self.started_ns = ring, now_ns()
@@ -55,7 +58,7 @@ class Process:
             settings.name, settings.clock, settings.drift_ppm, ring.header.boot, epoch & 0xFFFF, RingFacts(ring)
         )
         self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed)
-        self.runtime.attach(Inbound(self.runtime.context, listener))
+        self.runtime.attach(Inbound(self.runtime.context, listener, taken_over))
         self.routes: dict[str, plan_files.Routes] = {}
         self.shared.poller.add(supervisor.fileno(), _Mail(lambda: self._read(self.supervisor), self.runtime))
         self._listen_to_control()
@@ -69,7 +72,6 @@ class Process:
     def run(self) -> None:
         """Load what is on disk, serve, end."""
         self._resume()
-        signal.signal(signal.SIGUSR1, self.runtime.last_words)
         self.supervisor.send(ipc.RuntimeReady(self.rt, len(self.runtime.plans.by_hash)))
         self.runtime.run()
         self._end()
@@ -213,6 +215,7 @@ class Process:
             link.close(now_ns())
         runtime.load.write(now_ns())
         self.shared.facts.publish()
+        self.ring.note_dropped()
         self.ring.cells[STATE] = records.STATE_ENDED
         sys.stderr.flush()
 

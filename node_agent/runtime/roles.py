@@ -10,6 +10,7 @@ from node_agent.link.answers import Answers
 from node_agent.link.clock import Offset, PeerClock
 from node_agent.link.limits import MAX_BATCH_TUPLES, LinkError
 from node_agent.link.receiver import Arrived, Receiver
+from node_agent.ring import MOST_TAKEN_OVER, TakenOver, peer_key
 from node_agent.runtime.arrivals import Arrivals
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.deployed import COMMITTED, Deployed
@@ -46,13 +47,16 @@ class Role(Protocol):
     def acknowledge(self, drained: bool) -> None:
         """After a drain: write what is due."""
 
+    def taken_over(self) -> list[TakenOver] | None:
+        """What an acknowledgement would say now; None: more than a promise can hold."""
+
 
 class NodeRole:
     """A peer's tuples."""
 
     def __init__(self, context: Context, connection: Connection, hello: frames.Hello, receiver: Receiver) -> None:
         self.context, self.connection, self.receiver = context, connection, receiver
-        self.name, self.boot = hello.peer, hello.boot
+        self.name, self.boot, self.key = hello.peer, hello.boot, peer_key(hello.peer)
         self.node = hello.peer.partition(":")[2]
         self.clock = peer_clock(context.shared, hello)
         granted = receiver.on_hello(context.load.credit(context.senders))
@@ -107,6 +111,10 @@ class NodeRole:
         if due is not None:
             self.connection.write(frames.encode_ack(due.upto, due.credit_bytes))
 
+    def taken_over(self) -> list[TakenOver] | None:
+        """Acknowledgements of nodes are cumulative."""
+        return [TakenOver(self.key, self.boot, self.receiver.last, 0)]
+
 
 class SourceRole:
     """A client that feeds one source: its tuples are admitted or refused, one by one."""
@@ -115,7 +123,7 @@ class SourceRole:
         self, context: Context, connection: Connection, hello: frames.Hello, receiver: Receiver, answers: Answers
     ) -> None:
         self.context, self.connection, self.receiver, self.answers = context, connection, receiver, answers
-        self.name, self.boot = hello.peer, hello.boot
+        self.name, self.boot, self.key = hello.peer, hello.boot, peer_key(hello.peer)
         self.source_name = hello.peer.partition(":")[2]
         found = context.plans.source(self.source_name)
         if found is None:
@@ -195,6 +203,13 @@ class SourceRole:
             self.connection.write(frames.encode_outcomes(outcomes, upto, credit))
             due, outcomes = None, self.answers.take()
 
+    def taken_over(self) -> list[TakenOver] | None:
+        """Each with the lineage that it was given."""
+        new = self.answers.new
+        if len(new) > MOST_TAKEN_OVER or any(why is not None for _, _, _, why in new):
+            return None
+        return [TakenOver(self.key, self.boot, link_seq, seq) for link_seq, _, seq, _ in new]
+
 
 class SinkRole:
     """A client that listens to one output. What it is too slow for is dropped, the oldest first; the facts stand."""
@@ -243,6 +258,10 @@ class SinkRole:
 
     def acknowledge(self, drained: bool) -> None:
         """Nothing to acknowledge."""
+
+    def taken_over(self) -> list[TakenOver] | None:
+        """Nothing."""
+        return []
 
 
 def peer_clock(shared: Shared, hello: frames.Hello) -> PeerClock:

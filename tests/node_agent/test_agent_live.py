@@ -17,6 +17,8 @@ from protos import records
 from tests.node_agent.live import HASH, ROOT, Agent, alive, chain_plan, kinds, spooled, store, until
 
 OPERATORS = """
+import signal
+import time
 from node_agent.sdk import operator
 
 @operator("t.moody", inputs={"value": "json"}, output="json")
@@ -27,6 +29,11 @@ def moody(value):
         raise SystemExit(3)
     while value == "hang":
         pass
+    if value == "hang in C":
+        sum(range(10**14))
+    if value == "sleep":
+        signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))
+        time.sleep(10**6)
     return {"got": value}
 """
 
@@ -89,6 +96,25 @@ def test_an_operator_that_hangs_is_killed_and_costs_its_tuple(moody: Agent) -> N
     assert [(records.CAUSES[each.w1], each.ref, each.seq, each.epoch) for each in hung] == [("operator_hung", 1, 1, 1)]
     assert hung[0].w0 - hung[0].w4 >= 300_000_000
     assert kinds(found)["OUTPUT"] == 2
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_a_tuple_that_hangs_where_no_signal_is_heard_is_not_retried(moody: Agent, blocked: bool) -> None:
+    """Its acknowledgement had to wait for the operator, and nothing can interrupt the operator."""
+    with Sink(moody.data, "out") as sink, Source(moody.data, "in", timeout=20) as source:
+        for n in range(3):
+            assert isinstance(source.send(n), Admitted)
+            until(lambda: sink.get(10).value["got"] == n)  # noqa: B023 - called here
+        hung = source.send("sleep" if blocked else "hang in C")
+        assert hung == Admitted(4, 1)
+        assert source.send("after") == Admitted(1, 2)
+        assert source.send_many(["x", "y"]) == [Admitted(2, 2), Admitted(3, 2)]
+    assert moody.stop() == 0
+    found = spooled(moody.state)
+    lost = [record for record in found if record.kind == records.LOST]
+    assert [(records.CAUSES[each.w1], each.seq, each.epoch) for each in lost] == [("operator_hung", 4, 1)]
+    admitted = [(record.epoch, record.seq) for record in found if record.kind == records.ADMITTED]
+    assert admitted == [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (2, 3)]
 
 
 def _speak(address: str, data: bytes) -> bytes:

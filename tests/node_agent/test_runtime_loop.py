@@ -100,7 +100,8 @@ def test_an_emulated_node_uses_the_cost_it_is_to_have(tmp_path: Path) -> None:
         (cost,) = next(iter(runtime.plans.by_hash.values())).costs
         assert cost.tuples == 5 and cost.total_ns >= 10_000_000
         ran = [record for record in _records(runtime) if record.kind == records.RAN]
-        assert all(record.w2 - record.w1 >= 2_000_000 for record in ran)
+        # A little less than 2 ms: CPU time is counted from just before the start's stamp, and by another clock.
+        assert all(record.w2 - record.w1 >= 1_900_000 for record in ran)
 
 
 def test_what_is_not_installed_is_refused(tmp_path: Path) -> None:

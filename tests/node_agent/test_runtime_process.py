@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from node_agent import ipc
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
 from node_agent.registry import Registry
-from node_agent.ring import Ring
+from node_agent.ring import Ring, TakenOver, peer_key
 from node_agent.runtime.process import Process
 from node_agent.settings import Settings
 from node_agent.state_dir import StateDir
@@ -37,7 +37,7 @@ def processes(tmp_path: Path) -> Iterator[Any]:
     """start(): a runtime on the state directory `s`, in the test."""
     state, rings, listeners = StateDir(tmp_path / "s"), list[Ring](), list[socket.socket]()
 
-    def start() -> Process:
+    def start(taken_over: Sequence[tuple[int, TakenOver]] = ()) -> Process:
         boot = 71 + len(rings)
         ring = Ring.create(tmp_path / f"{boot}.ring", records.Header("a", 0, boot, "clock", 50, 1, 2))
         listener = socket.create_server(("127.0.0.1", 0))
@@ -45,7 +45,7 @@ def processes(tmp_path: Path) -> Iterator[Any]:
         listeners.append(listener)
         settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 0), state, clock="clock", rt=False)
         ends = ipc.Channel.pair(), ipc.Channel.pair()
-        made = Process(settings, ends[0][0], ends[1][0], listener, ring, 1, Registry(), False)
+        made = Process(settings, ends[0][0], ends[1][0], listener, ring, 1, Registry(), False, taken_over)
         made.ends = ends  # type: ignore[attr-defined]
         return made
 
@@ -127,3 +127,34 @@ def test_a_route_that_is_missing_when_deployed_again_changes_nothing(processes: 
     accepted, why = process.calls[ipc.Prepare](ipc.Prepare(1, plan_hash, 1, (A,)))
     assert not accepted and "no route to node b" in why
     assert process.runtime.outbox.links["b"].address == B[2]
+
+
+def _say(process: Process, data: bytes, frames_wanted: int) -> list[frames.Frame]:
+    """Speak to the runtime over a connection of one's own; the first frames that it answers."""
+    assert process.runtime.inbound is not None
+    reader, got = frames.FrameReader(), list[frames.Frame]()
+    with socket.create_connection(process.runtime.inbound._listener.getsockname(), 5) as end:
+        end.sendall(data)
+        end.settimeout(0.01)
+        while len(got) < frames_wanted:
+            process.runtime.step(wait=False)
+            with contextlib.suppress(TimeoutError):
+                got += reader.feed(end.recv(65536))
+    return got
+
+
+def test_what_a_killed_incarnation_promised_is_not_taken_twice(processes: Any, tmp_path: Path) -> None:
+    _store(tmp_path / "s", (chain_plan(), 1, State.COMMITTED))
+    node, source = peer_key("node:b"), peer_key("source:in")
+    process = processes(
+        [(7, TakenOver(node, 5, 40, 0)), (7, TakenOver(source, 6, 3, 11)), (7, TakenOver(source, 6, 4, 12))]
+    )
+    process._resume()
+    (hello,) = _say(process, frames.encode_hello(frames.Hello("node:b", "clock", 5)), 1)
+    assert isinstance(hello, frames.Hello) and hello.resume_after == 40
+    (hello,) = _say(process, frames.encode_hello(frames.Hello("node:b", "clock", 9)), 1)
+    assert isinstance(hello, frames.Hello) and hello.resume_after == 0  # another incarnation of it
+    for _ in range(2):  # the source may be cut off again before it has read
+        hello, ack = _say(process, frames.encode_hello(frames.Hello("source:in", "clock", 6, 0, 3)), 2)
+        assert isinstance(hello, frames.Hello) and hello.resume_after == 4
+        assert isinstance(ack, frames.Ack) and ack.admitted == [frames.Answer(4, 7, 12)]
