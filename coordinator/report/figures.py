@@ -21,9 +21,14 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
         "margin": {"l": 60, "r": 16, "t": 34, "b": 44},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "legend": {"orientation": "h", "y": -0.22, "x": 0},
+        "showlegend": False,  # the page has its own: Plotly's does not wrap on a phone
         "hovermode": "closest",
     } | more
+
+
+def legend(figure: Figure) -> list[tuple[str, str]]:
+    """(name, colour) of every trace; names are escaped already."""
+    return [(trace["name"], (trace.get("line") or trace["marker"])["color"]) for trace in figure["data"]]
 
 
 def ecdf(output: str, runs: Sequence[tuple[str, Verdict]]) -> Figure | None:
@@ -98,7 +103,6 @@ def blame(output: str, runs: Sequence[tuple[str, Verdict]]) -> Figure | None:
             barmode="stack",
             xaxis={"title": {"text": "time [ms]"}},
             yaxis={"automargin": True},
-            showlegend=len(order) <= 12,
         ),
     }
 

@@ -156,7 +156,11 @@ def _list(lines: Sequence[str]) -> str:
 def _plot(plots: dict[str, figures.Figure], figure: figures.Figure) -> str:
     name = f"plot{len(plots)}"
     plots[name] = figure
-    return f'<div class="plot" id="{name}" style="min-height:{figure["layout"]["height"]}px"></div>'
+    keys = "".join(
+        f'<li><span class="dot" style="background:{colour}"></span>{text}' for text, colour in figures.legend(figure)
+    )
+    place = f'<div class="plot" id="{name}" style="min-height:{figure["layout"]["height"]}px"></div>'
+    return f'{place}<ul class="legend">{keys}</ul>'
 
 
 def _latencies(named: Named, plots: dict[str, figures.Figure]) -> str:
