@@ -150,9 +150,8 @@ class Inbox:
         self._ack_every = ack_every
         self._keep = keep
         self._most = most_receivers
-        self._receivers: OrderedDict[tuple[str, int], Receiver] = OrderedDict()
-        self._memory: dict[str, Memory] = {}
-        self._current: dict[str, int] = {}
+        self._sources: OrderedDict[tuple[str, int], Receiver] = OrderedDict()
+        self._nodes: OrderedDict[str, tuple[int, Receiver, Memory]] = OrderedDict()  # the boot that lives
         self._fenced: OrderedDict[tuple[str, int], None] = OrderedDict()
 
     def hello(self, peer: str, boot: int, alone: bool) -> Receiver:
@@ -161,29 +160,32 @@ class Inbox:
         alone: at most one incarnation of that name lives (nodes): a new boot supersedes and fences the one before.
         Otherwise (sources) any number may send at the same time. Raises LinkError (`fenced`) for a superseded boot.
         """
-        key = (peer, boot)
-        if key in self._fenced:
-            raise LinkError("fenced", f"{peer} has come back with a newer incarnation than {boot:016x}")
-        receiver = self._receivers.get(key)
-        if receiver is None:
-            receiver = Receiver(self._supersede(peer, boot) if alone else None, self._ack_every)
-            self._receivers[key] = receiver
-        self._receivers.move_to_end(key)
-        while len(self._receivers) > self._most:
-            self._receivers.popitem(last=False)
+        if alone:
+            return self._node(peer, boot)
+        receiver = self._sources.get((peer, boot)) or Receiver(None, self._ack_every)
+        self.keep(peer, boot, receiver)
         return receiver
 
-    def _supersede(self, peer: str, boot: int) -> Memory:
-        """Fence the peer's current incarnation, if any; the memory that its incarnations share."""
-        memory = self._memory.setdefault(peer, Memory(self._keep))
-        before = self._current.get(peer)
-        if before is not None:
-            memory.new_incarnation()
-            self._fenced[(peer, before)] = None
-            while len(self._fenced) > self._most:
-                self._fenced.popitem(last=False)
-            old = self._receivers.pop((peer, before), None)
-            if old is not None:
-                old.superseded = True
-        self._current[peer] = boot
-        return memory
+    def keep(self, peer: str, boot: int, receiver: Receiver) -> None:
+        """Remember a source's receiver as the latest; call it as well when its connection ends."""
+        self._sources[peer, boot] = receiver
+        self._sources.move_to_end((peer, boot))
+        while len(self._sources) > self._most:
+            self._sources.popitem(last=False)
+
+    def _node(self, peer: str, boot: int) -> Receiver:
+        if (peer, boot) in self._fenced:
+            raise LinkError("fenced", f"{peer} has come back with a newer incarnation than {boot:016x}")
+        living, receiver, memory = self._nodes.pop(peer, None) or (0, None, Memory(self._keep))
+        if receiver is None or living != boot:
+            if receiver is not None:
+                receiver.superseded = True
+                memory.new_incarnation()
+                self._fenced[peer, living] = None
+                while len(self._fenced) > self._most:
+                    self._fenced.popitem(last=False)
+            receiver = Receiver(memory, self._ack_every)
+        self._nodes[peer] = (boot, receiver, memory)
+        while len(self._nodes) > self._most:
+            self._nodes.popitem(last=False)
+        return receiver

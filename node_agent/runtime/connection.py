@@ -10,6 +10,7 @@ from node_agent.runtime.shared import Handler, Shared
 from node_agent.wire import frames
 
 READ_BYTES = 1 << 16  # of one connection in one drain; a larger buffer is mapped anew for each read
+MOST_DISCARDED = 1 << 20  # read and thrown away of a connection that is refused
 MOST_UNWRITTEN = 4 << 20  # a peer that asks for answers and does not read them is closed
 
 
@@ -81,8 +82,9 @@ class Connection:
         if not self.closed:  # what has not been read would make the kernel discard what was just written
             with contextlib.suppress(OSError):
                 self.socket.shutdown(socket.SHUT_WR)
-                while self.socket.recv(READ_BYTES):
-                    pass
+                left = MOST_DISCARDED
+                while left > 0 and (data := self.socket.recv(READ_BYTES)):
+                    left -= len(data)
         self.close()
 
     def close(self) -> None:

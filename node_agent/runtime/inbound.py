@@ -60,26 +60,35 @@ class Inbound:
             return sink
         if kind not in {"node", "source"}:
             raise LinkError("hello_fields", f"{hello.peer!r} is neither node:NAME nor source:NAME nor sink:NAME")
+        self._close_others(hello.peer, hello.boot)
         receiver = self._inbox.hello(hello.peer, hello.boot, alone=kind == "node")
+        if kind == "node":
+            self._close_others(hello.peer)
         promised = self._promised.get((peer_key(hello.peer), hello.boot), ())
         receiver.resume(max((link_seq for link_seq, _, _, _ in promised), default=0))
-        for other in list(self._accepted):
-            role = other.role
-            if role is not None and role.name == hello.peer and (kind == "node" or role.boot == hello.boot):
-                other.close()
         self.context.senders += 1
         accepted.counted = True
         if kind == "node":
             return NodeRole(self.context, accepted.connection, hello, receiver)
-        key = (hello.peer, hello.boot)
-        answers = self._answers.get(key)
+        answers = self._answers.get((hello.peer, hello.boot))
         if answers is None:
-            answers = self._answers[key] = Answers()
+            answers = Answers()
             answers.recall(promised)
-        self._answers.move_to_end(key)
+        self._keep(hello.peer, hello.boot, answers)
+        return SourceRole(self.context, accepted.connection, hello, receiver, answers)
+
+    def _keep(self, peer: str, boot: int, answers: Answers) -> None:
+        self._answers[peer, boot] = answers
+        self._answers.move_to_end((peer, boot))
         if len(self._answers) > MOST_ANSWERS:
             self._answers.popitem(last=False)
-        return SourceRole(self.context, accepted.connection, hello, receiver, answers)
+
+    def _close_others(self, peer: str, boot: int | None = None) -> None:
+        """Earlier connections of that peer, or only of that incarnation."""
+        for other in list(self._accepted):
+            role = other.role
+            if role is not None and role.name == peer and boot in {None, role.boot}:
+                other.close()
 
     def forget(self, accepted: "Accepted") -> None:
         """The connection is closed."""
@@ -89,11 +98,15 @@ class Inbound:
         self.touched.pop(accepted, None)
         if accepted.counted:
             self.context.senders -= 1
-        if isinstance(accepted.role, SinkRole):
-            sinks = self.sinks[accepted.role.output_name]
-            sinks.remove(accepted.role)
+        role = accepted.role
+        if isinstance(role, SinkRole):
+            sinks = self.sinks[role.output_name]
+            sinks.remove(role)
             if not sinks:
-                del self.sinks[accepted.role.output_name]
+                del self.sinks[role.output_name]
+        elif isinstance(role, SourceRole):  # many may have come and gone while it was connected
+            self._inbox.keep(role.name, role.boot, role.receiver)
+            self._keep(role.name, role.boot, role.answers)
 
     def promise(self) -> bool:
         """In place of acknowledgements before an instance runs: in shared memory, where they outlive this process.

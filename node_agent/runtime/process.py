@@ -22,6 +22,8 @@ from protos import records
 
 Answer = tuple[bool, str]
 
+MOST_WHY = 4000  # characters: an operator's error message may be longer than a message between the processes
+
 
 def main(
     settings: Settings, supervisor: ipc.Channel, control: ipc.Channel, listener: socket.socket, ring: Ring, epoch: int,
@@ -184,7 +186,7 @@ class Process:
             accepted, why = False, f"{type(error).__name__}: {error}"
         self.shared.facts.publish()
         state = self.runtime.plans.state(message.hash)
-        self.control.send(ipc.PlanAnswer(message.id, accepted, why, state))
+        self.control.send(ipc.PlanAnswer(message.id, accepted, why[:MOST_WHY], state))
 
     def _status(self, id_: int) -> ipc.Status:
         runtime, load = self.runtime, self.runtime.load

@@ -1,5 +1,6 @@
 """What all parts of the runtime share: who this node is, where facts and counts go, which sockets are waited for."""
 
+import contextlib
 import select
 import sys
 from collections import Counter
@@ -9,6 +10,7 @@ from node_agent.clock_domain import now_ns
 from node_agent.ring import RingFacts
 
 MOST_EVENTS = 64  # sockets served in one drain
+MOST_TEXT = 4000  # characters of one description
 FEW = 5  # times that one kind of trouble is described on stderr
 
 
@@ -66,4 +68,5 @@ class Shared:
         self.counters[counter] += 1
         if self.counters[counter] <= FEW:
             last = " (more of these are only counted)" if self.counters[counter] == FEW else ""
-            print(f"node-agent {self.name}: {text}{last}", file=sys.stderr, flush=True)  # noqa: T201
+            with contextlib.suppress(OSError):  # nobody may read it any more; that stops no tuple
+                print(f"node-agent {self.name}: {text[:MOST_TEXT]}{last}", file=sys.stderr, flush=True)  # noqa: T201

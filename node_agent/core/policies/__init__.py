@@ -1,5 +1,8 @@
 """Scheduling policies: each is a combination of five small parts, chosen by name."""
 
+from dataclasses import replace
+
+from node_agent.core.policies.batch import at_most, whole_burst
 from node_agent.core.policies.edf import EDF
 from node_agent.core.policies.edf_e2e import EDF_E2E
 from node_agent.core.policies.edf_op import EDF_OP
@@ -10,16 +13,15 @@ POLICIES: dict[str, Policy] = {policy.name: policy for policy in (EDF, EDF_E2E, 
 
 
 def policy(name: str, largest_batch: int = 1) -> Policy:
-    """The policy of that name. Raises ValueError with the names that exist."""
-    from dataclasses import replace
+    """The policy of that name. largest_batch: jobs that may run as one instance; 1: tuple by tuple, 0: no limit.
 
-    from node_agent.core.policies.batch import whole_burst
-
+    Raises ValueError: no such policy (with the names that exist), or one that cannot run batches.
+    """
     if name not in POLICIES:
         raise ValueError(f"unknown policy {name!r}: choose one of {', '.join(sorted(POLICIES))}")
     if largest_batch == 1:
         return POLICIES[name]
-    return replace(POLICIES[name], batch=whole_burst)
+    return replace(POLICIES[name], batch=at_most(largest_batch) if largest_batch else whole_burst)
 
 
 __all__ = ["POLICIES", "Policy", "policy"]

@@ -1,6 +1,9 @@
 """Batch formers."""
 
-from node_agent.core.policies.parts import Job, Queue
+from collections import deque
+from itertools import islice
+
+from node_agent.core.policies.parts import BatchFormer, Job, Queue
 
 
 def whole_burst(head: Job, queue: Queue) -> int:
@@ -12,3 +15,12 @@ def whole_burst(head: Job, queue: Queue) -> int:
             break
         count += 1
     return count
+
+
+def at_most(largest: int) -> BatchFormer:
+    """As `whole_burst`, but no more than `largest` jobs in one instance: what is left of the burst is the next one."""
+
+    def some_of_a_burst(head: Job, queue: Queue) -> int:
+        return whole_burst(head, deque(islice(queue, largest - 1)))
+
+    return some_of_a_burst
