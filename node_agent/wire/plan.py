@@ -1,7 +1,9 @@
 """plan.LocalPlan (protobuf) -> core Plan. What comes from the wire is checked here, once, with limits."""
 
+from itertools import pairwise
+
 from node_agent.core import plan as core
-from node_agent.core.policies import POLICIES
+from node_agent.core.policies import POLICIES, policy
 from protos import plan_pb2
 
 FORMAT = 1
@@ -20,6 +22,10 @@ def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.P
         raise PlanError(f"local plan of version {message.version}, this agent knows {FORMAT}: install the same release")
     if message.policy.name not in POLICIES:
         raise PlanError(f"unknown policy {message.policy.name!r}: this agent has {', '.join(sorted(POLICIES))}")
+    try:
+        policy(message.policy.name, message.policy.largest_batch)
+    except ValueError as error:
+        raise PlanError(f"policy {message.policy.name!r} with batches: {error}") from None
     plan = core.Plan(
         query=message.query,
         node=message.node,
@@ -67,10 +73,16 @@ def _check(plan: core.Plan) -> None:
     streams = _ids("stream", [s.id for s in plan.streams])
     operators = _ids("operator", [o.id for o in plan.operators])
     peers = {peer.index for peer in plan.peers}
+    if any(not 0 <= index < ID_LIMIT for index in (plan.index, *peers)):
+        raise PlanError(f"node numbers must be between 0 and {ID_LIMIT - 1}")
     _ids("source", [s.id for s in plan.sources])
     _ids("output", [o.id for o in plan.outputs])
     _ids("unit", [u.id for u in plan.units])
     used = {s.stream for s in plan.sources} | {o.stream for o in plan.outputs} | {s for s, _ in plan.sends}
+    for stream in plan.streams:
+        _duration(f"stream {stream.name}: deadline", stream.deadline_ns)
+    for output in plan.outputs:
+        _duration(f"output {output.name}: deadline", output.deadline_ns)
     for operator in plan.operators:
         used |= {operator.output, *operator.inputs, *(stream for _, stream in operator.sides)}
         _duration(f"operator {operator.name}: hang", operator.hang_ns)
@@ -87,11 +99,20 @@ def _check(plan: core.Plan) -> None:
         made = {plan.operator_by_id[each].output for each in unit.operators if each in operators}
         if not unit.operators or not set(unit.operators) <= operators or not set(unit.exits) <= made:
             raise PlanError(f"unit {unit.id} names operators or exits that are not its own")
+        _chain(plan, unit)
         if len(unit.exits) > MOST_EXITS:
             raise PlanError(f"unit {unit.id} has {len(unit.exits)} exits, at most {MOST_EXITS} fit in a trace record")
         seen += unit.operators
     if sorted(seen) != sorted(operators):
         raise PlanError("every operator must be in exactly one unit")
+
+
+def _chain(plan: core.Plan, unit: core.Unit) -> None:
+    """One instance runs a unit's operators one after the other, so each must read what the one before makes."""
+    members = [plan.operator_by_id[each] for each in unit.operators]
+    for before, after in pairwise(members):
+        if after.inputs != (before.output,) or after.join:
+            raise PlanError(f"unit {unit.id}: operator {after.name} does not follow {before.name} alone")
 
 
 def _ids(kind: str, ids: list[int]) -> set[int]:

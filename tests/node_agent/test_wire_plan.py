@@ -34,6 +34,13 @@ def _exits(message: plan_pb2.LocalPlan) -> None:
     message.units[0].exits.extend([1])
 
 
+def _apart(message: plan_pb2.LocalPlan) -> None:
+    """A second operator in the unit that reads the source, not the first operator."""
+    message.streams.add(id=3, name="O2", codec="json")
+    message.operators.add(id=2, name="O2", run="pass", inputs=[1], output=3)
+    message.units[0].operators.append(2)
+
+
 def _no_unit(message: plan_pb2.LocalPlan) -> None:
     del message.units[:]
 
@@ -41,6 +48,12 @@ def _no_unit(message: plan_pb2.LocalPlan) -> None:
 BREAKS: list[tuple[Callable[[plan_pb2.LocalPlan], object], str]] = [
     (lambda m: setattr(m, "version", 2), "version 2"),
     (lambda m: setattr(m.policy, "name", "edff"), "unknown policy 'edff'"),
+    (lambda m: m.policy.MergeFrom(plan_pb2.Policy(name="edf-e2e", largest_batch=2)), "batches need an order"),
+    (lambda m: setattr(m, "index", 70_000), "node numbers"),
+    (lambda m: m.peers.add(index=65_535, name="b"), "node numbers"),
+    (lambda m: setattr(m.streams[0], "deadline_ns", -1), "stream in: deadline"),
+    (lambda m: setattr(m.outputs[0], "deadline_ns", 2 * 10**18), "output out: deadline"),
+    (_apart, "O2 does not follow O1 alone"),
     (lambda m: setattr(m.streams[1], "id", 1), "unique"),
     (lambda m: setattr(m.streams[1], "id", 70_000), "between 1 and"),
     (lambda m: setattr(m.operators[0], "output", 9), "not described"),
