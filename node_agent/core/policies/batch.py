@@ -1,12 +1,12 @@
 """Batch formers."""
 
-from collections import deque
+from collections.abc import Iterable
 from itertools import islice
 
 from node_agent.core.policies.parts import BatchFormer, Job, Queue
 
 
-def whole_burst(head: Job, queue: Queue) -> int:
+def whole_burst(head: Job, queue: Iterable[Job]) -> int:
     """All jobs behind the head that stem from the same burst: same source, same origin ([P] 4.1, batch by batch)."""
     source, origin_ns = head[4][0], head[4][4]
     count = 0
@@ -18,9 +18,9 @@ def whole_burst(head: Job, queue: Queue) -> int:
 
 
 def at_most(largest: int) -> BatchFormer:
-    """As `whole_burst`, but no more than `largest` jobs in one instance: what is left of the burst is the next one."""
+    """As `whole_burst`, with no more than `largest` jobs in one instance; the rest of the burst makes the next one."""
 
-    def some_of_a_burst(head: Job, queue: Queue) -> int:
-        return whole_burst(head, deque(islice(queue, largest - 1)))
+    def part_of_burst(head: Job, queue: Queue) -> int:
+        return whole_burst(head, islice(queue, largest - 1))
 
-    return some_of_a_burst
+    return part_of_burst

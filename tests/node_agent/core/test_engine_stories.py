@@ -250,6 +250,13 @@ def test_a_batch_runs_the_whole_burst_as_one_instance_and_accounts_for_each_tupl
     assert [(each.seq, each.w2) for each in facts(story, records.RAN)] == [(1, 9), (2, 9), (3, 9)]
 
 
+def test_a_batch_is_no_larger_than_the_plan_allows() -> None:
+    story = Story(two_units(), policy("edf", largest_batch=2))
+    story.handle(*(Admitted(0, 1, lineage(seq, 0)) for seq in (1, 2, 3)))
+    assert [job[4][2] for job in story.engine.batch] == [1, 2]
+    assert starts(story.handle(Finished(0, 9))) == [(1, 3)]
+
+
 def test_two_plans_run_side_by_side_and_an_unloaded_one_leaves_nothing() -> None:
     story = Story(two_units(), policy("edf"))
     other = story.engine.load(replace(two_units(), hash=2, epoch=4), {1: (str, True), 2: (str, True)})
