@@ -7,6 +7,7 @@ them, so that `--help` and `validate` start at once.
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 
 import typer
@@ -35,9 +36,14 @@ def register() -> None:
 def run() -> None:
     """Runs the command line; a failure that a user can mend is told in sentences, one per line, on stderr."""
     register()
+    signal.signal(signal.SIGTERM, _ended)  # as Ctrl-C: what a command began is undone on its way out
     try:
         app()
     except CoordinatorError as error:
         for line in error.lines():
             sys.stderr.write(line + "\n")
         raise SystemExit(error.exit_code) from error
+
+
+def _ended(number: int, _: object) -> None:
+    raise SystemExit(128 + number)

@@ -50,7 +50,7 @@ class Deployed:
 def deploy(plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> Deployed:
     """Prepare on all nodes of the plan, then commit on all. `agents` are exactly the plan's nodes.
 
-    Raises DeployError or AgentsError; nothing is half deployed then.
+    Raises DeployError or AgentsError; nothing is half deployed then, nor after Ctrl-C.
     """
     hash_, nodes = bytes.fromhex(plan["hash"]), tuple(agents.addresses)
     before = agents.status()
@@ -59,15 +59,7 @@ def deploy(plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> D
     running = {name for name, status in before.items() if _state(status, hash_) == agent_pb2.COMMITTED}
     requests = _requests(plan, hash_, epoch, agents.addresses)
     machine = TwoPhase(nodes)
-    calls, before_that = machine.begin(), Verb.PREPARE
-    while calls:
-        verb = calls[0][0]
-        if verb is Verb.COMMIT and before_that is Verb.COMMIT:
-            time.sleep(RETRY_S)
-        before_that = verb
-        progress(f"{verb.value} on {', '.join(node for _, node in calls)}")
-        replies = agents.try_all(METHOD[verb], {node: requests[verb] for _, node in calls}, SECONDS[verb])
-        calls = [call for node, reply in replies.items() for call in machine.answer(verb, node, _answer(reply))]
+    _drive(machine, agents, requests, progress)
     if machine.result is Result.ABORTED:
         raise DeployError("not deployed: what had been prepared was given up everywhere", machine.reasons)
     if machine.result is Result.DECIDED:
@@ -76,6 +68,26 @@ def deploy(plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> D
             machine.reasons,
         )
     return Deployed(plan["hash"], epoch, nodes, changed=running != set(nodes))
+
+
+def _drive(machine: TwoPhase, agents: Agents, requests: Mapping[Verb, Any], progress: Progress) -> None:
+    """Make the machine's calls until it has a result. Interrupted before the decision, what was prepared is given up;
+    after it, the nodes go on by themselves."""
+    calls, before, decided = machine.begin(), Verb.PREPARE, False
+    try:
+        while calls:
+            verb = calls[0][0]
+            if verb is Verb.COMMIT and before is Verb.COMMIT:
+                time.sleep(RETRY_S)
+            before = verb
+            progress(f"{verb.value} on {', '.join(node for _, node in calls)}")
+            decided = decided or verb is Verb.COMMIT
+            replies = agents.try_all(METHOD[verb], {node: requests[verb] for _, node in calls}, SECONDS[verb])
+            calls = [call for node, reply in replies.items() for call in machine.answer(verb, node, _answer(reply))]
+    except (KeyboardInterrupt, SystemExit):
+        if not decided:
+            agents.try_all(METHOD[Verb.ABORT], dict.fromkeys(machine.nodes, requests[Verb.ABORT]), ABORT_S)
+        raise
 
 
 def stop(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Progress = lambda _: None) -> list[str]:

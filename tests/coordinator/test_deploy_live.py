@@ -191,6 +191,21 @@ def test_an_agent_that_vanishes_between_status_and_prepare_leaves_nothing(street
         assert deploy.deploy(street.plan, agents).epoch == 2, "the epoch that was given up is not used again"
 
 
+@pytest.mark.parametrize("ended", [KeyboardInterrupt, SystemExit])
+def test_a_deployment_that_is_interrupted_before_the_decision_leaves_nothing(
+    street: Street, ended: type[BaseException]
+) -> None:
+    def progress(text: str) -> None:
+        if text.startswith("commit"):
+            raise ended
+
+    with street.connect() as agents:
+        with pytest.raises(ended):
+            deploy.deploy(street.plan, agents, progress)
+        assert street.states(agents) == {"a": [], "b": []}
+        assert deploy.deploy(street.plan, agents).changed
+
+
 def test_an_operator_that_is_not_installed_is_refused_and_nothing_is_deployed(street: Street) -> None:
     street.plan["nodes"]["b"]["operators"][0]["run"] = "my.unknown"
     street.plan["hash"] = plan_file.digest(street.plan)
