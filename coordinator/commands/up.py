@@ -71,7 +71,9 @@ def register(app: typer.Typer) -> None:
             if not detach:
                 _wait(agents)
         except KeyboardInterrupt:
-            pass
+            if detach:  # interrupted before the agents were handed over
+                detach = False
+                raise
         except BaseException:
             detach = False
             raise

@@ -372,6 +372,23 @@ def test_up_in_the_foreground_ends_without_orphans(tmp_path: Path, number: signa
     assert not any(psutil.pid_exists(agent.pid) for agent in nodes.nodes.values())
 
 
+def test_up_that_is_ended_before_it_detaches_leaves_no_agent(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER % (7700, 7710))
+    code = (
+        "import os, signal; from coordinator import addresses, cli;"
+        "addresses.Addresses.write = lambda self: os.kill(os.getpid(), signal.SIGTERM); cli.run()"
+    )
+    command = [sys.executable, "-c", code, "up", "cluster.yaml", "--any-port", "--detach"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0 and "the agents are stopped" in done.stderr, done.stderr
+    assert not agents_of(tmp_path)
+
+
+def agents_of(folder: Path) -> list[psutil.Process]:
+    """Processes that still have to do with it."""
+    return [each for each in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(each.info["cmdline"] or [])]
+
+
 def test_a_port_that_is_taken_is_said_and_nothing_stays_behind(tmp_path: Path) -> None:
     first, second = free_ports(), 0
     while abs((second := free_ports()) - first) < 2:
@@ -384,9 +401,7 @@ def test_a_port_that_is_taken_is_said_and_nothing_stays_behind(tmp_path: Path) -
     assert done.returncode == 1, done.stderr
     assert "node b" in done.stderr and str(second) in done.stderr and "taken" in done.stderr
     assert not (tmp_path / "addresses.json").exists()
-    assert not [
-        each for each in psutil.process_iter(["cmdline"]) if str(tmp_path) in " ".join(each.info["cmdline"] or [])
-    ]
+    assert not agents_of(tmp_path)
 
 
 def test_an_agent_that_cannot_start_is_said_with_its_last_words(tmp_path: Path) -> None:
