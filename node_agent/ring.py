@@ -86,8 +86,11 @@ class Ring:
         size = DATA + (capacity_records + RESERVED + 1) * RECORD_BYTES
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            os.ftruncate(descriptor, size)
+            os.posix_fallocate(descriptor, 0, size)  # memory that is missing is an error here, not SIGBUS at any time
             memory = mmap.mmap(descriptor, size)
+        except OSError:
+            os.unlink(path)
+            raise
         finally:
             os.close(descriptor)
         memory[: records.HEADER_BYTES] = records.pack_header(header)

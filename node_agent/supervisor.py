@@ -109,11 +109,10 @@ class Supervisor:
         """Until SIGTERM or SIGINT."""
         try:
             self._prepare()
-            self._start_runtime()
-            self._start_control()
+            self._start()
             self._serve()
         except (StartError, StateError) as error:
-            print(f"node-agent {self.settings.name}: {error}", file=sys.stderr)  # noqa: T201
+            self._say(str(error))
             return error.code if isinstance(error, StartError) else 1
         finally:
             self._end()
@@ -121,10 +120,19 @@ class Supervisor:
 
     # -- start
 
+    def _start(self) -> None:
+        try:
+            self._start_runtime()
+            self._start_control()
+        except OSError as error:
+            where = f" {error.filename}" if error.filename else ""
+            raise StartError(f"cannot start: {error.strerror}{where}; make room") from None
+
     def _prepare(self) -> None:
         state = self.settings.state
         state.lock()
         state.mark_abandoned()
+        state.sweep()
         self.listener = _listen(self.settings)
         self.settings = replace(self.settings, data=self.listener.getsockname()[:2])
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -142,12 +150,15 @@ class Supervisor:
         """A new incarnation: its number, its ring, its process, and a channel between it and control."""
         state, listener = self.settings.state, self.listener
         assert listener is not None
-        count = self._count = state.count_start()
+        count = state.count_start()
+        if state.make_room():
+            self._say("the oldest trace ring was dropped: nobody drains them")
         header = records.Header(
             node=self.settings.name, node_index=records.NO_REF, boot=new_boot(), clock=self.settings.clock,
             drift_ppm=self.settings.drift_ppm, started_ns=now_ns(), wall_ns=time.time_ns(),
         )  # fmt: skip
         ring = self.ring = Ring.create(state.ring_path(header.boot), header)
+        self._count = count
         runtime_end, control_end = ipc.Channel.pair()
 
         def body(channel: ipc.Channel) -> int:
@@ -249,11 +260,24 @@ class Supervisor:
                 else:
                     self._listen_to(child)
                 if not child.pid and now_ns() >= child.backoff.next_ns:
-                    (self._start_runtime if child is self.runtime else self._start_control)()
+                    self._restart(child)
             if not self._announced:
                 self._announce()
                 if not self._announced and time.monotonic() > until:
                     raise StartError(f"not ready within {START_S:g} s")
+
+    def _restart(self, child: Child) -> None:
+        try:
+            (self._start_runtime if child is self.runtime else self._start_control)()
+        except OSError as error:  # memory, disk or descriptors ran out: they may come back
+            child.backoff.failed(now_ns())
+            if child is self.runtime:
+                self._ended("not started")
+            self._say(f"{child.name} cannot be started now: {error.strerror}; trying again")
+
+    def _say(self, text: str) -> None:
+        with contextlib.suppress(OSError):  # nobody may read it any more
+            print(f"node-agent {self.settings.name}: {text}", file=sys.stderr, flush=True)  # noqa: T201
 
     def _listen_to(self, child: Child) -> None:
         """Read what it says."""
@@ -263,7 +287,7 @@ class Supervisor:
             if isinstance(message, ipc.Failed):
                 child.failed = message.why
                 if self._announced:
-                    print(f"node-agent {self.settings.name}: {child.name}: {message.why}", file=sys.stderr)  # noqa: T201
+                    self._say(f"{child.name}: {message.why}")
             elif isinstance(message, ipc.RuntimeReady):
                 child.ready, self.rt = True, message.rt
             elif isinstance(message, ipc.ControlReady):
@@ -294,7 +318,7 @@ class Supervisor:
         ring.note_dropped()
         write_hung(ring, running, now_ns())
         self._ended(f"operator hung: unit {running.unit} was killed after {running.hang_ns / 1e9:g} s")
-        self._start_runtime()
+        self._restart(self.runtime)
 
     def _on_end(self, child: Child, status: int) -> None:
         self._listen_to(child)
@@ -305,7 +329,7 @@ class Supervisor:
             child.backoff.succeeded()
         child.backoff.failed(now_ns())
         why = f"crashed: {_status(status)}"
-        print(f"node-agent {self.settings.name}: {child.name} {why}; it is started again", file=sys.stderr)  # noqa: T201
+        self._say(f"{child.name} {why}; it is started again")
         if child is self.runtime:
             self._ended(why)
 
@@ -319,7 +343,7 @@ class Supervisor:
             ring.cells[STATE] = records.STATE_CRASHED
         if self.control.pid and self.control.channel is not None:
             self.control.channel.send(ipc.RuntimeEnded(ring.header.boot, why))
-        print(f"node-agent {self.settings.name}: runtime {why}", file=sys.stderr)  # noqa: T201
+        self._say(f"runtime {why}")
         ring.close()
         self.ring = None
 
