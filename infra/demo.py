@@ -5,6 +5,7 @@ of the first command that fails: a miss ratio never is a failure, an unbalanced 
 """
 
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -43,11 +44,17 @@ def run(program: str, *arguments: str | Path) -> str:
     words = [program, *(_short(each) for each in arguments)]
     print(f"\033[1m$ {' '.join(words)}\033[0m" if sys.stdout.isatty() else f"$ {' '.join(words)}", flush=True)
     binary = str(Path(sys.executable).with_name(program))
-    done = subprocess.run([binary, *map(str, arguments)], stdout=subprocess.PIPE, text=True, check=False)
-    print(done.stdout, end="", flush=True)
-    if done.returncode:
-        raise CommandFailedError(" ".join(words), done.returncode)
-    return done.stdout
+    with subprocess.Popen([binary, *map(str, arguments)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            said, _ = process.communicate()
+        except KeyboardInterrupt:
+            process.terminate()  # it cleans up behind itself; `communicate` alone would kill it
+            process.wait()
+            raise
+    print(said, end="", flush=True)
+    if process.returncode:
+        raise CommandFailedError(" ".join(words), process.returncode)
+    return said
 
 
 def play(way: Way, folder: Path) -> Path:
@@ -56,8 +63,11 @@ def play(way: Way, folder: Path) -> Path:
     folder.mkdir(parents=True)
     plan, addresses = folder / "plan.json", folder / "addresses.json"
     run("coordinator", "plan", QUERY, CLUSTER, "--allocator", way.allocator, "--policy", way.policy, "-o", plan)
-    run("coordinator", "up", CLUSTER, "--any-port", "--state", folder / "state", "--addresses", addresses, "--detach")
     try:
+        run(
+            "coordinator", "up", CLUSTER, "--any-port",
+            "--state", folder / "state", "--addresses", addresses, "--detach",
+        )  # fmt: skip
         run("coordinator", "deploy", plan, "--addresses", addresses)
         run(
             "sim-vehicles", "replay", SCENARIO, "--plan", plan, "--to", addresses,
@@ -65,7 +75,8 @@ def play(way: Way, folder: Path) -> Path:
         )  # fmt: skip
         run("coordinator", "collect", "--addresses", addresses, "--plan", plan, "-o", folder / "collected")
     finally:
-        run("coordinator", "down", "--addresses", addresses)
+        if addresses.exists():
+            run("coordinator", "down", "--addresses", addresses)
     (collected,) = (each for each in (folder / "collected").iterdir() if each.is_dir())
     shutil.copy(folder / "replay.json", collected / "replay.json")
     return collected
@@ -73,6 +84,7 @@ def play(way: Way, folder: Path) -> Path:
 
 def main() -> int:
     """Run both ways and compare them."""
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # ends as Ctrl-C does: agents go down
     began = time.monotonic()
     folder = ROOT / "runs" / f"demo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     try:
