@@ -197,7 +197,7 @@ def _chains(
     """Runs of operators that certainly share a node, contracted before (6) by the first merge rule of [P] 5.3.
 
     Without this, (6) takes the members of a chain for jobs released at one instant: the 21 separate operators of the
-    collision query are infeasible. `fixed`: runs pinned to one node. `linear`: also runs with the same choice of
+    query of [P] are infeasible. `fixed`: runs pinned to one node. `linear`: also runs with the same choice of
     nodes, which then move together; used where the model has no solution otherwise.
     """
     readers: dict[str, list[str]] = {operator.name: [] for operator in query.operators}

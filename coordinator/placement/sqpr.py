@@ -2,7 +2,7 @@
 looked at.
 
 Each term is made dimensionless: utilisation summed over nodes, traffic over the traffic of all streams, and the
-largest utilisation over the sum. Any positive weights put O3 of the collision query on the sensing node, where fewer
+largest utilisation over the sum. Any positive weights put O3 of the query of [P] on the sensing node, where fewer
 tuples cross and the load is lower.
 """
 
