@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from node_agent import ipc
+from node_agent.clock_domain import now_ns
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
+from node_agent.link.receiver import Inbox
 from node_agent.registry import Registry
 from node_agent.ring import Ring, TakenOver, peer_key
 from node_agent.runtime.process import Process
@@ -158,3 +160,36 @@ def test_what_a_killed_incarnation_promised_is_not_taken_twice(processes: Any, t
         hello, ack = _say(process, frames.encode_hello(frames.Hello("source:in", "clock", 6, 0, 3)), 2)
         assert isinstance(hello, frames.Hello) and hello.resume_after == 4
         assert isinstance(ack, frames.Ack) and ack.admitted == [frames.Answer(4, 7, 12)]
+
+
+def test_a_connection_that_broke_is_forgotten_though_its_descriptor_is_reused(processes: Any, tmp_path: Path) -> None:
+    _store(tmp_path / "s", (chain_plan(), 1, State.COMMITTED))
+    process = processes()
+    process._resume()
+    inbound, runtime = process.runtime.inbound, process.runtime
+    assert inbound is not None
+    for round_ in range(3):
+        with socket.create_connection(inbound._listener.getsockname(), 5) as end:
+            end.sendall(frames.encode_hello(frames.Hello("sink:out", "clock", round_ + 1)))
+            while not inbound.sinks.get("out"):
+                runtime.step(wait=False)
+            (sink,) = inbound.sinks["out"]
+            sink.connection.close()  # as where a result cannot be written
+            with socket.create_connection(inbound._listener.getsockname(), 5):
+                runtime.step(wait=False)
+        while inbound._accepted:
+            runtime.step(wait=False)
+            runtime._tick(now_ns())
+        assert inbound.sinks == {}
+
+
+def test_a_node_that_comes_back_is_known_after_many_sources_have_come_and_gone() -> None:
+    inbox = Inbox(most_receivers=4)
+    receiver = inbox.hello("node:b", 5, alone=True)
+    for boot in range(1, 10):
+        inbox.hello("source:in", boot, alone=False)
+    assert inbox.hello("node:b", 5, alone=True) is receiver
+    assert inbox.hello("node:b", 5, alone=True) is receiver
+    for number in range(10):
+        inbox.hello(f"node:{number}", 1, alone=True)
+    assert len(inbox._nodes) == len(inbox._sources) == 4
