@@ -195,7 +195,7 @@ class Source(_Client):
         try:
             connection = self._connection or self._connect((until_ns - now_ns()) / SECOND)
             while (out := self._sender.poll(now_ns())) is not None:
-                connection.write(frames.encode_batch(*out), until_ns)
+                connection.write(frames.encode_batch(out.first, now_ns, out.tuples), until_ns)
             if None in results:
                 for frame in connection.read(until_ns):
                     self._on_frame(frame)

@@ -1,6 +1,7 @@
 """A client's blocking connection to an agent's data address: dial, greet, read frames, answer probes."""
 
 import contextlib
+import select
 import socket
 import time
 from collections.abc import Iterator
@@ -53,7 +54,10 @@ class Connection:
     """One TCP connection after the exchange of Hellos. All reads and writes end by an instant of `now_ns`."""
 
     def __init__(self, sock: socket.socket, hello: frames.Hello, until_ns: int) -> None:
+        sock.setblocking(False)  # a timeout of the socket's own would cost two system calls per read and per write
         self._socket = sock
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
         self._reader = frames.FrameReader()
         self._pending: list[frames.Frame] = []
         self._probes = 0
@@ -73,8 +77,20 @@ class Connection:
     def write(self, data: bytes, until_ns: int) -> None:
         """Raises LostError."""
         try:
+            sent = self._socket.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            raise LostError(str(error)) from error
+        if sent < len(data):
+            self._write_rest(data[sent:], until_ns)
+
+    def _write_rest(self, data: bytes, until_ns: int) -> None:
+        """The socket does not take everything at once."""
+        try:
             self._socket.settimeout(_left_s(until_ns))
             self._socket.sendall(data)
+            self._socket.setblocking(False)
         except OSError as error:
             raise LostError(str(error)) from error
 
@@ -84,9 +100,10 @@ class Connection:
             pending, self._pending = self._pending, []
             return pending
         try:
-            self._socket.settimeout(_left_s(until_ns))
+            if not self._poll.poll(_left_s(until_ns) * 1000):
+                return []
             data = self._socket.recv(_CHUNK)
-        except TimeoutError:
+        except BlockingIOError:
             return []
         except OSError as error:
             raise LostError(str(error)) from error

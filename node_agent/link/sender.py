@@ -39,7 +39,7 @@ class SenderFacts(Protocol):
 
 
 class Outgoing(NamedTuple):
-    """One batch to write now: `frames.encode_batch(first, sent_ns, tuples)`."""
+    """One batch to write now: `frames.encode_batch(first, the clock, tuples)`. sent_ns: the instant of the poll."""
 
     first: int
     sent_ns: int

@@ -7,6 +7,7 @@ import select
 import socket
 from typing import Any
 
+from node_agent.clock_domain import now_ns
 from node_agent.codecs import CodecError
 from node_agent.core import plan as core
 from node_agent.core.parts import ABSENT, Lineage, Loaded
@@ -105,7 +106,7 @@ class PeerLink:
             while (batch := sender.poll(at_ns)) is not None:
                 assert connection is not None
                 self.shared.facts.publish()  # SENT is in the ring before the tuple is on the wire
-                connection.write(frames.encode_batch(batch.first, batch.sent_ns, batch.tuples))
+                connection.write(frames.encode_batch(batch.first, now_ns, batch.tuples))
                 if connection.unwritten or connection.closed:
                     break
         self.load.held_bytes += sender.held_bytes - self._held_bytes

@@ -2,10 +2,11 @@
 
 Tuples are encoded once, when they are offered to a link, and packed into batches as bytes: a resend costs no second
 encoding. `encode_tuple` writes the protobuf format by hand, 2.5 times as fast as building the message (its fields never
-change their order or width); the tests hold it against protobuf. Decoding is protobuf's.
+change their order or width); the tests hold it against protobuf. Decoding is protobuf's, but for the frame that latency
+is made of, a batch of one tuple as this module writes it: `wire/lone.py`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from node_agent.link.answers import Outcome
 from node_agent.link.clock import FAR_NS
 from node_agent.link.limits import MAX_BATCH_TUPLES, MAX_FRAME_BYTES, LinkError
 from node_agent.link.receiver import Arrived
+from node_agent.wire.lone import lone_batch
 from protos import tuple_pb2 as pb
 
 VERSION = 1
@@ -134,18 +136,23 @@ def encode_tuple(
     return data
 
 
-def encode_batch(first: int, sent_ns: int, tuples: Sequence[bytes]) -> bytes:
-    """A whole Batch frame with its length. tuples: as `encode_tuple` returned them."""
-    parts = [b"\x08" + _varint(first) + _SENT.pack(b"\x11", sent_ns)]
+def encode_batch(first: int, sent_ns: int | Callable[[], int], tuples: Sequence[bytes]) -> bytes:
+    """A whole Batch frame with its length. tuples: as `encode_tuple` returned them.
+
+    sent_ns: an instant, or the clock, which is read when all else has been encoded.
+    """
+    parts = [b"\x08" + _varint(first)]
     for data in tuples:
         size = len(data)
         parts += (b"\x1a", _SMALL[size] if size < 4096 else _varint(size), data)
-    body = b"".join(parts)
-    head = b"\x12" + _varint(len(body))
-    length = len(head) + len(body)
+    rest = b"".join(parts)
+    size = _SENT.size + len(rest)
+    head = b"\x12" + (_SMALL[size] if size < 4096 else _varint(size))
+    length = len(head) + size
     if length > MAX_FRAME_BYTES:
         raise ValueError(f"a batch of {length} bytes; at most {MAX_FRAME_BYTES}")
-    return LENGTH.pack(length) + head + body
+    head = LENGTH.pack(length) + head
+    return head + _SENT.pack(b"\x11", sent_ns if isinstance(sent_ns, int) else sent_ns()) + rest
 
 
 def encode_hello(hello: Hello) -> bytes:
@@ -199,6 +206,15 @@ class FrameReader:
 
         Exhaust the iterator before feeding more.
         """
+        if self._greeted and not (self._buffer or self._broken):
+            lone = lone_batch(data, self._next_first)
+            if lone is not None:
+                first, sent_ns, arrived = lone
+                self._next_first = first + 1
+                return iter((Batch(first, sent_ns, (arrived,)),))
+        return self._feed(data)
+
+    def _feed(self, data: bytes) -> Iterator[Frame]:
         if self._broken:
             raise FrameError("frame_after_error", "this connection has already sent what is no frame")
         buffer = self._buffer

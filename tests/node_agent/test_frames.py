@@ -6,6 +6,7 @@ from node_agent.link.clock import FAR_NS
 from node_agent.link.limits import MAX_BATCH_TUPLES, MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES
 from node_agent.wire import frames
 from node_agent.wire.frames import FrameError, FrameReader, Hello
+from node_agent.wire.lone import lone_batch
 from protos import tuple_pb2 as pb
 
 HELLO = Hello("node:a", "0" * 32, 77, 5, 6, 100, 1 << 20, "json", 78)
@@ -73,6 +74,41 @@ ALL = [
     frames.encode_batch(1, 5, [frames.encode_tuple((1, 2, 3, 4, 5, 6), 7, 8, b"x")]),
     frames.encode_refused("too old", 4),
 ]
+
+
+@given(
+    st.integers(1, 1 << 63), st.integers(-(1 << 63), (1 << 63) - 1), LINEAGE, U16, U64,
+    st.binary(max_size=20_000), st.booleans(),
+    st.lists(st.tuples(st.integers(0, 120), st.integers(0, 255)), max_size=2), st.integers(1, 300),
+)  # fmt: skip
+def test_what_is_read_by_hand_reads_the_same_by_protobuf(
+    first: int, sent_ns: int, lineage: tuple[int, int, int, int, int, int], stream: int, plan: int, payload: bytes,
+    client: bool, damage: list[tuple[int, int]], next_first: int,
+) -> None:  # fmt: skip
+    if client:
+        lineage, stream = (0, 0, 0, 0, *lineage[4:]), 0
+    data = bytearray(frames.encode_batch(first, sent_ns, [frames.encode_tuple(lineage, stream, plan, payload)]))
+    for at, byte in damage:
+        data[at % len(data)] = byte
+    lone = lone_batch(bytes(data), next_first)
+    plain = not (damage or lineage[3]) and -FAR_NS <= sent_ns <= FAR_NS and next_first <= first < 1 << 62
+    assert lone is not None or not plain, "what this program writes itself is read by hand"
+    if lone is not None:
+        into = reader()
+        (got,) = into._feed(bytes(data))
+        assert got == frames.Batch(lone[0], lone[1], [lone[2]]) and lone[0] >= next_first
+
+
+def test_after_a_lone_batch_its_number_does_not_come_again() -> None:
+    data = frames.encode_batch(5, 1, [frames.encode_tuple((0, 0, 0, 0, 5, 6), 0, 0, b"x")])
+    into = reader()
+    assert len(list(into.feed(data))) == 1
+    assert counter_of(data, into) == "batch_order"
+
+
+def test_a_batch_is_stamped_when_all_else_is_encoded() -> None:
+    (got,) = reader().feed(frames.encode_batch(1, lambda: 77, [frames.encode_tuple((0, 0, 0, 0, 5, 6), 0, 0, b"x")]))
+    assert isinstance(got, frames.Batch) and got.sent_ns == 77
 
 
 @given(st.integers(1, 50))
