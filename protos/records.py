@@ -10,7 +10,7 @@ source, epoch, seq: the tuple's lineage. ref and the words, by kind:
 
 kind      ref       w0        w1          w2         w3        w4           last
 PLAN      state     at        plan_epoch  -          -         -            first 8 bytes of the plan's hash
-ADMITTED  source    at        origin_lo   origin_hi  -         -            payload bytes
+ADMITTED  source    at        origin_lo   origin_hi  sent_ns   -            payload bytes
 RAN       unit      release   start       end        deadline  decision_ns  ordinal << 32 | outputs per exit
 SENT      peer      at        link_seq    stream     ordinal   -            -
 RECEIVED  peer      at        link_seq    sent_ns    stream    ordinal      -

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from infra.bench import figures
-from infra.bench.agent import agent, deploy_hop, hops_ns, send_paced
+from infra.bench.agent import agent, deploy_hop, hops, send_paced
 from infra.bench.bare_socket import bare_hops_ns, fifo_class
 from infra.bench.engine import engine_ns
 from infra.bench.figures import Figure, paired_ratio, percentile
@@ -48,7 +48,7 @@ def per_instance() -> list[Figure]:
 
 
 def hop() -> list[Figure]:
-    """Sender's stamp to operator start, against a bare blocking socket."""
+    """Sender's stamp to operator start, against a bare blocking socket; both stamp right before their write."""
     previous = os.sched_getscheduler(0)
     real_time = fifo_class()
     bare: list[list[int]] = []
@@ -57,24 +57,38 @@ def hop() -> list[Figure]:
         for _ in range(ROUNDS):
             bare.append(bare_hops_ns(HOPS))
             send_paced(running, HOPS)
-        all_hops = hops_ns(running)
+        taken = hops(running)
         real_time = real_time and running.rt
     os.sched_setscheduler(0, previous, os.sched_param(0))
-    hops = [all_hops[at : at + HOPS] for at in range(0, len(all_hops), HOPS)]
-    how = (
-        f"median of {ROUNDS} alternating rounds of {HOPS} tuples at 1000/s, {'FIFO' if real_time else 'ordinary'} class"
-    )
+    rounds = [taken[at : at + HOPS] for at in range(0, len(taken), HOPS)]
+    from_stamp = [[each.start_ns - each.sent_ns for each in one] for one in rounds]
+    from_call = [[each.start_ns - each.origin_ns for each in one] for one in rounds]
+    awake = [[each.start_ns - each.arrived_ns for each in one] for one in rounds]
+    kind = "FIFO" if real_time else "ordinary"
+    how = f"median of {ROUNDS} alternating rounds of {HOPS} tuples at 1000/s, {kind} class"
+    stamp = f"from the stamp in the frame, right before the client's write, to the operator's start; {how}"
+    call = f"from the call of Source.send, encoding included, to the operator's start; {how}"
+    waken = f"part of hop: from the runtime's wake-up to the operator's start; {how}"
+    floor = f"blocking socket: from a stamp right before sendall to the return of recv; {how}"
+    ratios = f"{stamp}; against bare_socket"
+    return [
+        Figure("hop_p50", _over(from_stamp, 0.5) / _over(bare, 0.5), "x bare socket", 1.5, ratios),
+        Figure("hop_p99", _over(from_stamp, 0.99) / _over(bare, 0.99), "x bare socket", 2.0, ratios),
+        *_microseconds("hop", from_stamp, stamp),
+        *_microseconds("hop_from_send", from_call, call),
+        *_microseconds("hop_awake", awake, waken),
+        *_microseconds("bare_socket", bare, floor),
+    ]
 
-    def over_rounds(rounds: list[list[int]], share: float) -> float:
-        return median(percentile(each, share) for each in rounds)
 
-    made = [Figure("hop_p50", over_rounds(hops, 0.5) / over_rounds(bare, 0.5), "x bare socket", 1.5, how)]
-    made.append(Figure("hop_p99", over_rounds(hops, 0.99) / over_rounds(bare, 0.99), "x bare socket", 2.0, how))
-    for name, rounds in (("hop", hops), ("bare_socket", bare)):
-        for share in (0.5, 0.99):
-            value = over_rounds(rounds, share) / 1000
-            made.append(Figure(f"{name}_p{share * 100:.0f}_us", value, "us", None, how))
-    return made
+def _over(rounds: list[list[int]], share: float) -> float:
+    return median(percentile(each, share) for each in rounds)
+
+
+def _microseconds(name: str, rounds: list[list[int]], how: str) -> list[Figure]:
+    return [
+        Figure(f"{name}_p{share * 100:.0f}_us", _over(rounds, share) / 1000, "us", None, how) for share in (0.5, 0.99)
+    ]
 
 
 def footprint() -> list[Figure]:

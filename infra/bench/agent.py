@@ -79,7 +79,7 @@ def deploy_hop(running: Agent) -> None:
 
 
 def send_paced(running: Agent, count: int) -> None:
-    """`count` tuples at 1000/s, one by one; each is stamped by the client when it is sent."""
+    """`count` tuples at 1000/s, one by one, through the client that users have."""
     with Source(running.data, "in") as source:
         for instant in pace(count):
             wait_until(instant)
@@ -87,8 +87,18 @@ def send_paced(running: Agent, count: int) -> None:
             assert isinstance(answer, Admitted), answer
 
 
-def hops_ns(running: Agent) -> list[int]:
-    """From each sender's stamp to the start of the operator, by the agent's trace, in the order of admission."""
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One tuple on its way to its operator, by the agent's trace. ns on one clock."""
+
+    origin_ns: int  # `send` was called
+    sent_ns: int  # stamped into the frame, right before the write
+    arrived_ns: int  # the runtime has woken up
+    start_ns: int  # the operator starts
+
+
+def hops(running: Agent) -> list[Hop]:
+    """All that the agent has recorded, in the order of admission."""
     folder = running.folder
     words: list[str | Path] = [
         "--addresses",
@@ -99,15 +109,15 @@ def hops_ns(running: Agent) -> list[int]:
         folder / "runs",
     ]
     _coordinator("collect", *words)
-    stamps: dict[int, int] = {}
+    admitted: dict[int, records.Record] = {}
     starts: dict[int, int] = {}
     for path in sorted((folder / "runs").glob("*/trace/raw/a/*/*.trace")):
         for record in records.unpack_records(path.read_bytes()[records.HEADER_BYTES :]):
             if record.kind == records.ADMITTED:
-                stamps[record.seq] = record.w1
+                admitted[record.seq] = record
             elif record.kind == records.RAN:
                 starts[record.seq] = record.w1
-    return [starts[seq] - stamp for seq, stamp in sorted(stamps.items())]
+    return [Hop(each.w2, each.w3, each.w0, starts[seq]) for seq, each in sorted(admitted.items())]
 
 
 def _coordinator(*words: str | Path) -> None:

@@ -94,11 +94,13 @@ class Engine:
 
     # -- arrivals
 
-    def admit(self, at_ns: int, loaded: Loaded, source: int, lineage: Lineage, payload: Any, size: int) -> None:
-        """A tuple enters the system here. size: payload bytes."""
+    def admit(
+        self, at_ns: int, loaded: Loaded, source: int, lineage: Lineage, payload: Any, size: int, sent_ns: int = 0
+    ) -> None:
+        """A tuple enters the system here. size: payload bytes. sent_ns: its client's stamp, on the client's clock."""
         _, epoch, seq, _, origin_lo_ns, origin_hi_ns = lineage
         self.facts.write(
-            ADMITTED, loaded.flags, source, source, epoch, seq, at_ns, origin_lo_ns, origin_hi_ns, 0, 0, size
+            ADMITTED, loaded.flags, source, source, epoch, seq, at_ns, origin_lo_ns, origin_hi_ns, sent_ns, 0, size
         )
         self._arrive(at_ns, loaded.source_routes[source], lineage, payload)
 
@@ -120,6 +122,10 @@ class Engine:
     def _arrive(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
         if self.released - self.dispatched >= self.limit_jobs:
             self.lose(at_ns, route.loaded, route.stream, lineage, CAUSE_QUEUE_FULL)
+        elif route.simple:
+            for unit in route.units:
+                self.released = n = self.released + 1
+                self._push(unit, (at_ns + unit.offset_ns, at_ns, n, unit, lineage, payload))
         else:
             self._spread(at_ns, route, lineage, payload)
 

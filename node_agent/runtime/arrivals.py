@@ -9,7 +9,8 @@ from typing import Any
 from node_agent.core.parts import ABSENT, Lineage, Loaded
 from node_agent.runtime.load import Load
 
-Arrival = tuple[Loaded, int, int, Lineage, Any, int]  # plan, source or 0, stream, lineage, payload, bytes
+Arrival = tuple[Loaded, int, int, Lineage, Any, int, int]
+"""plan, source or 0, stream, lineage, payload, bytes, the client's stamp"""
 
 
 class Arrivals:
@@ -20,19 +21,21 @@ class Arrivals:
         self._first: list[Arrival] = []
         self._then: list[Arrival] = []
 
-    def add(self, loaded: Loaded, source: int, stream: int, lineage: Lineage, payload: Any, size: int) -> None:
+    def add(
+        self, loaded: Loaded, source: int, stream: int, lineage: Lineage, payload: Any, size: int, sent_ns: int = 0
+    ) -> None:
         """source: where it is to be admitted; 0: it comes from a peer."""
-        arrival = (loaded, source, stream, lineage, payload, size)
+        arrival = (loaded, source, stream, lineage, payload, size, sent_ns)
         (self._first if loaded.routes[stream].sides else self._then).append(arrival)
 
     def apply(self, at_ns: int) -> None:
         """Hand everything to the engines."""
         for arrivals in (self._first, self._then):
             if arrivals:
-                for loaded, source, stream, lineage, payload, size in arrivals:
+                for loaded, source, stream, lineage, payload, size, sent_ns in arrivals:
                     engine = self._engine(loaded)
                     if source:
-                        engine.admit(at_ns, loaded, source, lineage, payload, size)
+                        engine.admit(at_ns, loaded, source, lineage, payload, size, sent_ns)
                     else:
                         engine.receive(at_ns, loaded, stream, lineage, payload)
                     if payload is not ABSENT:

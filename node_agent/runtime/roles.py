@@ -149,13 +149,13 @@ class SourceRole:
         link_seq = batch.first + len(batch.tuples) - len(fresh)
         full = self.context.load.full
         for arrived in fresh:
-            why = self._admit(at_ns, arrived, link_seq, full)
+            why = self._admit(at_ns, arrived, link_seq, full, batch.sent_ns)
             if why:
                 self.context.shared.counters["tuples_refused"] += 1
                 self.answers.refused(link_seq, why)
             link_seq += 1
 
-    def _admit(self, at_ns: int, arrived: Arrived, link_seq: int, full: bool) -> str:
+    def _admit(self, at_ns: int, arrived: Arrived, link_seq: int, full: bool, sent_ns: int) -> str:
         """Empty, or why not."""
         context = self.context
         found = context.plans.source(self.source_name)
@@ -174,7 +174,8 @@ class SourceRole:
         context.seqs[source.id] = seq = context.seqs.get(source.id, 0) + 1
         epoch = context.shared.lineage_epoch
         lineage: Lineage = (source.id, epoch, seq, 0, lo_ns, hi_ns)
-        context.arrivals.add(deployed.loaded, source.id, source.stream, lineage, payload, len(arrived.payload))
+        size = len(arrived.payload)
+        context.arrivals.add(deployed.loaded, source.id, source.stream, lineage, payload, size, sent_ns)
         self.answers.admitted(link_seq, epoch, seq)
         return ""
 
