@@ -13,6 +13,7 @@ from node_agent.runtime.connection import Connection
 from node_agent.runtime.roles import Context, NodeRole, Role, SinkRole, SourceRole, write_clock
 from node_agent.wire import frames
 
+WRITABLE = select.EPOLLOUT
 MOST_CONNECTIONS = 256
 MOST_ANSWERS = 256  # incarnations of sources whose outcomes are remembered
 HELLO_NS = 5_000_000_000  # a connection that has not said hello by then is closed
@@ -159,9 +160,9 @@ class Accepted:
     def on_ready(self, at_ns: int, mask: int) -> None:
         """Read what has come; write what was kept."""
         connection = self.connection
-        if mask & select.EPOLLOUT:
+        if mask & WRITABLE:
             connection.flush()
-        if mask & ~select.EPOLLOUT and not connection.closed:
+        if mask & ~WRITABLE and not connection.closed:
             try:
                 for frame in connection.read():
                     self._on_frame(at_ns, frame)
@@ -172,15 +173,15 @@ class Accepted:
 
     def _on_frame(self, at_ns: int, frame: frames.Frame) -> None:
         role = self.role
-        if role is None:
+        if role is not None and isinstance(frame, frames.Batch):
+            self.inbound.touched[self] = None
+            role.on_batch(at_ns, frame)
+        elif role is None:
             if isinstance(frame, frames.Refused):
                 raise LinkError("frame_order", "refused before hello")
             assert isinstance(frame, frames.Hello)  # the reader lets nothing else come first
             self.role = self.inbound.role(self, frame)
             self._ask(at_ns)
-        elif isinstance(frame, frames.Batch):
-            self.inbound.touched[self] = None
-            role.on_batch(at_ns, frame)
         elif isinstance(frame, frames.Probe):
             self._on_probe(at_ns, frame)
 

@@ -5,7 +5,6 @@ from node_agent.runtime.plans import Plans
 from node_agent.runtime.shared import Shared
 from protos.records import LOAD, NO_REF
 
-DEFAULT_BYTES = 64 << 20  # where no plan says
 EVERY_NS = 1_000_000_000
 
 
@@ -27,27 +26,25 @@ class Load:
     @property
     def ready(self) -> int:
         """Queued task instances of all plans."""
-        return sum(lane.engine.released - lane.engine.dispatched for lane in self.plans.lanes)
+        ready = 0
+        for lane in self.plans.lanes:
+            ready += lane.engine.released - lane.engine.dispatched
+        return ready
 
     @property
     def queue_bytes(self) -> int:
         """Payload bytes that wait for an operator or for a link."""
-        return (self.ready * self._mean_bytes_16 >> 4) + self.held_bytes
-
-    @property
-    def limit_bytes(self) -> int:
-        """The sum of what the plans allow."""
-        limits = [each.plan.memory_bytes for each in self.plans.by_hash.values()]
-        return sum(limits) or DEFAULT_BYTES
+        ready = self.ready
+        return (ready * self._mean_bytes_16 >> 4) + self.held_bytes if ready else self.held_bytes
 
     @property
     def full(self) -> bool:
         """Sources are refused, peers get no credit."""
-        return self.queue_bytes >= self.limit_bytes
+        return self.queue_bytes >= self.plans.limit_bytes
 
     def credit(self, senders: int) -> int:
         """Bytes that one of so many senders may have unacknowledged."""
-        return grant(self.limit_bytes - self.queue_bytes, senders)
+        return grant(self.plans.limit_bytes - self.queue_bytes, senders)
 
     def write(self, at_ns: int) -> None:
         """LOAD: once a second, and last of all."""

@@ -56,6 +56,7 @@ class Runtime:
         self.stopping = False
         self._flush_due = False
         self._tick_ns = 0
+        self._measure_ns = 0  # when the next instance is to be measured
 
     def attach(self, inbound: Inbound) -> None:
         """Serve the data socket."""
@@ -75,12 +76,17 @@ class Runtime:
             self.step()
 
     def step(self, wait: bool = True) -> bool:
-        """Run instances until the queues are empty or mail has come; False: nothing was ready."""
+        """Wait if nothing is ready, then run instances until the queues are empty or mail has come.
+
+        False: nothing was, and nothing has become ready.
+        """
         while self.mail:
             self.mail.pop(0)()
         chosen = self._next()
         if chosen is None:
             self._wait(wait)
+            chosen = None if self.mail else self._next()
+        if chosen is None:
             return False
         self._busy(*chosen)
         return True
@@ -116,16 +122,16 @@ class Runtime:
         engine, executor, facts, meter = lane.engine, lane.executor, self.facts, self.meter
         began_ns, overhead_ns = engine.ended_ns, self.load.overhead_ns
         executor.due_ns = began_ns + DRAIN_EVERY_NS
-        emulating, measure_ns = self.plans.emulating, 0
-        measured = True
+        emulating = self.plans.emulating
+        measured = emulating or began_ns >= self._measure_ns
         while job is not None:
             if measured:
                 self._name(engine, job)
                 executor.spend, meter.mark_ns = meter.spend, thread_time_ns()
                 job = executor.run(job)
                 executor.spend = None
-                measured = emulating
-            elif engine.simple:
+                measured, self._measure_ns = emulating, engine.ended_ns + MEASURE_EVERY_NS
+            elif engine.simple and not self._flush_due:
                 job = executor.run(job, facts)
             else:
                 self._name(engine, job)
@@ -135,8 +141,7 @@ class Runtime:
                 self._flush()
                 at_ns = now_ns()
                 executor.due_ns = at_ns + DRAIN_EVERY_NS
-                if emulating or at_ns >= measure_ns:
-                    measured, measure_ns = True, at_ns + MEASURE_EVERY_NS
+                measured = emulating or at_ns >= self._measure_ns
                 if self.mail or self.stopping or len(self.plans.lanes) > 1:
                     self._park(lane, job)
                     break
@@ -189,7 +194,9 @@ class Runtime:
             if lane.engine.heads:
                 unit = lane.engine.heads[0][3]
                 emulate_ns = unit.loaded.plan.emulate_cost_ns
-                planned_ns: int = sum(max(step.cost_ns, emulate_ns) for step in unit.chain)
+                planned_ns = 0
+                for step in unit.chain:
+                    planned_ns += max(step.cost_ns, emulate_ns)
                 return planned_ns >= LONG_NS
         return True
 

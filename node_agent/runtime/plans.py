@@ -37,6 +37,7 @@ from node_agent.wire.plan import PlanError, core_plan
 from protos import plan_pb2, records
 
 MOST_PLANS = 8
+DEFAULT_BYTES = 64 << 20  # of queued payloads, where no plan says
 FACT_STATES = {
     PREPARED: records.STATE_PREPARED,
     COMMITTED: records.STATE_COMMITTED,
@@ -57,6 +58,8 @@ class Plans:
         self.by_stamp: dict[int, Deployed] = {}  # by the first eight bytes of the hash, as tuples carry it
         self.by_loaded: dict[Loaded, Deployed] = {}
         self.emulating = False  # some operator is to be filled up
+        self.limit_bytes = DEFAULT_BYTES  # of queued payloads: the sum of what the plans allow
+        self._sources: dict[str, tuple[Deployed, core.Source]] = {}  # where tuples are admitted now, by name
 
     # -- what control asks; each returns (accepted, why)
 
@@ -91,7 +94,7 @@ class Plans:
             self.meter.costs[step] = cost = Cost(step.operator_id, name, plan.emulate_cost_ns)
             deployed.costs.append(cost)
         self.by_hash[plan_hash] = self.by_stamp[plan.hash] = self.by_loaded[loaded] = deployed
-        self._emulation()
+        self._look_up()
         self._fact(deployed)
         gc.collect()
         gc.freeze()
@@ -143,12 +146,7 @@ class Plans:
 
     def source(self, name: str) -> tuple[Deployed, core.Source] | None:
         """Where tuples of that source are admitted now."""
-        for deployed in reversed(self.by_hash.values()):
-            if deployed.state == COMMITTED:
-                for source in deployed.plan.sources:
-                    if source.name == name:
-                        return deployed, source
-        return None
+        return self._sources.get(name)
 
     def output(self, name: str) -> tuple[Deployed, core.Output] | None:
         """Which result a sink asks for: of a committed plan, else of one that drains or is prepared."""
@@ -188,7 +186,7 @@ class Plans:
         del self.by_hash[deployed.hash], self.by_stamp[deployed.plan.hash], self.by_loaded[deployed.loaded]
         if not lane.engine.loaded:
             self.lanes.remove(lane)
-        self._emulation()
+        self._look_up()
         self._fact(deployed, state)
 
     # -- inside
@@ -214,11 +212,18 @@ class Plans:
     def _steps(self, loaded: Loaded) -> list[Step]:
         return [step for unit in loaded.units for step in unit.chain]
 
-    def _emulation(self) -> None:
+    def _look_up(self) -> None:
+        """Whatever is asked per tuple or per instance and follows from which plans there are and their states."""
+        plans = self.by_hash.values()
         self.emulating = any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
+        self.limit_bytes = sum(each.plan.memory_bytes for each in plans) or DEFAULT_BYTES
+        self._sources = {
+            source.name: (each, source) for each in plans if each.state == COMMITTED for source in each.plan.sources
+        }
 
     def _set(self, deployed: Deployed, state: int) -> None:
         deployed.state = state
+        self._look_up()
         deployed.arrived_ns = max(deployed.arrived_ns, now_ns())
         self._fact(deployed)
 
