@@ -68,8 +68,8 @@ def _conservation(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) ->
         table.add_column(column)
     for name, report in zip(names, reports, strict=True):
         books, whole = report["conservation"], report["completeness"]["complete"]
-        ends = ", ".join(f"{n} {outcome}" for outcome, n in books["by_outcome"].items() if n)
-        ends += "".join(f", {n} {cause}" for cause, n in books["by_cause"].items())
+        told = {outcome: n for outcome, n in books["by_outcome"].items() if n and outcome not in ("shed", "lost")}
+        ends = ", ".join(f"{n} {outcome}" for outcome, n in (told | books["by_cause"]).items())
         table.add_row(
             escape(name), str(books["admitted"]), str(books["accounted"]), ends,
             "[green]balanced[/]" if books["balanced"] else "[red]not balanced[/]",
