@@ -167,18 +167,20 @@ class Executor:
         """Operator by operator: each runs on all items before the next one starts."""
         failed: dict[int, int] = {}  # slot -> cause
         for step in chain:
-            items = self._operate(step, items, unit.deadline_ns, failed)
+            items = self._operate(step, items, start_ns, unit.deadline_ns, failed)
             self._emit(step, items)
         return self._finish(unit, items, failed, start_ns)
 
-    def _operate(self, step: Step, items: list[Item], deadline_ns: int, failed: dict[int, int]) -> list[Item]:
+    def _operate(
+        self, step: Step, items: list[Item], start_ns: int, deadline_ns: int, failed: dict[int, int]
+    ) -> list[Item]:
         made: list[Item] = []
         per_slot: dict[int, int] = {}
         for slot, lineage, payload in items:
             if slot in failed:
                 continue
             try:
-                got = apply(step, lineage, payload, self.now(), deadline_ns)
+                got = apply(step, lineage, payload, start_ns, deadline_ns)
                 per_slot[slot] = per_slot.get(slot, 0) + len(got)
                 if per_slot[slot] > MOST_OUTPUTS:
                     raise OutputsError(f"more than {MOST_OUTPUTS} results of one instance")

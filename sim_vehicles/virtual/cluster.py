@@ -56,7 +56,7 @@ class Cluster:
         self.facts: dict[str, Facts] = {local.node: MemoryFacts() if trace else NoFacts() for local in self._locals}
         self.instances = self.admitted = 0
         self.busy_ns = dict.fromkeys(self.facts, 0)
-        self.failures: dict[tuple[str, int], tuple[int, Exception]] = {}
+        self.failures: dict[tuple[str, int], tuple[int, BaseException]] = {}
         self._numbers: dict[tuple[int, int], int] = {}  # the last tuple on each link, by both ends
         oldest_ns = max(scenario.ages_ns.values(), default=0)
         self.started_ns = self.now_ns = _next_second(oldest_ns)
@@ -104,7 +104,7 @@ class Cluster:
             Delivery(output.name, at_ns - self._begun_ns, at_ns - origin_ns, self._names[source], seq, ordinal, payload)
         )
 
-    def failed(self, node: str, operator: int, error: Exception) -> None:
+    def failed(self, node: str, operator: int, error: BaseException) -> None:
         """An operator raised; the first error of each operator is kept."""
         count, first = self.failures.get((node, operator), (0, error))
         self.failures[node, operator] = (count + 1, first)

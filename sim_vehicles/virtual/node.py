@@ -14,7 +14,7 @@ from node_agent.core.facts import Facts
 from node_agent.core.load import Calls
 from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
 from node_agent.core.policies import policy
-from node_agent.execute import MOST_OUTPUTS, Item, OutputsError, Rest, apply
+from node_agent.execute import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply
 from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS
 from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.events import DISPATCHED, ENDED, Events
@@ -31,7 +31,7 @@ class Results(Protocol):
 class Failures(Protocol):
     """Who is told of operators that raise."""
 
-    def failed(self, node: str, operator: int, error: Exception) -> None:
+    def failed(self, node: str, operator: int, error: BaseException) -> None:
         """That operator raised on a tuple, which is lost."""
 
 
@@ -155,7 +155,7 @@ class VirtualNode:
                 got = apply(step, lineage, payload, self._start_ns, unit.deadline_ns)
                 if len(made) >= MOST_OUTPUTS and sum(each[0] == slot for each in made) + len(got) > MOST_OUTPUTS:
                     raise OutputsError(f"more than {MOST_OUTPUTS} results of one instance")
-            except Exception as error:  # the author's code; it costs its tuple only
+            except RAISED as error:  # the author's code; it costs its tuple only
                 self._failed[slot] = CAUSE_ORDINALS if isinstance(error, OutputsError) else CAUSE_OPERATOR_ERROR
                 self._watch.failed(self.name, step.operator_id, error)
                 continue

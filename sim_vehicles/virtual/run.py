@@ -77,7 +77,7 @@ def simulate(
     scenario, registry = scenario or Scenario(), registry or operators_here()
     plan = read_plan(document)
     check(plan, scenario)
-    inner = Stub(plan, scenario.ages_ns, registry.codecs) if world is None else world
+    inner = Stub(plan, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
     counted = Counted(inner, {output.name: output.deadline_ns for output in plan.outputs})
     cluster = Cluster(plan, scenario, registry, counted, trace)
     for trial in range(1, scenario.trials + 1):

@@ -25,6 +25,7 @@ class Scenario:
     ages_ns: how old a source's tuples are on admission. burst: tuples per burst instead of the plan's. phase_ns: first
     burst after the trial's start. latency_ns: of every link, which then takes no time to send either; None: the
     plan's. batch: None: as each node's plan says; see README.md. loss: probability that a tuple never crosses a link.
+    tuples: files with what the sources admit.
     """
 
     trials: int = 1
@@ -39,10 +40,12 @@ class Scenario:
     phase_ns: Mapping[str, int] = field(default_factory=dict)
     latency_ns: int | None = None
     loss: float = 0.0
+    tuples: Mapping[str, str] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """For run.json: plain values."""
-        return {
+        given = {"tuples": dict(self.tuples)} if self.tuples else {}
+        return given | {
             "trials": self.trials, "seed": self.seed, "policy": self.policy, "batch": self.batch,
             "jitter": self.jitter.text, "cost_scale": self.cost_scale, "bursts": self.bursts,
             "ages_ns": dict(self.ages_ns), "burst": dict(self.burst), "phase_ns": dict(self.phase_ns),
@@ -125,7 +128,11 @@ def check(plan: PlanFile, scenario: Scenario) -> None:
     if scenario.batch is not None and scenario.batch not in BATCHES:
         raise BadInputError(f"--batch {scenario.batch!r}: unknown; use one of {', '.join(BATCHES)}")
     known = {source.name: source for source in plan.sources}
-    for option, given in (("--age", scenario.ages_ns), ("--burst", scenario.burst), ("--phase", scenario.phase_ns)):
+    by_source: tuple[tuple[str, Mapping[str, Any]], ...] = (
+        ("--age", scenario.ages_ns), ("--burst", scenario.burst), ("--phase", scenario.phase_ns),
+        ("--tuples", scenario.tuples),
+    )  # fmt: skip
+    for option, given in by_source:
         for name in given:
             if name not in known:
                 raise BadInputError(f"{option} {name}: the plan has no such source; it has {', '.join(known)}")

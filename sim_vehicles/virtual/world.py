@@ -1,13 +1,16 @@
 """What is around the cluster: where tuples come from and where results go.
 
-A closed loop (a vehicle simulation that brakes when it is warned) implements `World`; without one, `Stub` offers tiny
-payloads of the declared types.
+A closed loop (a vehicle simulation that brakes when it is warned) implements `World`; without one, `Stub` offers the
+tuples of files, or tiny payloads of the declared types.
 """
 
-from collections.abc import Mapping
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from node_agent.codecs import Codecs, UnknownCodecError
+from node_agent.codecs import Codec, CodecError, Codecs, UnknownCodecError
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.scenario import PlanFile
 
@@ -45,26 +48,51 @@ class World(Protocol):
 
 
 class Stub:
-    """Tiny payloads of the declared types, all of a source of one age."""
+    """What the sources' files hold, over and over; else tiny payloads of the declared types. One age per source."""
 
-    def __init__(self, plan: PlanFile, ages_ns: Mapping[str, int], codecs: Codecs) -> None:
+    def __init__(
+        self, plan: PlanFile, ages_ns: Mapping[str, int], codecs: Codecs, files: Mapping[str, str] | None = None
+    ) -> None:
+        """files: per source, a file as `read_tuples` reads it. Raises BadInputError."""
         self._ages_ns = {source.name: ages_ns.get(source.name, 0) for source in plan.sources}
-        self._empty: dict[str, Any] = {}
+        self._given: dict[str, Sequence[Any]] = {}
         for source in plan.sources:
             try:
                 codec = codecs.get(source.codec)
             except UnknownCodecError as error:
                 raise BadInputError(f"source {source.name}: {error}") from None
-            if codec.name != "json":
-                self._empty[source.name] = codec.from_json({})
+            if files and source.name in files:
+                self._given[source.name] = read_tuples(Path(files[source.name]), codec)
+            elif codec.name != "json":
+                self._given[source.name] = [codec.decode(b"")]  # a message of defaults
 
     def begin(self, trial: int) -> None:
         """Nothing changes from trial to trial."""
 
     def offer(self, source: str, seq: int, at_ns: int) -> Offer:
-        """json: {"seq", "source"}; a protobuf message: an empty one."""
-        empty = self._empty.get(source)
-        return Offer({"seq": seq, "source": source} if empty is None else empty, self._ages_ns[source])
+        """Of a file, line seq, from the first again after the last. Else json: {"seq", "source"}; a protobuf message:
+        an empty one."""
+        given = self._given.get(source)
+        payload = copy.deepcopy(given[(seq - 1) % len(given)]) if given else {"seq": seq, "source": source}
+        return Offer(payload, self._ages_ns[source])
 
     def deliver(self, delivery: Delivery) -> None:
         """Nobody listens."""
+
+
+def read_tuples(path: Path, codec: Codec) -> list[Any]:
+    """A file with one tuple in JSON per line, as values of `codec`; empty lines are skipped. Raises BadInputError."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"--tuples {path}: cannot be read: {error}") from None
+    found = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                found.append(codec.from_json(json.loads(line)))
+            except (ValueError, RecursionError, CodecError) as error:
+                raise BadInputError(f"--tuples {path}:{number}: not a tuple of {codec.name}: {error}") from None
+    if not found:
+        raise BadInputError(f"--tuples {path}: is empty; write one tuple in JSON per line")
+    return found

@@ -156,3 +156,20 @@ def test_an_operator_may_read_the_time_and_its_side_inputs() -> None:
     ((inputs, sides, at),) = seen
     assert (inputs, sides) == (("car",), {"ego": "ego"})
     assert (at.now_ns, at.origin_ns, at.deadline_ns) == (9, (3, 4), 103)
+
+
+@pytest.mark.parametrize(("policy_name", "batch"), [("edf", 1), ("edf-op", 1), ("edf", 0)])
+def test_the_time_that_an_operator_reads_is_the_start_of_its_instance(policy_name: str, batch: int) -> None:
+    """In a batch, and behind several results of one input, as in virtual time."""
+    read: list[int] = []
+
+    def look(inputs: tuple[Any, ...], sides: dict[str, Any], at: At) -> Any:
+        read.append(at.now_ns)
+        return inputs[0]
+
+    node = Node(lambda x: Many(x, x), str, policy_name=policy_name, batch=batch)
+    (second,) = (step for unit in node.loaded.units for step in unit.chain if step.operator_id == 2)
+    second.call, second.plain = look, False
+    node.run(1)
+    starts = [each.w1 for each in node.facts_of(records.RAN) if not each.flags & records.FLAG]
+    assert read == starts * 2

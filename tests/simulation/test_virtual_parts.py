@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.wrappers_pb2 import DoubleValue
 from typer.testing import CliRunner
 
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
+from node_agent.registry import Registry
 from protos import records
+from sim_vehicles.__main__ import main
 from sim_vehicles.cli import app
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import draws
@@ -22,7 +25,7 @@ from sim_vehicles.virtual.arrivals import bursts
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario, read_plan
-from sim_vehicles.virtual.world import Delivery, Offer
+from sim_vehicles.virtual.world import Delivery, Offer, Stub
 from tests.simulation.plans import MS, paper, planned
 
 TWO_NODES = """
@@ -219,3 +222,100 @@ def test_two_hash_seeds_give_the_same_bytes(tmp_path: Path) -> None:
         subprocess.run([*command, "--out", str(out)], env=environment, check=True, capture_output=True, timeout=120)
         written.append({path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()})
     assert written[0] == written[1] and len(written[0]) == 4
+
+
+READINGS = """
+shimekiri: 1
+query: readings
+sources:
+  plain: {at: a, type: json, arrival: {burst: 3, period: 100 ms}}
+  probe: {at: a, type: test.Reading, arrival: {burst: 2, period: 100 ms}}
+operators:
+  p: {run: pass, in: plain, cost: 1 ms}
+  q: {run: pass, in: probe, cost: 1 ms}
+outputs:
+  o: {from: p, at: a, deadline: 50 ms}
+  r: {from: q, at: a, deadline: 50 ms}
+"""
+
+
+class Listening(Stub):
+    """Keeps what was delivered."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.heard: dict[str, list[Any]] = {"o": [], "r": []}
+
+    def deliver(self, delivery: Delivery) -> None:
+        self.heard[delivery.output].append(delivery.payload)
+
+
+def readings() -> tuple[dict[str, Any], Registry]:
+    """A plan with a source of JSON and one of a message whose JSON form is a bare number."""
+    registry = Registry()
+    registry.codecs.add("test.Reading", DoubleValue)
+    return planned(READINGS, TWO_NODES, registry=registry), registry
+
+
+def test_sources_admit_the_tuples_of_files_over_and_over(tmp_path: Path) -> None:
+    document, registry = readings()
+    (tmp_path / "plain.jsonl").write_text('{"v": 1}\n\n{"v": 2}\n')
+    (tmp_path / "probe.jsonl").write_text("1.5\n2.5\n")
+    files = {name: str(tmp_path / f"{name}.jsonl") for name in ("plain", "probe")}
+    world = Listening(read_plan(document), {}, registry.codecs, files)
+    simulate(document, Scenario(), registry, world)
+    assert world.heard["o"] == [{"v": 1}, {"v": 2}, {"v": 1}]
+    assert [reading.value for reading in world.heard["r"]] == [1.5, 2.5]
+
+
+def test_without_a_file_a_message_of_any_shape_is_empty() -> None:
+    document, registry = readings()
+    world = Listening(read_plan(document), {}, registry.codecs)
+    simulate(document, Scenario(), registry, world)
+    assert [reading.value for reading in world.heard["r"]] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(None, "cannot be read"), ("\n", "is empty"), ("1.5\n{\n", "probe.jsonl:2: not a tuple of test.Reading")],
+)
+def test_a_file_of_tuples_that_cannot_be_used_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    document, registry = readings()
+    path = tmp_path / "probe.jsonl"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(BadInputError, match=said):
+        simulate(document, Scenario(tuples={"probe": str(path)}), registry)
+
+
+def test_operators_that_raise_on_made_up_tuples_point_to_real_ones(tmp_path: Path) -> None:
+    operators = tmp_path / "operators.py"
+    operators.write_text(
+        "from node_agent.sdk import operator\n\n"
+        '@operator("test.speed", inputs={"car": "json"})\n'
+        'def speed(car: dict) -> dict:\n    return {"v": car["v"]}\n'
+    )
+    query = READINGS.split("  probe:", maxsplit=1)[0] + (
+        "operators: {p: {run: test.speed, in: plain, cost: 1 ms}}\noutputs: {o: {from: p, at: a, deadline: 50 ms}}\n"
+    )
+    plan, tuples = tmp_path / "plan.json", tmp_path / "plain.jsonl"
+    plan.write_text(json.dumps(planned(query, TWO_NODES, registry=Registry([operators]))))
+    tuples.write_text('{"v": 3}\n')
+    command = ["simulate", str(plan), "--operators", str(operators)]
+    made_up = CliRunner().invoke(app, command)
+    assert made_up.exit_code == 0
+    assert "raised 3 times, first: KeyError: 'v'" in made_up.output
+    assert "--tuples SOURCE=FILE" in made_up.output
+    given = CliRunner().invoke(app, [*command, "--tuples", f"plain={tuples}", "--json"])
+    assert given.exit_code == 0
+    assert json.loads(given.output)["outputs"]["o"]["met"] == 3
+
+
+def test_ctrl_c_while_a_command_is_being_loaded_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sim_vehicles.cli.app", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
