@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import sys
 
+INTERRUPTED = 130  # as shells say it: 128 and SIGINT
+
 
 def main() -> None:
+    try:
+        _main()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _main() -> None:
     try:
         from sim_vehicles.cli import app
     except ModuleNotFoundError as missing:

@@ -23,7 +23,12 @@ EXAMPLES = """Runs a plan in virtual time: same engine, same operators, same tra
 Each trial admits the plan's bursts into empty queues. The same seed gives the same trace, and the same cost for the
 same tuple at the same operator under every policy. With --out the run can be reported like a live one.
 
+A source admits what its --tuples file holds, one tuple in JSON per line, over and over; without one, {"seq", "source"}
+or an empty message, which operators that look at their input cannot use.
+
 Examples:
+
+  sim-vehicles simulate plan.json --operators operators.py --tuples radio=radio.jsonl
 
   sim-vehicles simulate plan.json --age v2v=100ms
 
@@ -62,6 +67,9 @@ def simulate(
             help="tuple; burst: a whole burst is one instance; barrier: an operator waits for the whole burst."
         ),
     ] = None,
+    tuples: Annotated[
+        list[str] | None, typer.Option(help="SOURCE=FILE: what it admits, one tuple in JSON per line.")
+    ] = None,
     loss: Annotated[float, typer.Option(help="Probability that a tuple is lost on a link.")] = 0.0,
     operators: Annotated[list[Path] | None, typer.Option(help="FILE.py with operators; may be repeated.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
@@ -89,6 +97,7 @@ def simulate(
             phase_ns=_durations(phase, "--phase"),
             latency_ns=None if latency is None else _duration(latency, "--latency"),
             loss=loss,
+            tuples=_pairs(tuples, "--tuples", "--tuples v2v=v2v.jsonl"),
         )
         if out is not None:
             runs.check_out(out)
@@ -115,6 +124,8 @@ def _progress(told: Console, trials: int) -> Iterator[Callable[[], None] | None]
 
 
 def _say(done: Simulation, scenario: Scenario, out: Path | None, told: Console, as_json: bool) -> None:
+    from rich.markup import escape
+
     if as_json:
         typer.echo(json.dumps({**done.document(), "run": None if out is None else str(out)}))
     else:
@@ -122,7 +133,9 @@ def _say(done: Simulation, scenario: Scenario, out: Path | None, told: Console, 
 
         Console(highlight=False).print(_table(done, scenario))
     for failure in done.failures:
-        told.print(f"[yellow]{failure}[/yellow]", soft_wrap=True)
+        told.print(f"[yellow]{escape(failure)}[/yellow]", soft_wrap=True)
+    if done.failures and not scenario.tuples:
+        told.print("the sources admit made-up tuples; give real ones with --tuples SOURCE=FILE", soft_wrap=True)
     if out is not None and not as_json:
         told.print(f"run written to {out}; `coordinator report {out}` gives the verdict", soft_wrap=True)
 
