@@ -34,6 +34,7 @@ def audit(plan: Plan) -> list[str]:
     violations += _utilisation(plan, flow)
     violations += _routes(plan, flow)
     violations += _units(plan)
+    violations += _guarantees(plan)
     return violations + local_plans(plan)
 
 
@@ -210,6 +211,9 @@ def _units(plan: Plan) -> list[str]:
             members = task["operators"]
             seen += members
             ids.append(task["id"])
+            if unknown := [one for one in members if one not in operators]:
+                found.append(f"unit {task['id']} of {node} holds {', '.join(map(str, unknown))}, no operator")
+                continue
             found += [
                 f"unit {task['id']} of {node} holds {one}, placed elsewhere"
                 for one in members
@@ -225,3 +229,16 @@ def _units(plan: Plan) -> list[str]:
     if len(set(ids)) != len(ids) or any(one < 1 for one in ids):
         found.append("the ids of task units are not unique numbers from 1")
     return found
+
+
+def _guarantees(plan: Plan) -> list[str]:
+    """Every output has its entry; guaranteed is only what a bound within the deadline proves."""
+    outputs, given = plan["graph"]["outputs"], plan["guarantee"]
+    found = [f"output {name} has no guarantee entry, or it is of no output" for name in outputs.keys() ^ given.keys()]
+    for name in outputs.keys() & given.keys():
+        deadline_ns, bound_ns = outputs[name]["deadline_ns"], given[name]["bound_ns"]
+        if given[name]["deadline_ns"] != deadline_ns:
+            found.append(f"output {name}: its guarantee speaks of another deadline")
+        if given[name]["guaranteed"] and not (isinstance(bound_ns, int) and 0 <= bound_ns <= deadline_ns):
+            found.append(f"output {name} is called guaranteed, but its bound is {bound_ns} ns of {deadline_ns} ns")
+    return sorted(found)

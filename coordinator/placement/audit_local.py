@@ -1,13 +1,15 @@
-"""The audit's second half: the local plans of the nodes say the same as the plan."""
+"""The audit's second half: the local plans of the nodes say the same as the plan, in every field."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from google.protobuf import json_format
 
 from protos import plan_pb2
 
+VERSION = 1  # of local plans
 LARGEST_EXITS = 4
 Plan = dict[str, Any]
 
@@ -19,8 +21,10 @@ def sends(plan: Plan) -> dict[str, list[tuple[str, str]]]:
     hops: dict[str, list[tuple[str, str]]] = {}
     for node, local in plan["nodes"].items():
         for send in local.get("sends", []):
-            stream = streams.get(send["stream"], f"number {send['stream']}")
-            hops.setdefault(stream, []).append((node, names[send.get("peer", 0)]))
+            number, peer = send.get("stream", 0), send.get("peer", 0)
+            hops.setdefault(streams.get(number, f"number {number}"), []).append(
+                (node, names.get(peer, f"number {peer}"))
+            )
     return hops
 
 
@@ -40,11 +44,27 @@ def local_plans(plan: Plan) -> list[str]:
 
 
 def _local(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
-    graph, facts = plan["graph"], plan["cluster"]["nodes"][node]
-    ids = {name: stream["id"] for name, stream in graph["streams"].items()}
+    facts = plan["cluster"]["nodes"][node]
     found = []
-    if (local.node, local.index, local.policy.name) != (node, facts["index"], facts["policy"]):
-        found.append("its local plan is of another node, number or policy")
+    if (local.version, local.query, local.node, local.index) != (VERSION, plan["query"], node, facts["index"]):
+        found.append("its local plan is of another version, query, node or number")
+    if (local.policy.name, local.policy.largest_batch) != (facts["policy"], 1):
+        found.append(f"it does not run tuple by tuple under {facts['policy']}")
+    stated = (facts["memory_bytes"], facts["emulate_cost_ns"], facts["cpu"])
+    if (local.memory_bytes, local.emulate_cost_ns, local.cpu) != stated:
+        found.append("its memory, emulated cost or core is not the cluster's")
+    return (
+        found
+        + _operators(plan, node, local)
+        + _ends(plan, node, local)
+        + _streams(plan, node, local)
+        + _units(plan, node, local)
+    )
+
+
+def _operators(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
+    graph, found = plan["graph"], []
+    ids = {name: stream["id"] for name, stream in graph["streams"].items()}
     held = {operator.name: operator for operator in local.operators}
     if set(held) != {name for name, at in plan["placement"].items() if at == node}:
         found.append("its local plan does not hold the operators placed on it")
@@ -58,16 +78,44 @@ def _local(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
             or operator.cost_ns != stated["cost_ns"]
             or operator.output != stated["stream"]
             or operator.join != stated["join"]
+            or operator.hang_ns != stated["hang_ns"]
+            or _parameters(operator) != stated["with"]
             or operator.sub_deadline_ns != plan["sub_deadlines_ns"][name]
         ):
             found.append(f"operator {name} differs from the plan's")
-    outputs = {(o["id"], ids[o["from"]], o["deadline_ns"]) for o in graph["outputs"].values() if o["at"] == node}
-    if {(output.id, output.stream, output.deadline_ns) for output in local.outputs} != outputs:
+    return found
+
+
+def _parameters(operator: plan_pb2.Operator) -> Any:
+    try:
+        return json.loads(operator.with_json)
+    except ValueError:
+        return None
+
+
+def _ends(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
+    """Sources, outputs and peers."""
+    graph, found = plan["graph"], []
+    ids = {name: stream["id"] for name, stream in graph["streams"].items()}
+    outputs = {
+        (o["id"], name, ids[o["from"]], o["deadline_ns"]) for name, o in graph["outputs"].items() if o["at"] == node
+    }
+    if {(output.id, output.name, output.stream, output.deadline_ns) for output in local.outputs} != outputs:
         found.append("its outputs differ from the plan's")
-    sources = {(s["id"], s["stream"], s["max_age_ns"]) for s in graph["sources"].values() if s["at"] == node}
-    if {(source.id, source.stream, source.max_age_ns) for source in local.sources} != sources:
+    sources = {(s["id"], name, s["stream"], s["max_age_ns"]) for name, s in graph["sources"].items() if s["at"] == node}
+    if {(source.id, source.name, source.stream, source.max_age_ns) for source in local.sources} != sources:
         found.append("its sources differ from the plan's")
-    return found + _streams(plan, node, local) + _units(plan, node, local)
+    pairs = {pair for every in sends(plan).values() for pair in every if node in pair}
+    neighbours = {other for pair in pairs for other in pair if other != node}
+    peers = set()
+    for link in plan["cluster"]["links"]:
+        for here, there in (link["between"], link["between"][::-1]):
+            if here == node and there in neighbours:
+                index = plan["cluster"]["nodes"][there]["index"]
+                peers.add((index, there, link["latency_ns"], link["bandwidth_bps"]))
+    if {(peer.index, peer.name, peer.latency_ns, peer.bandwidth_bps) for peer in local.peers} != peers:
+        found.append("its peers are not those that it sends to or receives from, over their links")
+    return found
 
 
 def _streams(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
@@ -84,15 +132,17 @@ def _streams(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     found = []
     if set(listed) != own | set(arriving):
         found.append("its streams are not those that it produces or receives")
-    for name, stream in listed.items():
-        if set(stream.producers) != arriving.get(name, set()) or stream.id != graph["streams"][name]["id"]:
+    for name in set(listed) & set(graph["streams"]):
+        stream, stated = listed[name], graph["streams"][name]
+        if set(stream.producers) != arriving.get(name, set()) or stream.id != stated["id"]:
             found.append(f"stream {name} has other producers or another id than the plan's")
-        if stream.codec != graph["streams"][name]["type"]:
+        if stream.codec != stated["type"]:
             found.append(f"stream {name} has another codec than the plan's")
-    neighbours = {end for pairs in sends(plan).values() for one, end in pairs if one == node}
-    neighbours |= {one for pairs in sends(plan).values() for one, end in pairs if end == node}
-    if {peer.name for peer in local.peers} != neighbours:
-        found.append("its peers are not those that it sends to or receives from")
+        leads_to = _downstream(plan, name)
+        if stream.marked != any(graph["operators"][one]["join"] for one in leads_to if one != name):
+            found.append(f"stream {name} is marked as leading to a join, or not marked, against the graph")
+        if stream.deadline_ns != _least(plan, name):
+            found.append(f"stream {name} has another deadline than the least of the outputs that it leads to")
     return found
 
 
@@ -128,12 +178,19 @@ def _units(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
 
 
 def _least(plan: Plan, name: str) -> int:
-    """The least deadline of the outputs that an operator leads to through trigger inputs; 0: none."""
-    graph, reached, waiting = plan["graph"], {name}, [name]
+    """The least deadline of the outputs that a stream leads to through trigger inputs; 0: none."""
+    reached = _downstream(plan, name)
+    return min((o["deadline_ns"] for o in plan["graph"]["outputs"].values() if o["from"] in reached), default=0)
+
+
+def _downstream(plan: Plan, name: str) -> set[str]:
+    """The operators that a stream leads to through trigger inputs; an operator's own among them."""
+    operators = plan["graph"]["operators"]
+    reached, waiting = {name} & set(operators), [name]
     while waiting:
         current = waiting.pop()
-        for reader, operator in graph["operators"].items():
+        for reader, operator in operators.items():
             if current in operator["in"] and reader not in reached:
                 reached.add(reader)
                 waiting.append(reader)
-    return min((o["deadline_ns"] for o in graph["outputs"].values() if o["from"] in reached), default=0)
+    return reached

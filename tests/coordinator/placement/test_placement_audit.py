@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from coordinator import planner
 from coordinator.placement.audit import audit
 
 MS = 10**6
 Plan = dict[str, Any]
+DIAMOND = """
+shimekiri: 1
+query: diamond
+sources:
+  belt: {at: a, type: json, arrival: {burst: 4, period: 1 s}, max_age: 1 s}
+operators:
+  left:  {run: filter, in: belt, cost: 1 ms, nodes: [a], with: {keep: 1, of: 3}}
+  right: {run: pass, in: belt, cost: 1 ms, nodes: [b]}
+  both:  {run: join, in: [left, right], cost: 1 ms, nodes: [b]}
+  last:  {run: pass, in: both, cost: 1 ms, nodes: [a], hang: 2 s}
+outputs:
+  arm: {from: last, at: a, deadline: 100 ms}
+"""
+CLUSTER = """
+shimekiri: 1
+nodes:
+  a: {address: "127.0.0.1:0", memory: 64 MiB, emulate: {cost_per_tuple: 100 us}, cpu: 0}
+  b: {address: "127.0.0.1:0"}
+links: [{between: [a, b], latency: 1 ms, bandwidth: 10 Mbit/s}]
+"""
 
 
 def _move(plan: Plan) -> None:
@@ -84,6 +106,22 @@ def _output(plan: Plan) -> None:
     plan["nodes"]["b"]["outputs"][0]["deadline_ns"] = "1"
 
 
+def _unknown_member(plan: Plan) -> None:
+    plan["tasks"]["b"][0]["operators"][0] = "O99"
+
+
+def _unknown_peer(plan: Plan) -> None:
+    plan["nodes"]["a"]["sends"][0]["peer"] = 7
+
+
+def _promised(plan: Plan) -> None:
+    plan["guarantee"]["warning"]["guaranteed"] = True
+
+
+def _promised_too_much(plan: Plan) -> None:
+    plan["guarantee"]["warning"].update(guaranteed=True, bound_ns=301 * MS)
+
+
 def _missing(plan: Plan) -> None:
     del plan["nodes"]["b"]
 
@@ -108,6 +146,10 @@ def _missing(plan: Plan) -> None:
         (_exit, "other exits"),
         (_producer, "other producers"),
         (_output, "its outputs differ"),
+        (_unknown_member, "O99, no operator"),
+        (_unknown_peer, "which are not linked"),
+        (_promised, "warning is called guaranteed"),
+        (_promised_too_much, "warning is called guaranteed"),
         (_missing, "not those of the cluster's nodes"),
     ],
 )
@@ -117,6 +159,41 @@ def test_a_broken_plan_is_found(paper_plan: Callable[..., Plan], breaking: Calla
     broken = copy.deepcopy(plan)
     breaking(broken)
     assert any(said in text for text in audit(broken)), audit(broken)
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(inner, (*path, key))
+    else:
+        yield path, value
+
+
+def _other(value: Any) -> Any:
+    """Another value of the same type; 64-bit numbers are digits in proto-JSON."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    return str(int(value) + 1) if value.isdigit() else value + "x"
+
+
+def test_no_field_of_a_local_plan_changes_unseen(files: Callable[[str, str], tuple[Path, Path]]) -> None:
+    plan = planner.make_plan(*files(DIAMOND, CLUSTER), planner.Choices())
+    assert audit(plan) == []
+    leaves = list(_leaves(plan["nodes"]))
+    assert len(leaves) > 100
+    for path, value in leaves:
+        for changed in (_other(value), None):
+            broken = copy.deepcopy(plan)
+            inner = broken["nodes"]
+            for key in path[:-1]:
+                inner = inner[key]
+            if changed is None:
+                del inner[path[-1]]
+            else:
+                inner[path[-1]] = changed
+            assert audit(broken), f"{path}: {value!r} -> {changed!r}"
 
 
 def test_the_audit_needs_no_solver() -> None:
