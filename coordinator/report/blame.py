@@ -75,7 +75,7 @@ class Spans:
         """Hop -> ns of one delivered result; units and (node, stream) pairs that lead to its output."""
         _, source, epoch, seq, ordinal = key
         lineage = (source, epoch, seq)
-        line = {ordinal, ordinal >> 8, ordinal >> 16, ordinal >> 24}
+        line = {ordinal, ordinal >> 8, ordinal >> 16, ordinal >> 24, 0}
         spent: dict[HopKey, int] = defaultdict(int)
         if lineage in self.ages:
             spent[Hop.AGE, 0] = self.ages[lineage]

@@ -294,8 +294,8 @@ def _match(cells: dict[int, Cell]) -> tuple[list[tuple[int, int]], list[tuple[in
         strays.append((ordinal, max(left - cell.free, 0)))
         if cell.free > left:
             parents |= cell.parents
-    related = [(o, n) for o, n in strays if n and parents & {o, o >> 8, o >> 16, o >> 24}]
-    foreign = [(o, n) for o, n in strays if n and not parents & {o, o >> 8, o >> 16, o >> 24}]
+    related = [(o, n) for o, n in strays if n and parents & {o, o >> 8, o >> 16, o >> 24, 0}]
+    foreign = [(o, n) for o, n in strays if n and not parents & {o, o >> 8, o >> 16, o >> 24, 0}]
     renamed, free = _take(free, sum(n for _, n in related))
     _, related = _take(related, renamed)
     opened: dict[int, int] = defaultdict(int)

@@ -218,7 +218,7 @@ def settle(books: DataFrame) -> DataFrame:
     bucket = Window.partitionBy(*BUCKET)
     upto = bucket.orderBy("ordinal").rowsBetween(Window.unboundedPreceding, Window.currentRow)
     spare = F.when(col("open_free") > 0, col("parents")).otherwise(F.array().cast("array<bigint>"))
-    line = F.array(*(F.shiftright("ordinal", bits) for bits in (0, 8, 16, 24)))
+    line = F.array(*(F.shiftright("ordinal", bits) for bits in (0, 8, 16, 24)), lit(0).cast("long"))
     related = F.when(F.arrays_overlap(line, "spares"), col("stray")).otherwise(lit(0))
     renamed = F.least(F.sum("related").over(bucket), F.sum("open_free").over(bucket))
 

@@ -78,7 +78,8 @@ def split(rows: DataFrame, results: DataFrame, linked: DataFrame, plans: Plans) 
         .withColumn("whole", F.greatest(lit(0), F.least(lit(DURATION_LIMIT), col("upper"))))
         .select(*RESULT, "whole", "tail")
     )
-    line = F.array_distinct(F.array(*(F.shiftright("ordinal", bits) for bits in (0, 8, 16, 24))))
+    shifted = (F.shiftright("ordinal", bits) for bits in (0, 8, 16, 24))
+    line = F.array_distinct(F.array(*shifted, lit(0).cast("long")))  # every ordinal stems from 0
     descent = mine.withColumn("line", F.explode(line))
     columns = [*RESULT, "whole", "tail", "hop", "ref", "ns"]
     frames = [
