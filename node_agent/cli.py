@@ -64,6 +64,9 @@ class _InputError(Exception):
 
 
 def _run(parsed: argparse.Namespace) -> int:
+    import gc
+
+    gc.disable()  # imports make no garbage; each process enables it when it is ready
     from node_agent.clock_domain import clock_domain
     from node_agent.settings import Settings
     from node_agent.state_dir import StateDir, StateError

@@ -17,7 +17,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 from node_agent.ring import STATE, Ring
@@ -196,7 +195,8 @@ def _remove_if_drained(directory: Path) -> bool:
 
 def write_durably(path: Path, data: bytes) -> None:
     """Replace a file's content so that a crash leaves the old or the new, and the new is on disk on return."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.parent / f".{path.name}.{os.getpid()}"  # one writer per process; a left-over is overwritten
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

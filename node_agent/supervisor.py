@@ -6,6 +6,7 @@ before anything heavy is imported, which keeps it small and its children's start
 """
 
 import contextlib
+import gc
 import json
 import os
 import selectors
@@ -207,10 +208,12 @@ class Supervisor:
         parent = os.getpid()
         sys.stdout.flush()
         sys.stderr.flush()
+        gc.freeze()  # a collection would write to pages that are shared with the child
         pid = os.fork()
         if not pid:
             code = 1
             try:
+                gc.disable()
                 self._become_child(parent, ours)
                 code = body(theirs)
             except BaseException:
@@ -304,6 +307,7 @@ class Supervisor:
         }  # fmt: skip
         print(json.dumps(line), flush=True)  # noqa: T201
         self._announced = True
+        gc.enable()
 
     def _watch(self) -> None:
         """Kill an operator that hangs."""

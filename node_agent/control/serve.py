@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import sys
 
 import grpc
@@ -43,6 +44,8 @@ class Control:
         await server.start()
         asyncio.get_running_loop().add_reader(self.supervisor.fileno(), self._supervisor_says)
         self.supervisor.send(ipc.ControlReady(port))
+        gc.freeze()
+        gc.enable()
         self._supervisor_says()
         draining = asyncio.create_task(self._drain())
         code = await self.over

@@ -9,7 +9,6 @@ records says so. An fsync each 30 ms would wear out the memory card that such ma
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -134,6 +133,8 @@ class SpoolFiles:
             for segment in freed:
                 self._file(boot, segment).unlink(missing_ok=True)
         for boot in self.spool.forgettable(dict(held)):
+            import shutil  # rare, and it loads five compression libraries
+
             shutil.rmtree(self._directory(boot), ignore_errors=True)
             self.spool.forget(boot)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from node_agent.link.answers import Answers, Outcome
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Inbox
-from node_agent.ring import TakenOver, peer_key
+from node_agent.ring import PROMISES, TakenOver, peer_key
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.roles import Context, NodeRole, Role, SinkRole, SourceRole, write_clock
 from node_agent.wire import frames
@@ -132,7 +132,7 @@ class Inbound:
                     accepted.role.acknowledge(drained=True)
                     accepted.close_if_gone()
             self.touched.clear()
-            self._ring.promise(())
+            self._ring.cells[PROMISES] = 0
         for sinks in self.sinks.values():
             for sink in sinks:
                 sink.flush(at_ns)

@@ -42,6 +42,7 @@ def main(
         return 2
     rt = settings.rt and scheduling.fifo(scheduling.RUNTIME_PRIORITY)
     scheduling.exact_timers()
+    gc.enable()
     gc.set_threshold(20_000, 20, 50)  # tuples and jobs hold no cycles: collecting them often finds nothing
     Process(settings, supervisor, control, listener, ring, epoch, registry, rt, taken_over).run()
     return 0
