@@ -11,6 +11,7 @@ with: a collection into a new one would miss the plan's beginning, without which
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ from coordinator.agents import AgentError, Agents
 from coordinator.errors import BadInputError, Problem
 from coordinator.plan_file import Plan
 from coordinator.run_traces import RunTraces, TraceError
+from coordinator.units_of_measure import counted
 
 TRACE_S = 120.0
 MOST_ROUNDS = 50
@@ -49,12 +51,20 @@ def new_run(out: Path, plan: Plan, plan_file: Path, addresses_file: Path) -> Pat
                 run.mkdir(parents=True)
             except FileExistsError:
                 continue
-            (run / "plan.json").write_bytes(plan_file.read_bytes())
-            (run / "addresses.json").write_bytes(addresses_file.read_bytes())
+            _copy(plan_file, addresses_file, run)
             return run
     except OSError as error:
         raise BadInputError([Problem(str(out), 0, f"cannot be written: {error.strerror or error}")]) from error
     raise BadInputError([Problem(str(out), 0, f"has a hundred runs called {stamp} already; give another -o")])
+
+
+def _copy(plan_file: Path, addresses_file: Path, run: Path) -> None:
+    try:
+        (run / "plan.json").write_bytes(plan_file.read_bytes())
+        (run / "addresses.json").write_bytes(addresses_file.read_bytes())
+    except OSError:
+        shutil.rmtree(run, ignore_errors=True)  # else it would look like a run
+        raise
 
 
 def collect(
@@ -62,6 +72,7 @@ def collect(
 ) -> Collected:
     """Bring the run directory up to what the agents have written. Goes on with what is in it already.
 
+    Raises BadInputError where the directory is of another plan or cannot be written; what came until then stays.
     over: the plan has ended, so that the agents may free what is held.
     """
     before = _read(run / "run.json")
@@ -72,14 +83,18 @@ def collect(
     collected = Collected(run, 0, [])
     lost: dict[str, str] = {}
     resumed = bool(traces.incarnations)
-    for number in range(MOST_ROUNDS if over or resumed else 1):
-        # The last round, which brings next to nothing, tells the agents what is held.
-        added = sum(_pull(node, traces, agents, lost, progress) for node in agents.addresses if node not in lost)
-        collected.records += added
-        collected.traces = traces.entries(plan["hash"])
-        _write(run / "run.json", _document(run, plan, before, collected.traces))
-        if number and not _behind(traces, lost):
-            break
+    try:
+        for number in range(MOST_ROUNDS if over or resumed else 1):
+            # The last round, which brings next to nothing, tells the agents what is held.
+            added = sum(_pull(node, traces, agents, lost, progress) for node in agents.addresses if node not in lost)
+            collected.records += added
+            collected.traces = traces.entries(plan["hash"])
+            _write(run / "run.json", _document(run, plan, before, collected.traces))
+            if number and not _behind(traces, lost):
+                break
+    except OSError as error:
+        text = f"cannot be written: {error.strerror or error}; make room and go on with --resume {run}"
+        raise BadInputError([Problem(str(run), 0, text)]) from error
     collected.problems = list(lost.values())
     return collected
 
@@ -99,7 +114,8 @@ def _pull(node: str, traces: RunTraces, agents: Agents, lost: dict[str, str], pr
             incarnation.reachable = False
     for incarnation in traces.of(node):
         incarnation.sync()
-    progress(f"node {node}: {sum(each.records for each in traces.of(node))} records")
+    if added:
+        progress(f"node {node}: {counted(sum(each.records for each in traces.of(node)), 'record')}")
     return added
 
 

@@ -110,6 +110,8 @@ def stop(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Pr
                 refused[name] = reply.why
     if errors:
         raise AgentsError(errors)
+    if not any(_plans(status, hashes) for status in replies.values()):
+        progress("no node has it: nothing to stop")
     if refused:
         raise DeployError("not stopped everywhere", refused)
     return _await_drained(hashes, agents, seconds, progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator.units_of_measure import show_ns
+from coordinator.units_of_measure import counted, show_ns
 
 Plan = dict[str, Any]
 
@@ -113,7 +113,7 @@ def _nodes(plan: Plan) -> list[str]:
     lines = []
     for node, tasks in plan["tasks"].items():
         facts = plan["cluster"]["nodes"][node]
-        lines.append(f"{node} ({facts['policy']}): {len(tasks)} task units")
+        lines.append(f"{node} ({facts['policy']}): {counted(len(tasks), 'task unit')}")
         lines += [
             f"    unit {task['id']}: {_range(task['operators'])}, sub-deadline {show_ns(task['sub_deadline_ns'])}"
             for task in sorted(tasks, key=lambda task: task["sub_deadline_ns"])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
@@ -22,6 +24,8 @@ from coordinator.errors import CoordinatorError
 READY_S = 30.0
 STOP_S = 12.0  # an agent gives its children 8 s to end
 LOG = "agent.log"
+LIBRARY_LINE = re.compile(r"[EWI]\d{4} ")  # gRPC's; the agent says the same in words
+FULL_BYTES = 1 << 16
 
 
 class LocalAgentError(CoordinatorError):
@@ -44,12 +48,16 @@ class LocalAgent:
 
     wanted: Wanted
     process: subprocess.Popen[bytes]
+    log_from: int = 0  # bytes that earlier agents had written into its log
     address: AgentAddress | None = None
 
     def last_words(self) -> str:
-        """The end of its log."""
-        lines = (self.wanted.state / LOG).read_text(errors="replace").strip().splitlines()
-        return " | ".join(lines[-3:]) or f"exit code {self.process.poll()}, nothing in {self.wanted.state / LOG}"
+        """The end of what it wrote into its log."""
+        log = self.wanted.state / LOG
+        text = log.read_bytes()[self.log_from :].decode(errors="replace")
+        lines = [line for line in text.strip().splitlines() if not LIBRARY_LINE.match(line)]
+        full = ", and the disk is full" if shutil.disk_usage(log.parent).free < FULL_BYTES else ""
+        return " | ".join(lines[-3:]) or f"exit code {self.process.poll()}, nothing in {log}{full}"
 
 
 def start(wanted: Sequence[Wanted], operators: Sequence[Path] = (), seconds: float = READY_S) -> list[LocalAgent]:
@@ -114,18 +122,28 @@ def find(agent: AgentAddress) -> psutil.Process | str:
 
 
 def _start(wanted: Wanted, operators: Sequence[Path]) -> LocalAgent:
-    wanted.state.mkdir(parents=True, exist_ok=True)
     files = [argument for path in operators for argument in ("--operators", str(path.resolve()))]
     command = [
         *(sys.executable, "-m", "node_agent", "run", "--name", wanted.name),
         *("--control", wanted.control, "--data", wanted.data, "--state", str(wanted.state), *files),
     ]
-    with (wanted.state / LOG).open("ab") as log:
+    with _log(wanted) as log:
+        before = log.tell()
         # A session of its own: Ctrl-C reaches this command, which then stops the agents in order.
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
         )
-    return LocalAgent(wanted, process)
+        return LocalAgent(wanted, process, before)
+
+
+def _log(wanted: Wanted) -> IO[bytes]:
+    """The agent's log, at its end, in a state directory that is made here if it has to be."""
+    try:
+        wanted.state.mkdir(parents=True, exist_ok=True)
+        return (wanted.state / LOG).open("ab")
+    except OSError as error:
+        why = f"{error.strerror or error}; give another directory with --state"
+        raise LocalAgentError(f"node {wanted.name}: state directory {wanted.state}: {why}") from error
 
 
 def _await_ready(agents: Sequence[LocalAgent], seconds: float) -> None:

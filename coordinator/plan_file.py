@@ -184,6 +184,8 @@ def _cluster(layout: Layout, cluster: Cluster) -> dict[str, Any]:
 def write(plan: Plan, path: Path) -> None:
     """Writes the plan, readable, through a temporary file beside it, so that a reader never sees half of it."""
     text = json.dumps(plan, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    if path.is_dir():
+        raise BadInputError([Problem(str(path), 0, "is a directory; give the path of a file, like plan.json")])
     partial = path.with_name(path.name + ".partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -65,3 +65,8 @@ def show_ns(value_ns: int | Fraction) -> str:
         if abs(Fraction(value_ns)) >= scale:
             return f"{float(value_ns / Fraction(scale)):.4f}".rstrip("0").rstrip(".") + f" {unit}"
     return f"{float(value_ns):g} ns"
+
+
+def counted(number: int, what: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"

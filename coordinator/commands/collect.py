@@ -58,7 +58,11 @@ def register(app: typer.Typer) -> None:
                 except AgentsError as error:
                     progress(f"not drained: {error}")
             run = resume or collection.new_run(output, made, plan, addresses)
-            done = collection.collect(run, made, agents, progress, over=drain and not left)
+            try:
+                done = collection.collect(run, made, agents, progress, over=drain and not left)
+            except KeyboardInterrupt:
+                typer.echo(f"interrupted; the same command with --resume {run} goes on", err=True)
+                raise
         if as_json:
             values = {"run": str(done.run), "records": done.records, "traces": done.traces, "problems": done.problems}
             typer.echo(json.dumps(values | {"drained": drain and not left}))

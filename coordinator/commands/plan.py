@@ -107,8 +107,11 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     }[solver["sub_deadlines"]]
     console.print(
         f"{plan['status']}: NLR {objective['nlr']:g} (bound {objective['bound']:g}, gap {solver['gap']:g}), "
-        f"traffic {objective['traffic']:g} tuples per burst, solver {solver['name']}, sub-deadlines {source}"
+        f"traffic {objective['traffic']:g} tuples per burst, solver {solver['name']}, sub-deadlines {source}",
+        soft_wrap=True,
     )
     for name, claim in plan["guarantee"].items():
-        console.print(f"output {name}: deadline {show_ns(claim['deadline_ns'])}, guarantee: {claim['why']}")
+        console.print(
+            f"output {name}: deadline {show_ns(claim['deadline_ns'])}, guarantee: {claim['why']}", soft_wrap=True
+        )
     console.print(f"plan {plan['hash'][:8]} written to {path}", soft_wrap=True)

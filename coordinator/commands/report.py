@@ -89,10 +89,12 @@ def _refuse_unbalanced(reports: Sequence[dict[str, Any]]) -> None:
 def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
     from rich.console import Console
 
-    from coordinator.report.terminal import WIDE, tables
+    from coordinator.report.terminal import WIDE, incomplete, tables
 
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=WIDE)
     for table in tables(runs, reports, console.width):
         console.print(table)
+    for line in incomplete(reports):
+        console.print(line, markup=False, soft_wrap=True)

@@ -85,15 +85,13 @@ def _plan(plan: agent_pb2.PlanStatus) -> dict[str, Any]:
 
 
 def _show(nodes: Mapping[str, dict[str, Any]]) -> None:
-    from coordinator.units_of_measure import show_ns
-
     for name, node in nodes.items():
         if not node["reachable"]:
             typer.echo(node["why"])
             continue
         share = 100 * node["busy_ns"] / node["uptime_ns"] if node["uptime_ns"] else 0.0
         typer.echo(
-            f"node {name}: up {show_ns(node['uptime_ns'])}, busy {share:.1f} %, {node['queue_bytes']} bytes queued,"
+            f"node {name}: up {node['uptime_ns'] / 1e9:.1f} s, busy {share:.1f} %, {node['queue_bytes']} bytes queued,"
             f" {node['records_written']} records written"
         )
         for plan in node["plans"]:

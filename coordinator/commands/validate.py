@@ -32,6 +32,7 @@ def register(app: typer.Typer) -> None:
         """Check a query, and against a cluster if one is given; every problem is told with its file and line."""
         from coordinator import planner
         from coordinator.schema import schema_text
+        from coordinator.units_of_measure import counted
 
         if schema is not None:
             typer.echo(schema_text(schema), nl=False)
@@ -42,6 +43,9 @@ def register(app: typer.Typer) -> None:
         if as_json:
             typer.echo(json.dumps({"query": checked.name, "valid": True, "streams": types}))
             return
-        counts = f"{len(checked.sources)} sources, {len(checked.operators)} operators, {len(checked.outputs)} outputs"
-        against = f", on {len(known.nodes)} nodes" if known else "; nodes and installed operators not checked"
+        parts = (("source", checked.sources), ("operator", checked.operators), ("output", checked.outputs))
+        counts = ", ".join(counted(len(found), what) for what, found in parts)
+        against = (
+            f", on {counted(len(known.nodes), 'node')}" if known else "; nodes and installed operators not checked"
+        )
         typer.echo(f"{query}: {counts}{against}: valid")

@@ -61,7 +61,7 @@ def judge(incarnation: Incarnation, scan: Scan, node: str) -> Trace:
     if not said.reachable:
         why.append("not reachable when the trace was collected")
     if scan.gaps:
-        why.append(f"{scan.dropped} records dropped, the trace ring was full")
+        why.append(f"{scan.dropped} records dropped: the node had no more room for its trace, in memory or on disk")
     if said.records is None:
         why.append("nobody knows how many records it wrote")
     elif said.reachable and said.records != scan.found:

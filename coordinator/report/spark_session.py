@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
 LOCAL = "local[2]"
 SMALL = 30_000  # records; below it compiling generated code costs more than it saves (measured: equal at 50 000)
-INSTALL = (
-    "Spark needs Java 17 or later, and no `java` was found: install it "
-    "(Debian, Ubuntu: apt-get install openjdk-17-jre-headless), or use --engine python"
-)
+MEND = "install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless), or use --engine python"
+INSTALL = f"Spark needs Java 17 or later, and no `java` was found: {MEND}"
 _QUIET = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -38,7 +36,10 @@ class SparkUnavailableError(CoordinatorError):
 def require_java() -> None:
     """Raises SparkUnavailableError where there is no Java."""
     home = os.environ.get("JAVA_HOME")
-    if not shutil.which("java") and not (home and (Path(home) / "bin" / "java").exists()):
+    if home and not (Path(home) / "bin" / "java").exists():
+        # Spark would take it before the one on PATH
+        raise SparkUnavailableError(f"JAVA_HOME is {home}, where there is no bin/java: correct it, or {MEND}")
+    if not home and not shutil.which("java"):
         raise SparkUnavailableError(INSTALL)
 
 
@@ -103,7 +104,8 @@ def _start(scratch: Path, master: str, records: int) -> "SparkSession":
             return spark
     except Exception as error:
         last = said.read_text(errors="replace").strip().splitlines()[-3:]
-        raise SparkUnavailableError(f"Spark does not start: {error!s:.200} {' / '.join(last)}".strip()) from error
+        text = f"Spark does not start: {error!s:.200} {' / '.join(last)}".strip()
+        raise SparkUnavailableError(f"{text}; --engine python gives the same verdict without it") from error
 
 
 @contextmanager

@@ -76,3 +76,15 @@ def _conservation(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) ->
             "complete" if whole else "[yellow]incomplete[/]",
         )  # fmt: skip
     return table
+
+
+def incomplete(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Why a trace is not complete, one line per reason."""
+    for report in reports:
+        found = report["completeness"]
+        for each in found["incarnations"]:
+            for why in each["why"]:
+                yield f"{report['run']}: the trace of {each['node']}/{each['boot']} is incomplete: {why}"
+        for node in found["nodes_without_trace"]:
+            yield f"{report['run']}: there is no trace of node {node}"
+        yield from (f"{report['run']}: {damage}" for damage in found["damage"])

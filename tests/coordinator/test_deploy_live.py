@@ -1,5 +1,6 @@
 """Real agents as processes: deployed on all or on none, killed and resumed, collected completely, stopped cleanly."""
 
+import errno
 import json
 import os
 import signal
@@ -345,6 +346,7 @@ def test_the_commands(tmp_path: Path) -> None:
         late = cli("stop", "--all", "--timeout", "0", cwd=tmp_path)
         assert late.returncode == 4 and "not drained within 0 s" in late.stderr
         assert cli("stop", "plan.json", "--json", cwd=tmp_path).stdout == '{"drained": true, "left": []}\n'
+        assert "no node has it: nothing to stop" in cli("stop", "plan.json", cwd=tmp_path).stderr
         os.kill(pids["b"], signal.SIGKILL)
         gone = wait_for(lambda: (each := cli("status", cwd=tmp_path)).returncode == 1 and each)
         assert "node b" in gone.stdout and "cannot be reached" in gone.stdout and "node a: up" in gone.stdout
@@ -407,6 +409,24 @@ def test_a_port_that_is_taken_is_said_and_nothing_stays_behind(tmp_path: Path) -
 def test_an_agent_that_cannot_start_is_said_with_its_last_words(tmp_path: Path) -> None:
     with pytest.raises(LocalAgentError, match=r"node bad name: the agent did not start: .*letters"):
         local_agents.start([Wanted("bad name", "127.0.0.1:0", "127.0.0.1:0", tmp_path / "state")])
+
+
+def test_a_run_directory_that_cannot_be_written_is_said(street: Street, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with street.connect() as agents:
+        deploy.deploy(street.plan, agents)
+        monkeypatch.setattr(collect, "_write", full)
+        run = collect.new_run(street.root / "runs", street.plan, street.root / "plan.json", street.addresses.path)
+        with pytest.raises(BadInputError, match=r"No space left on device; make room and go on with --resume"):
+            collect.collect(run, street.plan, agents)
+
+
+def test_a_run_whose_plan_cannot_be_copied_leaves_no_directory(street: Street) -> None:
+    with pytest.raises(BadInputError, match="cannot be written"):
+        collect.new_run(street.root / "runs", street.plan, street.root / "nope.json", street.addresses.path)
+    assert not list((street.root / "runs").iterdir())
 
 
 def test_a_pid_that_is_somebody_elses_is_not_touched(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from coordinator import plan_file, schema
+from coordinator.__main__ import main
 from coordinator.errors import BadInputError
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +65,36 @@ def test_options_that_cannot_be_used(paper: Paper, option: str, said: str) -> No
     done = _coordinator("plan", query, cluster, option, "-o", query.parent / "plan.json")
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_a_directory_is_no_place_for_a_plan(paper: Paper) -> None:
+    query, cluster = paper(15)
+    done = _coordinator("plan", query, cluster, "-o", query.parent)
+    assert done.returncode == 2
+    assert f"{query.parent}: is a directory; give the path of a file" in done.stderr
+
+
+def test_one_of_a_kind_is_not_told_in_the_plural(files: Callable[[str, str], tuple[Path, Path]]) -> None:
+    query, cluster = files(
+        "shimekiri: 1\nquery: one\nsources: {s: {at: n, type: json, arrival: {burst: 1, period: 1 s}}}\n"
+        "operators: {p: {run: pass, in: s, cost: 1 ms}}\noutputs: {o: {from: p, at: n, deadline: 1 s}}\n",
+        'shimekiri: 1\nnodes: {n: {address: "127.0.0.1:7700"}}\n',
+    )
+    said = _coordinator("validate", query, cluster).stdout
+    assert "1 source, 1 operator, 1 output, on 1 node: valid" in said
+    plan = query.parent / "plan.json"
+    assert _coordinator("plan", query, cluster, "-o", plan).returncode == 0
+    assert "n (edf): 1 task unit\n" in _coordinator("explain", plan).stdout
+
+
+def test_ctrl_c_while_a_command_is_being_loaded_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coordinator.cli.run", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
 
 
 def test_plan_and_explain(paper: Paper) -> None:

@@ -89,6 +89,15 @@ def test_a_miss_ratio_never_decides_the_exit_code(tmp_path: Path) -> None:
     assert json.loads((path / "report.json").read_text())["outputs"]["out"]["miss_ratio"] == 1.0
 
 
+def test_an_incomplete_trace_is_told_with_its_reason(run: Path) -> None:
+    document = json.loads((run / "run.json").read_text())
+    document["traces"][0]["reachable"] = False
+    (run / "run.json").write_text(json.dumps(document))
+    result = report(run)
+    assert f"the trace of {document['traces'][0]['node']}/" in result.output
+    assert "is incomplete: not reachable when the trace was collected" in result.output
+
+
 def test_a_directory_that_is_no_run_is_exit_code_2(tmp_path: Path) -> None:
     result = report(tmp_path)
     assert isinstance(result.exception, NoRunError)

@@ -117,6 +117,14 @@ def test_both_engines_agree_where_any_one_record_is_missing(spark: "SparkSession
             assert told == verdict(run), run.path.name
 
 
+def test_a_java_home_without_java_is_said_even_where_there_is_one_on_the_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SparkUnavailableError, match=rf"JAVA_HOME is {tmp_path}.*--engine python"):
+        require_java()
+
+
 def test_no_java_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")

@@ -198,7 +198,9 @@ def test_a_trace_with_a_gap_is_undecidable_and_still_balances(tmp_path: Path) ->
     assert result["conservation"]["by_outcome"]["undecidable"] == 4
     assert result["outputs"]["out"]["undecidable"] == 4
     assert result["outputs"]["out"]["miss_ratio_hi"] == 1.0
-    assert result["completeness"]["incarnations"][1]["why"] == ["8 records dropped, the trace ring was full"]
+    assert result["completeness"]["incarnations"][1]["why"] == [
+        "8 records dropped: the node had no more room for its trace, in memory or on disk"
+    ]
 
 
 def test_a_join_with_a_lost_partner_misses_one_result(tmp_path: Path) -> None:

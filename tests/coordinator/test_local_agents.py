@@ -1,0 +1,21 @@
+"""Local agents that cannot start: why, in the words of this start alone."""
+
+from pathlib import Path
+
+import pytest
+
+from coordinator import local_agents
+from coordinator.local_agents import LocalAgentError, Wanted
+
+
+def test_the_last_words_are_those_of_this_start(tmp_path: Path) -> None:
+    (tmp_path / "agent.log").write_text("of an agent before\n")
+    with pytest.raises(LocalAgentError) as said:
+        local_agents.start([Wanted("bad name", "127.0.0.1:0", "127.0.0.1:0", tmp_path)])
+    assert "letters" in str(said.value) and "before" not in str(said.value)
+
+
+def test_a_state_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LocalAgentError, match=r"node a: state directory .*Not a directory; give another"):
+        local_agents.start([Wanted("a", "127.0.0.1:0", "127.0.0.1:0", tmp_path / "file" / "a")])
