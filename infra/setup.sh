@@ -29,6 +29,8 @@ fi
 say "installing the locked packages into .venv (about 700 MB; a minute or two)"
 .venv/bin/python -m pip install --disable-pip-version-check -q --require-hashes -r requirements.lock
 .venv/bin/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
+# An agent starts twice as fast from compiled modules, and some environments keep Python from writing them by itself.
+.venv/bin/python -m compileall -q protos node_agent coordinator sim_vehicles
 
 if ! command -v java >/dev/null 2>&1 && [ ! -x "${JAVA_HOME:-/nonexistent}/bin/java" ]; then
     if may_install; then install openjdk-17-jre-headless; else
