@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "sim_vehicles" / "queries"
 QUERY, CLUSTER = QUERIES / "collision_paper.yaml", QUERIES / "cluster_paper.yaml"
 SCENARIO, DURATION, AGE = "crossing_50", "10s", "100ms"
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -76,15 +77,32 @@ def play(way: Way, folder: Path) -> Path:
         run("coordinator", "collect", "--addresses", addresses, "--plan", plan, "-o", folder / "collected")
     finally:
         if addresses.exists():
-            run("coordinator", "down", "--addresses", addresses)
+            down(addresses)
     (collected,) = (each for each in (folder / "collected").iterdir() if each.is_dir())
     shutil.copy(folder / "replay.json", collected / "replay.json")
     return collected
 
 
+def down(addresses: Path) -> None:
+    """Stop the agents; again if that is interrupted, since nothing interrupts it twice."""
+    try:
+        run("coordinator", "down", "--addresses", addresses)
+    except KeyboardInterrupt:
+        run("coordinator", "down", "--addresses", addresses)
+        raise
+
+
+def interrupt(number: int, frame: object) -> None:
+    """Ctrl-C, SIGTERM or a closed terminal end the demo once; what still runs then inherits that they are ignored."""
+    for each in ENDING:
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def main() -> int:
     """Run both ways and compare them."""
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # ends as Ctrl-C does: agents go down
+    for each in ENDING:
+        signal.signal(each, interrupt)
     began = time.monotonic()
     folder = ROOT / "runs" / f"demo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     try:

@@ -17,7 +17,7 @@ from typing import Protocol
 from google.protobuf.message import Message
 
 from node_agent.codecs import CodecError, Codecs, UnknownCodecError
-from node_agent.connection import AgentError, NoAnswerError
+from node_agent.connection import AgentError, NoAnswerError, NotAcceptedError
 from node_agent.runtime.scheduling import RUNTIME_PRIORITY, fifo
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
 from sim_vehicles.errors import FeedError
@@ -95,6 +95,8 @@ class Live:
         address = self.addresses[feed.node]
         try:
             return stack.enter_context(self.connect(address, feed.name))
+        except NotAcceptedError as bad:
+            raise FeedError(f"source {feed.name}: {bad}; deploy the plan first: coordinator deploy") from bad
         except BROKEN as bad:
             raise FeedError(f"source {feed.name}: node {feed.node} at {address} cannot be reached: {bad}") from bad
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from node_agent.connection import NoAnswerError
+from node_agent.connection import NoAnswerError, NotAcceptedError
 from sim_vehicles.durations import duration_ns
 from sim_vehicles.errors import BadInputError, FeedError
 from sim_vehicles.load import utilisation
@@ -274,6 +274,15 @@ def test_command_with_an_unreachable_agent(options: Options, tmp_path: Path) -> 
     assert "Traceback" not in done.stderr
     what = json.loads((tmp_path / "run" / "replay.json").read_text())
     assert (what["ended"], what["sent"]) == ("failed", 0)
+
+
+def test_a_source_that_an_agent_does_not_have_points_to_the_deployment(options: Options) -> None:
+    def refuse(address: str, name: str) -> Any:
+        raise NotAcceptedError(f"the agent at {address} refuses source:{name}")
+
+    prepared = prepare(options)
+    with pytest.raises(FeedError, match=r"source centre: the agent at .* refuses .*; deploy the plan first"):
+        start(prepared, refuse).run(prepared.bursts)
 
 
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])

@@ -1,0 +1,60 @@
+"""The demo leaves no agents behind, whenever it is interrupted."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from infra import demo
+
+
+class Commands:
+    """In place of `demo.run`: notes each command, and is interrupted at some of them, counted from 0."""
+
+    def __init__(self, interrupted: set[int], writes_addresses: bool = True) -> None:
+        self.interrupted, self.writes_addresses = interrupted, writes_addresses
+        self.names: list[str] = []
+
+    def __call__(self, program: str, name: str, *arguments: str | Path) -> str:
+        self.names.append("replay" if program == "sim-vehicles" else name)
+        if name == "up" and self.writes_addresses:
+            Path(arguments[arguments.index("--addresses") + 1]).write_text("{}")
+        if len(self.names) - 1 in self.interrupted:
+            raise KeyboardInterrupt
+        return ""
+
+
+def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Commands) -> list[str]:
+    """The commands of a demo that was interrupted."""
+    monkeypatch.setattr(demo, "run", commands)
+    with pytest.raises(KeyboardInterrupt):
+        demo.play(demo.WAYS[0], tmp_path / "way")
+    return commands.names
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 4])
+def test_agents_are_stopped_when_a_command_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    commands = ["plan", "up", "deploy", "replay", "collect"]
+    assert played(tmp_path, monkeypatch, Commands({at})) == [*commands[: at + 1], "down"]
+
+
+def test_stopping_that_is_interrupted_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = played(tmp_path, monkeypatch, Commands({3, 4}))
+    assert names == ["plan", "up", "deploy", "replay", "down", "down"]
+
+
+def test_agents_that_were_never_there_are_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert played(tmp_path, monkeypatch, Commands({1}, writes_addresses=False)) == ["plan", "up"]
+
+
+def test_a_second_signal_is_ignored() -> None:
+    before = {each: signal.getsignal(each) for each in demo.ENDING}
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            demo.interrupt(signal.SIGINT, None)
+        assert all(signal.getsignal(each) is signal.SIG_IGN for each in demo.ENDING)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
