@@ -142,14 +142,6 @@ def unpack_records(data: bytes | memoryview) -> Iterator[Record]:
     return map(Record._make, RECORD.iter_unpack(data))
 
 
-def outputs_word(ordinal: int, counts: tuple[int, ...]) -> int:
-    """RAN's last word. counts: outputs per exit, each at most 255."""
-    word = 0
-    for exit_, count in enumerate(counts):
-        word |= count << (8 * exit_)
-    return ordinal << 32 | word
-
-
 def ran_outputs(last: int, exits: int) -> tuple[int, ...]:
     """Outputs per exit from RAN's last word."""
     return tuple((last >> (8 * exit_)) & 0xFF for exit_ in range(exits))

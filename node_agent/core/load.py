@@ -1,7 +1,6 @@
 """Compiles a plan for the engine: units with their chains, and for every stream the route of what it triggers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from node_agent.core import plan as plans
@@ -67,9 +66,3 @@ def _connect(loaded: Loaded, steps: dict[int, Step]) -> None:
         routes[output.stream].outputs += (output,)
     for route in routes.values():
         route.settle()
-
-
-def with_policy(plan: plans.Plan, policy: str, largest_batch: int | None = None) -> plans.Plan:
-    """The same plan under another policy."""
-    batch = plan.largest_batch if largest_batch is None else largest_batch
-    return replace(plan, policy=policy, largest_batch=batch)

@@ -1,0 +1,62 @@
+"""Traces are kept and read by other programs: the layout of their bytes is fixed here, number by number."""
+
+import pytest
+
+from protos import records as rec
+
+HEADER = rec.Header("belt", 3, 0x0123456789ABCDEF, "c" * 32, 50, 1_000, 2_000, rec.VIRTUAL)
+
+
+def test_a_record_is_64_bytes_in_this_order() -> None:
+    data = rec.RECORD.pack(
+        rec.RAN, rec.FLAG | 5, 0x0102, 0x0304, 0x0506, 0x0708090A0B0C0D0E, -1, 2, 3, 4, 5, 7 << 32 | 6
+    )
+    assert len(data) == rec.RECORD_BYTES == 64
+    assert data[:16] == bytes.fromhex("03 85 02 01 04 03 06 05 0e 0d 0c 0b 0a 09 08 07")
+    assert data[16:24] == b"\xff" * 8 and data[24:32] == b"\2" + bytes(7)
+    assert data[56:] == bytes.fromhex("06 00 00 00 07 00 00 00")
+    (record,) = rec.unpack_records(data)
+    assert (record.kind, record.flags & rec.PLAN_EPOCH_MASK, record.w0, record.w4) == (rec.RAN, 5, -1, 5)
+    assert (rec.ran_ordinal(record.last), rec.ran_outputs(record.last, 2)) == (7, (6, 0))
+
+
+def test_outputs_are_counted_per_exit_in_bytes() -> None:
+    assert rec.ran_outputs(0xFF000201, 4) == (1, 2, 0, 255)
+
+
+def test_numbers_never_change() -> None:
+    """A trace holds them: a kind, state or cause is added at the end, and none is given out again."""
+    assert rec.VERSION == 1 and rec.MAGIC == b"SHIMETRC" and rec.NO_REF == 0xFFFF
+    assert [getattr(rec, name) for name in rec.KINDS[1:]] == list(range(1, 17))
+    assert [getattr(rec, f"STATE_{name.upper()}") for name in rec.STATES[1:]] == list(range(1, 7))
+    assert [getattr(rec, f"CAUSE_{name.upper()}") for name in rec.CAUSES[1:]] == list(range(1, 11))
+    assert [getattr(rec, f"POLICY_{name.upper()}") for name in rec.SHED_POLICIES[1:]] == list(range(1, 4))
+    assert rec.KINDS[:9] == ("-", "PLAN", "ADMITTED", "RAN", "SENT", "RECEIVED", "ACKED", "GAVE_UP", "OUTPUT")
+    assert rec.KINDS[9:] == ("SHED", "LOST", "MERGED", "ABSORBED", "WINDOW", "CLOCK", "LOAD", "GAP")
+
+
+def test_a_header_comes_back() -> None:
+    data = rec.pack_header(HEADER)
+    assert len(data) == rec.HEADER_BYTES == 128 and data[:8] == rec.MAGIC
+    assert rec.unpack_header(data) == HEADER
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "128 bytes of header, found 0"),
+        (rec.pack_header(HEADER)[:127], "found 127"),
+        (b"X" + rec.pack_header(HEADER)[1:], "not a trace segment"),
+        (rec.MAGIC + b"\2" + rec.pack_header(HEADER)[9:], "version 2, this reader knows 1"),
+    ],
+)
+def test_what_is_no_header_is_refused(data: bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        rec.unpack_header(data)
+
+
+def test_part_of_a_record_and_names_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="64 bytes each, found 65"):
+        rec.unpack_records(bytes(65))
+    with pytest.raises(ValueError, match="too long"):
+        rec.pack_header(HEADER._replace(node="n" * 33))
