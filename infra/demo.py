@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "sim_vehicles" / "queries"
 QUERY, CLUSTER = QUERIES / "collision_paper.yaml", QUERIES / "cluster_paper.yaml"
 SCENARIO, DURATION, AGE = "crossing_50", "10s", "100ms"
+END_S = 30.0  # time for a command to clean up
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -50,7 +52,9 @@ def run(program: str, *arguments: str | Path) -> str:
             said, _ = process.communicate()
         except KeyboardInterrupt:
             process.terminate()  # it cleans up behind itself; `communicate` alone would kill it
-            process.wait()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(END_S)
+            process.kill()
             raise
     print(said, end="", flush=True)
     if process.returncode:

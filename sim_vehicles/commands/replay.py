@@ -120,7 +120,15 @@ def _progress(told: Console, live: Live, bursts: int) -> Iterator[None]:
 @contextmanager
 def _stopped_by_signals(live: Live) -> Iterator[None]:
     """SIGINT and SIGTERM end the replay after the tuples that are just leaving; the summary is still written."""
-    before = {which: signal.signal(which, lambda *_: live.stop.set()) for which in (signal.SIGINT, signal.SIGTERM)}
+    stopping: list[int] = []
+
+    def stop(which: int, frame: object) -> None:
+        # Once: a second signal may come while the first one's handler is inside `set`, whose lock is not reentrant.
+        if not stopping:
+            stopping.append(which)
+            live.stop.set()
+
+    before = {which: signal.signal(which, stop) for which in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock, get_ident
+from threading import Event, Lock, get_ident
 from typing import Any, NamedTuple
 
 import pytest
 
 from node_agent.connection import NoAnswerError, NotAcceptedError
+from sim_vehicles.commands.replay import _stopped_by_signals
 from sim_vehicles.durations import duration_ns
 from sim_vehicles.errors import BadInputError, FeedError
 from sim_vehicles.load import utilisation
@@ -319,6 +320,22 @@ app({[*replay_arguments(options), "--rate", "0.01", "--out", str(tmp_path / "run
     assert what["ended"] == "interrupted"
     assert 0 < what["sent"] == what["admitted"]
     assert what["inputs_hash"] in err
+
+
+def test_a_second_signal_inside_the_first_ones_handler_does_not_block(options: Options) -> None:
+    class Stop(Event):
+        calls = 0
+
+        def set(self) -> None:
+            self.calls += 1
+            signal.raise_signal(signal.SIGTERM)
+            super().set()
+
+    live = start(prepare(options), FakeAgents().connect)
+    live.stop = stop = Stop()
+    with _stopped_by_signals(live):
+        signal.raise_signal(signal.SIGINT)
+    assert stop.calls == 1 and stop.is_set()
 
 
 def test_help_shows_examples() -> None:
