@@ -26,7 +26,7 @@ if [ ! -x .venv/bin/python ]; then
     "$PYTHON" -m venv .venv
 fi
 
-say "installing the locked packages into .venv (about 700 MB; a minute or two)"
+say "installing the locked packages into .venv (1.2 GB; a minute or two)"
 .venv/bin/python -m pip install --disable-pip-version-check -q --require-hashes -r requirements.lock
 .venv/bin/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
 # An agent starts twice as fast from compiled modules, and some environments keep Python from writing them by itself.
