@@ -55,7 +55,7 @@ def deploy(plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> D
     hash_, nodes = bytes.fromhex(plan["hash"]), tuple(agents.addresses)
     before = agents.status()
     _check_names(before, agents.addresses)
-    epoch = 1 + max(_highest_epoch(status) for status in before.values())
+    epoch = _next_epoch(max(_highest_epoch(status) for status in before.values()))
     running = {name for name, status in before.items() if _state(status, hash_) == agent_pb2.COMMITTED}
     requests = _requests(plan, hash_, epoch, agents.addresses)
     machine = TwoPhase(nodes)
@@ -167,6 +167,11 @@ def _check_names(statuses: Mapping[str, agent_pb2.StatusReply], addresses: Mappi
     ]
     if wrong:
         raise AgentsError(wrong)
+
+
+def _next_epoch(highest: int) -> int:
+    """Trace records carry the epoch modulo 128, and 0 there means no plan."""
+    return highest + 2 if (highest + 1) % 128 == 0 else highest + 1
 
 
 def _highest_epoch(status: agent_pb2.StatusReply) -> int:

@@ -11,7 +11,7 @@ from node_agent.core.engine import Engine
 from node_agent.core.parts import Job, Lineage, Step, Unit
 from node_agent.ring import HANG, HANG_AT, WRITTEN, RingFacts
 from node_agent.sdk import At, Many
-from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS
+from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS, CAUSE_QUEUE_FULL
 
 MOST_OUTPUTS = 255  # of one instance on one exit: trace records count outputs in 8 bits
 ORDINAL_LIMIT = 1 << 32
@@ -160,6 +160,8 @@ class Executor:
             items = [(0, *each) for each in results(lineage, result)]
         except OutputsError as error:
             return self._fail(start_ns, self._cause(step, error))
+        if not self._room(len(items)):
+            return self._fail(start_ns, CAUSE_QUEUE_FULL)
         self._emit(step, items)
         return self._run_items(unit, items, unit.chain[unit.chain.index(step) + 1 :], start_ns)
 
@@ -187,10 +189,18 @@ class Executor:
             except RAISED as error:
                 failed[slot] = self._cause(step, error)
                 continue
+            if len(got) > 1 and not self._room(len(made) + len(got)):
+                failed[slot] = CAUSE_QUEUE_FULL
+                continue
             made += [(slot, *each) for each in got]
             if self.spend is not None:
                 self.spend(step)
         return [item for item in made if item[0] not in failed]
+
+    def _room(self, more: int) -> bool:
+        """Whether the queues take that many: operators in a row that each return several results could fill them."""
+        engine = self.engine
+        return engine.released - engine.dispatched + more <= engine.limit_jobs
 
     def _emit(self, step: Step, items: list[Item]) -> None:
         if step.exit is not None and items:

@@ -5,6 +5,7 @@ import socket
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from node_agent.clock_domain import now_ns
 from node_agent.link.answers import Answers, Outcome
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Inbox
@@ -164,7 +165,9 @@ class Accepted:
             connection.flush()
         if mask & ~WRITABLE and not connection.closed:
             try:
-                for frame in connection.read():
+                arrived = connection.read()
+                at_ns = now_ns()  # after it was read: stamped earlier it could be younger than its own arrival
+                for frame in arrived:
                     self._on_frame(at_ns, frame)
             except LinkError as error:
                 self.refuse(error)

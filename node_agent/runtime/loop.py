@@ -158,8 +158,7 @@ class Runtime:
     def _drain(self, at_ns: int) -> None:
         """Within an instance's end: take in what has arrived."""
         self._flush_due = True
-        self.shared.poller.wait(0)
-        self.context.arrivals.apply(at_ns)
+        self.context.arrivals.apply(self.shared.poller.wait(0))
         self.load.overhead_ns += now_ns() - at_ns
 
     def _flush(self) -> None:

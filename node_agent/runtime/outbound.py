@@ -178,7 +178,9 @@ class PeerLink:
                 connection.flush()
         if mask & ~select.EPOLLOUT:
             try:
-                for frame in connection.read():
+                arrived = connection.read()
+                at_ns = now_ns()  # after it was read: stamped earlier it could be younger than its own arrival
+                for frame in arrived:
                     self._on_frame(at_ns, frame)
             except LinkError as error:
                 connection.refuse(error)

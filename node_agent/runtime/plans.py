@@ -77,7 +77,7 @@ class Plans:
             self.load(plan, plan_hash)
         except OSError as error:
             return False, f"the plan file cannot be read: {error.strerror}"
-        except (DecodeError, PlanError, KeyError) as error:
+        except (DecodeError, ValueError, KeyError) as error:
             return False, f"node {self.shared.name} cannot run this plan: {error}"
         return True, ""
 
@@ -87,7 +87,11 @@ class Plans:
             raise PlanError("another plan has the same first eight bytes of its hash")
         codecs, calls = make_codecs(plan, self.registry), make_calls(plan, self.registry)
         lane = self._lane(plan)
-        loaded = lane.engine.load(plan, calls)
+        try:
+            loaded = lane.engine.load(plan, calls)
+        except BaseException:
+            self.lanes[:] = [each for each in self.lanes if each.engine.loaded]
+            raise
         deployed = Deployed(plan_hash, plan, lane, loaded, codecs, [])
         for step in self._steps(loaded):
             name = plan.operator_by_id[step.operator_id].name
@@ -159,11 +163,13 @@ class Plans:
         return min(found, key=lambda each: each[:2])[2:] if found else None
 
     def stamped(self, stamp: int) -> Deployed | None:
-        """The plan that a peer's tuple carries; one that is only prepared is committed by that."""
-        deployed = self.by_stamp.get(stamp)
-        if deployed is not None and deployed.state == PREPARED:
+        """The plan that a peer's tuple carries."""
+        return self.by_stamp.get(stamp)
+
+    def proven(self, deployed: Deployed) -> None:
+        """A peer that may send under this plan has sent: the decision is made, a plan that is prepared is committed."""
+        if deployed.state == PREPARED:
             self.commit(deployed.hash, "a tuple stamped with it came from a peer")
-        return deployed
 
     # -- the end of plans
 

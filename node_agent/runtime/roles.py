@@ -79,6 +79,7 @@ class NodeRole:
             context.shared.note("tuples_of_unknown_plan", f"{self.name} sent a tuple of a plan that is not here")
             return
         index = self._producer(deployed, stream)
+        context.plans.proven(deployed)
         deployed.arrived_ns = at_ns
         source, epoch, seq, ordinal, lo_ns, hi_ns = arrived.lineage
         lineage = (source, epoch, seq, ordinal, *self.clock.map(at_ns, lo_ns, hi_ns))

@@ -43,14 +43,13 @@ class Poller:
             self._epoll.unregister(descriptor)
 
     def wait(self, seconds: float) -> int:
-        """Serve what is ready, after waiting for at most that long. Returns the instant at which it was read."""
-        ready = self._epoll.poll(seconds, MOST_EVENTS)
-        at_ns = now_ns()
-        for descriptor, mask in ready:
+        """Serve what is ready, after waiting for at most that long. Returns an instant by which all of it had been
+        read, so that nothing which came in meanwhile is younger."""
+        for descriptor, mask in self._epoll.poll(seconds, MOST_EVENTS):
             handler = self.handlers.get(descriptor)
             if handler is not None:  # it may have gone while an earlier one of this drain was served
-                handler.on_ready(at_ns, mask)
-        return at_ns
+                handler.on_ready(now_ns(), mask)
+        return now_ns()
 
 
 class Shared:

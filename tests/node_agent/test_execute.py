@@ -173,3 +173,11 @@ def test_the_time_that_an_operator_reads_is_the_start_of_its_instance(policy_nam
     node.run(1)
     starts = [each.w1 for each in node.facts_of(records.RAN) if not each.flags & records.FLAG]
     assert read == starts * 2
+
+
+def test_several_results_beyond_the_limit_of_the_queues_lose_the_tuple_only() -> None:
+    node = Node(lambda x: Many(*range(x)), lambda x: x)
+    node.engine.limit_jobs = 9
+    node.run(12, 3)
+    assert [(each.seq, each.w1) for each in node.facts_of(records.LOST)] == [(1, records.CAUSE_QUEUE_FULL)]
+    assert [each.seq for each in node.facts_of(records.RAN)] == [2]
