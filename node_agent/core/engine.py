@@ -15,7 +15,7 @@ from node_agent.core import plan as plans
 from node_agent.core.facts import Facts
 from node_agent.core.load import Calls, compile_plan
 from node_agent.core.parts import ABSENT, Exit, Job, Join, Lineage, Loaded, Route, Unit, Waiting, merged
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.parts import BatchFormer, Policy
 from protos.records import (
     ABSORBED,
     ADMITTED,
@@ -27,9 +27,11 @@ from protos.records import (
     MERGED,
     NO_REF,
     OUTPUT,
+    POLICY_LATE,
     RAN,
     RECORD,
     RECORD_BYTES,
+    SHED,
 )  # fmt: skip
 
 pack = RECORD.pack_into
@@ -50,14 +52,16 @@ class Engine:
 
     __slots__ = (
         "_push", "batch", "batching", "commands", "counts", "dispatched", "ended_ns", "facts", "fifo",
-        "heads", "job", "limit_jobs", "loaded", "plain", "policy", "released", "resumed", "simple",
+        "form", "heads", "job", "limit_jobs", "loaded", "plain", "policy", "released", "resumed", "simple", "tuner",
     )  # fmt: skip
 
     def __init__(self, policy: Policy, facts: Facts, commands: Commands, limit_jobs: int = 1_000_000) -> None:
         self.policy, self.facts, self.commands, self.limit_jobs = policy, facts, commands, limit_jobs
         self.heads: list[Job] = []
         self.job: Job | None = None
-        self.batching = policy.batch is not None
+        self.tuner = policy.tuner() if policy.tuner is not None else None
+        self.form = self.tuner.batch if self.tuner is not None else policy.batch
+        self.batching = self.form is not None
         self.batch: list[Job] = []  # the running instance's jobs, where the policy batches
         self.counts: list[int] = [0]  # outputs word of each job of the instance
         self.loaded: list[Loaded] = []
@@ -67,7 +71,7 @@ class Engine:
         self.fifo = policy.offset is not None
         self._push = self._push_fifo if self.fifo else self._push_ordered
         self.simple = not (self.batching or policy.yields)  # one job, one instance, never resumed
-        self.plain = self.fifo and self.simple
+        self.plain = self.fifo and self.simple and policy.dropper is None
 
     # -- plans
 
@@ -212,43 +216,49 @@ class Engine:
 
     def _dispatch(self) -> Job | None:
         self.resumed = False
-        heads = self.heads
-        if not heads:
-            self.job = None
-            return None
-        if self.policy.offset is None:
-            return self._dispatch_ordered()
-        self.job = job = heads[0]
-        queue: deque[Job] = job[3].queue
-        queue.popleft()
-        self.dispatched += 1
-        if self.batching:
-            self._form_batch(job, queue)
-        if queue:
-            heapreplace(heads, queue[0])
-        else:
-            heappop(heads)
+        dropper = self.policy.dropper
+        while (job := self._take()) is not None:
+            drop = dropper is not None and dropper(job, self.ended_ns)
+            if drop:
+                self._shed(job)
+            elif self.form is not None:
+                self._form_batch(job, self.form)
+            if job[3].queue:
+                heappush(self.heads, job[3].queue[0])
+            if not drop:
+                break
+        self.job = job
         return job
+
+    def _take(self) -> Job | None:
+        """The job with the least key, out of its queue; the queue's next head is not in the heap yet."""
+        heads = self.heads
+        while heads:
+            job = heappop(heads)
+            queue = job[3].queue
+            if self.fifo:
+                queue.popleft()
+            elif queue and queue[0] is job:
+                heappop(queue)
+            else:
+                continue  # no longer its queue's head
+            self.dispatched += 1
+            return job
+        return None
 
     # -- less frequent
 
-    def _dispatch_ordered(self) -> Job | None:
-        while self.heads:
-            job = heappop(self.heads)
-            queue: list[Job] = job[3].queue
-            if queue and queue[0] is job:
-                heappop(queue)
-                if queue:
-                    heappush(self.heads, queue[0])
-                self.dispatched += 1
-                self.job = job
-                return job
-        self.job = None
-        return None
+    def _shed(self, job: Job) -> None:
+        unit, lineage = job[3], job[4]
+        self.facts.write(
+            SHED, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], self.ended_ns, POLICY_LATE, lineage[3]
+        )
+        if unit.marks:
+            self._mark(self.ended_ns, unit, lineage, 0)
 
-    def _form_batch(self, job: Job, queue: deque[Job]) -> None:
-        assert self.policy.batch is not None
-        more = self.policy.batch(job, queue)
+    def _form_batch(self, job: Job, form: BatchFormer) -> None:
+        queue: deque[Job] = job[3].queue
+        more = form(job, queue)
         self.batch = [job, *(queue.popleft() for _ in range(more))]
         self.dispatched += more
         self.counts = [0] * len(self.batch)
@@ -261,6 +271,8 @@ class Engine:
             )  # fmt: skip
             if unit.marks:
                 self._mark(end_ns, unit, lineage, counts)
+        if self.tuner is not None:
+            self.tuner.ended(len(self.batch), end_ns - start_ns, start_ns - self.ended_ns)
         self.batch, self.counts = [], [0]
 
     def resume(self, payload: Any) -> None:

@@ -8,6 +8,7 @@ from node_agent.core import plan as plans
 from node_agent.core.events import Admitted, Command, Deliver, Ended, Failed, Finished, Received, Send, Start, Story
 from node_agent.core.parts import ABSENT
 from node_agent.core.policies import POLICIES, policy
+from node_agent.core.policies.parts import Job, Queue
 from protos import records
 
 Lineage = tuple[int, int, int, int, int, int]
@@ -272,3 +273,64 @@ def test_unknown_policy_names_those_that_exist() -> None:
     with pytest.raises(ValueError, match=r"edf, edf-e2e, edf-op, fifo"):
         policy("edff")
     assert POLICIES["edf"].guaranteed and not POLICIES["fifo"].guaranteed
+
+
+@pytest.mark.parametrize("name", ["edf", "edf-e2e"])
+def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name: str) -> None:
+    """Past its sub-deadline a job is shed; a partner that waits for it in a join ends."""
+    late = replace(policy(name), dropper=lambda job, at_ns: at_ns > job[1] + job[3].sub_deadline_ns)
+    story = Story(two_units(), late)
+    story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 2, lineage(2)), Admitted(0, 1, lineage(3)))
+    running = [each.seq for each in facts(story, records.RAN)]
+    assert running == []
+    story.handle(Admitted(19, 2, lineage(4, 19)))
+    assert starts(story.handle(Finished(0, 20))) == [(2, 4)]
+    shed = [(each.kind, each.w0, each.w1) for each in facts(story, records.SHED)]
+    assert shed == [(records.SHED, 20, records.POLICY_LATE)] * 2
+    assert story.handle(Finished(20, 21)) == []
+    assert story.engine.released == story.engine.dispatched == 4
+
+
+def test_a_shed_branch_sends_an_absence_mark() -> None:
+    story = Story(diamond(), replace(policy("edf"), dropper=lambda job, at_ns: job[3].id == 2))
+    story.handle(Admitted(0, 1, lineage(1)))
+    story.handle(Ended(1, 0, "left"), Finished(0, 1))
+    assert [each.ref for each in facts(story, records.SHED)] == [2]
+    assert [each.w4 for each in facts(story, records.MERGED)] == [1]
+    assert story.loaded.waiting == 0
+
+
+class Doubling:
+    """A tuner that lets each batch be twice as large as the one before."""
+
+    def __init__(self) -> None:
+        self.largest = 1
+        self.told: list[tuple[int, int, int]] = []
+
+    def batch(self, head: Job, queue: Queue) -> int:
+        return min(self.largest - 1, len(queue))
+
+    def ended(self, jobs: int, ran_ns: int, decision_ns: int) -> None:
+        self.told.append((jobs, ran_ns, decision_ns))
+        self.largest *= 2
+
+
+def test_a_tuner_forms_the_batches_and_is_told_what_they_cost() -> None:
+    tuner = Doubling()
+    story = Story(two_units(), replace(policy("edf"), tuner=lambda: tuner))
+    story.handle(*(Admitted(0, 1, lineage(seq)) for seq in range(1, 8)))
+    for start_ns in (1, 12, 23):
+        story.handle(Finished(start_ns, start_ns + 10))
+    assert tuner.told == [(1, 10, 1), (2, 10, 1), (4, 10, 1)]
+    assert [each.seq for each in facts(story, records.RAN)] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_policy_that_contradicts_itself_is_refused() -> None:
+    for wrong in (
+        {"key": lambda unit, each: 0},
+        {"offset": None},
+        {"tuner": Doubling, "yields": True},
+        {"tuner": Doubling, "batch": lambda head, queue: 0},
+    ):
+        with pytest.raises(ValueError, match=r"offset|batches"):
+            replace(policy("edf"), **wrong)
