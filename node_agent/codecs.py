@@ -195,7 +195,10 @@ class Codecs:
         offer = self._offered().get(name)
         if offer is None:
             known = ", ".join(self.names())
-            raise UnknownCodecError(f"no codec {name!r} is installed here; there are: {known}")
+            raise UnknownCodecError(
+                f"no codec {name!r} is installed here; there are: {known}. Start the agent with --operators FILE.py, or"
+                f" import the file that has codec({name!r}, ...) into this program"
+            )
         try:
             return protobuf(name, offer[1]())
         except Exception as error:  # a foreign module may raise anything while it is imported

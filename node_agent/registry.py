@@ -54,7 +54,10 @@ class Registry:
             raise OperatorError(self._broken[run])
         offer = self._offered().get(run)
         if offer is None:
-            raise OperatorError(f"no operator {run!r} is installed here; there are: {', '.join(self.names())}")
+            raise OperatorError(
+                f"no operator {run!r} is installed here; there are: {', '.join(self.names())}. Start the agent with"
+                " --operators FILE.py"
+            )
         try:
             implementation = offer[1]()
             shape = shape_of(implementation)
