@@ -101,6 +101,8 @@ class Agent(agent_pb2_grpc.AgentServicer):
                 unacknowledged=unacknowledged,
             )
         reply.counters.add(name="highest_epoch", value=self.deployments.machine.durable.seen)
+        if self.spool.problems:
+            reply.counters.add(name="trace_problems", value=len(self.spool.problems))  # Health and the log name them
         if status is not None:
             reply.boot, reply.records_written = status.boot, status.records_written
             reply.uptime_ns = max(0, status.at_ns - status.started_ns)

@@ -9,7 +9,9 @@ records says so. An fsync each 30 ms would wear out the memory card that such ma
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,6 +64,8 @@ class SpoolFiles:
     def _note(self, problem: str) -> None:
         if problem not in self.problems and len(self.problems) < MOST_PROBLEMS:
             self.problems.append(problem)
+            with suppress(OSError):  # the log may be on the same full disk
+                print(f"trace: {problem}", file=sys.stderr, flush=True)  # noqa: T201 - the agent's log
 
     def _open(self, path: Path) -> Ring | None:
         if path in self._refused:

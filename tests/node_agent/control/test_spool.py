@@ -203,7 +203,9 @@ def test_a_ring_that_ran_over_counts_its_own_drops(tmp_path: Path) -> None:
     assert collector.gaps[1] == ring.cells[DROPPED] == 110 - len(collector.records[1])
 
 
-def test_a_disk_that_fails_is_a_gap_and_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fails_is_a_gap_and_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     node, collector = Node(tmp_path), Collector()
     node.start_runtime(1)
     node.write(5)
@@ -219,6 +221,7 @@ def test_a_disk_that_fails_is_a_gap_and_a_sentence(tmp_path: Path, monkeypatch: 
         node.write(1)
         node.files.drain()
     assert any("No space left" in each for each in node.files.problems)
+    assert capsys.readouterr().err.count("No space left") == 1
     node.write(2)
     node.files.drain()
     collector.pull(node)
