@@ -68,7 +68,8 @@ class Ledger:
     traces: list[Trace]
     buckets: dict[Bucket, dict[int, Cell]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(Cell)))
     instances: dict[tuple[int, ...], Instance] = field(default_factory=lambda: defaultdict(Instance))
-    sent: dict[tuple[int, ...], int] = field(default_factory=lambda: defaultdict(int))
+    # link and tuple -> records of each incarnation, of the sending and of the receiving node
+    sent: dict[tuple[int, ...], dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
     received: dict[tuple[int, ...], dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
     outcomes: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))
     problems: list[Problem] = field(default_factory=list)
@@ -195,7 +196,8 @@ def _end(ledger: Ledger, incarnation: int, record: Record) -> None:
         stream, ordinal = record.w2, record.w3
         _book(ledger, incarnation, record, consumer_id(PEER, record.ref, stream), ordinal)
         lineage = (record.source, record.epoch, record.seq, ordinal)
-        ledger.sent[(ledger.node(incarnation), record.ref, stream, *lineage)] += 1
+        copies = ledger.sent[(ledger.node(incarnation), record.ref, stream, *lineage)]
+        copies[incarnation] = copies.get(incarnation, 0) + 1
 
 
 def _lost(ledger: Ledger, incarnation: int, record: Record, flagged: bool) -> None:
@@ -347,17 +349,22 @@ def _half_done(ledger: Ledger, bucket: Bucket) -> Iterator[Bucket]:
 
 
 def _settle_links(ledger: Ledger, run: Run) -> None:
-    """SENT without RECEIVED is lost where the peer's traces prove it; RECEIVED without SENT is a contradiction."""
+    """SENT without RECEIVED is lost where the peer's traces prove it; RECEIVED without SENT is a contradiction.
+
+    An incarnation may send again what the one before it sent, and the peer takes it once: so each is compared alone.
+    """
     incomplete, unknown = incomplete_nodes(run, ledger.traces), unknown_nodes(run, ledger.traces)
-    for key, n in ledger.sent.items():
+    for key, sends in ledger.sent.items():
         node, peer, stream, source, epoch, seq, ordinal = key
-        arrived = min(n, sum(ledger.received.get(key, {}).values()))
-        if arrived:
-            ledger.outcomes[Outcome.SENT, 0] += arrived
-        if n > arrived:
+        arrived = sum(ledger.received.get(key, {}).values())
+        gone = sum(max(0, n - arrived) for n in sends.values())
+        here = sum(sends.values()) - gone
+        if here:
+            ledger.outcomes[Outcome.SENT, 0] += here
+        if gone:
             proven = peer in ledger.plan.nodes and peer not in incomplete
             outcome = (Outcome.LOST, LOST_LINK) if proven else (Outcome.UNDECIDABLE, 0)
-            ledger.outcomes[outcome] += n - arrived
+            ledger.outcomes[outcome] += gone
             rank = Rank.LOST if proven else Rank.UNDECIDABLE
             consumer = consumer_id(PEER, peer, stream)
             ledger.misses.append(Miss(rank, node, consumer, 0, source, epoch, seq, ordinal))
@@ -366,7 +373,7 @@ def _settle_links(ledger: Ledger, run: Run) -> None:
         if peer in unknown:
             continue
         for incarnation, n in copies.items():
-            extra = n - ledger.sent.get(key, 0)
+            extra = n - sum(ledger.sent.get(key, {}).values())
             if extra > 0:
                 problem = Problem(Fault.NOT_SENT, incarnation, stream, source, epoch, seq, ordinal, extra)
                 ledger.problems.append(problem)

@@ -242,11 +242,20 @@ def settle(books: DataFrame) -> DataFrame:
 
 
 def links(rows: DataFrame) -> DataFrame:
-    """LINK sent arrived copies departed landed: what was sent over a link, and what the peer has of it."""
+    """LINK sent gone arrived copies departed landed: what was sent over a link, and what the peer has of it.
+
+    gone: SENT beyond what arrived, of each incarnation alone, since one may send again what the one before it sent.
+    """
     here = F.when(is_(rec.RECEIVED), col("inc"))
     left = F.when(is_(rec.SENT), F.struct(col("w0").alias("at"), "clock"))
     there = F.when(is_(rec.RECEIVED), F.struct(col("w0").alias("at"), "clock"))
     sent = is_(rec.SENT)
+
+    def beyond(inc: Column) -> Column:
+        n = F.size(F.filter("senders", lambda each: each == inc)).cast("long")
+        return F.greatest(n - col("arrived"), lit(0))
+
+    gone = F.aggregate(F.transform(F.array_distinct("senders"), beyond), lit(0), lambda total, n: total + n)
     return (
         rows.where(is_(rec.SENT, rec.RECEIVED))
         .withColumns(
@@ -260,11 +269,14 @@ def links(rows: DataFrame) -> DataFrame:
         .groupBy(*LINK)
         .agg(
             F.count_if(sent).alias("sent"),
+            F.collect_list(F.when(sent, col("inc"))).alias("senders"),
             F.count(here).alias("arrived"),
             F.collect_list(here).alias("copies"),
             F.min(left).alias("departed"),
             F.collect_list(there).alias("landed"),
         )
+        .withColumn("gone", gone)
+        .drop("senders")
     )
 
 
@@ -306,14 +318,14 @@ def outcomes(
         F.when(status == Status.CRASHED, LOST_RESTART).otherwise(0).cast("long").alias("cause"),
         col("open").alias("n"),
     )
-    here = F.least("sent", "arrived")
-    arrived = linked.select("run", lit(Outcome.SENT).alias("outcome"), lit(0).alias("cause"), here.alias("n"))
+    here = (col("sent") - col("gone")).alias("n")
+    arrived = linked.select("run", lit(Outcome.SENT).alias("outcome"), lit(0).alias("cause"), here)
     proven = col("incomplete") == F.lit(False)
     gone = linked.select(
         "run",
         F.when(proven, Outcome.LOST).otherwise(Outcome.UNDECIDABLE).cast("long").alias("outcome"),
         F.when(proven, LOST_LINK).otherwise(0).cast("long").alias("cause"),
-        (col("sent") - here).alias("n"),
+        col("gone").alias("n"),
     )
     return reduce(DataFrame.unionByName, [ran, booked, left_open, arrived, gone]).where(col("n") > 0)
 
@@ -335,7 +347,7 @@ def misses(rows: DataFrame, plans: Plans, done: DataFrame, opened: DataFrame, li
     crashed = F.when(col("status") == Status.CRASHED, Rank.LOST).otherwise(Rank.UNDECIDABLE).cast("long")
     unended = opened.withColumns({"rank": crashed, "kept": none})
     proven = F.when(col("incomplete") == F.lit(False), Rank.LOST).otherwise(Rank.UNDECIDABLE).cast("long")
-    gone = linked.where(col("sent") > col("arrived")).withColumns(
+    gone = linked.where(col("gone") > 0).withColumns(
         {"rank": proven, "consumer": consumer(PEER, col("to_node"), col("stream")), "kept": none}
     )
     return reduce(DataFrame.unionByName, (frame.select(*columns) for frame in (dropped, failed, unended, gone)))
