@@ -25,9 +25,12 @@ class Figure:
 
 
 def paired_ratio(measured: Callable[[], float], floor: Callable[[], float], repetitions: int) -> tuple[float, float]:
-    """(median of measured, median of floor), in the floor's unit, from alternating repetitions in one run."""
+    """(median of the ratios measured / floor, median of the floor), from alternating repetitions in one run.
+
+    Each ratio is of two neighbours in time, so that a processor that changes its speed meanwhile changes both.
+    """
     pairs = [(floor(), measured()) for _ in range(repetitions)]
-    return median(pair[1] for pair in pairs), median(pair[0] for pair in pairs)
+    return median(pair[1] / pair[0] for pair in pairs), median(pair[0] for pair in pairs)
 
 
 def percentile(values: list[int], share: float) -> int:
