@@ -1,8 +1,8 @@
 """Source and Sink: how programs outside the cluster put tuples in and take results out. Blocking, one thread each.
 
-    with Source("pi1:7701", "v2v") as v2v:
-        v2v.send(car, age_ms=100)                 # Admitted(seq, epoch) or Refused(why)
-    for result in Sink("pi2:7701", "warning"):
+    with Source("pi1:7701", "camera") as camera:
+        camera.send(tray, age_ms=100)             # Admitted(seq, epoch) or Refused(why)
+    for result in Sink("pi2:7701", "gate"):
         print(result.value, result.latency_ns)    # an interval (lo, hi)
 
 The address is the agent's data address. Both reconnect: a Source resends what has not been taken over, and the agent
