@@ -12,8 +12,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from node_agent.state_dir import write_durably
-
 STATE_FILE = "state.json"
 PREPARED, COMMITTED, DRAINING, ENDED = range(1, 5)  # agent.proto PlanState
 
@@ -77,12 +75,3 @@ def read_state(directory: Path) -> StoredState:
         return StoredState()
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error!r}): remove it and deploy again") from None
-
-
-def write_state(directory: Path, state: StoredState) -> None:
-    """Replace state.json, durably."""
-    plans = [
-        {"hash": each.hash, "epoch": each.epoch, "state": each.state, "routes": each.routes, "local": each.local}
-        for each in state.plans
-    ]
-    write_durably(directory / STATE_FILE, json.dumps({"epoch": state.epoch, "plans": plans}, indent=1).encode())

@@ -131,7 +131,7 @@ def test_a_runtime_survives_hostile_frames(tmp_path: Path, seed: int) -> None:
     with Agent(tmp_path / "s") as agent:
         runtime, fuzz, kept = agent.runtime(), Fuzz(seed, agent), list[Any]()
         before = _descriptors(runtime)
-        for _ in range(400):
+        for _ in range(1200):
             kept.append(fuzz.connect())
             if len(kept) > 20:
                 kept.pop(fuzz.random.randrange(len(kept))).close()
@@ -145,8 +145,8 @@ def test_a_runtime_survives_hostile_frames(tmp_path: Path, seed: int) -> None:
         assert agent.stop() == 0
         assert "Traceback" not in agent.log.read_text()
     count = kinds(spooled(tmp_path / "s"))
-    # The frames got this far at all; how many do depends on which connection is reset before it was read.
-    assert all(count[kind] for kind in ("ADMITTED", "RECEIVED", "LOST", "RAN")), (seed, count)
+    # How many frames get this far depends on which connections are reset before they were read.
+    assert min(count[kind] for kind in ("ADMITTED", "RECEIVED", "LOST", "RAN")) > 5, (seed, count)
 
 
 def test_a_storm_of_connections_leaks_nothing(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from node_agent import ipc, plan_files
-from node_agent.plan_files import StoredPlan, StoredState
+from node_agent.plan_files import StoredState
 from node_agent.state_dir import StateDir, StateError
 
 EXAMPLES = [
@@ -54,11 +54,8 @@ def test_a_full_channel_refuses_and_does_not_block() -> None:
     assert one.refused == 1 and not one.closed
 
 
-def test_stored_plans_come_back(tmp_path) -> None:
+def test_a_state_that_is_missing_is_empty_and_a_damaged_one_is_refused(tmp_path) -> None:
     assert plan_files.read_state(tmp_path) == StoredState()
-    state = StoredState(4, (StoredPlan("ab" * 32, 4, plan_files.COMMITTED, ((0, "a", "127.0.0.1:1"),), "cd" * 32),))
-    plan_files.write_state(tmp_path, state)
-    assert plan_files.read_state(tmp_path) == state
     (tmp_path / plan_files.STATE_FILE).write_text("{")
     with pytest.raises(ValueError, match="damaged"):
         plan_files.read_state(tmp_path)
