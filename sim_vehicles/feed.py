@@ -1,4 +1,4 @@
-"""Which bursts a plan's sources get, and when: the whole input of a replay, computed before the first tuple is sent."""
+"""The sources of a plan that a scenario can feed, and how much each of them is to get."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.message import Message
-
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.sense import Burst, Senses
 
 # In the order in which they are sent at one instant ([P] 6.1): the centre's tuples are at their node before anything
 # comes there from another node, sensor tuples come directly after the V2V ones.
@@ -74,25 +71,3 @@ def _feed(path: Path, v2v: int | None, name: str, node: str, type_: str, arrival
             f"{path}: source {name} needs a positive burst and period, not {n!r} every {period_ns!r} ns"
         )
     return Feed(name, node, type_, v2v if v2v is not None and type_ == "vehicle.Cpm" else n, period_ns)
-
-
-def bursts(feeds: list[Feed], senses: Senses, start_ns: int, until_ns: int, age_ns: int) -> list[Burst]:
-    """All bursts with start <= instant < until, by instant and then in sending order; instants are the recording's.
-
-    Every source starts at `start_ns`. Bursts end with the recording. `age_ns` is that of V2V tuples; others have age 0.
-    """
-    last_ns = min(until_ns - 1, int(senses.scenario.motion.end_s * 1e9))
-    planned = [(at_ns, feed.order, feed) for feed in feeds for at_ns in range(start_ns, last_ns + 1, feed.period_ns)]
-    planned.sort(key=lambda item: (item[0], item[1], item[2].name))
-    return [_burst(feed, senses, at_ns, age_ns) for at_ns, _, feed in planned]
-
-
-def _burst(feed: Feed, senses: Senses, at_ns: int, age_ns: int) -> Burst:
-    values: list[Message]
-    if feed.type == "vehicle.Sensor":
-        values = [*senses.sensor(at_ns, feed.n, feed.period_ns)]
-    elif feed.type == "vehicle.Cpm":
-        values = [*senses.v2v(at_ns, feed.n, age_ns)]
-    else:
-        values = [*senses.centre(at_ns, feed.n)]
-    return Burst(feed.name, at_ns, age_ns if feed.type == "vehicle.Cpm" else 0, tuple(values))

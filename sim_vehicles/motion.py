@@ -86,6 +86,10 @@ class Motion:
         states = ((name, self.tracks[name].at(t_s)) for name in sorted(self.tracks))
         return {name: state for name, state in states if state is not None}
 
+    def with_track(self, track: Track) -> Motion:
+        """The same recording with this motion of one of its vehicles."""
+        return Motion({**self.tracks, track.id: track}, self.source, self.skipped)
+
 
 def read_motion(path: Path, skip_bad_rows: bool = False) -> Motion:
     """Reads a recording (`.csv`, or gzip whatever its name).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import hypot
 
 from sim_vehicles.geometry import box, seen_share
-from sim_vehicles.motion import Motion, State
+from sim_vehicles.motion import Motion, State, Track
 from sim_vehicles.scene import Scene
 
 PERCEIVED_SHARE = 0.4  # two of the five sample points: one visible corner is not yet a vehicle
@@ -30,3 +30,62 @@ def visible(motion: Motion, scene: Scene, who: str, whom: str, states: dict[str,
 def perceived(share: float) -> bool:
     """Whether a visible share is enough to be perceived as a vehicle."""
     return share >= PERCEIVED_SHARE - 1e-9
+
+
+class Sight:
+    """States and visible shares of one scenario, each computed once.
+
+    `moved` gives the same with another motion of the ego: pairs of others, and instants at which the ego is where it
+    was, are taken over; only the rest is computed anew.
+    """
+
+    def __init__(self, motion: Motion, scene: Scene, recorded: Sight | None = None) -> None:
+        self.motion = motion
+        self.scene = scene
+        self._recorded = recorded
+        self._states: dict[int, dict[str, State]] = {}
+        self._shares: dict[tuple[int, str, str], float] = {}
+
+    def moved(self, ego: Track) -> Sight:
+        """Sight in the same scene with this motion of the ego (its id must be the ego's)."""
+        recorded = self._recorded or self
+        return Sight(recorded.motion.with_track(ego), self.scene, recorded)
+
+    def at(self, at_ns: int) -> dict[str, State]:
+        """Every vehicle that is there, in order of id."""
+        states = self._states.get(at_ns)
+        if states is None:
+            states = self._states[at_ns] = self._find(at_ns)
+        return states
+
+    def share(self, at_ns: int, who: str, whom: str) -> float:
+        """Visible share of `whom` for `who`, 0 to 1 (see `visible`)."""
+        if self._recorded is not None and self._as_recorded(self._recorded, at_ns, who, whom):
+            return self._recorded.share(at_ns, who, whom)
+        key = (at_ns, who, whom)
+        share = self._shares.get(key)
+        if share is None:
+            share = self._shares[key] = visible(self.motion, self.scene, who, whom, self.at(at_ns))
+        return share
+
+    def perceived(self, at_ns: int, who: str) -> list[str]:
+        """Whom `who` perceives, nearest first (ties by id); nobody if it is not there."""
+        states = self.at(at_ns)
+        eye = states.get(who)
+        if eye is None:
+            return []
+        away = {name: hypot(one.x_m - eye.x_m, one.y_m - eye.y_m) for name, one in states.items() if name != who}
+        near = sorted((m, name) for name, m in away.items() if m <= self.scene.range_m)
+        return [name for _, name in near if perceived(self.share(at_ns, who, name))]
+
+    def _find(self, at_ns: int) -> dict[str, State]:
+        if self._recorded is None:
+            return self.motion.at(at_ns / 1e9)
+        ego = self.scene.ego
+        now = self.motion.tracks[ego].at(at_ns / 1e9)
+        states = {name: state for name, state in self._recorded.at(at_ns).items() if name != ego}
+        return states if now is None else dict(sorted([*states.items(), (ego, now)]))
+
+    def _as_recorded(self, recorded: Sight, at_ns: int, who: str, whom: str) -> bool:
+        ego = self.scene.ego
+        return ego not in (who, whom) or self.at(at_ns).get(ego) == recorded.at(at_ns).get(ego)

@@ -2,8 +2,9 @@ from math import cos, radians
 
 import pytest
 
+from protos.vehicle_pb2 import Cpm
 from sim_vehicles.scene import load_scenario
-from sim_vehicles.sense import EARTH_M, Burst, Noise, Senses, inputs_hash
+from sim_vehicles.sense import EARTH_M, NO_NOISE, Burst, Senses, inputs_hash
 
 MS = 1_000_000
 S = 1_000 * MS
@@ -16,7 +17,12 @@ def senses() -> Senses:
     return Senses(load_scenario("crossing_50"), seed=1)
 
 
-def test_sensor_burst_spans_the_last_period(senses: Senses) -> None:
+def messages(senses: Senses, at_ns: int, n: int, age_ns: int) -> list[Cpm]:
+    return [sent.value for sent in senses.v2v(at_ns, n, age_ns)]
+
+
+def test_sensor_burst_spans_the_last_period() -> None:
+    senses = Senses(load_scenario("crossing_50"), 1, NO_NOISE)
     burst = senses.sensor(6 * S, 10, PERIOD)
     assert [value.generation_ms for value in burst] == [5550 + 50 * i for i in range(10)]
     assert {value.station for value in burst} == {senses.numbers["A"]}
@@ -27,7 +33,7 @@ def test_sensor_burst_spans_the_last_period(senses: Senses) -> None:
 
 
 def test_v2v_messages_are_one_object_of_one_station_each(senses: Senses) -> None:
-    burst = senses.v2v(11 * S, 20, AGE)
+    burst = messages(senses, 11 * S, 20, AGE)
     assert len(burst) == 20
     names = {number: name for name, number in senses.numbers.items()}
     motion, scene = senses.scenario.motion, senses.scenario.scene
@@ -49,7 +55,7 @@ def test_v2v_messages_are_one_object_of_one_station_each(senses: Senses) -> None
 
 def test_object_age_says_since_when_a_station_perceives_it(senses: Senses) -> None:
     first = senses.scenario.scene.raw["facts"]["first_perceived_s"]["E"]
-    burst = senses.v2v(11 * S, 20, AGE)
+    burst = messages(senses, 11 * S, 20, AGE)
     age = next(
         m.object.age_ms for m in burst if m.station == senses.numbers["E"] and m.object.object_id == senses.numbers["X"]
     )
@@ -57,7 +63,7 @@ def test_object_age_says_since_when_a_station_perceives_it(senses: Senses) -> No
 
 
 def test_few_objects_are_measured_again_and_then_broadcast_again(senses: Senses) -> None:
-    burst = senses.v2v(11 * S, 100, AGE)
+    burst = messages(senses, 11 * S, 100, AGE)
     assert len(burst) == 100
     deltas = [message.object.measurement_delta_ms for message in burst]
     once = deltas.index(0)
@@ -72,7 +78,7 @@ def test_few_objects_are_measured_again_and_then_broadcast_again(senses: Senses)
 def test_x_is_in_no_message_before_anyone_can_perceive_it(senses: Senses) -> None:
     first = min(senses.scenario.scene.raw["facts"]["first_perceived_s"].values())
     for at_s in range(1, 16):
-        objects = {m.object.object_id for m in senses.v2v(at_s * S, 20, 0)}
+        objects = {m.object.object_id for m in messages(senses, at_s * S, 20, 0)}
         assert (senses.numbers["X"] in objects) == (at_s >= first), at_s
 
 
@@ -90,7 +96,7 @@ def test_at_most_ten_of_twenty_are_relevant_once_x_is_there(speed: int) -> None:
         ego = motion.tracks["A"].at(at_ns / 1e9)
         assert ego is not None
         relevant = 0
-        for message in senses.v2v(at_ns, 20, AGE):
+        for message in messages(senses, at_ns, 20, AGE):
             seen = message.object
             station = motion.tracks[names[message.station]].at((at_ns - seen.measurement_delta_ms * MS) / 1e9)
             assert station is not None
@@ -122,7 +128,7 @@ def test_the_same_seed_gives_the_same_inputs_in_any_order() -> None:
         found = {
             at: [
                 Burst("centre", at, 0, tuple(senses.centre(at, 100))),
-                Burst("v2v", at, AGE, tuple(senses.v2v(at, 20, AGE))),
+                Burst("v2v", at, AGE, tuple(messages(senses, at, 20, AGE))),
                 Burst("sensor", at, 0, tuple(senses.sensor(at, 10, PERIOD))),
             ]
             for at in (reversed(instants) if backwards else instants)
@@ -135,10 +141,10 @@ def test_the_same_seed_gives_the_same_inputs_in_any_order() -> None:
 
 
 def test_without_noise_positions_are_the_recorded_ones() -> None:
-    senses = Senses(load_scenario("crossing_50"), 1, Noise(0, 0))
+    senses = Senses(load_scenario("crossing_50"), 1, NO_NOISE)
     standing = next(
         m
-        for m in senses.v2v(6 * S, 20, 0)
+        for m in messages(senses, 6 * S, 20, 0)
         if (m.station, m.object.object_id) == (senses.numbers["E"], senses.numbers["D"])
     )
     assert (standing.object.x_cm, standing.object.y_cm, standing.object.vx_cms) == (-695, 0, 0)
