@@ -23,6 +23,7 @@ from sim_vehicles.motion import Track
 from sim_vehicles.scene import Scenario
 from sim_vehicles.sense import Burst, Senses, Sent, inputs_hash
 from sim_vehicles.v2v.channel import IDEAL, Channel
+from sim_vehicles.v2v.stations import generated, tuples
 
 CENTRE_LEAD_NS = 5_000_000
 MESSAGES = ("burst", "etsi")
@@ -105,15 +106,24 @@ class Inputs:
                 yield Burst(feed.name, at_ns, 0, tuple(values))
 
     def _v2v(self, feed: Feed, senses: Senses, after_ns: int | None) -> Iterator[Burst]:
-        n = feed.n if self.options.v2v is None else self.options.v2v
         sent = (
-            one
-            for due_ns in self._instants(feed, after_ns, self.options.channel.longest_ns)
-            for one in senses.v2v(due_ns, n, self.options.age_ns)
+            self._by_rule(senses, after_ns) if self.options.messages == "etsi" else self._sent(feed, senses, after_ns)
         )
         arrivals = sorted(self._through(sent, senses), key=lambda one: one.at_ns)
         for (at_ns, age_ns, sent_ns), some in groupby(arrivals, key=lambda one: one[:3]):
             yield Burst(feed.name, at_ns, age_ns, tuple(one.value for one in some), sent_ns)
+
+    def _sent(self, feed: Feed, senses: Senses, after_ns: int | None) -> Iterator[Sent]:
+        n = feed.n if self.options.v2v is None else self.options.v2v
+        for due_ns in self._instants(feed, after_ns, self.options.channel.longest_ns):
+            yield from senses.v2v(due_ns, n, self.options.age_ns)
+
+    def _by_rule(self, senses: Senses, after_ns: int | None) -> Iterator[Sent]:
+        """The rules run from the start, whatever is asked for: what a station sent decides what it sends next."""
+        first_ns = self.options.start_ns + self.options.phase_ns
+        for message in generated(senses, first_ns, self._last_ns + 1):
+            if after_ns is None or message.at_ns + self.options.channel.longest_ns > after_ns:
+                yield from tuples(senses, message)
 
     def _instants(self, feed: Feed, after_ns: int | None, late_ns: int) -> Iterator[int]:
         """When bursts are due; with after_ns, only those of which something may leave after it, late_ns late."""
