@@ -7,9 +7,10 @@
     the west: these three have a radio. C has crossed southwards, F and G follow A: seen by others, no radio, not in
     danger.
 
-The bend decides when X can first be perceived by anyone. It is laid so that A is then a little more than D300 + 0.5 s v
-before the conflict zone: D300 is the distance from which a latency of 300 ms just suffices (7 m/s2 after 0.2 s), one
-period (0.5 s) is the longest wait for the next V2V burst. So 300 ms suffice at every phase of the bursts, just.
+The bend decides when X can first be perceived by anyone. It is laid so that A is then D300 + WAIT_S v before the
+conflict zone: D300 is the distance from which a latency of 300 ms just suffices (7 m/s2 after 0.2 s), and WAIT_S is two
+thirds of the V2V bursts' period of 0.5 s. What is measured up to two thirds of a period later still suffices with a
+latency of 300 ms, up to about a third with 480 ms: of the phases of the bursts, two in three against one in three.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ BEND_RAD = pi * 70 / 180
 X_BEHIND_M = (
     4.5  # X is this far behind A on its way to the conflict: a late or half-hearted braking does not save A by luck
 )
-STRAIGHT_M = {30: 7.7, 50: 8.5, 70: 13.0}  # of the east arm, before the bend
+WAIT_S = 1 / 3
+STRAIGHT_M = {30: 5.2, 50: 5.7, 70: 8.5}  # of the east arm, before the bend
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,14 @@ class Crossing:
 
     @property
     def radius_m(self) -> float:
-        """Of the bend's axis: 3.2 m/s2 of lateral acceleration, an ordinary upper value for a car in a bend."""
-        return max(22.0, self.speed_mps**2 / 3.2)
+        """Of the bend's axis: 3.5 m/s2 of lateral acceleration, an ordinary upper value for a car in a bend."""
+        return max(22.0, self.speed_mps**2 / 3.5)
 
     @property
     def seen_first_m(self) -> float:
         """How far A's front should be from the conflict zone when X can first be perceived: see the head."""
         v = self.speed_mps
-        return v * (0.3 + 0.2) + v * v / (2 * 7.0) + v * (0.5 + 0.05)
+        return v * (0.3 + 0.2) + v * v / (2 * 7.0) + v * WAIT_S
 
     def arc(self, offset_m: float) -> list[Point]:
         """The east arm's bend, to the north, from the crossing outwards; offset to the left of that direction."""

@@ -47,7 +47,7 @@ def test_v2v_messages_are_one_object_of_one_station_each(senses: Senses) -> None
         y_m = radians(message.latitude_e7 / 1e7 - scene.latitude_deg) * EARTH_M + seen.y_cm / 100
         x_m = radians(message.longitude_e7 / 1e7 - scene.longitude_deg) * EARTH_M * cos(radians(scene.latitude_deg))
         assert (x_m + seen.x_cm / 100, y_m) == pytest.approx((there.x_m, there.y_m), abs=0.6)
-        assert seen.quality == 15
+        assert seen.quality in (12, 15), "a corner of X may still be hidden from B"
     x = [message for message in burst if names[message.object.object_id] == "X"]
     assert {names[message.station] for message in x} == {"B", "D", "E"}
     assert all(2500 < message.object.heading_ddeg <= 2700 for message in x), "X leaves the bend, to the west"
