@@ -1,9 +1,11 @@
-"""`make demo`: one query, two nodes, two ways to run it; the deadline miss ratio of each, side by side.
+"""`make demo`: a blind crossing, two nodes, two ways to run the collision warning on them; who stops, and who crashes.
 
-Everything goes through the commands that a user would type, and each is printed before it runs. The exit code is that
-of the first command that fails: a miss ratio never is a failure, an unbalanced ledger is.
+Each way is replayed once into live agents, in real time, at one burst phase; and in virtual time at every one of
+`PHASES` burst phases. Everything goes through the commands that a user would type, and each is printed before it runs.
+The exit code is that of the first command that fails: a miss ratio never is a failure, and a crash is a result.
 """
 
+import json
 import shutil
 import signal
 import subprocess
@@ -13,11 +15,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "sim_vehicles" / "queries"
-QUERY, CLUSTER = QUERIES / "collision_paper.yaml", QUERIES / "cluster_paper.yaml"
-SCENARIO, DURATION, AGE = "crossing_50", "10s", "100ms"
+QUERY, CLUSTER = QUERIES / "collision_warning.yaml", QUERIES / "cluster_paper.yaml"
+SCENARIO, UNTIL = "crossing_50", "14s"
+PHASES, LIVE_PHASE = 20, 12
+CRASHED = 3  # exit code of a replay that ends in a crash
 END_S = 30.0  # time for a command to clean up
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -42,8 +52,21 @@ class CommandFailedError(Exception):
         self.code = code
 
 
-def run(program: str, *arguments: str | Path) -> str:
-    """Run one of the product's commands, its progress visible; returns what it printed. Raises CommandFailedError."""
+@dataclass(frozen=True)
+class Played:
+    """What one way came to: the live run's directory, and the replay.json of the live and of the virtual runs."""
+
+    way: Way
+    run: Path
+    live: dict[str, Any]
+    virtual: dict[str, Any]
+
+
+def run(program: str, *arguments: str | Path, fine: tuple[int, ...] = (0,)) -> str:
+    """Run one of the product's commands, its progress visible; returns what it printed.
+
+    Raises CommandFailedError for any exit code that is not `fine`.
+    """
     words = [program, *(_short(each) for each in arguments)]
     print(f"\033[1m$ {' '.join(words)}\033[0m" if sys.stdout.isatty() else f"$ {' '.join(words)}", flush=True)
     binary = str(Path(sys.executable).with_name(program))
@@ -57,17 +80,29 @@ def run(program: str, *arguments: str | Path) -> str:
             process.kill()
             raise
     print(said, end="", flush=True)
-    if process.returncode:
+    if process.returncode not in fine:
         raise CommandFailedError(" ".join(words), process.returncode)
     return said
 
 
-def play(way: Way, folder: Path) -> Path:
-    """Plan, start, deploy, replay, collect, stop; returns the run's directory."""
+def play(way: Way, folder: Path) -> Played:
+    """Plan; every phase in virtual time; one phase live: start, deploy, replay, collect, stop."""
     print(f"\n== {way.name} ==", flush=True)
     folder.mkdir(parents=True)
-    plan, addresses = folder / "plan.json", folder / "addresses.json"
+    plan, virtual = folder / "plan.json", folder / "virtual"
     run("coordinator", "plan", QUERY, CLUSTER, "--allocator", way.allocator, "--policy", way.policy, "-o", plan)
+    run(
+        "sim-vehicles", "replay", SCENARIO, "--virtual", plan, "--until", UNTIL, "--phases", str(PHASES),
+        "--out", virtual, fine=(0, CRASHED),
+    )  # fmt: skip
+    collected = live(plan, folder)
+    run("sim-vehicles", "judge", collected)
+    return Played(way, collected, _replay(collected), _replay(virtual))
+
+
+def live(plan: Path, folder: Path) -> Path:
+    """One phase in real time, into agents as processes of this machine; returns the run's directory."""
+    addresses = folder / "addresses.json"
     try:
         run(
             "coordinator", "up", CLUSTER, "--any-port",
@@ -75,8 +110,8 @@ def play(way: Way, folder: Path) -> Path:
         )  # fmt: skip
         run("coordinator", "deploy", plan, "--addresses", addresses)
         run(
-            "sim-vehicles", "replay", SCENARIO, "--plan", plan, "--to", addresses,
-            "--duration", DURATION, "--age", AGE, "--out", folder,
+            "sim-vehicles", "replay", SCENARIO, "--to", addresses, "--plan", plan, "--until", UNTIL,
+            "--phase", f"{LIVE_PHASE}/{PHASES}", "--out", folder, fine=(0, CRASHED),
         )  # fmt: skip
         run("coordinator", "collect", "--addresses", addresses, "--plan", plan, "-o", folder / "collected")
     finally:
@@ -85,6 +120,11 @@ def play(way: Way, folder: Path) -> Path:
     (collected,) = (each for each in (folder / "collected").iterdir() if each.is_dir())
     shutil.copy(folder / "replay.json", collected / "replay.json")
     return collected
+
+
+def _replay(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "replay.json").read_text(encoding="utf-8"))
+    return found
 
 
 def down(addresses: Path) -> None:
@@ -105,23 +145,65 @@ def interrupt(number: int, frame: object) -> None:
 
 def main() -> int:
     """Run both ways and compare them."""
-    for each in ENDING:
-        signal.signal(each, interrupt)
+    for number in ENDING:
+        signal.signal(number, interrupt)
     began = time.monotonic()
     folder = ROOT / "runs" / f"demo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     try:
-        runs = [play(way, folder / f"{way.allocator}-{way.policy}") for way in WAYS]
+        played = [play(way, folder / f"{way.allocator}-{way.policy}") for way in WAYS]
         print("\n== side by side ==", flush=True)
-        said = run("coordinator", "report", *runs, "-o", folder)
+        said = run("coordinator", "report", *(each.run for each in played), "-o", folder)
     except CommandFailedError as error:
         print(f"demo: {error}", file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
         print("demo: stopped; the agents are down", file=sys.stderr)
         return 130
+    Console(highlight=False).print(story(played))
     page = said.rpartition("page: ")[2].strip()
-    print(f"\nDone in {time.monotonic() - began:.0f} s. Open {_short(page)} in a browser.")
+    print(f"\nDone in {time.monotonic() - began:.0f} s. In a browser:")
+    for one in played:
+        print(f"  {_short(one.run / 'scene.html')}: what happened, {one.way.name}")
+    print(f"  {_short(page)}: deadlines and latencies, side by side")
     return 0
+
+
+def story(played: list[Played]) -> Table:
+    """What happened, whatever it was: one line per way."""
+    table = Table(
+        title=f"{SCENARIO}: does A stop for X, whom it cannot see?", box=box.SIMPLE_HEAD, title_justify="left"
+    )
+    for heading in (
+        "",
+        f"live, burst phase {LIVE_PHASE} of {PHASES}",
+        "A knew, metres left",
+        f"virtual, {PHASES} phases",
+    ):
+        table.add_column(heading)
+    for each in played:
+        verdict = each.live["verdict"]
+        knew = verdict["knew"]
+        table.add_row(
+            each.way.name,
+            _outcome(verdict),
+            "never" if knew is None else f"{knew['left_m']:.1f} m",
+            _crashes(each.virtual["laps"]),
+        )
+    return table
+
+
+def _outcome(verdict: dict[str, Any]) -> str:
+    if verdict["outcome"] == "CRASH":
+        return f"CRASH at {verdict['impact_kmh']:.0f} km/h"
+    return f"AVOIDED, {verdict['gap_m']:.1f} m apart"
+
+
+def _crashes(laps: list[dict[str, Any]]) -> str:
+    speeds = sorted(lap["impact_kmh"] for lap in laps if lap["outcome"] == "CRASH")
+    if not speeds:
+        return f"0 crashes of {len(laps)}"
+    spread = f"{speeds[0]:.0f} to {speeds[-1]:.0f} km/h, median {median(speeds):.0f}"
+    return f"{len(speeds)} crashes of {len(laps)}, at {spread}"
 
 
 def _short(path: str | Path) -> str:

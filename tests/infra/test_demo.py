@@ -15,8 +15,8 @@ class Commands:
         self.interrupted, self.writes_addresses = interrupted, writes_addresses
         self.names: list[str] = []
 
-    def __call__(self, program: str, name: str, *arguments: str | Path) -> str:
-        self.names.append("replay" if program == "sim-vehicles" else name)
+    def __call__(self, program: str, name: str, *arguments: str | Path, fine: tuple[int, ...] = (0,)) -> str:
+        self.names.append("virtual" if "--virtual" in arguments else name)
         if name == "up" and self.writes_addresses:
             Path(arguments[arguments.index("--addresses") + 1]).write_text("{}")
         if len(self.names) - 1 in self.interrupted:
@@ -32,21 +32,21 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Commands) 
     return commands.names
 
 
-@pytest.mark.parametrize("at", [1, 2, 3, 4])
+@pytest.mark.parametrize("at", [2, 3, 4, 5])
 def test_agents_are_stopped_when_a_command_is_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
-    commands = ["plan", "up", "deploy", "replay", "collect"]
+    commands = ["plan", "virtual", "up", "deploy", "replay", "collect"]
     assert played(tmp_path, monkeypatch, Commands({at})) == [*commands[: at + 1], "down"]
 
 
 def test_stopping_that_is_interrupted_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = played(tmp_path, monkeypatch, Commands({3, 4}))
-    assert names == ["plan", "up", "deploy", "replay", "down", "down"]
+    names = played(tmp_path, monkeypatch, Commands({4, 5}))
+    assert names == ["plan", "virtual", "up", "deploy", "replay", "down", "down"]
 
 
 def test_agents_that_were_never_there_are_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert played(tmp_path, monkeypatch, Commands({1}, writes_addresses=False)) == ["plan", "up"]
+    assert played(tmp_path, monkeypatch, Commands({2}, writes_addresses=False)) == ["plan", "virtual", "up"]
 
 
 def test_a_second_signal_is_ignored() -> None:
