@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import hypot
 
-from sim_vehicles.geometry import box, seen_share
+from sim_vehicles.geometry import Polygon, box, seen_share
 from sim_vehicles.motion import Motion, State, Track
 from sim_vehicles.scene import Scene
 
@@ -24,12 +25,29 @@ def visible(motion: Motion, scene: Scene, who: str, whom: str, states: dict[str,
         return 0.0
     track = motion.tracks[whom]
     corners = box(target.x_m, target.y_m, target.heading_rad, track.length_m, track.width_m)
-    return seen_share((eye.x_m, eye.y_m), corners, scene.occluders)
+    place = (eye.x_m, eye.y_m)
+    return seen_share(place, corners, _near([place, *corners], scene.occluders))
 
 
 def perceived(share: float) -> bool:
     """Whether a visible share is enough to be perceived as a vehicle."""
     return share >= PERCEIVED_SHARE - 1e-9
+
+
+def _near(points: Polygon, occluders: Sequence[Polygon]) -> list[Polygon]:
+    """The occluders that are not wholly to one side of all points: the others block no line between these."""
+    left, low, right, high = _bounds(points)
+    found = []
+    for occluder in occluders:
+        other_left, other_low, other_right, other_high = _bounds(occluder)
+        if other_left <= right and left <= other_right and other_low <= high and low <= other_high:
+            found.append(occluder)
+    return found
+
+
+def _bounds(points: Polygon) -> tuple[float, float, float, float]:
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    return min(xs), min(ys), max(xs), max(ys)
 
 
 class Sight:
