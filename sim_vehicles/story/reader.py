@@ -1,0 +1,199 @@
+"""A run directory as the story needs it: the plan's units and streams, and trace records found by lineage.
+
+Layouts come from protos/records.py and the local plans in plan.json. Damage makes a trace poorer, never the reading
+fail: a segment that cannot be read is left out, and whoever misses a record says which one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import json_format
+
+from protos import records as rec
+from protos.plan_pb2 import LocalPlan
+from protos.records import HEADER_BYTES, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, Record, unpack_header
+from sim_vehicles.errors import BadInputError
+
+Lineage = tuple[int, int, int]  # source, epoch, seq
+RUNNING = (rec.RAN,)
+
+
+@dataclass(frozen=True)
+class UnitView:
+    """A task unit. costs_ns: of each operator on this node; streams: what each operator gives; inputs: of the first."""
+
+    id: int
+    node: str
+    operators: tuple[str, ...]
+    costs_ns: tuple[int, ...]
+    streams: tuple[int, ...]
+    inputs: tuple[int, ...]
+    exits: tuple[int, ...]
+    join: bool
+
+    @property
+    def label(self) -> str:
+        """First and last operator."""
+        return self.operators[0] if len(self.operators) == 1 else f"{self.operators[0]}–{self.operators[-1]}"
+
+
+@dataclass(frozen=True)
+class PlanView:
+    """A plan by the numbers that trace records carry; nodes by name."""
+
+    hash: str
+    document: dict[str, Any] = field(repr=False)
+    nodes: dict[int, str]
+    sources: dict[int, tuple[str, str, int]]  # id -> name, node, stream
+    units: dict[int, UnitView]
+    outputs: dict[int, tuple[str, str, int]]  # id -> name, node, stream
+    names: dict[int, str]  # stream -> name
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Node name -> number."""
+        return {name: number for number, name in self.nodes.items()}
+
+    @cached_property
+    def makers(self) -> dict[int, UnitView]:
+        """Stream -> the unit that it leaves; a source's stream has none."""
+        return {stream: unit for unit in self.units.values() for stream in unit.exits}
+
+    @cached_property
+    def admitted(self) -> dict[int, str]:
+        """Stream of a source -> its node."""
+        return {stream: node for _, node, stream in self.sources.values()}
+
+
+@dataclass(frozen=True)
+class Incarnation:
+    """The trace of one process: whole records, headers cut off. clock: its clock domain."""
+
+    node: str
+    clock: str
+    chunks: tuple[bytes, ...]
+
+    def records(self, kinds: tuple[int, ...], hash_u64: int) -> Iterator[Record]:
+        """The records of those kinds that were written under the plan of that hash."""
+        epochs = self._epochs(hash_u64)
+        for chunk in self.chunks:
+            for words in rec.RECORD.iter_unpack(chunk):
+                if words[0] in kinds and words[1] & PLAN_EPOCH_MASK in epochs:
+                    yield Record._make(words)
+
+    def _epochs(self, hash_u64: int) -> frozenset[int]:
+        """Numbers that the plan had here; a trace without any PLAN record is taken to be the plan's."""
+        plans = [w for chunk in self.chunks for w in rec.RECORD.iter_unpack(chunk) if w[0] == PLAN]
+        if not plans:
+            return frozenset(range(PLAN_EPOCH_MASK + 1))
+        return frozenset(words[1] & PLAN_EPOCH_MASK for words in plans if words[11] == hash_u64)
+
+
+@dataclass(frozen=True)
+class RunTrace:
+    """plan.json and all segments. damage: one sentence per segment that could not be read."""
+
+    plan: PlanView
+    incarnations: tuple[Incarnation, ...]
+    damage: tuple[str, ...] = ()
+
+    def of(self, lineage: Lineage) -> list[tuple[Incarnation, Record]]:
+        """Every record about the tuples of one lineage, and every CLOCK record."""
+        kinds = (rec.ADMITTED, rec.RAN, rec.SENT, rec.RECEIVED, rec.OUTPUT, rec.CLOCK)
+        return [
+            (one, record)
+            for one in self.incarnations
+            for record in one.records(kinds, self._hash_u64)
+            if record.kind == rec.CLOCK or (record.source, record.epoch, record.seq) == lineage
+        ]
+
+    def ran(self) -> Iterator[tuple[Incarnation, Record]]:
+        """Every stretch of running, of units that the plan knows."""
+        for one in self.incarnations:
+            for record in one.records(RUNNING, self._hash_u64):
+                if record.ref in self.plan.units:
+                    yield one, record
+
+    @property
+    def _hash_u64(self) -> int:
+        return int(self.plan.hash[:16], 16)
+
+
+def read_trace(run: Path) -> RunTrace:
+    """The trace of the run in that directory. Raises BadInputError where it has no plan that can be read."""
+    plan = read_plan(run / "plan.json")
+    found, damage = [], []
+    for directory in sorted((run / "trace" / "raw").glob("*/*")):
+        clock, chunks = "", []
+        for path in sorted(directory.glob("*.trace")):
+            try:
+                data = path.read_bytes()
+                header = unpack_header(data)
+            except (OSError, ValueError) as error:
+                damage.append(f"{path}: left out: {error}")
+                continue
+            whole = (len(data) - HEADER_BYTES) // RECORD_BYTES * RECORD_BYTES
+            clock = header.clock
+            chunks.append(data[HEADER_BYTES : HEADER_BYTES + whole])
+        if chunks and directory.parent.name in plan.index:
+            found.append(Incarnation(directory.parent.name, clock, tuple(chunks)))
+    return RunTrace(plan, tuple(found), tuple(damage))
+
+
+def read_plan(path: Path) -> PlanView:
+    """The view of a plan.json. Raises BadInputError."""
+    document = read_json(path)
+    try:
+        return _plan(document)
+    except (KeyError, TypeError, ValueError, AttributeError, json_format.Error) as error:
+        raise BadInputError(
+            f"{path}: is no plan: {type(error).__name__} {error}; make it with `coordinator plan`"
+        ) from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file. Raises BadInputError with the line where it is none."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as bad:
+        raise BadInputError(f"{path}:{bad.lineno}: is not JSON: {bad.msg}; make it again") from None
+    except (OSError, UnicodeDecodeError) as bad:
+        raise BadInputError(f"{path}: cannot be read: {bad}; name the directory of a run") from None
+    if not isinstance(document, dict):
+        raise BadInputError(f"{path}: is not a JSON object; make it again")
+    return document
+
+
+def _plan(document: dict[str, Any]) -> PlanView:
+    entries = document["cluster"]["nodes"]
+    sources: dict[int, tuple[str, str, int]] = {}
+    units: dict[int, UnitView] = {}
+    outputs: dict[int, tuple[str, str, int]] = {}
+    names: dict[int, str] = {}
+    for node, local_json in document["nodes"].items():
+        local = json_format.ParseDict(local_json, LocalPlan())
+        speed = float(entries[node].get("speed") or 1)
+        names.update({stream.id: stream.name for stream in local.streams})
+        sources.update({source.id: (source.name, node, source.stream) for source in local.sources})
+        outputs.update({output.id: (output.name, node, output.stream) for output in local.outputs})
+        operators = {operator.id: operator for operator in local.operators}
+        for unit in local.units:
+            chain = [operators[each] for each in unit.operators]
+            units[unit.id] = UnitView(
+                id=unit.id,
+                node=node,
+                operators=tuple(each.name for each in chain),
+                costs_ns=tuple(max(round(each.cost_ns / speed), local.emulate_cost_ns) for each in chain),
+                streams=tuple(each.output for each in chain),
+                inputs=tuple(chain[0].inputs),
+                exits=tuple(unit.exits),
+                join=chain[0].join,
+            )
+    nodes = {int(entry["index"]): str(name) for name, entry in entries.items()}
+    return PlanView(str(document["hash"]), document, nodes, sources, units, outputs, names)
