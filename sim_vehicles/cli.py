@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from sim_vehicles.commands import record, replay, simulate
+from sim_vehicles.commands import record, replay, simulate, traffic
 
 HELP = """The blind crossing: records it, replays it into live agents, runs plans in virtual time.
 
@@ -17,7 +17,7 @@ def build() -> typer.Typer:
     app = typer.Typer(
         name="sim-vehicles", help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
     )
-    for command in (record, replay, simulate):
+    for command in (record, replay, simulate, traffic):
         command.register(app)
     return app
 
