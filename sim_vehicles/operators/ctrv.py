@@ -39,7 +39,7 @@ def advance(x: float, y: float, heading: float, speed: float, yaw_rate: float, a
         end = 0.0
     h = yaw_rate * dt
     c, s = cos(heading), sin(heading)
-    one, two, three, four = _integrals(h)
+    one, two, three, four = integrals(h)
     along = dt * (v * one + dt * acceleration * three)
     across = dt * (v * two + dt * acceleration * four)
     return x + c * along - s * across, y + s * along + c * across, wrap(heading + h), end, yaw_rate, acceleration
@@ -70,8 +70,8 @@ def motion_of(state: State) -> Motion:
     )
 
 
-def _integrals(h: float) -> tuple[float, float, float, float]:
-    """S, C, P, Q of the head."""
+def integrals(h: float) -> tuple[float, float, float, float]:
+    """S, C, P, Q of the head, for the angle h in radians. dS/dh = -Q and dC/dh = P."""
     h2 = h * h
     if h2 < SERIES_BELOW * SERIES_BELOW:
         return (

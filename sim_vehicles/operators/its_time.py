@@ -19,8 +19,3 @@ def age_s(at: At) -> float:
     """
     low, high = at.origin_ns
     return max(0.0, (2 * at.now_ns - low - high) / 2e9)
-
-
-def now_ms(measured_ms: int, age_s: float) -> float:
-    """ITS time now, in ms within [0, 65536), of a tuple that was measured `age_s` ago."""
-    return (measured_ms + age_s * 1000.0) % MODULUS

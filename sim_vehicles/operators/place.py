@@ -1,0 +1,120 @@
+"""O7 to O9: where object and ego are now, on the plane and on their lanes."""
+
+from __future__ import annotations
+
+from math import cos, isfinite, pi, radians, sin
+
+from node_agent.sdk import At, operator
+from protos.vehicle_pb2 import Encounter, Motion
+from sim_vehicles.motion import wrap
+from sim_vehicles.operators.ctrv import advance, motion_of, state_of
+from sim_vehicles.operators.its_time import age_s
+from sim_vehicles.operators.lanes import TIE_M, LaneMap, Match, lanes, score
+
+EARTH_M = 6_378_137.0  # WGS 84, equatorial
+LATITUDE, LONGITUDE = 35.0, 137.0  # default origin of the plane, degrees
+REVERSING_MPS = 0.5  # below, a speed against the heading is noise
+
+
+@operator("vehicle.plane", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")
+class Plane:
+    """O7: the object on the plane when measured: x east, y north [m] of the origin; fills `measured`.
+
+    Equirectangular: x = R cos(lat0) (lon - lon0), y = R (lat - lat0), angles in radians, R = 6378137 m; plus the
+    object's way from the station. Within 1 km of the origin it differs from the ellipsoid's own scale by under 0.7 %,
+    for stations and ego alike.
+
+    Speed [m/s] is the velocity along the object's heading (its part across is the sensor's noise); an object that goes
+    backwards at over 0.5 m/s has the heading it goes. Yaw rate and acceleration are 0: one measurement does not say.
+
+    latitude, longitude: of the origin, degrees.
+    """
+
+    def __init__(self, latitude: float = LATITUDE, longitude: float = LONGITUDE) -> None:
+        if not (isfinite(latitude) and isfinite(longitude) and abs(latitude) < 90.0 and abs(longitude) <= 180.0):
+            raise ValueError(
+                f"an origin at latitude {latitude}, longitude {longitude}; use degrees, below 90 and to 180"
+            )
+        self.latitude = latitude
+        self.longitude = longitude
+        self._across_m = EARTH_M * cos(radians(latitude))
+
+    def __call__(self, encounter: Encounter) -> Encounter:
+        result = Encounter()
+        result.CopyFrom(encounter)
+        x, y = self.place(encounter)
+        heading = encounter.heading_rad
+        speed = encounter.vx_mps * cos(heading) + encounter.vy_mps * sin(heading)
+        if speed < -REVERSING_MPS:
+            heading, speed = wrap(heading + pi), -speed
+        result.measured.CopyFrom(motion_of((x, y, heading, max(0.0, speed), 0.0, 0.0)))
+        return result
+
+    def place(self, encounter: Encounter) -> tuple[float, float]:
+        """x, y of the object when measured, in metres."""
+        turn = wrap(radians(encounter.longitude_e7 / 1e7 - self.longitude))  # the short way round the earth
+        north = radians(encounter.latitude_e7 / 1e7 - self.latitude)
+        return turn * self._across_m + encounter.east_m, north * EARTH_M + encounter.north_m
+
+
+@operator("vehicle.extrapolate", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")
+class Extrapolate:
+    """O8: object and ego as they are now, by CTRV (Schubert et al. 2008); fills `object` and `ego_now`.
+
+    The object from its measurement (without yaw rate and acceleration, so straight on), the ego from its generation_ms.
+    Time has gone on since O4: age_s and ego_age_s are brought up to this instant, so that from here on they say which
+    "now" the two states belong to.
+    """
+
+    def __call__(self, encounter: Encounter, *, at: At) -> Encounter:
+        result = Encounter()
+        result.CopyFrom(encounter)
+        result.age_s = age_s(at)
+        result.ego_age_s = encounter.ego_age_s + result.age_s - encounter.age_s
+        result.object.CopyFrom(motion_of(advance(*state_of(encounter.measured), result.age_s)))
+        result.ego_now.CopyFrom(motion_of(advance(*state_of(encounter.ego.motion), result.ego_age_s)))
+        return result
+
+
+@operator("vehicle.lane", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")
+class Lane:
+    """O9: which lane the object and the ego are on; fills lane and ego_lane ("" for none) and betters their headings.
+
+    Map matching: of all lanes the one of least d_perp + 2 |dheading| (metres, radians), if d_perp < `max_offset_m` and
+    |dheading| < `max_turn_rad`; the state then takes the lane's heading. Lanes within 0.1 of the least are not told
+    apart by this (before a junction the ways through lie on one another): of those the straightest is taken.
+
+    map: name of an installed scene with roads; "" (default): no map, nothing is matched.
+    """
+
+    def __init__(self, map: str = "", max_offset_m: float = 1.2, max_turn_rad: float = 0.15) -> None:
+        self._map = LaneMap(lanes(map), max_offset_m) if map else None
+        self.max_offset_m = max_offset_m
+        self.max_turn_rad = max_turn_rad
+
+    def __call__(self, encounter: Encounter) -> Encounter:
+        if self._map is None:
+            return encounter
+        result = Encounter()
+        result.CopyFrom(encounter)
+        result.lane = self._settle(self._map, result.object)
+        result.ego_lane = self._settle(self._map, result.ego_now)
+        return result
+
+    def _settle(self, map_: LaneMap, motion: Motion) -> str:
+        """Turns the motion along its lane, if it has one; the lane's name."""
+        match = self._match(map_.near(motion.x_m, motion.y_m, motion.heading_rad))
+        if match is None:
+            return ""
+        motion.heading_rad = wrap(motion.heading_rad - match.placed.dheading_rad)
+        return match.lane.name
+
+    def _match(self, found: list[Match]) -> Match | None:
+        if not found or not self._fits(found[0]):
+            return None
+        least = score(found[0].placed)
+        alike = [match for match in found if score(match.placed) <= least + TIE_M and self._fits(match)]
+        return min(alike, key=lambda match: (abs(match.lane.turn_rad), score(match.placed), match.lane.name))
+
+    def _fits(self, match: Match) -> bool:
+        return match.placed.d_perp_m < self.max_offset_m and abs(match.placed.dheading_rad) < self.max_turn_rad
