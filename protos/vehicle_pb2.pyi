@@ -291,17 +291,19 @@ class Warning(_message.Message):
     def __init__(self, object_id: _Optional[int] = ..., station: _Optional[int] = ..., measured_ms: _Optional[int] = ..., level: _Optional[int] = ..., slack_ms: _Optional[int] = ..., risk_permille: _Optional[int] = ..., distance_cm: _Optional[int] = ..., cause: _Optional[int] = ..., sub_cause: _Optional[int] = ..., track: _Optional[int] = ...) -> None: ...
 
 class Advice(_message.Message):
-    __slots__ = ("id", "cause", "sub_cause", "distance_cm", "time_ms", "speed_cms")
+    __slots__ = ("id", "cause", "sub_cause", "distance_cm", "time_ms", "speed_cms", "closing_cms")
     ID_FIELD_NUMBER: _ClassVar[int]
     CAUSE_FIELD_NUMBER: _ClassVar[int]
     SUB_CAUSE_FIELD_NUMBER: _ClassVar[int]
     DISTANCE_CM_FIELD_NUMBER: _ClassVar[int]
     TIME_MS_FIELD_NUMBER: _ClassVar[int]
     SPEED_CMS_FIELD_NUMBER: _ClassVar[int]
+    CLOSING_CMS_FIELD_NUMBER: _ClassVar[int]
     id: int
     cause: int
     sub_cause: int
     distance_cm: int
     time_ms: int
     speed_cms: int
-    def __init__(self, id: _Optional[int] = ..., cause: _Optional[int] = ..., sub_cause: _Optional[int] = ..., distance_cm: _Optional[int] = ..., time_ms: _Optional[int] = ..., speed_cms: _Optional[int] = ...) -> None: ...
+    closing_cms: int
+    def __init__(self, id: _Optional[int] = ..., cause: _Optional[int] = ..., sub_cause: _Optional[int] = ..., distance_cm: _Optional[int] = ..., time_ms: _Optional[int] = ..., speed_cms: _Optional[int] = ..., closing_cms: _Optional[int] = ...) -> None: ...

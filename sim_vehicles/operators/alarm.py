@@ -1,0 +1,183 @@
+"""O19 to O21: how great the risk is, whether the alarm is on, and what the driver or the brake is told."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from math import cos, erfc, exp, isinf, sin, sqrt
+
+from node_agent.sdk import operator
+from protos.vehicle_pb2 import Encounter, Warning
+from sim_vehicles.operators.conflict import ENCOUNTER, stopping_mps2
+from sim_vehicles.operators.its_time import since_ms
+
+SERIOUS_MPS2 = 3.35  # DRAC from which a conflict counts as serious (Archer 2005)
+MOST_TRACKS = 256
+FORGET_MS = 1000
+COLLISION_RISK, CROSSING = 97, 2  # DENM cause and sub-cause (EN 302 637-3)
+MOST_MS = 2**31 - 1  # sint32
+
+
+@operator("vehicle.risk", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)
+class Risk:
+    """O19: risk = p (1 - (1 - severity) (1 - urgency)), a noisy-OR (Pearl 1988) times the probability to meet; 0 to 1.
+
+    - p = Phi(-PET / sigma_t): both in the zone at once, where the difference of their times there is uncertain by
+      `sigma_t_s` [s], a standard deviation. Phi: the normal distribution.
+    - severity = 1 - exp(-(dv / dv_ref)^2), dv = |v_ego - v_object| / 2: the change of speed of either of two equal
+      masses that stay together [m/s]; `dv_ref_mps`: 0.63. At two times 50 km/h at a right angle dv is 9.8 m/s and
+      severity 0.21; at 70 km/h 0.38.
+    - urgency = min(1, DRAC / 3.35) x min(1, DRAC_object / `yield_mps2`): how hard the ego has to brake to stay out,
+      and whether the other one shows that it will not give way. DRAC_object is the deceleration that stops the other
+      vehicle before the zone (1 once it is in): as long as it could still stop at its ease, nothing tells a vehicle
+      that will wait from one that will not.
+    """
+
+    def __init__(
+        self, sigma_t_s: float = 0.05, dv_ref_mps: float = 20.0, yield_mps2: float = 1.5, t_act_s: float = 0.2
+    ) -> None:
+        if min(sigma_t_s, dv_ref_mps, yield_mps2) <= 0.0 or t_act_s < 0.0:
+            raise ValueError("sigma_t_s, dv_ref_mps and yield_mps2 must be above 0, t_act_s not below")
+        self._sigma_t_s, self._dv_ref_mps = sigma_t_s, dv_ref_mps
+        self._yield_mps2, self._t_act_s = yield_mps2, t_act_s
+
+    def __call__(self, encounter: Encounter) -> Encounter:
+        """The encounter with its risk."""
+        out = Encounter()
+        out.CopyFrom(encounter)
+        out.risk = self._risk(encounter) if encounter.HasField("zone") else 0.0
+        return out
+
+    def _risk(self, encounter: Encounter) -> float:
+        if isinf(encounter.pet_s) and encounter.pet_s > 0.0:
+            return 0.0
+        p = normal(-encounter.pet_s / self._sigma_t_s)
+        ease = min(1.0, self._object_mps2(encounter) / self._yield_mps2)
+        urgency = min(1.0, encounter.drac_mps2 / SERIOUS_MPS2) * ease
+        return p * (1.0 - (1.0 - self._severity(encounter)) * (1.0 - urgency))
+
+    def _object_mps2(self, encounter: Encounter) -> float:
+        other, way_m = encounter.object, encounter.zone.object_in_m
+        if way_m <= 0.0:
+            return float("inf")
+        return stopping_mps2(other.speed_mps, way_m, self._t_act_s)
+
+    def _severity(self, encounter: Encounter) -> float:
+        one, other = encounter.ego_now, encounter.object
+        vx = one.speed_mps * cos(one.heading_rad) - other.speed_mps * cos(other.heading_rad)
+        vy = one.speed_mps * sin(one.heading_rad) - other.speed_mps * sin(other.heading_rad)
+        return 1.0 - exp(-(vx * vx + vy * vy) / (4.0 * self._dv_ref_mps**2))
+
+
+def normal(z: float) -> float:
+    """Phi, the standard normal distribution function; 0 and 1 at minus and plus infinity."""
+    return 0.5 * erfc(-z / sqrt(2.0))
+
+
+@dataclass
+class _Alarm:
+    """What O20 knows of one track. Instants in ITS ms."""
+
+    heard_ms: int
+    last: tuple[int, int] | None = None  # station and measurement that counted last
+    high: int = 0  # measurements in a row at or over the upper threshold
+    low_ms: int | None = None  # since when the risk has been below the lower one
+    on: bool = False
+
+
+@operator("vehicle.hysteresis", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)
+class Hysteresis:
+    """O20: whether the alarm about this track is on -> on.
+
+    On at risk >= `on_risk` in two measurements of the track in a row, or in one with DRAC >= 3.35 m/s2. Off once the
+    risk has been below `off_risk` for `off_s`, in the time of the measurements; in between it stays as it is. A track
+    that O13 has not confirmed never turns on; while it is not confirmed, nothing counts towards it. A message that is
+    repeated (same station and measurement) counts once.
+
+    A track is known by its number, without one by station and object. The table holds the 256 tracks heard last;
+    a track not heard of for 1 s is forgotten, and off.
+    """
+
+    def __init__(self, on_risk: float = 0.8, off_risk: float = 0.3, off_s: float = 0.5) -> None:
+        if not 0.0 <= off_risk <= on_risk <= 1.0 or off_s < 0.0:
+            raise ValueError("0 <= off_risk <= on_risk <= 1 and off_s >= 0 must hold")
+        self._on_risk, self._off_risk, self._off_ms = on_risk, off_risk, 1000.0 * off_s
+        self._alarms: OrderedDict[tuple[int, ...], _Alarm] = OrderedDict()
+
+    def __call__(self, encounter: Encounter) -> Encounter:
+        """The encounter with its alarm."""
+        out = Encounter()
+        out.CopyFrom(encounter)
+        alarm = self._alarm(encounter)
+        message = (encounter.station, encounter.measured_ms)
+        if alarm.last != message:
+            alarm.last = message
+            self._update(alarm, encounter)
+        out.on = alarm.on
+        return out
+
+    def _alarm(self, encounter: Encounter) -> _Alarm:
+        key = (encounter.track,) if encounter.track else (encounter.station, encounter.object_id)
+        at_ms = encounter.measured_ms
+        alarm = self._alarms.pop(key, None)
+        if alarm is None or abs(since_ms(at_ms, alarm.heard_ms)) > FORGET_MS:
+            alarm = _Alarm(at_ms)
+        elif since_ms(at_ms, alarm.heard_ms) > 0:
+            alarm.heard_ms = at_ms
+        self._alarms[key] = alarm
+        if len(self._alarms) > MOST_TRACKS:
+            self._alarms.popitem(last=False)
+        return alarm
+
+    def _update(self, alarm: _Alarm, encounter: Encounter) -> None:
+        risk, at_ms = encounter.risk, encounter.measured_ms
+        high = encounter.confirmed and risk >= self._on_risk
+        alarm.high = min(alarm.high + 1, 2) if high else 0
+        if high and (alarm.high == 2 or encounter.drac_mps2 >= SERIOUS_MPS2):
+            alarm.on = True
+        if risk >= self._off_risk:
+            alarm.low_ms = None
+        elif alarm.low_ms is None:
+            alarm.low_ms = at_ms
+        elif since_ms(at_ms, alarm.low_ms) >= self._off_ms:
+            alarm.on = False
+
+
+@operator("vehicle.warn", version="1", inputs={"encounter": ENCOUNTER}, output="vehicle.Warning")
+class Warn:
+    """O21: what the driver or the brake is told -> vehicle.Warning, one per tuple (level 0: nothing to do).
+
+    slack = d / v - t_act - v / (2 a) [s]: time left until braking with a = `brake_mps2` must begin so that the ego
+    stops before the zone, d [m] being the way left to it. Level 2 (brake now) when the alarm is on and the slack is at
+    most `now_s`, level 1 when it is on, else 0. Without a zone, and for an ego that stands, the slack is the greatest
+    that fits. Cause 97 (collision risk), sub-cause 2 (crossing) of EN 302 637-3, whatever the level.
+    """
+
+    def __init__(self, t_act_s: float = 0.2, brake_mps2: float = 7.0, now_s: float = 0.5) -> None:
+        if brake_mps2 <= 0.0 or t_act_s < 0.0:
+            raise ValueError("brake_mps2 must be above 0, t_act_s not below")
+        self._t_act_s, self._brake_mps2, self._now_s = t_act_s, brake_mps2, now_s
+
+    def __call__(self, encounter: Encounter) -> Warning:
+        """The warning about the encounter's object."""
+        slack_s = self._slack_s(encounter)
+        way_m = encounter.zone.ego_in_m if encounter.HasField("zone") else None
+        level = 0 if not encounter.on else 2 if slack_s <= self._now_s else 1
+        return Warning(
+            object_id=encounter.object_id,
+            station=encounter.station,
+            measured_ms=encounter.measured_ms,
+            level=level,
+            slack_ms=MOST_MS if slack_s * 1000.0 >= MOST_MS else round(slack_s * 1000.0),
+            risk_permille=round(1000.0 * encounter.risk),
+            distance_cm=-1 if way_m is None else round(100.0 * max(way_m, 0.0)),
+            cause=COLLISION_RISK,
+            sub_cause=CROSSING,
+            track=encounter.track,
+        )
+
+    def _slack_s(self, encounter: Encounter) -> float:
+        speed = encounter.ego_now.speed_mps
+        if speed <= 0.0 or not encounter.HasField("zone"):
+            return float("inf")
+        return encounter.zone.ego_in_m / speed - self._t_act_s - speed / (2.0 * self._brake_mps2)

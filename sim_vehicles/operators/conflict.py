@@ -1,0 +1,259 @@
+"""O14 to O18: where the ego's path crosses that of another vehicle, when each is there, and what braking it takes.
+
+Path and time are kept apart: O14 says along which way each vehicle goes, O15 where the two ways cross, O16 when
+each is there. A vehicle that brakes keeps its path and comes later, or never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf, isinf, radians, sin, sqrt
+
+import numpy as np
+
+from node_agent.sdk import operator
+from protos.vehicle_pb2 import Encounter, Motion, Passage, Path, Zone
+from sim_vehicles.operators.corridor import Array, Corridor, corridor, crossing
+from sim_vehicles.operators.lanes import LanePath, lanes
+
+MOST_STEPS = 200
+FAR_M = 1000.0  # a lane goes straight on that far past both its ends
+ENCOUNTER = "vehicle.Encounter"
+
+
+@operator("vehicle.predict", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)
+class Predict:
+    """O14: both vehicles' centres and headings for `horizon_s`, one per `step_s`, the first one now -> ego_path,
+    object_path (m, rad).
+
+    Along the lane where one is matched (lane, ego_lane, of `map`), keeping the present distance from its middle. Else
+    with constant turn rate (CTRV, Schubert et al. 2008) that fades: yaw rate x exp(-t / fade_s), since a turn ends. So
+    a vehicle in a turn goes on by fade_s x yaw rate at most (0.4 rad/s: 34 degrees) instead of round the whole circle,
+    into traffic that it will never meet. The turn is a matter of geometry: its curvature is that of the present speed,
+    and at most 1 / `least_radius_m` (a standing vehicle's yaw rate is noise).
+
+    The steps are those of the present speed, growing with a positive acceleration: v t + max(a, 0) t^2 / 2. Braking
+    does not shorten a path: how far a braking vehicle comes is O16's, and a corridor that shrank with every touch of
+    the brake would let conflicts come and go.
+    """
+
+    def __init__(
+        self,
+        map: str = "",
+        horizon_s: float = 4.0,
+        step_s: float = 0.1,
+        fade_s: float = 1.5,
+        least_radius_m: float = 5.0,
+    ) -> None:
+        if not 0.0 < step_s <= horizon_s or horizon_s > MOST_STEPS * step_s:
+            raise ValueError(f"horizon_s {horizon_s:g} must be 1 to {MOST_STEPS} steps of step_s {step_s:g}")
+        if fade_s <= 0.0 or least_radius_m <= 0.0:
+            raise ValueError(f"fade_s {fade_s:g} and least_radius_m {least_radius_m:g} must be above 0")
+        self._lanes = {lane.name: _Lane(lane) for lane in (lanes(map) if map else ())}
+        self._t_s = step_s * np.arange(round(horizon_s / step_s) + 1)
+        self._step_s, self._fade_s, self._least_radius_m = step_s, fade_s, least_radius_m
+
+    def __call__(self, encounter: Encounter) -> Encounter:
+        """The encounter with both paths."""
+        out = Encounter()
+        out.CopyFrom(encounter)
+        self._predict(encounter.ego_now, encounter.ego_lane, out.ego_path)
+        self._predict(encounter.object, encounter.lane, out.object_path)
+        return out
+
+    def _predict(self, motion: Motion, name: str, path: Path) -> None:
+        speed = max(motion.speed_mps, 0.0)
+        way = self._t_s * (speed + max(motion.acceleration_mps2, 0.0) / 2 * self._t_s)
+        lane = self._lanes.get(name)
+        x, y, heading = self._free(motion, speed, way) if lane is None else lane.along(motion, way)
+        path.x_m.extend(x.tolist())
+        path.y_m.extend(y.tolist())
+        path.heading_rad.extend(heading.tolist())
+        path.step_s = self._step_s
+
+    def _free(self, motion: Motion, speed: float, way: Array) -> tuple[Array, Array, Array]:
+        """CTRV with a fading turn rate; chords of the arc that each step turns by, so exact where nothing fades."""
+        most = speed / self._least_radius_m
+        yaw_rate = min(max(motion.yaw_rate_rps, -most), most)
+        if yaw_rate == 0.0:
+            turn = np.zeros_like(way)
+        else:
+            turn = yaw_rate * self._fade_s * -np.expm1(way / (-speed * self._fade_s))
+        heading = motion.heading_rad + turn
+        half = np.diff(turn) / 2
+        chord = np.diff(way) * np.sinc(half / np.pi)
+        middle = heading[:-1] + half
+        x = motion.x_m + np.concatenate(([0.0], np.cumsum(chord * np.cos(middle))))
+        y = motion.y_m + np.concatenate(([0.0], np.cumsum(chord * np.sin(middle))))
+        return x, y, heading
+
+
+class _Lane:
+    """A lane as arrays, straight on past both ends."""
+
+    def __init__(self, lane: LanePath) -> None:
+        x, y, s = (np.array(values, dtype=np.float64) for values in (lane.x_m, lane.y_m, lane.s_m))
+        heading = np.unwrap(np.arctan2(np.diff(y), np.diff(x)))
+        before, after = (FAR_M * np.array([np.cos(h), np.sin(h)]) for h in (heading[0], heading[-1]))
+        self._project = lane.project
+        self._s = np.concatenate(([s[0] - FAR_M], s, [s[-1] + FAR_M]))
+        self._x = np.concatenate(([x[0] - before[0]], x, [x[-1] + after[0]]))
+        self._y = np.concatenate(([y[0] - before[1]], y, [y[-1] + after[1]]))
+        self._heading = np.concatenate((heading[:1], heading, heading[-1:]))  # of the piece after each corner
+
+    def along(self, motion: Motion, way: Array) -> tuple[Array, Array, Array]:
+        """Points at `way` from where the vehicle is, as far to the side of the lane's middle as it is now."""
+        s = self._project(motion.x_m, motion.y_m, motion.heading_rad).s_m + way
+        heading = self._heading[np.searchsorted(self._s, s, side="right") - 1]
+        x, y = np.interp(s, self._s, self._x), np.interp(s, self._s, self._y)
+        side_x, side_y = -np.sin(heading), np.cos(heading)
+        offset = (motion.x_m - x[0]) * side_x[0] + (motion.y_m - y[0]) * side_y[0]
+        return x + offset * side_x, y + offset * side_y, heading
+
+
+@operator("vehicle.zone", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)
+class Overlap:
+    """O15: the conflict zone -> zone: ways [m] until each one's front enters and its rear has left the other one's
+    corridor; absent where the corridors do not cross, or not within the predicted paths.
+
+    A corridor is what the box sweeps along its path, from its rear now; past the path's end it goes straight on far
+    enough to tell when a vehicle would have left. For two straight paths that cross at an angle w the ways follow from
+    the parallelogram of the corridors: way to the crossing of the two middle lines -/+ (other's width / sin w +
+    own width / |tan w|) / 2 -/+ half the own length.
+
+    Only crossing counts: where the paths differ by less than `least_angle_deg`, or are opposite within as much,
+    there is no zone (30 degrees: the limit between crossing and following of the surrogate safety assessment model,
+    Gettman et al., FHWA-HRT-08-051, 2008). So queues, parallel and merged traffic and oncoming vehicles have none. A
+    vehicle that stands has the ground under its box for a corridor.
+    """
+
+    def __init__(self, least_angle_deg: float = 30.0) -> None:
+        if not 1.0 <= least_angle_deg <= 90.0:
+            raise ValueError(f"least_angle_deg is {least_angle_deg:g}; it must be 1 to 90")
+        self._least_sine = sin(radians(least_angle_deg))
+
+    def __call__(self, encounter: Encounter) -> Encounter:
+        """The encounter with its zone, if there is one."""
+        out = Encounter()
+        out.CopyFrom(encounter)
+        ego = encounter.ego
+        beyond_m = (ego.width_m + encounter.width_m) / self._least_sine
+        one = _swept(encounter.ego_path, ego.length_m, ego.width_m, beyond_m)
+        other = _swept(encounter.object_path, encounter.length_m, encounter.width_m, beyond_m)
+        if one is None or other is None:
+            return out
+        found = crossing(one, other, ego.length_m, encounter.length_m, self._least_sine)
+        if found is not None:
+            out.zone.CopyFrom(
+                Zone(
+                    ego_in_m=found.one_in_m,
+                    ego_out_m=found.one_out_m,
+                    object_in_m=found.other_in_m,
+                    object_out_m=found.other_out_m,
+                )
+            )
+        return out
+
+
+@operator("vehicle.arrival", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)
+class Arrival:
+    """O16: when each vehicle enters and leaves the zone -> passage [s], from uniformly accelerated motion.
+
+    t = (-v + sqrt(v^2 + 2 a s)) / a; written 2 s / (v + sqrt(v^2 + 2 a s)), which is s / v for a = 0. Infinity where it
+    never comes there (v^2 + 2 a s < 0: it stops before; or it stands). 0 for s <= 0: it is there. Absent without zone.
+    """
+
+    def __call__(self, encounter: Encounter) -> Encounter:
+        """The encounter with its passage, if it has a zone."""
+        out = Encounter()
+        out.CopyFrom(encounter)
+        if encounter.HasField("zone"):
+            zone, ego, other = encounter.zone, encounter.ego_now, encounter.object
+            out.passage.CopyFrom(
+                Passage(
+                    ego_in_s=arrival_s(zone.ego_in_m, ego.speed_mps, ego.acceleration_mps2),
+                    ego_out_s=arrival_s(zone.ego_out_m, ego.speed_mps, ego.acceleration_mps2),
+                    object_in_s=arrival_s(zone.object_in_m, other.speed_mps, other.acceleration_mps2),
+                    object_out_s=arrival_s(zone.object_out_m, other.speed_mps, other.acceleration_mps2),
+                )
+            )
+        return out
+
+
+@operator("vehicle.encroachment", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)
+class Encroachment:
+    """O17: post-encroachment time PET = max(t_in) - min(t_out) [s] -> pet_s, and time to collision -> ttc_s.
+
+    PET > 0: so long after one has left does the other one enter; PET <= 0: both are in the zone at once, which
+    begins at TTC = max(t_in). PET is infinite without a zone or where one of them never enters it, minus infinity where
+    both stop in it; TTC is infinite for PET > 0. (Allen, Shin, Cooper 1978; Hayward 1972; here both are predicted.)
+    """
+
+    def __call__(self, encounter: Encounter) -> Encounter:
+        """The encounter with PET and TTC."""
+        out = Encounter()
+        out.CopyFrom(encounter)
+        out.pet_s, out.ttc_s = inf, inf
+        if encounter.HasField("passage"):
+            when = encounter.passage
+            both_in_s = max(when.ego_in_s, when.object_in_s)
+            if not isinf(both_in_s):
+                out.pet_s = both_in_s - min(when.ego_out_s, when.object_out_s)
+                out.ttc_s = both_in_s if out.pet_s <= 0.0 else inf
+        return out
+
+
+@operator("vehicle.deceleration", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)
+class Deceleration:
+    """O18: the deceleration with which the ego would just stop before the zone -> drac_mps2 [m/s2].
+
+    DRAC = v^2 / (2 (s_in - v t_act)), after `t_act_s` at its present speed (Cooper and Ferguson 1976; over 3.35 m/s2 a
+    conflict counts as serious, Archer 2005). Infinity where s_in <= v t_act and it moves: no braking keeps it out. 0
+    where it stands, where there is no zone, or PET > 0 (nobody has to brake).
+    """
+
+    def __init__(self, t_act_s: float = 0.2) -> None:
+        if t_act_s < 0.0:
+            raise ValueError(f"t_act_s is {t_act_s:g}; it must not be below 0")
+        self._t_act_s = t_act_s
+
+    def __call__(self, encounter: Encounter) -> Encounter:
+        """The encounter with its DRAC."""
+        out = Encounter()
+        out.CopyFrom(encounter)
+        out.drac_mps2 = 0.0
+        if encounter.HasField("zone") and encounter.pet_s <= 0.0:
+            out.drac_mps2 = stopping_mps2(encounter.ego_now.speed_mps, encounter.zone.ego_in_m, self._t_act_s)
+        return out
+
+
+def arrival_s(way_m: float, speed_mps: float, acceleration_mps2: float) -> float:
+    """Seconds until a vehicle has gone `way_m`: 0 where that is not above 0, infinity where it never does (see O16)."""
+    if way_m <= 0.0:
+        return 0.0
+    speed = max(speed_mps, 0.0)
+    square = speed * speed + 2.0 * acceleration_mps2 * way_m
+    if square < 0.0:
+        return inf
+    divisor = speed + sqrt(square)
+    return 2.0 * way_m / divisor if divisor > 0.0 else inf
+
+
+def stopping_mps2(speed_mps: float, way_m: float, t_act_s: float) -> float:
+    """Deceleration that stops within `way_m`, begun after `t_act_s`; infinity where that is too late (see O18)."""
+    if speed_mps <= 0.0:
+        return 0.0
+    left_m = way_m - speed_mps * t_act_s
+    return speed_mps * speed_mps / (2.0 * left_m) if left_m > 0.0 else inf
+
+
+def _swept(path: Path, length_m: float, width_m: float, beyond_m: float) -> Corridor | None:
+    """The corridor along a predicted path; None for a path without points."""
+    n = len(path.x_m)
+    if n == 0:
+        return None
+    return corridor(_array(path.x_m, n), _array(path.y_m, n), path.heading_rad[0], length_m, width_m, beyond_m)
+
+
+def _array(values: Iterable[float], n: int) -> Array:
+    return np.fromiter(values, np.float64, n)
