@@ -1,6 +1,6 @@
 """Recorded motion: reading it, and the state of a vehicle at any instant.
 
-The format is a CSV table, plain or gzip, with the columns of `COLUMNS` in any order (further ones are ignored):
+Our own format is a CSV table, plain or gzip, with the columns of `COLUMNS` in any order (further ones are ignored):
 seconds, metres, metres per second; heading in mathematical radians (0 east, counter-clockwise); (x, y) is the centre
 of the vehicle's box. Rows may be ordered by time or by vehicle; within one vehicle time must grow.
 """
@@ -10,15 +10,12 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import hypot, isfinite, pi
+from math import pi
 from pathlib import Path
 from typing import NamedTuple
-
-from sim_vehicles.errors import BadInputError
 
 COLUMNS = ("t_s", "id", "type", "length_m", "width_m", "x_m", "y_m", "heading_rad", "speed_mps")
 NUMBERS = tuple(name for name in COLUMNS if name not in ("id", "type"))
@@ -67,11 +64,13 @@ class Track:
 
 @dataclass
 class Motion:
-    """All vehicles of one recording. `skipped` holds a sentence with file and line per row that was left out."""
+    """All vehicles of one recording. `skipped` holds a sentence with file and line per row that was left out, `notes`
+    one for everything that a reader had to assume."""
 
     tracks: dict[str, Track]
     source: str
     skipped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def start_s(self) -> float:
@@ -92,32 +91,17 @@ class Motion:
 
 
 def read_motion(path: Path, skip_bad_rows: bool = False) -> Motion:
-    """Reads a recording (`.csv`, or gzip whatever its name).
+    """Reads a recording, its format told by its content: our CSV, SUMO's floating-car data (XML or CSV), a CommonRoad
+    scenario (XML); each plain or gzip. See `sim_vehicles.readers`.
 
     A row that cannot be (a field that is no finite number, time that does not grow for its vehicle, over 100 m/s by its
     speed or by the distance from the record before, a vehicle of no size) raises BadInputError with its line; with
-    `skip_bad_rows` it is left out and noted in `Motion.skipped`. A file that is no such table is always refused.
+    `skip_bad_rows` it is left out and noted in `Motion.skipped`. A file that is none of these is always refused.
+    MissingToolError where a format needs a package that is not installed.
     """
-    rows = _rows(path)
-    first = next(rows, None)
-    if first is None:
-        raise BadInputError(f"{path}:1: the file is empty; the columns must be {','.join(COLUMNS)}")
-    places = _header(path, first[1])
-    motion = Motion({}, str(path))
-    line = 1
-    for line, cells in rows:
-        if not cells:
-            continue
-        try:
-            _add(motion.tracks, cells, places, len(first[1]))
-        except ValueError as bad:
-            said = f"{path}:{line}: {bad}"
-            if not skip_bad_rows:
-                raise BadInputError(f"{said}; mend the row, or pass --skip-bad-rows to leave such rows out") from None
-            motion.skipped.append(said)
-    if not motion.tracks:
-        raise BadInputError(f"{path}:{line}: no usable row")
-    return motion
+    from sim_vehicles.readers.formats import read  # they make tracks, so they import this module
+
+    return read(path, skip_bad_rows)
 
 
 def write_motion(path: Path, rows: Iterable[tuple[str, Track, State]]) -> None:
@@ -147,74 +131,3 @@ def _between(a: State, b: State, share: float, span_s: float) -> State:
         turn / span_s,
         (b.speed_mps - a.speed_mps) / span_s,
     )
-
-
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-        reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
-        for row in reader:
-            yield reader.line_num, row
-    except FileNotFoundError:
-        raise BadInputError(f"{path}: there is no such file") from None
-    except (OSError, EOFError, zlib.error) as broken:
-        raise BadInputError(f"{path}: cannot be read: {broken}") from None
-    except (UnicodeDecodeError, csv.Error) as broken:
-        raise BadInputError(f"{path}: is not a CSV text: {broken}") from None
-
-
-def _header(path: Path, names: list[str]) -> dict[str, int]:
-    missing = [name for name in COLUMNS if name not in names]
-    if missing:
-        raise BadInputError(f"{path}:1: column {missing[0]} is missing; the columns must be {','.join(COLUMNS)}")
-    return {name: names.index(name) for name in COLUMNS}
-
-
-def _add(tracks: dict[str, Track], cells: list[str], places: dict[str, int], width: int) -> None:
-    if len(cells) != width:
-        raise ValueError(f"{len(cells)} fields where the header has {width}")
-    number = {name: _number(name, cells[places[name]]) for name in NUMBERS}
-    name = cells[places["id"]].strip()
-    if not name:
-        raise ValueError("the id is empty")
-    _check_limits(number)
-    state = State(number["t_s"], number["x_m"], number["y_m"], wrap(number["heading_rad"]), number["speed_mps"])
-    track = tracks.get(name)
-    if track is None:
-        track = Track(name, cells[places["type"]].strip(), number["length_m"], number["width_m"])
-        tracks[name] = track
-    else:
-        _check_step(track, state)
-    track.states.append(state)
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"{name} is {text!r}, which is no number") from None
-    if not isfinite(value):
-        raise ValueError(f"{name} is {text.strip()}, which is not finite")
-    return value
-
-
-def _check_limits(number: dict[str, float]) -> None:
-    if abs(number["speed_mps"]) > MAX_SPEED_MPS:
-        raise ValueError(f"speed_mps is {number['speed_mps']:g}; over {MAX_SPEED_MPS:g} m/s is a wrong unit")
-    for name in ("length_m", "width_m"):
-        if not 0 < number[name] <= MAX_SIZE_M:
-            raise ValueError(f"{name} is {number[name]:g}; it must be in (0, {MAX_SIZE_M:g}] metres")
-
-
-def _check_step(track: Track, state: State) -> None:
-    last = track.states[-1]
-    span_s = state.t_s - last.t_s
-    if span_s <= 0:
-        raise ValueError(f"time does not grow for vehicle {track.id}: {state.t_s:g} s after {last.t_s:g} s")
-    jump_m = hypot(state.x_m - last.x_m, state.y_m - last.y_m)
-    if jump_m > MAX_SPEED_MPS * span_s and span_s <= MAX_GAP_S:
-        raise ValueError(
-            f"vehicle {track.id} jumps {jump_m:.0f} m in {span_s:g} s; that is a wrong unit or another vehicle"
-        )

@@ -51,7 +51,7 @@ def load_scenario(what: str, ego: str | None = None, skip_bad_rows: bool = False
     """`what` is a built-in name or the path of a recording. BadInputError says what is missing and the mend."""
     path = _find(what)
     motion = read_motion(path, skip_bad_rows)
-    name = path.name.removesuffix(".gz").removesuffix(".csv")
+    name = path.name.removesuffix(".gz").removesuffix(".csv").removesuffix(".xml")
     beside = path.with_name(f"{name}.json")
     scene = read_scene(beside) if beside.is_file() else _plain_scene(motion, name, ego)
     if ego is not None and ego != scene.ego:
@@ -113,7 +113,7 @@ def _find(what: str) -> Path:
     near = get_close_matches(what, built_in(), n=1, cutoff=0.4)
     meant = f"; did you mean {near[0]}?" if near else ""
     raise BadInputError(
-        f"{what}: no such scenario{meant} (built in: {', '.join(built_in())}; or give the path of a CSV file)"
+        f"{what}: no such scenario{meant} (built in: {', '.join(built_in())}; or give the path of a recording)"
     )
 
 

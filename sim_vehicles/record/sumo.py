@@ -7,11 +7,12 @@ import tempfile
 import xml.etree.ElementTree as Tree  # its input is what SUMO wrote here a moment ago
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import cos, pi, radians, sin
 from pathlib import Path
 
 from sim_vehicles.errors import MissingToolError
-from sim_vehicles.motion import State, Track, wrap
+from sim_vehicles.motion import State, Track
+from sim_vehicles.readers.formats import read
+from sim_vehicles.readers.sizes import Kind
 from sim_vehicles.record.crossing import ARM_M, CARS, CONFLICT, CONFLICT_S, END_S, LANE_M, STEP_S, X_BEHIND_M, Crossing
 
 # Without these SUMO's junction model always lets one of the two wait.
@@ -157,18 +158,11 @@ def _standing(name: str, position_m: float) -> str:
 
 
 def _fcd(path: Path) -> Iterator[tuple[str, Track, State]]:
-    """SUMO's x, y is the middle of the front bumper, its angle is degrees clockwise from north; ours is the centre."""
-    tracks = {name: Track(name, car.type, car.length_m, car.width_m) for name, car in CARS.items()}
-    for step in Tree.parse(path).iter("timestep"):  # noqa: S314 (own file)
-        t_s = float(step.attrib["time"])
-        if t_s > END_S:
-            return
-        for one in sorted(step.iter("vehicle"), key=lambda vehicle: vehicle.attrib["id"]):
-            track = tracks[one.attrib["id"]]
-            heading = wrap(pi / 2 - radians(float(one.attrib["angle"])))
-            x = float(one.attrib["x"]) - track.length_m / 2 * cos(heading)
-            y = float(one.attrib["y"]) - track.length_m / 2 * sin(heading)
-            yield f"{t_s:.2f}", track, State(t_s, x, y, heading, float(one.attrib["speed"]))
+    """What SUMO wrote, in order of time and id, up to the end of the scene."""
+    motion = read(path, kinds={name: Kind(car.type, car.length_m, car.width_m) for name, car in CARS.items()})
+    states = [(state, track) for track in motion.tracks.values() for state in track.states if state.t_s <= END_S]
+    for state, track in sorted(states, key=lambda one: (one[0].t_s, one[1].id)):
+        yield f"{state.t_s:.2f}", track, state
 
 
 def _collision(path: Path) -> float | None:

@@ -1,0 +1,57 @@
+"""A file's bytes: unpacked where they are gzip, in a stream, never more than a stated number of them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sim_vehicles.errors import BadInputError
+
+MAX_BYTES = 512_000_000  # unpacked; some four million records, which take about 1 GB as tracks
+CHUNK = 65_536
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[io.BufferedReader[_Bounded]]:
+    """The bytes of path; gzip is told by its first bytes, whatever the name says.
+
+    BadInputError where the file is not there, cannot be read, or holds more than `MAX_BYTES` once unpacked (a few kB of
+    gzip can hold gigabytes).
+    """
+    try:
+        with path.open("rb") as raw:
+            packed = raw.peek(2)[:2] == b"\x1f\x8b"
+            plain = gzip.GzipFile(fileobj=raw) if packed else raw
+            with io.BufferedReader(_Bounded(path, plain), CHUNK) as stream:
+                yield stream
+    except FileNotFoundError:
+        raise BadInputError(f"{path}: there is no such file") from None
+    except (OSError, EOFError, zlib.error) as broken:
+        raise BadInputError(f"{path}: cannot be read: {broken}") from None
+
+
+class _Bounded(io.RawIOBase):
+    """Reads on until the bound is passed."""
+
+    def __init__(self, path: Path, plain: gzip.GzipFile | BinaryIO) -> None:
+        self._path = path
+        self._plain = plain
+        self._read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any, /) -> int:
+        data = self._plain.read(len(target))
+        self._read += len(data)
+        if self._read > MAX_BYTES:
+            raise BadInputError(
+                f"{self._path}: holds more than {MAX_BYTES // 1_000_000} MB; record fewer seconds or fewer vehicles"
+            )
+        target[: len(data)] = data
+        return len(data)

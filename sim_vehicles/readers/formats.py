@@ -1,0 +1,52 @@
+"""Which format a recording has, by its content, and its motion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.motion import COLUMNS, Motion
+from sim_vehicles.readers import commonroad, fcd, table
+from sim_vehicles.readers.content import opened
+from sim_vehicles.readers.markup import Start, events
+from sim_vehicles.readers.rules import gather
+from sim_vehicles.readers.sizes import Kind
+
+
+def read(path: Path, skip_bad_rows: bool = False, kinds: Mapping[str, Kind] | None = None) -> Motion:
+    """The motion in path: see `sim_vehicles.motion.read_motion`. `kinds`: SUMO's vehicle types, if they are known."""
+    with opened(path) as stream:
+        head = stream.peek(1024)
+        if head.startswith(b"PAR1"):
+            raise BadInputError(f"{path}: is Parquet, which is not read; record XML or CSV (--fcd-output FILE.xml)")
+        if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
+            return _xml(path, stream, skip_bad_rows, kinds)
+        return _table(path, stream, skip_bad_rows, kinds)
+
+
+def _xml(path: Path, stream: BinaryIO, skip_bad_rows: bool, kinds: Mapping[str, Kind] | None) -> Motion:
+    found = events(path, stream)
+    root = next(found)
+    if isinstance(root, Start) and root.name == fcd.ROOT:
+        data = fcd.Fcd(path, kinds)
+        return data.motion(data.from_xml(found), skip_bad_rows)
+    if isinstance(root, Start) and root.name == commonroad.ROOT:
+        return gather(path, commonroad.rows(path, root, found), skip_bad_rows)
+    raise BadInputError(
+        f"{path}:{root.line}: <{root.name}> is neither SUMO's <{fcd.ROOT}> (--fcd-output) "
+        f"nor a CommonRoad scenario (<{commonroad.ROOT}>)"
+    )
+
+
+def _table(path: Path, stream: BinaryIO, skip_bad_rows: bool, kinds: Mapping[str, Kind] | None) -> Motion:
+    found = table.lines(path, stream)
+    first = next(found, None)
+    if first is None:
+        raise BadInputError(f"{path}:1: the file is empty; the columns must be {','.join(COLUMNS)}")
+    names = [name.strip() for name in first[1]]
+    if fcd.is_table(names):
+        data = fcd.Fcd(path, kinds)
+        return data.motion(data.from_table(names, found), skip_bad_rows)
+    return gather(path, table.rows(path, names, found), skip_bad_rows)

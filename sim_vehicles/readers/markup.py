@@ -1,0 +1,86 @@
+"""XML as a stream of elements with their lines, read by expat directly.
+
+A document type declaration is refused: with none there are no entities to expand and nothing outside to fetch, which is
+what defusedxml guards against (it would be one more dependency for this one handler, and its ElementTree has no lines).
+Bytes are bounded by `content.opened`, depth by `MAX_DEPTH`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+from xml.parsers import expat
+
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.readers.content import CHUNK
+
+MAX_DEPTH = 32
+
+
+class Start(NamedTuple):
+    """An element begins; its line, name and attributes."""
+
+    line: int
+    name: str
+    attributes: dict[str, str]
+
+
+class End(NamedTuple):
+    """An element ends; the line where it began, its name, the text directly in it (without spaces around it)."""
+
+    line: int
+    name: str
+    text: str
+
+
+def events(path: Path, stream: BinaryIO) -> Iterator[Start | End]:
+    """The elements in the file's order. BadInputError with file and line where it is no plain XML."""
+    handler = _Handler(path)
+    try:
+        while chunk := stream.read(CHUNK):
+            handler.parser.Parse(chunk, False)
+            yield from handler.taken()
+        handler.parser.Parse(b"", True)
+        yield from handler.taken()
+    except expat.ExpatError as bad:
+        raise BadInputError(f"{path}:{bad.lineno}: is not XML: {expat.errors.messages[bad.code]}") from None
+    except (LookupError, ValueError) as bad:  # an encoding that there is none of
+        raise BadInputError(f"{path}:1: is not XML: {bad}; save it as UTF-8") from None
+
+
+class _Handler:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._open: list[tuple[int, list[str]]] = []  # line and texts of every element that has begun
+        self._events: list[Start | End] = []
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.StartDoctypeDeclHandler = self._doctype
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+
+    def taken(self) -> list[Start | End]:
+        events, self._events = self._events, []
+        return events
+
+    def _doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
+        raise BadInputError(
+            f"{self._path}:{self.parser.CurrentLineNumber}: a document type declaration is not read "
+            f"(it can make a small file endless); remove <!DOCTYPE {name} ...>"
+        )
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        line = self.parser.CurrentLineNumber
+        if len(self._open) >= MAX_DEPTH:
+            raise BadInputError(f"{self._path}:{line}: elements lie deeper than {MAX_DEPTH} in one another")
+        self._open.append((line, []))
+        self._events.append(Start(line, name, attributes))
+
+    def _text(self, text: str) -> None:
+        self._open[-1][1].append(text)
+
+    def _end(self, name: str) -> None:
+        line, texts = self._open.pop()
+        self._events.append(End(line, name, "".join(texts).strip()))

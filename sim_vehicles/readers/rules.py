@@ -1,0 +1,104 @@
+"""What every recording must keep to, whatever its format: one record at a time, into tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import hypot, isfinite
+from pathlib import Path
+from typing import NamedTuple
+
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.motion import MAX_GAP_S, MAX_SIZE_M, MAX_SPEED_MPS, Motion, State, Track, wrap
+
+MEND = "mend the row, or pass --skip-bad-rows to leave such rows out"
+
+
+class Row(NamedTuple):
+    """One record of one vehicle and its line in the file; (x, y) is the centre of its box, radians as in `State`."""
+
+    line: int
+    id: str
+    type: str
+    t_s: float
+    length_m: float
+    width_m: float
+    x_m: float
+    y_m: float
+    heading_rad: float
+    speed_mps: float
+
+
+class Bad(NamedTuple):
+    """A record that a reader could not make a row of, and why."""
+
+    line: int
+    what: str
+
+
+def gather(path: Path, rows: Iterable[Row | Bad], skip_bad_rows: bool = False) -> Motion:
+    """The tracks that the rows make.
+
+    A row that cannot be (`Bad`; a speed over 100 m/s; no size; time that does not grow for its vehicle; a jump of more
+    than 100 m/s from the record before) raises BadInputError with its line; with skip_bad_rows it is left out and noted
+    in `Motion.skipped`. A vehicle may be away: after more than `MAX_GAP_S` it may come back anywhere.
+    """
+    motion = Motion({}, str(path))
+    line = 1
+    for row in rows:
+        line = row.line
+        try:
+            _add(motion.tracks, row)
+        except ValueError as bad:
+            said = f"{path}:{line}: {bad}"
+            if not skip_bad_rows:
+                raise BadInputError(f"{said}; {MEND}") from None
+            motion.skipped.append(said)
+    if not motion.tracks:
+        raise BadInputError(f"{path}:{line}: no usable row")
+    return motion
+
+
+def number(name: str, text: str) -> float:
+    """The number that `text` says; ValueError with its name where it is none, or not finite."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{name} is {text[:40]!r}, which is no number") from None
+    if not isfinite(value):
+        raise ValueError(f"{name} is {text.strip()}, which is not finite")
+    return value
+
+
+def _add(tracks: dict[str, Track], row: Row | Bad) -> None:
+    if isinstance(row, Bad):
+        raise ValueError(row.what)
+    if not row.id:
+        raise ValueError("the id is empty")
+    _check_limits(row)
+    state = State(row.t_s, row.x_m, row.y_m, wrap(row.heading_rad), row.speed_mps)
+    track = tracks.get(row.id)
+    if track is None:
+        track = tracks[row.id] = Track(row.id, row.type, row.length_m, row.width_m)
+    else:
+        _check_step(track, state)
+    track.states.append(state)
+
+
+def _check_limits(row: Row) -> None:
+    if abs(row.speed_mps) > MAX_SPEED_MPS:
+        raise ValueError(f"speed_mps is {row.speed_mps:g}; over {MAX_SPEED_MPS:g} m/s is a wrong unit")
+    for name, value in (("length_m", row.length_m), ("width_m", row.width_m)):
+        if not 0 < value <= MAX_SIZE_M:
+            raise ValueError(f"{name} is {value:g}; it must be in (0, {MAX_SIZE_M:g}] metres")
+
+
+def _check_step(track: Track, state: State) -> None:
+    last = track.states[-1]
+    span_s = state.t_s - last.t_s
+    if span_s <= 0:
+        raise ValueError(f"time does not grow for vehicle {track.id}: {state.t_s:g} s after {last.t_s:g} s")
+    jump_m = hypot(state.x_m - last.x_m, state.y_m - last.y_m)
+    if jump_m > MAX_SPEED_MPS * span_s and span_s <= MAX_GAP_S:
+        raise ValueError(
+            f"vehicle {track.id} jumps {jump_m:.0f} m in {span_s:g} s; that is a wrong unit or another vehicle"
+        )
