@@ -4,7 +4,7 @@ All trials run in one incarnation per node, one after the other in virtual time:
 has ended, with new operator instances and empty queues, and its tuples carry its number as lineage epoch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from node_agent.core import plan as core
@@ -18,12 +18,12 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.arrivals import Burst, bursts
 from sim_vehicles.virtual.costs import Costs
-from sim_vehicles.virtual.events import ARRIVED, Events
+from sim_vehicles.virtual.events import ADMITTED, Events
 from sim_vehicles.virtual.link import Cable, Ends, Link
 from sim_vehicles.virtual.node import VirtualNode
 from sim_vehicles.virtual.payloads import payload_bytes
 from sim_vehicles.virtual.scenario import PLAN_EPOCH, PlanFile, Scenario, as_run
-from sim_vehicles.virtual.world import Delivery, World
+from sim_vehicles.virtual.world import Admission, Delivery, Offer, World
 
 SECOND_NS = 1_000_000_000
 _LOSS = 3  # what a draw is for
@@ -53,6 +53,7 @@ class Cluster:
         self._locals = [as_run(local, scenario) for local in plan.nodes]
         self._names = {source.id: source.name for source in plan.sources}
         self._at = {source.id: source.node for source in plan.sources}
+        self._ids = {source.name: source.id for source in plan.sources}
         self.facts: dict[str, Facts] = {local.node: MemoryFacts() if trace else NoFacts() for local in self._locals}
         self.instances = self.admitted = 0
         self.busy_ns = dict.fromkeys(self.facts, 0)
@@ -63,18 +64,20 @@ class Cluster:
         self._trial, self._events = 0, Events()
         self._nodes: dict[str, VirtualNode] = {}
         self._seqs: dict[int, int] = {}
+        self._replaced_ns: list[int] = []  # when the world made a new plan of what it admits
         for local in self._locals:
             self._state(local, STATE_COMMITTED)
 
     def run(self, trial: int) -> None:
         """One trial, from its first admission until nothing is left to do."""
         self._set_up(trial)
-        self._world.begin(trial)
-        planned = bursts(self._plan, self._scenario, trial)
-        before_ns = max(0, -min((burst.at_ns for burst in planned), default=0))
-        self._begun_ns = self.now_ns + before_ns
+        admissions = self._world.begin(trial)
+        planned = bursts(self._plan, self._scenario, trial) if admissions is None else []
+        first_ns = min([*(burst.at_ns for burst in planned), *(each.at_ns for each in admissions or ())], default=0)
+        self._begun_ns = self.now_ns + max(0, -first_ns)
         for burst in planned:
-            self._events.at(self._begun_ns + burst.at_ns, ARRIVED, self._admit, burst)
+            self._events.at(self._begun_ns + burst.at_ns, ADMITTED, self._admit_burst, burst)
+        self._schedule(admissions or ())
         self._events.run()
         while (expiry_ns := self._next_expiry_ns()) is not None:
             for node in self._nodes.values():
@@ -100,9 +103,12 @@ class Cluster:
     def delivered(self, at_ns: int, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """A result, on to the world."""
         source, _, seq, ordinal, origin_ns, _ = lineage
-        self._world.deliver(
+        admissions = self._world.deliver(
             Delivery(output.name, at_ns - self._begun_ns, at_ns - origin_ns, self._names[source], seq, ordinal, payload)
         )
+        if admissions is not None:
+            self._replaced_ns.append(at_ns)
+            self._schedule(admissions)
 
     def failed(self, node: str, operator: int, error: BaseException) -> None:
         """An operator raised; the first error of each operator is kept."""
@@ -120,6 +126,7 @@ class Cluster:
         scenario = self._scenario
         self._trial, self._events = trial, Events(self.now_ns)
         self._seqs = dict.fromkeys(self._names, 0)
+        self._replaced_ns = []
         self._nodes = {}
         for local in self._locals:
             costs = Costs(
@@ -162,19 +169,35 @@ class Cluster:
         number = self._numbers.get((index, peer.index), 0)
         return Link(self._events, ends, cable, other.receive, node.loaded.flags, deadlines_ns, number)
 
-    def _admit(self, at_ns: int, burst: Burst) -> None:
-        source = burst.source
-        name, node = self._names[source], self._nodes[self._at[source]]
+    def _schedule(self, admissions: Sequence[Admission]) -> None:
+        plan = len(self._replaced_ns)
+        for admission in admissions:
+            if admission.source not in self._ids:
+                raise BadInputError(f"the plan has no source {admission.source!r}; it has {', '.join(self._ids)}")
+            at_ns = self._begun_ns + admission.at_ns
+            if at_ns > (self._replaced_ns[-1] if plan else -1):
+                self._events.at(at_ns, ADMITTED, self._admit_planned, (plan, admission))
+
+    def _admit_planned(self, at_ns: int, item: tuple[int, Admission]) -> None:
+        plan, admission = item
+        if plan < len(self._replaced_ns) and at_ns > self._replaced_ns[plan]:
+            return  # the world has made another plan since
+        for offer in admission.offers:
+            self._admit(at_ns, self._ids[admission.source], offer)
+
+    def _admit_burst(self, at_ns: int, burst: Burst) -> None:
         for _ in range(burst.tuples):
-            seq = self._seqs[source] + 1
-            offer = self._world.offer(name, seq, at_ns - self._begun_ns)
-            if offer is None:
-                continue
-            self._seqs[source] = seq
-            self.admitted += 1
-            origin_ns = at_ns - offer.age_ns
-            lineage = (source, self._trial, seq, 0, origin_ns, origin_ns)
-            node.admit(at_ns, source, lineage, offer.payload, payload_bytes(offer.payload))
+            seq = self._seqs[burst.source] + 1
+            offer = self._world.offer(self._names[burst.source], seq, at_ns - self._begun_ns)
+            if offer is not None:
+                self._admit(at_ns, burst.source, offer)
+
+    def _admit(self, at_ns: int, source: int, offer: Offer) -> None:
+        self._seqs[source] = seq = self._seqs[source] + 1
+        self.admitted += 1
+        origin_ns = at_ns - offer.age_ns
+        lineage = (source, self._trial, seq, 0, origin_ns, origin_ns)
+        self._nodes[self._at[source]].admit(at_ns, source, lineage, offer.payload, payload_bytes(offer.payload))
 
     def _next_expiry_ns(self) -> int | None:
         times = [at_ns for node in self._nodes.values() if (at_ns := node.next_expiry_ns()) is not None]

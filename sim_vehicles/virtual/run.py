@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,10 @@ def operators_here(files: Sequence[Path] = ()) -> Registry:
     except OperatorError as error:
         raise BadInputError(str(error)) from None
     known = registry.codecs.names()
-    for message in (vehicle_pb2.Sensor, vehicle_pb2.Cpm, vehicle_pb2.Hazard):
+    for message in (
+        vehicle_pb2.Sensor, vehicle_pb2.Cpm, vehicle_pb2.Hazard, vehicle_pb2.Ego, vehicle_pb2.Encounter,
+        vehicle_pb2.Warning, vehicle_pb2.Advice,
+    ):  # fmt: skip
         if message.DESCRIPTOR.full_name not in known:
             registry.codecs.add(message.DESCRIPTOR.full_name, message)
     return registry
@@ -135,8 +138,9 @@ def check_out(directory: Path) -> None:
         raise BadInputError(f"--out {directory}: is there already and not empty; name a new directory")
 
 
-def write_run(simulation: Simulation, directory: Path) -> None:
-    """The run directory: run.json, plan.json, trace/raw/. Raises BadInputError where it holds something already."""
+def write_run(simulation: Simulation, directory: Path, more: Mapping[str, Any] | None = None) -> None:
+    """The run directory: run.json (with `more` in it), plan.json, trace/raw/. Raises BadInputError where it holds
+    something already."""
     check_out(directory)
     traces = []
     for trace in simulation.traces:
@@ -153,6 +157,7 @@ def write_run(simulation: Simulation, directory: Path) -> None:
         "virtual": True,
         "traces": traces,
         "scenario": simulation.scenario.document(),
+        **(more or {}),
     }
     (directory / "plan.json").write_text(json.dumps(simulation.plan.document, sort_keys=True, indent=1) + "\n")
     (directory / "run.json").write_text(json.dumps(run, indent=1) + "\n")

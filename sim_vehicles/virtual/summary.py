@@ -4,10 +4,11 @@ It counts results that were delivered. Nothing else is visible here: what was lo
 knows. Where nothing is lost the two agree (tested).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sim_vehicles.virtual.world import Delivery, Offer, World
+from sim_vehicles.virtual.world import Admission, Delivery, Offer, World
 
 PERCENTILES = (("p50", 50), ("p95", 95), ("p99", 99))
 
@@ -73,10 +74,10 @@ class Counted:
         self._world = world
         self.outputs = {name: OutputSummary(deadline_ns) for name, deadline_ns in deadlines_ns.items()}
 
-    def begin(self, trial: int) -> None:
+    def begin(self, trial: int) -> Sequence[Admission] | None:
         """Handed on."""
         self.settle()
-        self._world.begin(trial)
+        return self._world.begin(trial)
 
     def settle(self) -> None:
         """A trial has ended."""
@@ -87,8 +88,8 @@ class Counted:
         """Handed on."""
         return self._world.offer(source, seq, at_ns)
 
-    def deliver(self, delivery: Delivery) -> None:
+    def deliver(self, delivery: Delivery) -> Sequence[Admission] | None:
         """Counted and handed on."""
         result = (delivery.source, delivery.seq, delivery.ordinal)
         self.outputs[delivery.output].add(result, delivery.latency_ns)
-        self._world.deliver(delivery)
+        return self._world.deliver(delivery)

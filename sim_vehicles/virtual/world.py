@@ -1,7 +1,8 @@
 """What is around the cluster: where tuples come from and where results go.
 
-A closed loop (a vehicle simulation that brakes when it is warned) implements `World`; without one, `Stub` offers the
-tuples of files, or tiny payloads of the declared types.
+A closed loop (a vehicle simulation that brakes when it is warned) implements `World`, and may say itself what is
+admitted when; without one, `Stub` offers the tuples of files, or tiny payloads of the declared types, at the instants
+of the plan's arrivals.
 """
 
 import copy
@@ -22,6 +23,14 @@ class Offer(NamedTuple):
     age_ns: int = 0
 
 
+class Admission(NamedTuple):
+    """Tuples that a source admits at one instant, in order. at_ns counts from the trial's start; it may be negative."""
+
+    at_ns: int
+    source: str
+    offers: tuple[Offer, ...]
+
+
 class Delivery(NamedTuple):
     """A result. at_ns counts from the trial's start; latency_ns from the origin of the tuple it stems from."""
 
@@ -37,14 +46,16 @@ class Delivery(NamedTuple):
 class World(Protocol):
     """Asked and told in the order of virtual time, so it can advance a simulation of its own to `at_ns` each time."""
 
-    def begin(self, trial: int) -> None:
-        """A new trial starts at 0."""
+    def begin(self, trial: int) -> Sequence[Admission] | None:
+        """A new trial starts at 0. Returns everything that is to be admitted in it; what has one instant, in that
+        order. None: the plan's own arrivals, asked for tuple by tuple with `offer`."""
 
     def offer(self, source: str, seq: int, at_ns: int) -> Offer | None:
         """The tuple that this source admits now; seq counts from 1. None: there is none this time."""
 
-    def deliver(self, delivery: Delivery) -> None:
-        """A result is there."""
+    def deliver(self, delivery: Delivery) -> Sequence[Admission] | None:
+        """A result is there. Returns what is to be admitted after this instant, instead of everything that was planned
+        for then; None: nothing changes. What is planned for this very instant is admitted in any case."""
 
 
 class Stub:

@@ -1,0 +1,124 @@
+"""The closed loop around the virtual cluster: bursts in, warnings out, trial by trial one phase of the bursts each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from node_agent.registry import Registry
+from protos.vehicle_pb2 import Warning as Told
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.feed import Feed
+from sim_vehicles.inputs import InputOptions, Inputs
+from sim_vehicles.loop.brake import Brake
+from sim_vehicles.loop.closed import ClosedLoop
+from sim_vehicles.loop.judge import Judge
+from sim_vehicles.loop.lap import Lap, phase_ns
+from sim_vehicles.scene import Scenario
+from sim_vehicles.sense import Burst
+from sim_vehicles.virtual.run import Simulation, check_out, simulate, write_run
+from sim_vehicles.virtual.scenario import MOST_TRIALS
+from sim_vehicles.virtual.scenario import Scenario as Conditions
+from sim_vehicles.virtual.world import Admission, Delivery, Offer
+
+
+class CrossingWorld:
+    """The vehicles around a virtual cluster; instant 0 of a trial is `start_ns` of the recording.
+
+    loops: one per trial so far, in order. refused: tuples that were too old on arrival for their source's max_age, as
+    an agent refuses them. make: the closed loop of trial 1, 2, ...
+    """
+
+    def __init__(self, make: Callable[[int], ClosedLoop], sources: Mapping[str, Any]) -> None:
+        self._make = make
+        self._ids = {name: int(source["id"]) for name, source in sources.items()}
+        self._oldest_ns = {name: source.get("max_age_ns") or None for name, source in sources.items()}
+        self.loops: list[ClosedLoop] = []
+        self.refused = 0
+        self._trial = 0
+
+    def begin(self, trial: int) -> list[Admission]:
+        """All bursts of a new trial."""
+        self._trial = trial
+        self.loops.append(self._make(trial))
+        return self._admissions(self.loops[-1].bursts)
+
+    def offer(self, source: str, seq: int, at_ns: int) -> Offer | None:
+        """Never asked: `begin` says what is admitted."""
+        return None
+
+    def deliver(self, delivery: Delivery) -> list[Admission] | None:
+        """Warnings go to the loop; when the ego brakes, what it senses from then on is another."""
+        if not isinstance(delivery.payload, Told):
+            return None
+        loop = self.loops[-1]
+        at_ns = delivery.at_ns + loop.inputs.options.start_ns
+        lineage = (self._ids[delivery.source], self._trial, delivery.seq, delivery.ordinal)
+        bursts = loop.warned(at_ns, delivery.payload, (delivery.latency_ns, delivery.latency_ns), lineage)
+        return None if bursts is None else self._admissions(bursts)
+
+    def _admissions(self, bursts: Sequence[Burst]) -> list[Admission]:
+        start_ns = self.loops[-1].inputs.options.start_ns
+        found = []
+        for burst in bursts:
+            oldest_ns = self._oldest_ns.get(burst.source)
+            if oldest_ns is not None and burst.age_ns > oldest_ns:
+                self.refused += len(burst.values)
+                continue
+            offers = tuple(Offer(value, burst.age_ns) for value in burst.values)
+            found.append(Admission(burst.at_ns - start_ns, burst.source, offers))
+        return found
+
+
+def replay_virtual(
+    plan_document: dict[str, Any],
+    scenario: Scenario,
+    feeds: Sequence[Feed],
+    options: InputOptions,
+    brake: Brake,
+    phases: int,
+    laps: int,
+    registry: Registry,
+    out: Path | None = None,
+    progress: Callable[[], None] | None = None,
+) -> list[Lap]:
+    """Play the scenario in virtual time at each of `phases` phases of the bursts, `laps` times over (all the same).
+
+    Trial t (from 1) is phase (t - 1) mod phases; its tuples carry t as lineage epoch. out: a run directory is written
+    there, as by `sim-vehicles simulate`, with `laps` in run.json. progress is called after each trial. Where an
+    operator raised, every verdict is invalid and says so. Raises BadInputError where something does not fit, or `out`
+    is there already and not empty.
+    """
+    trials = phases * laps
+    if phases < 1 or laps < 1 or trials > MOST_TRIALS:
+        raise BadInputError(f"--phases {phases}, --loop {laps}: each at least 1, and at most {MOST_TRIALS} laps in all")
+    if out is not None:
+        check_out(out)
+    judge = Judge(scenario)
+    shifts_ns = [options.phase_ns + phase_ns(feeds, phase, phases) for phase in range(phases)]
+
+    def make(trial: int) -> ClosedLoop:
+        shifted = replace(options, phase_ns=shifts_ns[(trial - 1) % phases])
+        return ClosedLoop(scenario, Inputs(list(feeds), scenario, shifted), brake, judge)
+
+    world = CrossingWorld(make, plan_document["graph"]["sources"])
+    conditions = Conditions(trials=trials, seed=options.seed)
+    done = simulate(plan_document, conditions, registry, world, trace=out is not None, progress=progress)
+    found = [_lap(number, loop, phases, shifts_ns, done) for number, loop in enumerate(world.loops)]
+    if out is not None:
+        write_run(done, out, {"laps": [_summary(number, lap) for number, lap in enumerate(found)]})
+    return found
+
+
+def _lap(number: int, loop: ClosedLoop, phases: int, shifts_ns: Sequence[int], done: Simulation) -> Lap:
+    phase = number % phases
+    why = "; ".join(done.failures) or None
+    verdict = loop.verdict(phase, phases, shifts_ns[phase], valid=why is None, why=why)
+    return Lap(phase, phases, shifts_ns[phase], loop.inputs.hash, verdict, loop)
+
+
+def _summary(number: int, lap: Lap) -> dict[str, Any]:
+    shown = {key: lap.verdict[key] for key in ("outcome", "valid", "impact_kmh", "gap_m")}
+    return {"epoch": number + 1, "phase": lap.phase, "phase_ns": lap.phase_ns, "inputs_hash": lap.inputs_hash, **shown}
