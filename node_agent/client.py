@@ -88,6 +88,12 @@ class _Client:
         self._boot = new_boot()
         self._connection: Connection | None = None
         self._closed = False
+        self._connects = 0
+
+    @property
+    def reconnects(self) -> int:
+        """How often the connection was lost and made again."""
+        return max(0, self._connects - 1)
 
     def __enter__(self) -> Self:
         return self
@@ -111,6 +117,7 @@ class _Client:
         if self._closed:
             raise ValueError(f"{self._peer} is closed")
         self._connection = dial(self._address, hello, timeout_s, backoff)
+        self._connects += 1
         return self._connection
 
     def _hello(self, resume_after: int, credit_bytes: int = 0, peer_boot: int = 0) -> frames.Hello:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from sim_vehicles.commands import record, replay, simulate, traffic
+from sim_vehicles.commands import judge, record, replay, simulate, traffic
 
-HELP = """The blind crossing: records it, replays it into live agents, runs plans in virtual time.
+HELP = """The blind crossing: records it, replays it into live agents or in virtual time, and judges who stops in time.
 
 Exit codes: 0 done; 2 bad input; 3 infeasible, or a verdict failed; 4 out of time; 1 anything else.
 """
@@ -17,7 +17,7 @@ def build() -> typer.Typer:
     app = typer.Typer(
         name="sim-vehicles", help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
     )
-    for command in (record, replay, simulate, traffic):
+    for command in (record, replay, judge, simulate, traffic):
         command.register(app)
     return app
 

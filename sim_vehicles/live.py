@@ -1,7 +1,8 @@
 """Sends bursts into live agents at their instants.
 
 One thread per node, so that bursts of different nodes leave at the same time; within a node they leave in the order
-of their list. Every instant counts from one common start: a burst that leaves late makes no later one late.
+of their list. Every instant counts from one common start: a burst that leaves late makes no later one late. What lies
+ahead can be replaced while it runs (`replace`): the senders go on with the old bursts until the new ones are there.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from math import isinf
 from threading import Event, Lock, Thread
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 from google.protobuf.message import Message
 
@@ -20,14 +23,14 @@ from node_agent.codecs import CodecError, Codecs, UnknownCodecError
 from node_agent.connection import AgentError, NoAnswerError, NotAcceptedError
 from node_agent.runtime.scheduling import RUNTIME_PRIORITY, fifo
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
+from sim_vehicles.agenda import Agenda
 from sim_vehicles.errors import FeedError
 from sim_vehicles.feed import Feed
 from sim_vehicles.sense import Burst
 
-CENTRE_LEAD_NS = 5_000_000  # the centre's burst leaves this much before the instant: it is there before others come
 START_IN_NS = 200_000_000  # time for the threads to be ready
-# Sensors and radios do not share a node's processor. Beside emulated nodes on one machine the senders have to, so they
-# go first; they need microseconds per tuple.
+# Sensors, radios and brakes do not share a node's processor. Beside emulated nodes on one machine their threads have
+# to, so they go first; they need microseconds per tuple.
 SENDER_PRIORITY = RUNTIME_PRIORITY + 10
 SPIN_NS = 300_000  # the last stretch before an instant is slept in small pieces: an Event wakes late
 
@@ -36,7 +39,7 @@ class Sender(Protocol):
     """The part of `node_agent.sdk.Source` that is used here."""
 
     def send_many(self, values: Sequence[Message], *, age_ms: float) -> Sequence[object]:
-        """One result per value: one with a `why` was refused."""
+        """One result per value: one with a `why` was refused, one with a `seq` admitted under that number."""
         ...
 
 
@@ -56,7 +59,7 @@ def source(address: str, name: str) -> AbstractContextManager[Sender]:
 @dataclass
 class Tally:
     """What became of one source's tuples; `sent` may exceed admitted + refused where an agent went away before it
-    answered. `late_ns`: how long after its instant each burst began to leave."""
+    answered. `late_ns`: how long after its instant each burst began to leave. `last`: (epoch, seq) admitted last."""
 
     bursts: int = 0
     sent: int = 0
@@ -64,11 +67,28 @@ class Tally:
     refused: int = 0
     why: Counter[str] = field(default_factory=Counter)
     late_ns: list[int] = field(default_factory=list)
+    last: tuple[int, int] = (0, 0)
+
+    def count(self, values: int, results: Sequence[object]) -> None:
+        """One burst of so many values, and what is known about them."""
+        self.sent += values
+        for result in results:
+            why = getattr(result, "why", None)
+            if why is None:
+                self.admitted += 1
+                self.last = (getattr(result, "epoch", 0), getattr(result, "seq", 0))
+            else:
+                self.refused += 1
+                self.why[str(why)] += 1
 
 
 @dataclass
 class Live:
-    """One live replay. `stop` ends it early (from a signal handler, say); `on_burst` is told of every burst sent."""
+    """Live sources, and what was sent to them: `with Live(...) as live: live.run(bursts)`, once per lap.
+
+    rate: times real time; infinity: each burst as soon as the one before is answered. `stop` ends it early (from a
+    signal handler, say); `on_burst` is told of every burst sent. `tallies` count over all laps.
+    """
 
     feeds: Sequence[Feed]
     addresses: dict[str, str]
@@ -79,89 +99,125 @@ class Live:
     tallies: dict[str, Tally] = field(default_factory=dict)
     failure: FeedError | None = None
 
-    def run(self, bursts: Sequence[Burst]) -> None:
-        """Connects to every node first, then sends. FeedError: nothing was sent (while connecting), or a source broke
-        in the middle, which ended all of them; what was sent until then stands in `tallies`."""
+    def __post_init__(self) -> None:
         self.tallies = {feed.name: Tally() for feed in self.feeds}
+        self._by_name = {feed.name: feed for feed in self.feeds}
         self._lock = Lock()
-        with ExitStack() as stack:
-            senders = {feed.name: self._open(stack, feed) for feed in self.feeds}
-            if bursts and not self.stop.is_set():
-                self._send_all(bursts, senders)
-        if self.failure is not None:
-            raise self.failure
+        self._agendas: dict[str, Agenda] = {}
+        self._first_ns = self._start_ns = 0
+        self._stack = ExitStack()
+        self._senders: dict[str, Sender] = {}
 
-    def _open(self, stack: ExitStack, feed: Feed) -> Sender:
-        address = self.addresses[feed.node]
+    def __enter__(self) -> Self:
+        """Connects to every node; FeedError where one cannot be reached or does not know its source."""
         try:
-            return stack.enter_context(self.connect(address, feed.name))
-        except NotAcceptedError as bad:
-            raise FeedError(f"source {feed.name}: {bad}; deploy the plan first: coordinator deploy") from bad
-        except BROKEN as bad:
-            raise FeedError(f"source {feed.name}: node {feed.node} at {address} cannot be reached: {bad}") from bad
+            self._senders = {feed.name: self._open(feed) for feed in self.feeds}
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
 
-    def _send_all(self, bursts: Sequence[Burst], senders: dict[str, Sender]) -> None:
-        by_name = {feed.name: feed for feed in self.feeds}
-        start_ns = time.monotonic_ns() + START_IN_NS
-        threads = []
-        for node in sorted({feed.node for feed in self.feeds}):
-            dues = [
-                (self._due_ns(burst, bursts[0], by_name), burst)
-                for burst in bursts
-                if by_name[burst.source].node == node
-            ]
-            dues.sort(key=lambda item: item[0])
-            threads.append(Thread(target=self._send_node, args=(dues, start_ns, senders, node), name=f"replay-{node}"))
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def run(self, bursts: Sequence[Burst]) -> int:
+        """Sends them all, each at its instant; gives how many were left where it was stopped. FeedError: a source
+        broke in the middle, which ended all of them; what was sent until then stands in `tallies`."""
+        if not bursts or self.stop.is_set():
+            return len(bursts)
+        nodes = sorted({feed.node for feed in self.feeds})
+        self._first_ns, self._start_ns = min(burst.at_ns for burst in bursts), time.monotonic_ns() + START_IN_NS
+        self._agendas = {node: Agenda(self._of(node, bursts)) for node in nodes}
+        threads = [Thread(target=self._send_node, args=(node,), name=f"replay-{node}") for node in nodes]
         for thread in threads:
             thread.start()
         for thread in threads:
             while thread.is_alive():  # in pieces: signal handlers run in this thread only
                 thread.join(0.2)
+                if self.stop.is_set():
+                    self._wake()
+        if self.failure is not None:
+            raise self.failure
+        return sum(len(agenda) for agenda in self._agendas.values())
 
-    def _due_ns(self, burst: Burst, first: Burst, by_name: dict[str, Feed]) -> int:
-        lead_ns = CENTRE_LEAD_NS if by_name[burst.source].order == 0 else 0
-        return int((burst.at_ns - first.at_ns) / self.rate) - lead_ns
+    def replace(self, bursts: Sequence[Burst], after_ns: int) -> int:
+        """From now on `bursts` instead of all later than after_ns that have not left; see `Agenda.replace`."""
+        return sum(agenda.replace(self._of(node, bursts), after_ns) for node, agenda in self._agendas.items())
 
-    def _send_node(self, dues: list[tuple[int, Burst]], start_ns: int, senders: dict[str, Sender], node: str) -> None:
+    def recording_ns(self, monotonic_ns: int) -> int:
+        """The instant of the recording that is played at an instant of this machine's monotonic clock; at an infinite
+        rate, that of the burst that left last."""
+        if isinf(self.rate):
+            reached = [agenda.reached_ns for agenda in self._agendas.values()]
+            return max((at_ns for at_ns in reached if at_ns is not None), default=self._first_ns)
+        return self._first_ns + int((monotonic_ns - self._start_ns) * self.rate)
+
+    def _of(self, node: str, bursts: Sequence[Burst]) -> list[Burst]:
+        return [burst for burst in bursts if self._by_name[burst.source].node == node]
+
+    def _open(self, feed: Feed) -> Sender:
+        address = self.addresses[feed.node]
+        try:
+            return self._stack.enter_context(self.connect(address, feed.name))
+        except NotAcceptedError as bad:
+            raise FeedError(f"source {feed.name}: {bad}; deploy the plan first: coordinator deploy") from bad
+        except BROKEN as bad:
+            raise FeedError(f"source {feed.name}: node {feed.node} at {address} cannot be reached: {bad}") from bad
+
+    def _wake(self) -> None:
+        for agenda in self._agendas.values():
+            agenda.wake()
+
+    def _due_ns(self, burst: Burst) -> int:
+        """When it leaves, on the monotonic clock."""
+        return self._start_ns + int((burst.at_ns - self._first_ns) / self.rate)
+
+    def _send_node(self, node: str) -> None:
         fifo(SENDER_PRIORITY)  # where it is not allowed, bursts leave late, and the summary says how late
-        for due_ns, burst in dues:
-            if not self._wait(start_ns + due_ns):
+        agenda = self._agendas[node]
+        while not self.stop.is_set() and (burst := agenda.first()) is not None:
+            if self._wait(agenda, self._due_ns(burst)) and agenda.take(burst) and not self._send(burst, node):
                 return
-            tally = self.tallies[burst.source]
-            tally.late_ns.append(time.monotonic_ns() - start_ns - due_ns)
-            try:
-                if burst.values:
-                    results = senders[burst.source].send_many(burst.values, age_ms=burst.age_ns / 1e6)
-                    self._count(tally, burst, results)
-            except BROKEN as bad:
-                known = bad.results if isinstance(bad, NoAnswerError) else []
-                self._count(tally, burst, [result for result in known if result is not None])
-                self.failure = FeedError(f"source {burst.source} at node {node}: {bad}")
-                self.stop.set()
-                return
-            tally.bursts += 1
-            with self._lock:
-                self.on_burst(burst)
 
-    def _wait(self, until_ns: int) -> bool:
-        """Until the instant; False if stopped before it."""
-        while not self.stop.is_set():
+    def _send(self, burst: Burst, node: str) -> bool:
+        """False: the source broke."""
+        tally = self.tallies[burst.source]
+        late_ns = time.monotonic_ns() - self._due_ns(burst)
+        if not isinf(self.rate):
+            tally.late_ns.append(late_ns)
+        try:
+            if burst.values:
+                tally.count(
+                    len(burst.values),
+                    self._senders[burst.source].send_many(burst.values, age_ms=self._age_ms(burst, late_ns)),
+                )
+        except BROKEN as bad:
+            known = bad.results if isinstance(bad, NoAnswerError) else []
+            tally.count(len(burst.values), [result for result in known if result is not None])
+            self.failure = FeedError(f"source {burst.source} at node {node}: {bad}")
+            self.stop.set()
+            return False
+        tally.bursts += 1
+        with self._lock:
+            self.on_burst(burst)
+        return True
+
+    def _age_ms(self, burst: Burst, late_ns: int) -> float:
+        """How old the tuples are when they leave: a measurement ages while its burst is late. What has age 0 originates
+        with its hand-over."""
+        on_time = not burst.age_ns or isinf(self.rate)
+        return (burst.age_ns + (0 if on_time else late_ns)) / 1e6
+
+    def _wait(self, agenda: Agenda, until_ns: int) -> bool:
+        """Until the instant; False if stopped, or if the agenda changed, before it."""
+        while not self.stop.is_set() and not agenda.changed.is_set():
             left_ns = until_ns - time.monotonic_ns()
             if left_ns <= 0:
                 return True
             if left_ns > SPIN_NS:
-                self.stop.wait((left_ns - SPIN_NS) / 1e9)
+                agenda.changed.wait((left_ns - SPIN_NS) / 1e9)
             else:
                 time.sleep(left_ns / 2e9)
         return False
-
-    @staticmethod
-    def _count(tally: Tally, burst: Burst, results: Sequence[object]) -> None:
-        tally.sent += len(burst.values)
-        for result in results:
-            why = getattr(result, "why", None)
-            if why is None:
-                tally.admitted += 1
-            else:
-                tally.refused += 1
-                tally.why[str(why)] += 1

@@ -1,154 +1,205 @@
-"""A replay: scenario and plan in, tuples into live agents, what happened out (replay.json)."""
+"""What a replay is made of: the user's options, and everything that is decided before the first tuple leaves."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf, isinf
 from pathlib import Path
 from typing import Any
 
-from sim_vehicles.errors import BadInputError, FeedError
-from sim_vehicles.feed import Feed, bursts, feeds, read_json
-from sim_vehicles.live import Connect, Live, Tally
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.feed import Feed, feeds, read_json
+from sim_vehicles.inputs import InputOptions, Inputs
+from sim_vehicles.listening import WARNING, Output, outputs
 from sim_vehicles.load import utilisation
+from sim_vehicles.loop.brake import AUTO, Brake
+from sim_vehicles.loop.lap import phase_ns
 from sim_vehicles.scene import Scenario, load_scenario
-from sim_vehicles.sense import Burst, Senses, inputs_hash
+from sim_vehicles.sense import Burst
+from sim_vehicles.v2v.channel import IDEAL, Channel
+
+DEFAULT_NS = 10_000_000_000
+MAX_RATE = 1000.0
+MAX_PHASES = 1000
+MAX_LAPS = 10_000
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for. Times in ns of the recording; `start_ns` None: where the scene says, else its start."""
+    """What the user asked for. Times in ns of the recording.
+
+    addresses: where live agents are, or virtual: the plan to run in virtual time; exactly one of the two. start_ns
+    None: where the scene says, else the recording's start. until_ns, or duration_ns from the start; neither: 10 s.
+    rate: times real time, infinity: no gaps. phase (k, n): bursts k/n of a period later. phases: all of so many,
+    virtual only. laps: how often the recording is played; 0: without end, live only.
+    """
 
     scenario: str
-    addresses: Path
+    addresses: Path | None = None
+    virtual: Path | None = None
     plan: Path | None = None
-    duration_ns: int = 10_000_000_000
+    duration_ns: int | None = None
+    until_ns: int | None = None
     start_ns: int | None = None
     rate: float = 1.0
+    laps: int = 1
+    phase: tuple[int, int] | None = None
+    phases: int = 1
     v2v: int | None = None
     age_ns: int = 100_000_000
     seed: int = 1
     ego: str | None = None
+    messages: str = "burst"
+    channel: Channel = IDEAL
+    brake: Brake = AUTO
+    operators: tuple[Path, ...] = ()
     skip_bad_rows: bool = False
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything that is decided before the first tuple leaves."""
+    """Everything that is decided before the first tuple leaves. not_judged: why there will be no verdict, else None."""
 
     options: Options
     scenario: Scenario
     plan: dict[str, Any]
     feeds: list[Feed]
+    outputs: list[Output]
     addresses: dict[str, str]
+    inputs: Inputs
     bursts: list[Burst]
-    numbers: dict[str, int]
-    inputs_hash: str
-    utilisation: dict[str, float]
+    not_judged: str | None
+    sizes: dict[str, tuple[int, int]] = field(repr=False)
 
     @property
-    def start_ns(self) -> int:
-        return self.bursts[0].at_ns
+    def phase_ns(self) -> int:
+        return self.inputs.options.phase_ns
+
+    def utilisation(self, rate: float) -> dict[str, float]:
+        """Share of each node's time that the bursts ask for at a finite rate."""
+        return utilisation(self.plan, self.sizes, rate)
 
 
 def prepare(options: Options) -> Prepared:
     """Reads and computes all input; BadInputError says what cannot be used. The same options give the same bursts."""
     _check(options)
     scenario = load_scenario(options.scenario, options.ego, options.skip_bad_rows)
-    path = options.plan or options.addresses.with_name("plan.json")
+    path = _plan_path(options)
     plan = read_json(path, "a plan made by `coordinator plan`; name it with --plan")
     found = feeds(plan, path, options.v2v)
-    addresses = _addresses(options.addresses, found)
-    senses = Senses(scenario, options.seed)
-    start_ns = _start_ns(scenario, options.start_ns)
-    sent = bursts(found, senses, start_ns, start_ns + options.duration_ns, options.age_ns)
-    if not sent:
+    if not found:
         raise BadInputError(f"{path}: the plan has no source, so there is nothing to send")
-    sizes = {feed.name: (feed.n, feed.period_ns) for feed in found}
     try:
-        load = utilisation(plan, sizes, options.rate)
+        told = outputs(plan)
     except (KeyError, TypeError, AttributeError) as bad:
+        raise _incomplete(path, bad) from None
+    why = None if told else f"the plan has no output of type {WARNING}, so nothing makes the ego brake"
+    addresses = {} if options.addresses is None else _addresses(options.addresses, found, told)
+    inputs = Inputs(found, scenario, _input_options(options, scenario, found))
+    bursts = inputs.bursts()
+    if not bursts:
         raise BadInputError(
-            f"{path}: is no complete plan: {type(bad).__name__} {bad}; make it with `coordinator plan`"
-        ) from None
-    return Prepared(options, scenario, plan, found, addresses, sent, senses.numbers, inputs_hash(sent), load)
+            "--start, --until: no burst lies between them; make the stretch longer than a period of the plan's sources"
+        )
+    sizes = _sizes(found, bursts, inputs.options)
+    try:
+        utilisation(plan, sizes, 1.0)
+    except (KeyError, TypeError, AttributeError) as bad:
+        raise _incomplete(path, bad) from None
+    return Prepared(options, scenario, plan, found, told, addresses, inputs, bursts, why, sizes)
 
 
-def start(prepared: Prepared, connect: Connect, on_burst: Callable[[Burst], None] = lambda burst: None) -> Live:
-    """The live replay, ready to `run(prepared.bursts)`."""
-    return Live(prepared.feeds, prepared.addresses, connect, prepared.options.rate, on_burst)
+def period_ns(found: list[Feed]) -> int:
+    """The longest period of the sources."""
+    return max(feed.period_ns for feed in found)
 
 
-def summary(prepared: Prepared, live: Live, failure: FeedError | None = None) -> dict[str, Any]:
-    """What replay.json holds. `verdict` is null: judging needs the warnings, and a replay does not read them back."""
-    options = prepared.options
-    sources = {feed.name: _source(feed, live.tallies.get(feed.name, Tally())) for feed in prepared.feeds}
-    counts = ("bursts", "sent", "admitted", "refused", "unanswered")
-    total = {key: sum(source[key] for source in sources.values()) for key in counts}
-    ended = "failed" if failure else "done" if total["bursts"] == len(prepared.bursts) else "interrupted"
-    return {
-        "shimekiri": 1,
-        "scenario": prepared.scenario.scene.name,
-        "inputs_hash": prepared.inputs_hash,
-        "plan_hash": prepared.plan.get("hash"),
-        "rate": options.rate,
-        "seed": options.seed,
-        "start_ns": prepared.start_ns,
-        "duration_ns": options.duration_ns,
-        "v2v_age_ns": options.age_ns,
-        **total,
-        "bursts_planned": len(prepared.bursts),
-        "ended": ended,
-        "why": str(failure) if failure else None,
-        "sources": sources,
-        "utilisation": prepared.utilisation,
-        "ids": prepared.numbers,
-        "skipped_rows": prepared.scenario.motion.skipped,
-        "verdict": None,
-    }
+def parse_rate(text: str) -> float:
+    """Of `--rate`: a number of times real time, or max: infinity. BadInputError."""
+    if text.strip() == "max":
+        return inf
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInputError(f"--rate: {text!r} is no number of times real time; write 1, 4 or max") from None
 
 
-def write_summary(folder: Path, what: dict[str, Any]) -> Path:
-    """Writes replay.json into the run's folder, whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "replay.json"
-    part = folder / ".replay.json.part"
-    part.write_text(json.dumps(what, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    part.replace(path)
-    return path
-
-
-def _source(feed: Feed, tally: Tally) -> dict[str, Any]:
-    late_ns = sorted(tally.late_ns)
-    return {
-        "node": feed.node,
-        "type": feed.type,
-        "burst": feed.n,
-        "period_ns": feed.period_ns,
-        "bursts": tally.bursts,
-        "sent": tally.sent,
-        "admitted": tally.admitted,
-        "refused": tally.refused,
-        "unanswered": tally.sent - tally.admitted - tally.refused,
-        "refused_why": dict(tally.why.most_common(10)),
-        "late_ns": {"p50": _rank(late_ns, 0.5), "max": _rank(late_ns, 1.0)},
-    }
-
-
-def _rank(ordered: Sequence[int], share: float) -> int | None:
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else None
+def parse_phase(text: str) -> tuple[int, int]:
+    """Of `--phase`: `3/20` in (3, 20). BadInputError where it has no such form."""
+    k, slash, n = (part.strip() for part in text.partition("/"))
+    if not (slash and k.isdecimal() and n.isdecimal() and len(k + n) < 12):
+        raise BadInputError(f"--phase: {text!r}: write K/N, as in 3/20: bursts 3/20 of a period later")
+    return int(k), int(n)
 
 
 def _check(options: Options) -> None:
-    if not 0 < options.rate <= 1000:
-        raise BadInputError(f"--rate: {options.rate:g} must be above 0 and at most 1000")
-    if options.duration_ns <= 0:
+    if (options.addresses is None) == (options.virtual is None):
+        what = "only one of them" if options.addresses else "one of them"
+        raise BadInputError(
+            f"--to, --virtual: give {what}: --to addresses.json of running agents, or --virtual plan.json"
+        )
+    if not (0 < options.rate <= MAX_RATE or isinf(options.rate)):  # NaN too
+        raise BadInputError(f"--rate: {options.rate:g} must be above 0 and at most {MAX_RATE:g}, or max")
+    if options.virtual is not None and options.rate != 1:
+        raise BadInputError("--rate: nothing waits in virtual time; leave it out")
+    if options.virtual is not None and options.plan is not None:
+        raise BadInputError("--plan: --virtual names the plan already; leave it out")
+    if options.virtual is None and options.operators:
+        raise BadInputError("--operators: live agents have theirs; start them with --operators, or use --virtual")
+    _check_times(options)
+    _check_counts(options)
+
+
+def _check_times(options: Options) -> None:
+    if options.duration_ns is not None and options.until_ns is not None:
+        raise BadInputError("--duration, --until: give only one of them")
+    if options.duration_ns is not None and options.duration_ns <= 0:
         raise BadInputError("--duration: must be above 0")
+    if options.phase is not None:
+        k, n = options.phase
+        if options.phases != 1:
+            raise BadInputError("--phase, --phases: give only one of them")
+        if not (1 <= n <= MAX_PHASES and 0 <= k < n):
+            raise BadInputError(f"--phase: {k}/{n}: phases of N are 0/N to (N-1)/N, with N at most {MAX_PHASES}")
+
+
+def _check_counts(options: Options) -> None:
+    if not 1 <= options.phases <= MAX_PHASES:
+        raise BadInputError(f"--phases: {options.phases} must be from 1 to {MAX_PHASES}")
+    if options.phases != 1 and options.virtual is None:
+        raise BadInputError("--phases: needs --virtual; a live replay has one burst phase: --phase K/N")
+    least = 1 if options.virtual is not None else 0
+    if not least <= options.laps <= MAX_LAPS:
+        raise BadInputError(
+            f"--loop: {options.laps} must be from {least} to {MAX_LAPS} laps; 0, until Ctrl-C, is live only"
+        )
     if options.v2v is not None and not 1 <= options.v2v <= 4096:
         raise BadInputError(f"--v2v: {options.v2v} must be from 1 to 4096, the most that one batch holds")
-    if options.age_ns > 1_000_000_000:
-        raise BadInputError("--age: over 1 s is older than any station's measurement")
+
+
+def _plan_path(options: Options) -> Path:
+    if options.virtual is not None:
+        return options.virtual
+    assert options.addresses is not None
+    return options.plan or options.addresses.with_name("plan.json")
+
+
+def _incomplete(path: Path, bad: Exception) -> BadInputError:
+    return BadInputError(f"{path}: is no complete plan: {type(bad).__name__} {bad}; make it with `coordinator plan`")
+
+
+def _input_options(options: Options, scenario: Scenario, found: list[Feed]) -> InputOptions:
+    start_ns = _start_ns(scenario, options.start_ns)
+    until_ns = options.until_ns
+    if until_ns is None:
+        until_ns = start_ns + (DEFAULT_NS if options.duration_ns is None else options.duration_ns)
+    if until_ns <= start_ns:
+        raise BadInputError(f"--until: {until_ns / 1e9:g} s is not after the start, {start_ns / 1e9:g} s")
+    k, n = options.phase or (0, 1)
+    return InputOptions(
+        start_ns, until_ns, phase_ns(found, k, n), options.seed, options.v2v, options.age_ns, options.messages,
+        options.channel,
+    )  # fmt: skip
 
 
 def _start_ns(scenario: Scenario, asked_ns: int | None) -> int:
@@ -162,14 +213,26 @@ def _start_ns(scenario: Scenario, asked_ns: int | None) -> int:
     return asked_ns
 
 
-def _addresses(path: Path, found: list[Feed]) -> dict[str, str]:
+def _sizes(found: list[Feed], bursts: list[Burst], options: InputOptions) -> dict[str, tuple[int, int]]:
+    """Tuples and the ns in which they come, per source: the plan's bursts, or what the ETSI rules make of them."""
+    sizes = {feed.name: (feed.n, feed.period_ns) for feed in found}
+    if options.messages == "burst":
+        return sizes
+    span_ns = max(burst.at_ns for burst in bursts) + period_ns(found) - min(burst.at_ns for burst in bursts)
+    sent = {feed.name: sum(len(burst.values) for burst in bursts if burst.source == feed.name) for feed in found}
+    return {name: (sent[name], span_ns) for name in sizes}
+
+
+def _addresses(path: Path, found: list[Feed], told: list[Output]) -> dict[str, str]:
     nodes = read_json(path, "the addresses.json that `coordinator up` writes").get("nodes")
     if not isinstance(nodes, dict):
         raise BadInputError(f'{path}: "nodes" is missing; it should be the addresses.json that `coordinator up` writes')
+    wanted = [(feed.node, f"where source {feed.name} enters") for feed in found]
+    wanted += [(output.node, f"where output {output.name} leaves") for output in told]
     result = {}
-    for feed in found:
-        node = nodes.get(feed.node)
+    for name, where in wanted:
+        node = nodes.get(name)
         if not isinstance(node, dict) or not isinstance(node.get("data"), str):
-            raise BadInputError(f"{path}: node {feed.node}, where source {feed.name} enters, has no data address here")
-        result[feed.node] = node["data"]
+            raise BadInputError(f"{path}: node {name}, {where}, has no data address here")
+        result[name] = node["data"]
     return result

@@ -12,6 +12,7 @@ from rich.markup import escape
 from sim_vehicles.errors import BadInputError, FeedError, MissingToolError
 
 BAD_INPUT = 2
+VERDICT_FAILED = 3
 ANYTHING_ELSE = 1
 
 

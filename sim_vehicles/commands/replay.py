@@ -1,124 +1,277 @@
-"""`sim-vehicles replay`: recorded motion as tuples into live agents, in real time."""
+"""`sim-vehicles replay`: recorded motion as tuples into live agents or a plan in virtual time, and what came of it."""
 
 from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim_vehicles.commands.ending import ended_by
+from sim_vehicles.commands.ending import VERDICT_FAILED, ended_by
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sim_vehicles.live import Live
-    from sim_vehicles.replay import Prepared
+    from sim_vehicles.live_laps import LiveLap, LiveReplay
+    from sim_vehicles.replay import Options, Prepared
 
-EXAMPLES = """Replays recorded motion into live agents: sensor, V2V and centre tuples in bursts, in real time.
+EXAMPLES = """Replays recorded motion as sensor, V2V and centre tuples: into live agents (--to), or into a plan in
+virtual time (--virtual). A warning about the crossing vehicle makes the ego brake; the judge says what came of it.
 
-SCENARIO is a built-in recording (crossing_30, crossing_50, crossing_70) or the path of a CSV file. Every source of
+SCENARIO is a built-in recording (crossing_30, crossing_50, crossing_70) or the path of a recording. Every source of
 the plan gets what its type says; burst sizes and periods are the plan's.
+
+A verdict is valid in virtual time and at rate 1: a higher rate shortens the gaps, never an operator's cost. Where one
+burst phase is played it is one of many: --virtual with --phases 20 plays them all.
 
 Examples:
 
-  sim-vehicles replay crossing_50 --to run/addresses.json --duration 10s
+  sim-vehicles replay crossing_50 --virtual plan.json --phases 20 --out runs/crossing
 
-  sim-vehicles replay crossing_50 --to addresses.json --plan plan.json --rate 4 --v2v 15 --out run
+  sim-vehicles replay crossing_50 --virtual plan.json --phase 3/20 --brake driver --json
 
-  sim-vehicles replay traffic.csv --ego 2166 --to run/addresses.json --start 3s
+  sim-vehicles replay crossing_50 --to run/addresses.json --out run
+
+  sim-vehicles replay crossing_50 --to addresses.json --plan plan.json --phase 3/20 --loop 5
+
+  sim-vehicles replay crossing_50 --to run/addresses.json --messages etsi --channel loss=0.1,delay=5ms,jitter=2ms
+
+  sim-vehicles replay traffic.csv --ego 2166 --virtual plan.json --start 3s --until 20s
+
+Exit codes: 0 done; 2 bad input; 3 a valid verdict is a crash; 1 anything else.
 """
 
 
 def register(app: typer.Typer) -> None:
+    """Adds the command."""
     app.command(help=EXAMPLES)(replay)
 
 
 def replay(
-    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="Built-in recording, or path of a CSV file.")],
-    to: Annotated[Path, typer.Option(help="addresses.json of the running agents.")],
-    plan: Annotated[
-        Path | None, typer.Option(help="The deployed plan. Default: plan.json beside the addresses.")
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="Built-in recording, or path of a recording.")],
+    to: Annotated[Path | None, typer.Option(metavar="ADDRESSES", help="addresses.json of the running agents.")] = None,
+    virtual: Annotated[
+        Path | None, typer.Option(metavar="PLAN", help="plan.json to run in virtual time, without agents.")
     ] = None,
-    duration: Annotated[str, typer.Option(help="How much of the recording, as in 10s.")] = "10s",
+    plan: Annotated[
+        Path | None, typer.Option(help="With --to: the deployed plan. Default: plan.json beside the addresses.")
+    ] = None,
     start: Annotated[
         str | None, typer.Option(help="Where in the recording, as in 4s. Default: where its scene says.")
     ] = None,
-    rate: Annotated[float, typer.Option(help="Times real time: shortens the gaps, never an operator's cost.")] = 1.0,
+    duration: Annotated[str | None, typer.Option(help="How much of the recording, as in 10s (the default).")] = None,
+    until: Annotated[str | None, typer.Option(help="Up to where in the recording, instead of --duration.")] = None,
+    phase: Annotated[
+        str | None, typer.Option(metavar="K/N", help="Bursts come K/N of a period later, as 3/20.")
+    ] = None,
+    phases: Annotated[int, typer.Option(help="With --virtual: all of so many burst phases.")] = 1,
+    loop: Annotated[int, typer.Option(help="Laps; each is judged. 0: until Ctrl-C (with --to).")] = 1,
+    rate: Annotated[str, typer.Option(help="With --to: times real time, as 1 or 4; max: no gaps.")] = "1",
+    brake: Annotated[str, typer.Option(help="auto, driver, none, or values as auto:7,0.2s (m/s2, reaction).")] = "auto",
+    messages: Annotated[
+        str, typer.Option(help="burst: n V2V tuples per period; etsi: by the CAM and CPM rules.")
+    ] = "burst",
+    channel: Annotated[str, typer.Option(help="ideal, or some of loss=0.1,delay=5ms,jitter=2ms,half=200m.")] = "ideal",
     v2v: Annotated[int | None, typer.Option(help="V2V tuples per burst. Default: the plan's.")] = None,
     age: Annotated[str, typer.Option(help="How old the oldest V2V measurement of a burst is.")] = "100ms",
-    seed: Annotated[int, typer.Option(help="Of sensor noise and hazards.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of sensor noise, hazards and channel.")] = 1,
     ego: Annotated[str | None, typer.Option(help="Vehicle that is warned. Default: the scene's.")] = None,
+    operators: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE.py", help="With --virtual: operators; may be repeated.")
+    ] = None,
     skip_bad_rows: Annotated[
-        bool, typer.Option(help="Leave impossible rows of a CSV out instead of refusing it.")
+        bool, typer.Option(help="Leave impossible rows of a recording out instead of refusing it.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Run folder; replay.json is written there.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Summary as one JSON object on standard output.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Run directory: replay.json; with --virtual also traces and the page.")
+    ] = None,
+    mcap: Annotated[Path | None, typer.Option(help="Write scene, tuples and warnings as an MCAP file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="replay.json on standard output.")] = False,
 ) -> None:
     from rich.console import Console
 
     from sim_vehicles.durations import duration_ns
-    from sim_vehicles.replay import Options, prepare
+    from sim_vehicles.loop.brake import parse_brake
+    from sim_vehicles.replay import Options, parse_phase, parse_rate, prepare
+    from sim_vehicles.v2v.channel import parse_channel
+
+    def instant(text: str | None, option: str) -> int | None:
+        return None if text is None else 0 if text.strip() == "0" else duration_ns(text, option)
 
     told = Console(stderr=True, highlight=False)
     with ended_by(told):
         options = Options(
             scenario=scenario,
             addresses=to,
+            virtual=virtual,
             plan=plan,
-            duration_ns=duration_ns(duration, "--duration"),
-            start_ns=None if start is None else duration_ns(start, "--start"),
-            rate=rate,
+            duration_ns=instant(duration, "--duration"),
+            until_ns=instant(until, "--until"),
+            start_ns=instant(start, "--start"),
+            rate=parse_rate(rate),
+            laps=loop,
+            phase=None if phase is None else parse_phase(phase),
+            phases=phases,
             v2v=v2v,
-            age_ns=duration_ns(age, "--age"),
+            age_ns=instant(age, "--age") or 0,
             seed=seed,
             ego=ego,
+            messages=messages,
+            channel=parse_channel(channel),
+            brake=parse_brake(brake),
+            operators=tuple(operators or ()),
             skip_bad_rows=skip_bad_rows,
         )
+        _check_files(options, out, mcap)
         with told.status("computing what is sensed"):
             prepared = prepare(options)
-        _run(prepared, told, out, as_json)
+        play = _live if virtual is None else _virtual
+        what = play(prepared, told, out, lambda what: _tell(told, what, out, mcap, as_json))
+        _end(told, what)
 
 
-def _run(prepared: Prepared, told: Console, out: Path | None, as_json: bool) -> None:
+def _check_files(options: Options, out: Path | None, mcap: Path | None) -> None:
+    """Before anything runs: what would fail at the end."""
+    from importlib.util import find_spec
+
+    from sim_vehicles.errors import BadInputError, MissingToolError
+    from sim_vehicles.virtual.run import check_out
+
+    if out is not None and options.virtual is not None:
+        check_out(out)
+    elif out is not None and out.exists() and not out.is_dir():
+        raise BadInputError(f"--out {out}: is a file; name a directory")
+    if mcap is not None and not mcap.parent.is_dir():
+        raise BadInputError(f"--mcap {mcap}: there is no directory {mcap.parent}")
+    if mcap is not None and find_spec("mcap") is None:
+        raise MissingToolError("--mcap needs mcap, which is not installed: pip install 'shimekiri[vehicles]'")
+
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+def _live(prepared: Prepared, told: Console, out: Path | None, tell: Tell) -> dict[str, Any]:
+    from sim_vehicles.commands.account import sources
     from sim_vehicles.errors import FeedError
     from sim_vehicles.live import source
-    from sim_vehicles.replay import start, summary, write_summary
+    from sim_vehicles.live_laps import LiveReplay
+    from sim_vehicles.summary import live_summary, write_summary
 
-    live = start(prepared, source)
+    done = LiveReplay(prepared, source)
     failure: FeedError | None = None
-    with _progress(told, live, len(prepared.bursts)), _stopped_by_signals(live):
+    with _progress(told, done), _stopped_by_signals(done):
         try:
-            live.run(prepared.bursts)
+            done.run()
         except FeedError as gone:
             failure = gone
-    what = summary(prepared, live, failure)
+    what = live_summary(prepared, done, failure)
     if out is not None:
         write_summary(out, what)
-    _tell(told, what)
-    if as_json:
-        typer.echo(json.dumps(what, indent=1, ensure_ascii=False))
+    sources(told, what)
+    tell(what)
     if failure is not None:
         raise failure
+    return what
+
+
+def _virtual(prepared: Prepared, told: Console, out: Path | None, tell: Tell) -> dict[str, Any]:
+    from sim_vehicles.commands.judge import complete
+    from sim_vehicles.loop.world import replay_virtual
+    from sim_vehicles.summary import virtual_summary, write_summary
+    from sim_vehicles.virtual.run import operators_here
+
+    options, inputs = prepared.options, prepared.inputs.options
+    registry = operators_here(options.operators)
+    with _bar(told, "laps", options.phases * options.laps) as advance:
+        laps = replay_virtual(
+            prepared.plan, prepared.scenario, prepared.feeds, inputs, options.brake, options.phases, options.laps,
+            registry, out, advance,
+        )  # fmt: skip
+    if options.phase is not None:
+        k, n = options.phase
+        here = {"burst_phase": k, "burst_phases": n, "burst_phase_ns": inputs.phase_ns}
+        laps = [
+            replace(lap, phase=k, phases=n, phase_ns=inputs.phase_ns, verdict={**lap.verdict, **here}) for lap in laps
+        ]
+    what = virtual_summary(prepared, laps)
+    if out is not None:
+        write_summary(out, what)
+        if what["verdict"] is not None:
+            what = complete(out)
+    tell(what)
+    return what
+
+
+def _tell(told: Console, what: dict[str, Any], out: Path | None, mcap: Path | None, as_json: bool) -> None:
+    from rich.console import Console
+
+    from sim_vehicles.commands.account import tell
+
+    tell(told if as_json else Console(highlight=False), what)
+    if mcap is not None:
+        from sim_vehicles.mcap_out import write_mcap
+
+        write_mcap(mcap, what, out)
+    if as_json:
+        typer.echo(json.dumps(what, indent=1, ensure_ascii=False))
+
+
+def _end(told: Console, what: dict[str, Any]) -> None:
+    """Exit code 3, and why, where a valid verdict is a crash."""
+    verdict = what["verdict"]
+    if verdict is not None and verdict["valid"] and verdict["outcome"] == "CRASH":
+        from sim_vehicles.commands.account import crashes, outcome
+
+        many = f"; crashes: {crashes(what)}" if verdict["laps"] > 1 else ""
+        told.print(f"{outcome(verdict)}{many}", style="red", markup=False, soft_wrap=True)
+        raise typer.Exit(VERDICT_FAILED)
 
 
 @contextmanager
-def _progress(told: Console, live: Live, bursts: int) -> Iterator[None]:
+def _progress(told: Console, done: LiveReplay) -> Iterator[None]:
+    """A bar per lap, and what a lap came to when it is over."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from sim_vehicles.commands.account import outcome
+    from sim_vehicles.live_laps import PAUSE_S
+
+    laps = done.prepared.options.laps
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=told, transient=True) as progress:
-        task = progress.add_task("bursts", total=bursts)
-        live.on_burst = lambda burst: progress.advance(task)
+        task = progress.add_task("bursts", total=len(done.prepared.bursts))
+
+        def on_lap(lap: LiveLap) -> None:
+            if lap.judged is not None and laps != 1:
+                told.print(f"lap {lap.number}: {outcome(lap.judged.verdict)}", markup=False, soft_wrap=True)
+            progress.reset(task, total=lap.planned, description=f"lap {lap.number}" if laps != 1 else "bursts")
+
+        done.on_lap = on_lap
+        done.on_burst = lambda burst: progress.advance(task)
+        if laps != 1:
+            told.print(f"between laps: {PAUSE_S:g} s after the last result, so that operators forget the lap before")
         yield
 
 
 @contextmanager
-def _stopped_by_signals(live: Live) -> Iterator[None]:
+def _bar(told: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal, for more than one; gives what to call after each."""
+    if total < 2 or not told.is_terminal:
+        yield lambda: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=told, transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda: progress.advance(task)
+
+
+@contextmanager
+def _stopped_by_signals(done: LiveReplay) -> Iterator[None]:
     """SIGINT and SIGTERM end the replay after the tuples that are just leaving; the summary is still written."""
     stopping: list[int] = []
 
@@ -126,7 +279,7 @@ def _stopped_by_signals(live: Live) -> Iterator[None]:
         # Once: a second signal may come while the first one's handler is inside `set`, whose lock is not reentrant.
         if not stopping:
             stopping.append(which)
-            live.stop.set()
+            done.stop.set()
 
     before = {which: signal.signal(which, stop) for which in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -134,28 +287,3 @@ def _stopped_by_signals(live: Live) -> Iterator[None]:
     finally:
         for which, handler in before.items():
             signal.signal(which, handler)
-
-
-def _tell(told: Console, what: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    table = Table(
-        title=f"replay of {what['scenario']}: {what['ended']}, {what['bursts']} of {what['bursts_planned']} bursts"
-    )
-    for name in ("source", "node", "bursts", "sent", "admitted", "refused", "latest burst"):
-        table.add_column(name, justify="left" if name in ("source", "node") else "right")
-    for name, one in what["sources"].items():
-        late_ns = one["late_ns"]["max"]
-        late = "-" if late_ns is None else f"{late_ns / 1e6:.2f} ms"
-        table.add_row(name, one["node"], *(str(one[key]) for key in ("bursts", "sent", "admitted", "refused")), late)
-    told.print(table)
-    for name, one in what["sources"].items():
-        for why, count in one["refused_why"].items():
-            told.print(f"{name}: {count} refused: {why}", markup=False)
-    offered = ", ".join(f"{node} {share:.0%}" for node, share in what["utilisation"].items())
-    told.print(f"utilisation offered at rate {what['rate']:g}: {offered}")
-    if what["rate"] != 1:
-        told.print("deadlines met or missed at a rate other than 1 say nothing about real time")
-    if what["skipped_rows"]:
-        told.print(f"{len(what['skipped_rows'])} bad rows left out, the first: {what['skipped_rows'][0]}", markup=False)
-    told.print(f"inputs {what['inputs_hash']} (seed {what['seed']})")
