@@ -43,7 +43,7 @@ def _scene(crossing: Crossing, recorded: Recorded, seed: int) -> dict[str, Any]:
         "crossing": "X",
         "stations": ["B", "D", "E"],
         "no_radio": ["C", "F", "G", "X"],
-        "start_s": CONFLICT_S - 8.0,
+        "start_s": CONFLICT_S - 4.0,  # before that more than 10 of 20 messages are about vehicles that close in
         "conflict": {"x_m": CONFLICT[0], "y_m": CONFLICT[1], "ego_there_s": CONFLICT_S},
         "origin": {"latitude_deg": 35.0, "longitude_deg": 137.0},
         "sensing": {"range_m": RANGE_M},
