@@ -80,13 +80,13 @@ class Lean:
                 depth -= 1
 
     def _obstacle(self, start: Start, found: Iterator[Start | End]) -> None:
-        top = Tree.Element(start.name, {"id": start.attributes.get("id", "")})
+        name = start.attributes.get("id", "").lstrip("0")  # the library makes a number of it
+        top = Tree.Element(start.name, {"id": name})
         states: list[tuple[Tree.Element, int]] = []
         wrong = self._fill(top, found, states)
         if top.findtext("role", "dynamic") != "dynamic":
             return
         self.bad.extend(wrong)
-        name = start.attributes.get("id", "")
         if not name.isdecimal():
             self.bad.append(Bad(start.line, f"the obstacle's id is {name!r}; it must be a whole number"))
         elif name in self.lines:
@@ -99,9 +99,11 @@ class Lean:
     def _fill(
         self, top: Tree.Element, found: Iterator[Start | End], states: list[tuple[Tree.Element, int]]
     ) -> list[Bad]:
-        """Reads up to the obstacle's end; good states go into `states`, what is wrong is returned."""
+        """Reads up to the obstacle's end; its good states go into `states`, what is wrong is returned. A bad shape
+        leaves no state good."""
         path, wrong = [top], []
         broken: str | None = None  # what is wrong in the state or shape that is open
+        shapeless = False
         for event in found:
             if isinstance(event, Start):
                 path.append(Tree.SubElement(path[-1], event.name, event.attributes))
@@ -112,14 +114,18 @@ class Lean:
             element.text = event.text
             if not path:
                 break
+            if len(path) > 1 and path[1].tag not in PARTS:
+                continue  # signals and occupancy sets are not handed on
             if event.name in NUMBERS and broken is None:
                 broken = _no_number(path[-1].tag, event)
                 wrong += [Bad(event.line, broken)] if broken else []
             elif event.name in STATES and path[-1].tag in (top.tag, "trajectory"):
                 if broken is None:
                     states.append((element, event.line))
-            elif event.name == "shape" and broken is not None:
-                path[-1].remove(element)
+            elif event.name == "shape":
+                shapeless = broken is not None
+        if shapeless:
+            states.clear()
         return wrong
 
     def _keep(self, top: Tree.Element, states: list[tuple[Tree.Element, int]]) -> None:
