@@ -11,7 +11,7 @@ Every state is kept for a second of ITS time, at most 256 of a kind (`Recent`). 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import cos, pi, sin
+from math import cos, pi, sin, sqrt
 from typing import NamedTuple
 
 from node_agent.sdk import operator
@@ -25,6 +25,7 @@ from sim_vehicles.operators.recent import KEEP_MS, Recent
 
 GATE = 9.21  # chi-square, 2 degrees of freedom, 99 %
 MOST_GATED = 16
+MAX_SPEED_MPS = 70.0  # faster ones do not pass O2
 NUMBERS = 0xFFFFFFFF
 Key = tuple[int, int, int]  # station, object, measured_ms
 
@@ -66,6 +67,7 @@ class Gate:
         self._heading = heading_sd_rad**2
         self._acceleration = acceleration_sd_mps2**2 / 4.0
         self._lateral = lateral_sd_mps2**2 / 4.0
+        self._widest = sqrt(GATE * max(self._variances(MAX_SPEED_MPS, KEEP_MS / 1000.0)))
         self._entries: Recent[Key, Entry] = Recent()
         self._given = 0
 
@@ -94,7 +96,7 @@ class Gate:
                 continue
             dt = since_ms(now_ms, entry.measured_ms) / 1000.0
             dx, dy = x - entry.state[0], y - entry.state[1]
-            reach = entry.state[3] * abs(dt) + self._widest(entry.state[3], dt)
+            reach = entry.state[3] * abs(dt) + self._widest
             if dx * dx + dy * dy <= reach * reach:  # else it cannot be inside: spare the rest
                 d2 = self.distance2(entry.state, x, y, dt)
                 if d2 < GATE:
@@ -112,9 +114,6 @@ class Gate:
         dt2 = dt * dt
         along = self._position + dt2 * (self._speed + dt2 * self._acceleration)
         return along, self._position + dt2 * (speed * speed * self._heading + dt2 * self._lateral)
-
-    def _widest(self, speed: float, dt: float) -> float:
-        return float((GATE * max(self._variances(speed, dt))) ** 0.5)
 
 
 @operator("vehicle.associate", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")
