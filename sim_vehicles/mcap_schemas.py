@@ -150,7 +150,7 @@ DECIDING = record(
     optional=("split",),
 )
 _VERDICT_MAY: dict[str, Schema] = {
-    "why_not_valid": TEXT,
+    **dict.fromkeys(("crossing", "why_not_valid"), TEXT),
     **dict.fromkeys(("gap_m", "impact_kmh", "impact_s", "speed_kmh"), NUMBER),
     **dict.fromkeys(("burst_phase", "burst_phases", "burst_phase_ns", "crashes", "laps"), INTEGER),
     "first_perceivable": MOMENT,

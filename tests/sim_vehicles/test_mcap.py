@@ -22,7 +22,8 @@ def vehicle(x: list[float], y: list[float], speed: float, from_s: float = 4.0) -
 def replay() -> dict[str, Any]:
     """A drives 0.5 m per step of 0.05 s; E stands; X comes into the recording a step later."""
     verdict = {
-        "outcome": "CRASH", "valid": True, "why_not_valid": None, "gap_m": None, "impact_kmh": 16.2, "impact_s": 4.15,
+        "outcome": "CRASH", "valid": True, "why_not_valid": None, "crossing": "X",
+        "gap_m": None, "impact_kmh": 16.2, "impact_s": 4.15,
         "speed_kmh": 36.0, "burst_phase": 1, "burst_phases": 2, "burst_phase_ns": 250_000_000,
         "first_perceivable": {"by": "E", "at_s": 4.05, "left_m": 9.0}, "knew": {"at_s": 4.1, "left_m": None},
         "brake": {"kind": "auto", "deceleration_mps2": 7.0, "reaction_s": 0.2, "commanded_s": 4.1, "begins_s": 4.3,
