@@ -8,10 +8,6 @@ vehicle and noise, or one that reverses); what is told to others has a speed of 
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is loaded: no threads for matrices of 5 x 5
-
 from dataclasses import dataclass
 from math import cos, pi, sin, sqrt
 
