@@ -97,7 +97,7 @@ class Live:
     on_burst: Callable[[Burst], None] = lambda burst: None
     stop: Event = field(default_factory=Event)
     tallies: dict[str, Tally] = field(default_factory=dict)
-    failure: FeedError | None = None
+    failure: Exception | None = None
 
     def __post_init__(self) -> None:
         self.tallies = {feed.name: Tally() for feed in self.feeds}
@@ -177,12 +177,15 @@ class Live:
     def _send_node(self, node: str) -> None:
         fifo(SENDER_PRIORITY)  # where it is not allowed, bursts leave late, and the summary says how late
         agenda = self._agendas[node]
-        while not self.stop.is_set() and (burst := agenda.first()) is not None:
-            if self._wait(agenda, self._due_ns(burst)) and agenda.take(burst) and not self._send(burst, node):
-                return
+        try:
+            while not self.stop.is_set() and (burst := agenda.first()) is not None:
+                if self._wait(agenda, self._due_ns(burst)) and agenda.take(burst):
+                    self._send(burst, node)
+        except Exception as error:  # whatever it is, it ends the replay and is told by `run`
+            self.failure = self.failure or error
+            self.stop.set()
 
-    def _send(self, burst: Burst, node: str) -> bool:
-        """False: the source broke."""
+    def _send(self, burst: Burst, node: str) -> None:
         tally = self.tallies[burst.source]
         late_ns = time.monotonic_ns() - self._due_ns(burst)
         if not isinf(self.rate):
@@ -196,13 +199,10 @@ class Live:
         except BROKEN as bad:
             known = bad.results if isinstance(bad, NoAnswerError) else []
             tally.count(len(burst.values), [result for result in known if result is not None])
-            self.failure = FeedError(f"source {burst.source} at node {node}: {bad}")
-            self.stop.set()
-            return False
+            raise FeedError(f"source {burst.source} at node {node}: {bad}") from bad
         tally.bursts += 1
         with self._lock:
             self.on_burst(burst)
-        return True
 
     def _age_ms(self, burst: Burst, late_ns: int) -> float:
         """How old the tuples are when they leave: a measurement ages while its burst is late. What has age 0 originates

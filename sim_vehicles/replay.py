@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import inf, isinf
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +138,7 @@ def _check(options: Options) -> None:
         raise BadInputError(
             f"--to, --virtual: give {what}: --to addresses.json of running agents, or --virtual plan.json"
         )
-    if not (0 < options.rate <= MAX_RATE or isinf(options.rate)):  # NaN too
+    if not (0 < options.rate <= MAX_RATE or options.rate == inf):  # NaN too
         raise BadInputError(f"--rate: {options.rate:g} must be above 0 and at most {MAX_RATE:g}, or max")
     if options.virtual is not None and options.rate != 1:
         raise BadInputError("--rate: nothing waits in virtual time; leave it out")
