@@ -9,7 +9,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from infra.bench import figures
+from infra.bench import crossing, figures
 from infra.bench.agent import agent, deploy_hop, hops, send_paced
 from infra.bench.bare_socket import bare_hops_ns, fifo_class
 from infra.bench.engine import engine_ns
@@ -108,7 +108,11 @@ def main() -> int:
     """Measure everything; exit code 0 whatever the figures are."""
     console = Console()
     made: list[Figure] = []
-    for title, measure in (("per task instance", per_instance), ("hop", hop), ("footprint", footprint)):
+    measures = (
+        ("per task instance", per_instance), ("hop", hop), ("footprint", footprint), ("operators", crossing.costs),
+        ("crashes by speed and latency", crossing.crashes), ("false warnings", crossing.false_warnings),
+    )  # fmt: skip
+    for title, measure in measures:
         with console.status(f"measuring: {title}"):
             made += measure()
     table = Table("figure", "value", "unit", "goal", "", box=None, header_style="bold")
@@ -118,6 +122,8 @@ def main() -> int:
         table.add_row(each.name, f"{each.value:.3g}", each.unit, goal, verdict)
     console.print(table)
     figures.write(made, OUT)
+    if not os.environ.get(crossing.TRAFFIC):
+        console.print(f"false warnings: left out; name a directory with recorded traffic, {crossing.TRAFFIC}=DIR")
     console.print(f"written to {OUT.relative_to(OUT.parents[1])}")
     return 0
 
