@@ -2,18 +2,18 @@
 
 import json
 import socket
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from threading import Thread
+
+from typer.testing import CliRunner
 
 from node_agent.clock_domain import clock_domain
 from node_agent.link.receiver import Arrived
 from node_agent.wire import frames
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
+from sim_vehicles.cli import app
 
-ROOT = Path(__file__).parents[2]
 CODECS = {"sensor": ("vehicle.Sensor", Sensor), "v2v": ("vehicle.Cpm", Cpm), "centre": ("vehicle.Hazard", Hazard)}
 
 
@@ -72,17 +72,15 @@ def test_replay_over_the_wire(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(json.dumps(plan()))
     nodes = {"a": {"control": "127.0.0.1:1", "data": a.address}, "b": {"control": "127.0.0.1:1", "data": b.address}}
     (tmp_path / "addresses.json").write_text(json.dumps({"nodes": nodes}))
-    to = ["--to", str(tmp_path / "addresses.json"), "--duration", "1s", "--out", str(tmp_path / "run"), "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "sim_vehicles", "replay", "crossing_50", *to],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    to = ["--to", str(tmp_path / "addresses.json"), "--start", "4s", "--duration", "1s", "--rate", "10", "--json"]
+    done = CliRunner().invoke(app, ["replay", "crossing_50", *to, "--out", str(tmp_path / "run")])
+    assert done.exit_code == 0, done.stderr
     what = json.loads(done.stdout)
+    assert what == json.loads((tmp_path / "run" / "replay.json").read_text())
     counts = {name: (one["sent"], one["admitted"], one["refused"]) for name, one in what["sources"].items()}
     assert counts == {"sensor": (20, 20, 0), "v2v": (40, 32, 8), "centre": (200, 200, 0)}
     assert what["sources"]["v2v"]["refused_why"] == {"too old": 8}
-    assert what["ended"] == "done"
+    assert (what["ended"], what["verdict"], what["outputs"]) == ("done", None, {})
     assert Counter({name: len(got) for name, got in a.got.items()}) == {"sensor": 20, "v2v": 40, "centre": 0}
     assert len(b.got["centre"]) == 200
     first = Cpm.FromString(a.got["v2v"][0].payload)
