@@ -81,8 +81,10 @@ class Lane:
     """O9: which lane the object and the ego are on; fills lane and ego_lane ("" for none) and betters their headings.
 
     Map matching: of all lanes the one of least d_perp + 2 |dheading| (metres, radians), if d_perp < `max_offset_m` and
-    |dheading| < `max_turn_rad`; the state then takes the lane's heading. Lanes within 0.1 of the least are not told
-    apart by this (before a junction the ways through lie on one another): of those the straightest is taken.
+    |dheading| < `max_turn_rad`. Lanes within 0.1 of the least are not told apart by this (before a junction the ways
+    through lie on one another): of those the straightest is taken. What is matched is the state as it was measured, and
+    the vehicle as it is now is that state moved on along the lane, at the same offset and with the lane's heading: in a
+    bend a state that O8 moved straight on for some tenths of a second lies on no lane any more.
 
     map: name of an installed scene with roads; "" (default): no map, nothing is matched.
     """
@@ -97,17 +99,21 @@ class Lane:
             return encounter
         result = Encounter()
         result.CopyFrom(encounter)
-        result.lane = self._settle(self._map, result.object)
-        result.ego_lane = self._settle(self._map, result.ego_now)
+        result.lane = self._settle(self._map, result.measured, result.object, result.age_s)
+        result.ego_lane = self._settle(self._map, result.ego.motion, result.ego_now, result.ego_age_s)
         return result
 
-    def _settle(self, map_: LaneMap, motion: Motion) -> str:
-        """Turns the motion along its lane, if it has one; the lane's name."""
-        match = self._match(map_.near(motion.x_m, motion.y_m, motion.heading_rad))
+    def _settle(self, map_: LaneMap, then: Motion, now: Motion, age_s: float) -> str:
+        """Moves `now` to where `then` is after age_s along its lane, if it has one; the lane's name."""
+        match = self._match(map_.near(then.x_m, then.y_m, then.heading_rad))
         if match is None:
             return ""
-        motion.heading_rad = wrap(motion.heading_rad - match.placed.dheading_rad)
-        return match.lane.name
+        lane, s_m = match.lane, match.placed.s_m
+        left_m = lane.offset(then.x_m, then.y_m, s_m)
+        x_m, y_m, heading_rad = lane.at(s_m + (then.speed_mps + now.speed_mps) / 2 * age_s)
+        now.x_m, now.y_m = x_m - left_m * sin(heading_rad), y_m + left_m * cos(heading_rad)
+        now.heading_rad = heading_rad
+        return lane.name
 
     def _match(self, found: list[Match]) -> Match | None:
         if not found or not self._fits(found[0]):

@@ -1,4 +1,4 @@
-from math import cos, isfinite, pi, radians
+from math import cos, isfinite, pi, radians, sin
 
 import pytest
 from hypothesis import given
@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from node_agent.sdk import At
 from protos.vehicle_pb2 import Ego, Encounter, Motion
+from sim_vehicles.motion import wrap
 from sim_vehicles.operators.ctrv import state_of
-from sim_vehicles.operators.lanes import LaneMap, LanePath
+from sim_vehicles.operators.lanes import LaneMap, LanePath, lanes
 from sim_vehicles.operators.place import Extrapolate, Lane, Plane
 
 MS = 1_000_000
@@ -71,7 +72,8 @@ def test_the_ego_turns_with_its_yaw_rate() -> None:
 
 def lane_of(x: float, y: float, heading: float, map_: str = "crossing_50") -> Encounter:
     pose = Motion(x_m=x, y_m=y, heading_rad=heading, speed_mps=10.0)
-    return Lane(map_)(Encounter(object=pose, ego_now=Motion(x_m=1.6, y_m=-50.0, heading_rad=1.6)))
+    ego = Motion(x_m=1.6, y_m=-50.0, heading_rad=1.6)
+    return Lane(map_)(Encounter(measured=pose, object=pose, ego=Ego(motion=ego), ego_now=ego))
 
 
 def test_lane_and_its_heading() -> None:
@@ -98,6 +100,19 @@ def test_before_a_junction_straight_on_is_meant_and_in_it_the_way_taken() -> Non
     # where SUMO's vehicle B turns left: heading 2.3 near the middle of the junction
     assert lane_of(-0.75, -0.75, 3 * pi / 4).lane == "south-west"
     assert lane_of(-60.0, 1.6, pi).lane == "east-west", "behind the junction too, the straightest of what leads there"
+
+
+def test_in_a_bend_the_vehicle_is_moved_on_along_its_lane() -> None:
+    # the way from the east to the west comes round a bend; where it turns by more than 0.15 rad within 6 m, straight on
+    # leads off it
+    lane = next(each for each in lanes("crossing_50") if each.name == "east-west")
+    s_m = next(s for s in lane.s_m if abs(wrap(lane.at(s + 6.0)[2] - lane.at(s)[2])) > 0.1)
+    x, y, heading = lane.at(s_m)
+    then = Motion(x_m=x, y_m=y, heading_rad=heading, speed_mps=12.0)
+    now = Motion(x_m=x + 6.0 * cos(heading), y_m=y + 6.0 * sin(heading), heading_rad=heading, speed_mps=12.0)
+    result = LANE(Encounter(measured=then, object=now, age_s=0.5, ego=Ego(motion=then), ego_now=now))
+    assert result.lane == "east-west"
+    assert (result.object.x_m, result.object.y_m, result.object.heading_rad) == pytest.approx(lane.at(s_m + 6.0))
 
 
 def test_least_score_wins_over_least_distance() -> None:
