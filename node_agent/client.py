@@ -156,14 +156,23 @@ class Source(_Client):
         self, values: Iterable[Any], *, age_ms: float | tuple[float, float] = 0.0
     ) -> list[Admitted | Refused]:
         """Put a burst in, all of the same age, without waiting in between; what became of each, in order."""
-        lo_ns, hi_ns = _origin(now_ns(), age_ms)
+        origin = _origin(now_ns(), age_ms)
+        return self._send([(value, origin) for value in values])
+
+    def send_aged(self, aged: Iterable[tuple[Any, float | tuple[float, float]]]) -> list[Admitted | Refused]:
+        """As `send_many`, each value with an age of its own: (value, age_ms)."""
+        at_ns = now_ns()
+        return self._send([(value, _origin(at_ns, age_ms)) for value, age_ms in aged])
+
+    def _send(self, burst: list[tuple[Any, tuple[int, int]]]) -> list[Admitted | Refused]:
+        """Values with their origins."""
         until_ns = now_ns() + int(self._timeout_s * SECOND)
         if self._codec is None or self._connection is None:
             self._connect(self._timeout_s)
         assert self._codec is not None
-        payloads = [self._codec.encode(value) for value in values]
+        payloads = [(self._codec.encode(value), origin) for value, origin in burst]
         results: list[Admitted | Refused | None] = [None] * len(payloads)
-        for i, payload in enumerate(payloads):
+        for i, (payload, (lo_ns, hi_ns)) in enumerate(payloads):
             data = frames.encode_tuple((0, 0, 0, 0, lo_ns, hi_ns), 0, 0, payload)
             while not self._sender.offer(now_ns(), data, until_ns, (results, i)):
                 self._pump(until_ns, results)

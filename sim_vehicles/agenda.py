@@ -37,13 +37,16 @@ class Agenda:
             self.changed.clear()
             return self._ahead[0] if self._ahead else None
 
-    def take(self, burst: Burst) -> bool:
-        """Whether `burst` still is the next one; then it is the caller's to send, and nobody else's."""
+    def take(self, burst: Burst) -> list[Burst]:
+        """`burst`, with those of its source and instant that follow it directly, if it still is the next one: they are
+        the caller's to send, and nobody else's. Else nothing."""
+        taken: list[Burst] = []
         with self._lock:
-            if not self._ahead or self._ahead[0] is not burst:
-                return False
-            self._taken.append(self._ahead.popleft())
-            return True
+            if self._ahead and self._ahead[0] is burst:
+                while self._ahead and (self._ahead[0].source, self._ahead[0].at_ns) == (burst.source, burst.at_ns):
+                    taken.append(self._ahead.popleft())
+                self._taken += taken
+        return taken
 
     def replace(self, bursts: Iterable[Burst], after_ns: int) -> int:
         """From now on `bursts` instead of everything ahead that is later than after_ns.

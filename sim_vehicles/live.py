@@ -38,8 +38,8 @@ SPIN_NS = 300_000  # the last stretch before an instant is slept in small pieces
 class Sender(Protocol):
     """The part of `node_agent.sdk.Source` that is used here."""
 
-    def send_many(self, values: Sequence[Message], *, age_ms: float) -> Sequence[object]:
-        """One result per value: one with a `why` was refused, one with a `seq` admitted under that number."""
+    def send_aged(self, aged: Sequence[tuple[Message, float]]) -> Sequence[object]:
+        """(value, age in ms) each. One result per value: one with a `why` was refused, one with a `seq` admitted."""
         ...
 
 
@@ -59,7 +59,8 @@ def source(address: str, name: str) -> AbstractContextManager[Sender]:
 @dataclass
 class Tally:
     """What became of one source's tuples; `sent` may exceed admitted + refused where an agent went away before it
-    answered. `late_ns`: how long after its instant each burst began to leave. `last`: (epoch, seq) admitted last."""
+    answered. `late_ns`: how long after its instant each burst began to leave; those that leave together count once.
+    `last`: (epoch, seq) admitted last."""
 
     bursts: int = 0
     sent: int = 0
@@ -179,30 +180,32 @@ class Live:
         agenda = self._agendas[node]
         try:
             while not self.stop.is_set() and (burst := agenda.first()) is not None:
-                if self._wait(agenda, self._due_ns(burst)) and agenda.take(burst):
-                    self._send(burst, node)
+                if self._wait(agenda, self._due_ns(burst)):
+                    self._send(agenda.take(burst), node)
         except Exception as error:  # whatever it is, it ends the replay and is told by `run`
             self.failure = self.failure or error
             self.stop.set()
 
-    def _send(self, burst: Burst, node: str) -> None:
-        tally = self.tallies[burst.source]
-        late_ns = time.monotonic_ns() - self._due_ns(burst)
+    def _send(self, bursts: Sequence[Burst], node: str) -> None:
+        """Bursts of one source and instant, in one go: answers are waited for once, so the last is not late by them."""
+        if not bursts:
+            return
+        name = bursts[0].source
+        tally, late_ns = self.tallies[name], time.monotonic_ns() - self._due_ns(bursts[0])
         if not isinf(self.rate):
             tally.late_ns.append(late_ns)
+        aged = [(value, self._age_ms(burst, late_ns)) for burst in bursts for value in burst.values]
         try:
-            if burst.values:
-                tally.count(
-                    len(burst.values),
-                    self._senders[burst.source].send_many(burst.values, age_ms=self._age_ms(burst, late_ns)),
-                )
+            if aged:
+                tally.count(len(aged), self._senders[name].send_aged(aged))
         except BROKEN as bad:
             known = bad.results if isinstance(bad, NoAnswerError) else []
-            tally.count(len(burst.values), [result for result in known if result is not None])
-            raise FeedError(f"source {burst.source} at node {node}: {bad}") from bad
-        tally.bursts += 1
+            tally.count(len(aged), [result for result in known if result is not None])
+            raise FeedError(f"source {name} at node {node}: {bad}") from bad
+        tally.bursts += len(bursts)
         with self._lock:
-            self.on_burst(burst)
+            for burst in bursts:
+                self.on_burst(burst)
 
     def _age_ms(self, burst: Burst, late_ns: int) -> float:
         """How old the tuples are when they leave: a measurement ages while its burst is late. What has age 0 originates

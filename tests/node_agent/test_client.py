@@ -332,11 +332,23 @@ def test_a_sink_that_reconnects_sees_every_result_once(agent: Agent) -> None:
     with Sink(agent.address, "o", timeout=30) as sink, Source(agent.address, "s", timeout=60) as source:
         source.send_many([1, 2])
         assert [sink.get(30).value, sink.get(30).value] == [1, 2]
+        assert (sink.reconnects, source.reconnects) == (0, 0)
         agent.cut_all()
         source.send_many([3, 4])
         assert [sink.get(30).value, sink.get(30).value] == [3, 4]
         source.send(5)
         assert sink.get(30).value == 5
+        assert (sink.reconnects, source.reconnects) == (1, 1)
+
+
+def test_values_of_one_burst_may_have_ages_of_their_own(agent: Agent) -> None:
+    with Source(agent.address, "s") as source:
+        assert source.send_aged([(1, 100), (2, (50, 60)), (3, 0)]) == [Admitted(1, 7), Admitted(2, 7), Admitted(3, 7)]
+        assert agent.admitted == [1, 2, 3]
+        (_, first), (lo, hi), (last, _) = agent.origins
+        assert last - first == 100_000_000 and hi - lo == 10_000_000 and last - hi == 50_000_000
+        with pytest.raises(ValueError, match="age"):
+            source.send_aged([(1, 100), (2, -1)])
 
 
 def test_a_sink_goes_on_with_the_next_incarnation_of_the_agent(agent: Agent) -> None:

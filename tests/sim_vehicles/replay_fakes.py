@@ -15,12 +15,11 @@ from protos.vehicle_pb2 import Warning as VehicleWarning
 
 
 class Sent(NamedTuple):
-    at_ns: int
     thread: int
     address: str
     source: str
     values: tuple[Any, ...]
-    age_ms: float
+    ages_ms: tuple[float, ...]
 
 
 class FakeAgents:
@@ -53,10 +52,10 @@ class FakeSource:
     def __init__(self, agents: FakeAgents, address: str, name: str) -> None:
         self.agents, self.address, self.name = agents, address, name
 
-    def send_many(self, values: Sequence[Any], *, age_ms: float) -> list[object]:
-        agents = self.agents
+    def send_aged(self, aged: Sequence[tuple[Any, float]]) -> list[object]:
+        agents, values = self.agents, [value for value, _ in aged]
         with agents.lock:
-            sent = Sent(time.monotonic_ns(), get_ident(), self.address, self.name, tuple(values), age_ms)
+            sent = Sent(get_ident(), self.address, self.name, tuple(values), tuple(age_ms for _, age_ms in aged))
             agents.sent.append(sent)
             refused = min(len(values), agents.refuse.get(self.name, 0))
             results: list[object] = [Refused("too old")] * refused

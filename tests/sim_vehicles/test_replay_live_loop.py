@@ -1,6 +1,7 @@
 """The closed loop around live agents: what a warning does to what is sent, and what is known of it afterwards."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -57,6 +58,10 @@ def replay_of(options: Options, agents: FakeAgents) -> LiveReplay:
     return done
 
 
+def tuples(bursts: Sequence[Burst]) -> list[tuple[str, Any]]:
+    return [(burst.source, value) for burst in bursts for value in burst.values]
+
+
 def test_a_warning_brakes_and_later_bursts_say_so(tmp_path: Path) -> None:
     agents = FakeAgents(about=X)
     done = replay_of(options_of(tmp_path), agents)
@@ -65,12 +70,10 @@ def test_a_warning_brakes_and_later_bursts_say_so(tmp_path: Path) -> None:
     loop = done.laps[0].loop
     assert loop is not None and loop.commanded_ns is not None
     # Every burst once and in order: the old ones up to the warning, then the new ones.
-    sent = [(one.source, one.values) for one in agents.sent]
-    assert sent == [(burst.source, burst.values) for burst in loop.bursts]
-    assert len(sent) == what["bursts"] == what["bursts_planned"] == len(loop.bursts)
-    before = [(burst.source, burst.values) for burst in done.prepared.bursts]
-    assert sent != before
-    own = [values[-1].speed_cms for source, values in sent if source == "sensor"]
+    sent = [(one.source, value) for one in agents.sent for value in one.values]
+    assert sent == tuples(loop.bursts) != tuples(done.prepared.bursts)
+    assert what["bursts"] == what["bursts_planned"] == len(loop.bursts)
+    own = [value.speed_cms for source, value in sent if source == "sensor"]
     assert own[0] > 1000 and own[-1] < 50, "the ego stands at the end, and its sensor says so"
     verdict = what["verdict"]
     assert set(verdict) >= VERDICT
@@ -95,7 +98,7 @@ def test_a_warning_about_another_vehicle_is_a_false_one_and_does_not_brake(tmp_p
     verdict = live_summary(done.prepared, done)["verdict"]
     assert (verdict["outcome"], verdict["brake"], verdict["knew"]) == ("CRASH", None, None)
     assert verdict["warnings"]["missed"] and verdict["warnings"]["false"] > 0 == verdict["warnings"]["about_crossing"]
-    assert [one.values for one in agents.sent] == [burst.values for burst in done.prepared.bursts]
+    assert [(one.source, value) for one in agents.sent for value in one.values] == tuples(done.prepared.bursts)
 
 
 def test_laps_are_judged_one_by_one_and_late_results_count_for_none(tmp_path: Path) -> None:
@@ -218,17 +221,14 @@ def burst(at_ns: int, age_ns: int = 0) -> Burst:
 def test_replacing_loses_and_doubles_no_burst(instants: list[int], taken: int, after_ns: int, shift: int) -> None:
     old = [burst(at_ns) for at_ns in instants]
     agenda = Agenda(old)
-    left = []
-    for _ in range(min(taken, len(old))):
-        first = agenda.first()
-        assert first is not None and agenda.take(first)
-        left.append(first)
+    left: list[Burst] = []
+    while len(left) < taken and (first := agenda.first()) is not None:
+        left += agenda.take(first)  # all of its instant
+    begun_ns = left[-1].at_ns if left else -1
     new = [burst(at_ns, 7) for at_ns in sorted({*instants, shift}) for _ in range(2) if at_ns > after_ns]
     outdated = agenda.replace(new, after_ns)
     while (first := agenda.first()) is not None:
-        assert agenda.take(first)
-        left.append(first)
-    begun_ns = old[taken - 1].at_ns if 0 < taken <= len(old) else (old[-1].at_ns if taken else -1)
+        left += agenda.take(first)
     from_ns = max(after_ns, begun_ns)
     assert left == [one for one in old if one.at_ns <= from_ns] + [one for one in new if one.at_ns > from_ns]
     assert outdated == sum(one.at_ns <= from_ns for one in new)
