@@ -4,8 +4,8 @@
     south-east hides X from A until both are about 9 m away from the point where their lanes cross. A second block lies
     inside the bend of the east arm, so nobody at all can see X before it leaves the bend. E stands at the stop line of
     the west arm and looks straight into the east arm, D stands behind it, B has turned left ahead of A and leaves to
-    the west: these three have a radio. C has crossed southwards, F and G follow A: seen by others, no radio, not in
-    danger.
+    the west: these three have a radio. C has crossed southwards, G and F drive ahead of A: seen by others, no radio,
+    not in danger, and no nearer to A when A brakes (who follows A closes in on it then: more messages to work on).
 
 The bend decides when X can first be perceived by anyone. It is laid so that A is then D300 + WAIT_S v before the
 conflict zone: D300 is the distance from which a latency of 300 ms just suffices (7 m/s2 after 0.2 s), and WAIT_S is two

@@ -123,10 +123,10 @@ def _routes(crossing: Crossing, lanes: dict[str, _Lane]) -> str:
         _standing("D", west - 8.0),
         _driving("X", "from_east", "to_west", _x_departs(crossing, lanes["from_east_0"]), v),
         _driving("C", "from_north", "to_south", _departs(v, CONFLICT_S - 9.0, 1.6), v),
-        _driving("B", "from_south", "to_west", _departs(v, CONFLICT_S - 7.0, 1.6), v),
+        _driving("B", "from_south", "to_west", _departs(v, CONFLICT_S - 9.0, 1.6), v),
         _driving("A", "from_south", "to_north", _departs(v, CONFLICT_S, CONFLICT[1], CARS["A"].length_m / 2), v),
-        _driving("F", "from_south", "to_north", _departs(v, CONFLICT_S + 1.8, CONFLICT[1]), v),
-        _driving("G", "from_south", "to_north", _departs(v, CONFLICT_S + 3.6, CONFLICT[1]), v),
+        _driving("F", "from_south", "to_north", _departs(v, CONFLICT_S - 2.2, CONFLICT[1]), v),
+        _driving("G", "from_south", "to_north", _departs(v, CONFLICT_S - 4.4, CONFLICT[1]), v),
     ]
     return f"<routes>{types}{''.join(parts)}</routes>"
 
