@@ -42,11 +42,13 @@ class Split:
     """stages: oldest first. latency_ns: their sum without actuation, delivered - origin (middle of its interval).
 
     uncertain_ns: half the interval, which is the links' between nodes of different clocks; 0 on one clock.
+    deadline_ns: of the output, from the origin.
     """
 
     stages: tuple[Stage, ...]
     latency_ns: int
-    uncertain_ns: int = 0
+    uncertain_ns: int
+    deadline_ns: int
 
 
 def split(run: Path, deciding: Mapping[str, Any], reaction_ns: int | None = None) -> list[dict[str, Any]] | None:
@@ -79,7 +81,7 @@ def explain_in(
     reaction_ns = reaction_of(replay, deciding) if reaction_ns is None else reaction_ns
     if reaction_ns:
         stages.append(Stage("actuation", reaction_ns))
-    return Split(tuple(stages), walk.latency_ns, walk.uncertain_ns)
+    return Split(tuple(stages), walk.latency_ns, walk.uncertain_ns, walk.deadline_ns)
 
 
 def lineage_of(plan: PlanView, deciding: Mapping[str, Any]) -> Lineage:

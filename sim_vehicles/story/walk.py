@@ -48,7 +48,7 @@ class Walk:
     """Follows the tuples of one lineage backwards.
 
     path: the stages, oldest first; the first one is the age on admission. crossings: the places, counted from the
-    newest stage, of links between nodes of different clocks. latency_ns, uncertain_ns: of the delivered result.
+    newest stage, of links between nodes of different clocks. latency_ns, uncertain_ns, deadline_ns: of the result.
     """
 
     def __init__(self, trace: RunTrace, lineage: Lineage) -> None:
@@ -58,7 +58,7 @@ class Walk:
         self._found: list[Stage] = []  # newest first
         self._name = "/".join(map(str, lineage))
         self.crossings: list[int] = []
-        self.latency_ns = self.uncertain_ns = 0
+        self.latency_ns = self.uncertain_ns = self.deadline_ns = 0
 
     @property
     def path(self) -> list[Stage]:
@@ -80,6 +80,7 @@ class Walk:
             raise MissingRecordError("no CLOCK record from before the tuple: the offset of the clocks is not known")
         self.latency_ns = last.w0 - (last.w1 + last.w2) // 2
         self.uncertain_ns = (last.w2 - last.w1) // 2
+        self.deadline_ns = last.w3
         _, node, stream = outputs[last.ref]
         return node, stream, ordinal, last.w0
 

@@ -1,0 +1,242 @@
+"""scene.html: made from what a replay writes, complete, self-contained, and safe against what files hold."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.feed import Feed
+from sim_vehicles.inputs import InputOptions, Inputs
+from sim_vehicles.loop.brake import AUTO
+from sim_vehicles.loop.closed import ClosedLoop
+from sim_vehicles.loop.lap import Lap
+from sim_vehicles.loop.record import record
+from sim_vehicles.scene import load_scenario
+from sim_vehicles.story.facts import read_story
+from sim_vehicles.story.page import page, write
+from sim_vehicles.story.playback import playback
+from sim_vehicles.story.way import Line
+from sim_vehicles.story.words import outcome
+from sim_vehicles.virtual.run import simulate, write_run
+from sim_vehicles.virtual.scenario import Scenario as Conditions
+from tests.simulation.plans import MS, paper
+
+FEEDS = (Feed("v2v", "a", "vehicle.Cpm", 20, 500 * MS), Feed("sensor", "a", "vehicle.Sensor", 10, 500 * MS))
+PHASES = 4
+
+
+def warned_after(latency_ms: int, phase: int) -> Lap:
+    """A lap of crossing_50 in which the first message about X leads to a warning after that time."""
+    from protos.vehicle_pb2 import Warning as Told
+
+    scenario = load_scenario("crossing_50")
+    late_ns = phase * 500 * MS // PHASES
+    inputs = Inputs(list(FEEDS), scenario, InputOptions(8_500 * MS, 15_000 * MS, phase_ns=late_ns))
+    loop = ClosedLoop(scenario, inputs, AUTO)
+    number = {name: i for i, name in enumerate(sorted(scenario.motion.tracks), 1)}["X"]
+    seq = 0
+    for burst in loop.bursts:
+        if burst.source != "v2v":
+            continue
+        for value in burst.values:
+            seq += 1
+            if value.object.object_id == number:  # type: ignore[attr-defined]
+                at_ns = burst.at_ns - burst.age_ns + latency_ms * MS
+                measured_ms = (burst.at_ns - burst.age_ns) // MS % 65536
+                told = Told(object_id=number, station=value.station, measured_ms=measured_ms, level=2)  # type: ignore[attr-defined]
+                loop.warned(at_ns, told, (latency_ms * MS, latency_ms * MS), (1, 1, 2, 0))
+                verdict = loop.verdict(phase, PHASES, late_ns, True, None)
+                return Lap(phase, PHASES, late_ns, inputs.hash, verdict, loop)
+    raise AssertionError("nobody told of X")
+
+
+@cache
+def replayed(latency_ms: int) -> str:
+    """replay.json of all phases."""
+    laps = [warned_after(latency_ms, phase) for phase in range(PHASES)]
+    return json.dumps({"shimekiri": 1, "scenario": "crossing_50", "seed": 1, **record(laps)})
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run whose trace is of the paper's plan; its tuple 1/1/2 takes 120 ms."""
+    directory = tmp_path / "run"
+    write_run(simulate(paper(20), Conditions(policy="edf", ages_ns={"v2v": 100 * MS}, latency_ns=0)), directory)
+    (directory / "replay.json").write_text(replayed(120))
+    return directory
+
+
+def changed(run: Path, **what: Any) -> Path:
+    document = json.loads((run / "replay.json").read_text())
+    for path, value in what.items():
+        place = document
+        *keys, last = path.split("__")
+        for key in keys:
+            place = place[int(key)] if isinstance(place, list) else place[key]
+        place[last] = value
+    (run / "replay.json").write_text(json.dumps(document))
+    return run
+
+
+def own(html: str) -> str:
+    """The page without Plotly's library."""
+    from plotly.offline import get_plotlyjs
+
+    assert html.count(get_plotlyjs()) == 1
+    return html.replace(get_plotlyjs(), "")
+
+
+def test_the_page_is_whole_self_contained_and_small(run: Path) -> None:
+    path = write(run)
+    assert path == run / "scene.html" and not list(run.glob(".*.part"))
+    html = own(path.read_text())
+    assert not re.findall(r"(?:src|href)\s*=|url\(|@import|fetch\(|XMLHttp", html)
+    assert len(html) < 300_000
+    for title in ("What happened", "Distance over time", "Impact speed against latency", "Where the time went",
+                  "What the nodes did around the deciding tuple", "All laps", "How to check the numbers"):  # fmt: skip
+        assert title in html
+    assert "None" not in html and "nan" not in html.replace("finance", "") and "Infinity" not in html
+    assert html.count("<section>") == html.count("</section>") == 7
+    assert "valid: virtual time" in html and "deadline placement, edf" in html
+
+
+def test_events_come_in_order_and_the_verdicts_numbers_lie_on_the_curve(run: Path) -> None:
+    story = read_story(run)
+    assert story.way is not None
+    for key in ("first_perceivable", "knew"):
+        told = story.verdict[key]
+        assert story.way.left.at(told["at_s"]) == pytest.approx(told["left_m"], abs=0.02)
+    at_s = [event.at_s for event in story.events]
+    assert at_s == sorted(at_s)
+    kinds = [event.kind for event in story.events]
+    assert kinds[:3] == ["sight", "message", "message"] and kinds[-2:] == [
+        "brake",
+        "stop" if not story.crashed else "contact",
+    ]
+    assert story.handed_s == pytest.approx(story.verdict["deciding"]["measured_s"] + 0.1, abs=1e-3)
+
+
+def test_the_last_moment_is_when_the_needed_way_is_what_is_left(run: Path) -> None:
+    """At 50 km/h: 13.89 * 0.2 + 13.89^2 / 14 = 16.56 m."""
+    way = read_story(run).way
+    assert way is not None and way.latest_s is not None
+    assert way.recorded.at(way.latest_s) == pytest.approx(16.56, abs=0.05)
+    assert way.needed.at(way.latest_s) == pytest.approx(16.56, abs=0.05)
+    # 16.56 m before a strip that an unbraked A reaches at 13.89 m/s
+    reached_s = next(t for t, m in zip(way.recorded.instants_s, way.recorded.metres, strict=True) if m <= 0)
+    assert reached_s - way.latest_s == pytest.approx(16.56 / 13.89, abs=0.06)
+
+
+def test_the_split_is_the_traces_and_the_bar_adds_up(run: Path) -> None:
+    story = read_story(run)
+    assert sum(stage["ns"] for stage in story.stages) == (120 + 200) * MS and story.deadline_ns == 300 * MS
+    html = own(page(run))
+    assert ">320.000<" in html and "O3" in html and "queue" in html
+    assert story.gantt is not None and sum(row.is_deciding for row in story.gantt.rows) == 2
+
+
+def test_a_crash_is_said_first_and_marked(run: Path) -> None:
+    (run / "replay.json").write_text(replayed(700))
+    story = read_story(run)
+    assert story.crashed
+    html = own(page(run))
+    kmh = story.verdict["impact_kmh"]
+    assert f'<h1 class="bad">A hits X at {kmh:.0f} km/h</h1>' in html
+    assert re.search(r"\d of 4 laps crash", html)
+    told = playback(story)
+    x, y = told["contact"]
+    assert abs(x - 1.6) < 1.5 and abs(y - 1.6) < 4  # where A's and X's lanes meet
+    assert told["impact_s"] == story.verdict["impact_s"] and told["scene"]["crossing"] == "X"
+
+
+def test_an_outcome_in_words(run: Path) -> None:
+    story = read_story(run)
+    stopped = story.left_m(story.verdict["brake"]["stopped_s"])
+    assert not story.crashed and stopped is not None
+    assert outcome(story) == f"A stops {stopped:.1f} m short of X’s way"
+    changed(run, verdict__brake=None, verdict__deciding=None, verdict__knew=None)
+    assert outcome(read_story(run)).startswith("A and X pass without contact; least gap ")
+
+
+def test_without_a_trace_the_page_says_what_is_missing(run: Path) -> None:
+    for path in (run / "trace").rglob("*.trace"):
+        path.unlink()
+    html = own(page(run))
+    assert html.count("there is no trace beside replay.json") == 2
+    split = [{"stage": "sensing", "node": None, "operators": [], "ns": 100}]
+    html = own(page(changed(run, verdict__deciding__split=split)))
+    assert html.count("there is no trace beside replay.json") == 1 and "sensing" in html
+
+
+def test_nobody_warned_and_no_crossing_vehicle(run: Path) -> None:
+    changed(run, verdict__deciding=None, verdict__knew=None, verdict__brake=None, verdict__closed_form=None)
+    html = own(page(run))
+    assert "no tuple decided" in html and "no warning about X was delivered" in html
+    changed(run, scene__crossing=None, verdict__first_perceivable=None, scene__perceives=[])
+    assert "names no crossing vehicle" in own(page(run))
+
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def test_what_stands_in_files_cannot_become_markup(run: Path) -> None:
+    document = json.loads((run / "replay.json").read_text().replace('"E"', json.dumps(EVIL + "E")))
+    document["scene"]["name"] = document["scene"]["occluders"][0]["name"] = EVIL
+    document["verdict"]["valid"], document["verdict"]["why_not_valid"] = False, EVIL
+    document["verdict"]["note"] = document["channel"] = EVIL
+    (run / "replay.json").write_text(json.dumps(document))
+    plan = json.loads((run / "plan.json").read_text())
+    plan["allocator"] = EVIL
+    (run / "plan.json").write_text(json.dumps(plan))
+    html = own(page(run))
+    assert "<img" not in html and html.count("<script>") == html.count("</script>") == 4
+    assert "not valid: &lt;/script&gt;" in html
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("verdict__knew__at_s", EVIL),
+        ("laps__1__impact_kmh", EVIL),
+        ("laps__0__burst_phase", EVIL),
+        ("scene__vehicles__A__x_m", [1.0]),
+        ("scene__step_s", "x"),
+        ("scene__messages", [{"at_s": 1}]),
+        ("scene__start_s", float("nan")),
+        ("verdict__deciding__latency_ns", None),
+        ("scene__roads", [{"line": "x"}]),
+    ],
+)
+def test_what_is_no_number_ends_in_one_sentence(run: Path, path: str, value: Any) -> None:
+    with pytest.raises(BadInputError, match=r"replay.json: is not complete: .*; make it again"):
+        page(changed(run, **{path: value}))
+
+
+def test_a_replay_without_a_verdict_is_refused(run: Path) -> None:
+    with pytest.raises(BadInputError, match="has no verdict or no scene"):
+        page(changed(run, verdict=None))
+    (run / "replay.json").unlink()
+    with pytest.raises(BadInputError, match="cannot be read"):
+        page(run)
+
+
+def test_a_long_recording_is_thinned_out(run: Path) -> None:
+    document = json.loads((run / "replay.json").read_text())
+    one = document["scene"]["vehicles"]["D"]
+    for number in range(400):
+        document["scene"]["vehicles"][f"parked {number}"] = one
+    (run / "replay.json").write_text(json.dumps(document))
+    told = playback(read_story(run))["scene"]
+    assert sum(len(each["x_m"]) for each in told["vehicles"].values()) <= 40_000
+    assert told["step_s"] == pytest.approx(0.1)
+
+
+def test_a_line_is_interpolated_and_ends_where_it_ends() -> None:
+    line = Line(1.0, 0.5, (4.0, 2.0, 1.0))
+    assert [line.at(t) for t in (1.0, 1.25, 1.5, 2.0)] == [4.0, 3.0, 2.0, 1.0]
+    assert line.at(0.9) is None and line.at(2.1) is None
+    assert Line(0.0, 1.0, ()).at(0.0) is None and Line(3.0, 1.0, (7.0,)).at(3.0) == 7.0
