@@ -9,8 +9,11 @@ The ego reacts after the command, so what leaves in between is the same unless c
 
 from __future__ import annotations
 
+import gc
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isinf
 from threading import Event
@@ -27,6 +30,7 @@ from sim_vehicles.sense import Burst
 MARGIN_S = 0.5  # beyond the largest deadline, after a lap's last burst
 QUIET_S = 1.0  # no result for so long: the lap is over
 MOST_S = 10.0  # results that come later than this after the last deadline are not waited for
+SWITCH_S = 0.0005  # a thread that computes lets a sender go on within this; 5 ms otherwise
 PAUSE_S = 1.5  # between laps, after the wait: operators forget vehicles within 1 s
 
 
@@ -87,7 +91,7 @@ class LiveReplay:
         self._listening.on_failure = self.stop.set
         laps = self.prepared.options.laps
         try:
-            with self._listening, self._live:
+            with self._listening, self._live, _undisturbed():
                 while not self.stop.is_set() and (laps == 0 or len(self.laps) < laps):
                     if self.laps and self.stop.wait(PAUSE_S):
                         break
@@ -180,6 +184,20 @@ class LiveReplay:
         said = lap.loop.verdict(0, 1, 0, True, None)
         now_s = self._live.recording_ns(time.monotonic_ns()) / 1e9
         return said["brake"] is not None or (said["impact_s"] is not None and said["impact_s"] <= now_s)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """While bursts leave: the interpreter's lock changes hands soon, and no collection walks over all of the input."""
+    before_s = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        sys.setswitchinterval(before_s)
 
 
 def rate_text(rate: float) -> str:
