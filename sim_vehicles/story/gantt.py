@@ -77,13 +77,11 @@ def gantt_in(trace: RunTrace, deciding: Mapping[str, Any], around_ns: int = BEFO
     delivered_ns = last.w0 - origin_ns
     since_ns, until_ns = admitted_ns - around_ns, delivered_ns + (delivered_ns - admitted_ns) // MARGIN
     ancestors = {_parent(ordinal, back) for back in range(5)}
+    windows = {name: (since_ns + shift_ns, until_ns + shift_ns) for name, shift_ns in to_origin.items()}
     rows = []
-    for one, record in trace.ran():
-        shift_ns = to_origin.get(one.node)
-        if shift_ns is None or record.w2 - shift_ns <= since_ns or record.w1 - shift_ns >= until_ns:
-            continue
+    for one, record in trace.ran(windows):
         mine = (record.source, record.epoch, record.seq) == lineage and rec.ran_ordinal(record.last) in ancestors
-        rows.append(_row(trace, one.node, record, shift_ns, mine))
+        rows.append(_row(trace, one.node, record, to_origin[one.node], mine))
     kept = sorted(rows, key=lambda row: (not row.is_deciding, _away(row, admitted_ns, delivered_ns)))[:most]
     nodes = tuple(name for _, name in sorted(trace.plan.nodes.items()))
     kept.sort(key=lambda row: (row.start_ns, row.node))

@@ -195,7 +195,7 @@ def _laps(story: Story) -> list[dict[str, Any]]:
         told = lap.get("deciding")
         if told:
             kind = "this" if number == story.number else "crash" if lap["outcome"] == "CRASH" else "avoided"
-            text = f"lap {number}, phase {escape(str(lap.get('burst_phase')))}"
+            text = f"lap {number + 1}, phase {escape(str(lap.get('burst_phase')))}"
             points[kind].append((float(told["latency_ns"][1]) / MS, float(lap.get("impact_kmh") or 0), text))
     looks = {
         "avoided": ("other laps, avoided", "var(--good)", "circle", 8),

@@ -7,7 +7,7 @@ fail: a segment that cannot be read is left out, and whoever misses a record say
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,11 +17,12 @@ from google.protobuf import json_format
 
 from protos import records as rec
 from protos.plan_pb2 import LocalPlan
-from protos.records import HEADER_BYTES, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, Record, unpack_header
+from protos.records import HEADER_BYTES, PLAN_EPOCH_MASK, RECORD_BYTES, Record, unpack_header
 from sim_vehicles.errors import BadInputError
 
 Lineage = tuple[int, int, int]  # source, epoch, seq
-RUNNING = (rec.RAN,)
+CLOCKS: Lineage = (-1, -1, -1)
+TOLD = frozenset({rec.ADMITTED, rec.RAN, rec.SENT, rec.RECEIVED, rec.OUTPUT, rec.CLOCK})
 
 
 @dataclass(frozen=True)
@@ -79,20 +80,19 @@ class Incarnation:
     clock: str
     chunks: tuple[bytes, ...]
 
-    def records(self, kinds: tuple[int, ...], hash_u64: int) -> Iterator[Record]:
-        """The records of those kinds that were written under the plan of that hash."""
-        epochs = self._epochs(hash_u64)
+    def words(self) -> Iterator[tuple[int, ...]]:
+        """Every record as a plain tuple, in order: a trace has many, and few of them are wanted."""
         for chunk in self.chunks:
-            for words in rec.RECORD.iter_unpack(chunk):
-                if words[0] in kinds and words[1] & PLAN_EPOCH_MASK in epochs:
-                    yield Record._make(words)
+            yield from rec.RECORD.iter_unpack(chunk)
 
-    def _epochs(self, hash_u64: int) -> frozenset[int]:
-        """Numbers that the plan had here; a trace without any PLAN record is taken to be the plan's."""
-        plans = [w for chunk in self.chunks for w in rec.RECORD.iter_unpack(chunk) if w[0] == PLAN]
-        if not plans:
-            return frozenset(range(PLAN_EPOCH_MASK + 1))
-        return frozenset(words[1] & PLAN_EPOCH_MASK for words in plans if words[11] == hash_u64)
+    @cached_property
+    def plans(self) -> dict[int, int]:
+        """Plan numbers in flags -> what the PLAN records here say of the plan's hash."""
+        return {words[1] & PLAN_EPOCH_MASK: words[11] for words in self.words() if words[0] == rec.PLAN}
+
+    def under(self, flags: int, hash_u64: int) -> bool:
+        """Whether a record was written under that plan; a trace without any PLAN record is taken to be the plan's."""
+        return not self.plans or self.plans.get(flags & PLAN_EPOCH_MASK) == hash_u64
 
 
 @dataclass(frozen=True)
@@ -105,24 +105,39 @@ class RunTrace:
 
     def of(self, lineage: Lineage) -> list[tuple[Incarnation, Record]]:
         """Every record about the tuples of one lineage, and every CLOCK record."""
-        kinds = (rec.ADMITTED, rec.RAN, rec.SENT, rec.RECEIVED, rec.OUTPUT, rec.CLOCK)
         return [
-            (one, record)
-            for one in self.incarnations
-            for record in one.records(kinds, self._hash_u64)
-            if record.kind == rec.CLOCK or (record.source, record.epoch, record.seq) == lineage
+            (self.incarnations[which], record)
+            for which, chunk, offset in [*self._places.get(lineage, ()), *self._places.get(CLOCKS, ())]
+            for record in [Record._make(rec.RECORD.unpack_from(self.incarnations[which].chunks[chunk], offset))]
+            if self.incarnations[which].under(record.flags, self.hash_u64)
         ]
 
-    def ran(self) -> Iterator[tuple[Incarnation, Record]]:
-        """Every stretch of running, of units that the plan knows."""
+    def ran(self, windows: Mapping[str, tuple[int, int]]) -> Iterator[tuple[Incarnation, Record]]:
+        """Every stretch of running in its node's window (since, until), of units that the plan knows."""
         for one in self.incarnations:
-            for record in one.records(RUNNING, self._hash_u64):
-                if record.ref in self.plan.units:
-                    yield one, record
+            since, until = windows.get(one.node, (0, 0))
+            for words in one.words():
+                if words[0] != rec.RAN or words[8] <= since or words[7] >= until:
+                    continue
+                if words[2] in self.plan.units and one.under(words[1], self.hash_u64):
+                    yield one, Record._make(words)
 
     @property
-    def _hash_u64(self) -> int:
+    def hash_u64(self) -> int:
+        """The plan's hash as in PLAN records."""
         return int(self.plan.hash[:16], 16)
+
+    @cached_property
+    def _places(self) -> dict[Lineage, list[tuple[int, int, int]]]:
+        """Lineage -> (incarnation, chunk, offset) of its records; CLOCK records under `CLOCKS`."""
+        found: dict[Lineage, list[tuple[int, int, int]]] = {}
+        for which, one in enumerate(self.incarnations):
+            for number, chunk in enumerate(one.chunks):
+                for place, (kind, _, _, source, epoch, seq, *_) in enumerate(rec.RECORD.iter_unpack(chunk)):
+                    if kind in TOLD:
+                        key = CLOCKS if kind == rec.CLOCK else (source, epoch, seq)
+                        found.setdefault(key, []).append((which, number, place * RECORD_BYTES))
+        return found
 
 
 def read_trace(run: Path) -> RunTrace:

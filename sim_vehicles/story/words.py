@@ -59,5 +59,5 @@ def phase(story: Story) -> str:
     if number is None:
         return ""
     late = story.verdict.get("burst_phase_ns")
-    shift = "" if late is None else f", bursts {milliseconds(int(late))} later than in phase 0"
-    return f"burst phase {int(number)} of 0 to {int(count or 1) - 1}{shift}"
+    shift = "" if late is None else f", bursts {milliseconds(int(late))} later than in phase 0/{int(count or 1)}"
+    return f"burst phase {int(number)}/{int(count or 1)}{shift}"

@@ -167,7 +167,7 @@ def test_without_a_trace_the_page_says_what_is_missing(run: Path) -> None:
         path.unlink()
     html = own(page(run))
     assert html.count("there is no trace beside replay.json") == 2
-    split = [{"stage": "sensing", "node": None, "operators": [], "ns": 100}]
+    split: list[dict[str, Any]] = [{"stage": "sensing", "node": None, "operators": [], "ns": 100}]
     html = own(page(changed(run, verdict__deciding__split=split)))
     assert html.count("there is no trace beside replay.json") == 1 and "sensing" in html
 

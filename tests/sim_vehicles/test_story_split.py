@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, note, settings
 from protos import records as rec
 from protos.records import HEADER_BYTES, RECORD, RECORD_BYTES, Record
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.story.reader import RunTrace, read_trace
+from sim_vehicles.story.reader import read_trace
 from sim_vehicles.story.split import explain_in
 from sim_vehicles.story.trace import MissingRecordError, explain, gantt, split
 from sim_vehicles.story.walk import shares
@@ -152,7 +152,9 @@ def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, do
     run = run_of(document, Scenario(trials=2), tmp_path_factory.mktemp("any") / "run")
     trace = read_trace(run)
     for node in trace.incarnations:
-        for result in node.records((rec.OUTPUT,), int(trace.plan.hash[:16], 16)):
+        for result in map(Record._make, node.words()):
+            if result.kind != rec.OUTPUT:
+                continue
             source, epoch, seq, ordinal = result.source, result.epoch, result.seq, result.w4
             name = trace.plan.outputs[result.ref][0]
             deciding = {"source": source, "epoch": epoch, "seq": seq, "ordinal": ordinal, "output": name}
@@ -287,10 +289,6 @@ def test_damage_is_left_out_and_a_run_without_a_plan_is_refused(tmp_path: Path) 
 
 
 # -- the rows
-
-
-def busy(trace: RunTrace) -> int:
-    return sum(1 for _ in trace.ran())
 
 
 def test_the_rows_are_the_burst_of_the_deciding_tuple(tmp_path: Path) -> None:
