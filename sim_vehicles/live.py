@@ -123,13 +123,14 @@ class Live:
     ) -> None:
         self._stack.close()
 
-    def run(self, bursts: Sequence[Burst]) -> int:
-        """Sends them all, each at its instant; gives how many were left where it was stopped. FeedError: a source
-        broke in the middle, which ended all of them; what was sent until then stands in `tallies`."""
-        if not bursts or self.stop.is_set():
-            return len(bursts)
+    def run(self, bursts: Sequence[Burst]) -> None:
+        """Sends them all, each at its instant, unless it is stopped. FeedError: a source broke in the middle, which
+        ended all of them; what was sent until then stands in `tallies`."""
         nodes = sorted({feed.node for feed in self.feeds})
-        self._first_ns, self._start_ns = min(burst.at_ns for burst in bursts), time.monotonic_ns() + START_IN_NS
+        self._first_ns, self._start_ns = (
+            min((one.at_ns for one in bursts), default=0),
+            time.monotonic_ns() + START_IN_NS,
+        )
         self._agendas = {node: Agenda(self._of(node, bursts)) for node in nodes}
         threads = [Thread(target=self._send_node, args=(node,), name=f"replay-{node}") for node in nodes]
         for thread in threads:
@@ -141,6 +142,10 @@ class Live:
                     self._wake()
         if self.failure is not None:
             raise self.failure
+
+    @property
+    def left(self) -> int:
+        """How many bursts of the last run did not leave."""
         return sum(len(agenda) for agenda in self._agendas.values())
 
     def replace(self, bursts: Sequence[Burst], after_ns: int) -> int:

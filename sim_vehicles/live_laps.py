@@ -120,10 +120,10 @@ class LiveReplay:
         self.on_lap(lap)
         began_s, sent = time.monotonic(), self._bursts_sent()
         try:
-            lap.left = self._live.run(bursts)
+            self._live.run(bursts)
         finally:
             self.played_s += time.monotonic() - began_s - START_IN_NS / 1e9
-            lap.left = max(lap.left, 0)
+            lap.left = self._live.left
             lap.planned = self._bursts_sent() - sent + lap.left
         if lap.left == 0:
             lap.settled = self._settle() if loop else True

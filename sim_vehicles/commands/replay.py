@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 EXAMPLES = """Replays recorded motion as sensor, V2V and centre tuples: into live agents (--to), or into a plan in
 virtual time (--virtual). A warning about the crossing vehicle makes the ego brake; the judge says what came of it.
 
-SCENARIO is a built-in recording (crossing_30, crossing_50, crossing_70) or the path of a recording. Every source of
-the plan gets what its type says; burst sizes and periods are the plan's.
+SCENARIO is a built-in recording (crossing_30, crossing_50, crossing_70) or the
+path of a recording. Every source of the plan gets what its type says; burst
+sizes and periods are the plan's.
 
-A verdict is valid in virtual time and at rate 1: a higher rate shortens the gaps, never an operator's cost. Where one
-burst phase is played it is one of many: --virtual with --phases 20 plays them all.
+A verdict is valid in virtual time and at rate 1: a higher rate shortens the
+gaps, never an operator's cost. One burst phase is one of many: --virtual with
+--phases 20 plays them all.
 
 Examples:
 
