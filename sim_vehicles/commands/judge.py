@@ -58,7 +58,7 @@ def complete(run: Path) -> dict[str, Any]:
     and RUN/scene.html; gives the new replay.json. BadInputError where something is not there."""
     from sim_vehicles.errors import BadInputError
     from sim_vehicles.feed import read_json
-    from sim_vehicles.story import page
+    from sim_vehicles.story.page import write as write_page
     from sim_vehicles.story.reader import read_trace
     from sim_vehicles.summary import write_summary
 
@@ -74,7 +74,7 @@ def complete(run: Path) -> dict[str, Any]:
         if verdict.get("deciding"):
             _split(trace, verdict["deciding"], what)
     write_summary(run, what)
-    page.write(run)
+    write_page(run)
     return what
 
 
