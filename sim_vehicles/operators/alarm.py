@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from math import cos, erfc, exp, isinf, sin, sqrt
 
@@ -10,10 +9,9 @@ from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Warning
 from sim_vehicles.operators.conflict import ENCOUNTER, stopping_mps2
 from sim_vehicles.operators.its_time import since_ms
+from sim_vehicles.operators.recent import Recent
 
 SERIOUS_MPS2 = 3.35  # DRAC from which a conflict counts as serious (Archer 2005)
-MOST_TRACKS = 256
-FORGET_MS = 1000
 COLLISION_RISK, CROSSING = 97, 2  # DENM cause and sub-cause (EN 302 637-3)
 MOST_MS = 2**31 - 1  # sint32
 
@@ -29,12 +27,12 @@ class Risk:
       severity 0.21; at 70 km/h 0.38.
     - urgency = min(1, DRAC / 3.35) x min(1, DRAC_object / `yield_mps2`): how hard the ego has to brake to stay out,
       and whether the other one shows that it will not give way. DRAC_object is the deceleration that stops the other
-      vehicle before the zone (1 once it is in): as long as it could still stop at its ease, nothing tells a vehicle
-      that will wait from one that will not.
+      vehicle before the zone, after `t_act_s` (infinite once it is in): as long as a braking at its ease would do
+      (2 m/s2), nothing tells a vehicle that will wait from one that will not.
     """
 
     def __init__(
-        self, sigma_t_s: float = 0.05, dv_ref_mps: float = 20.0, yield_mps2: float = 1.5, t_act_s: float = 0.2
+        self, sigma_t_s: float = 0.05, dv_ref_mps: float = 20.0, yield_mps2: float = 2.0, t_act_s: float = 0.2
     ) -> None:
         if min(sigma_t_s, dv_ref_mps, yield_mps2) <= 0.0 or t_act_s < 0.0:
             raise ValueError("sigma_t_s, dv_ref_mps and yield_mps2 must be above 0, t_act_s not below")
@@ -78,8 +76,7 @@ def normal(z: float) -> float:
 class _Alarm:
     """What O20 knows of one track. Instants in ITS ms."""
 
-    heard_ms: int
-    last: tuple[int, int] | None = None  # station and measurement that counted last
+    heard_ms: int  # its newest measurement
     high: int = 0  # measurements in a row at or over the upper threshold
     low_ms: int | None = None  # since when the risk has been below the lower one
     on: bool = False
@@ -91,43 +88,38 @@ class Hysteresis:
 
     On at risk >= `on_risk` in two measurements of the track in a row, or in one with DRAC >= 3.35 m/s2. Off once the
     risk has been below `off_risk` for `off_s`, in the time of the measurements; in between it stays as it is. A track
-    that O13 has not confirmed never turns on; while it is not confirmed, nothing counts towards it. A message that is
-    repeated (same station and measurement) counts once.
+    that O13 has not confirmed never turns on; while it is not confirmed, nothing counts towards it. A repeat (same
+    station, object and measured_ms) is the same evidence: it is told how things are, and counts for nothing.
 
-    A track is known by its number, without one by station and object. The table holds the 256 tracks heard last;
-    a track not heard of for 1 s is forgotten, and off.
+    A track is known by its number, without one by station and object. At most 256 tracks are kept; one not heard of
+    for 1 s is forgotten, and off.
     """
 
     def __init__(self, on_risk: float = 0.8, off_risk: float = 0.3, off_s: float = 0.5) -> None:
         if not 0.0 <= off_risk <= on_risk <= 1.0 or off_s < 0.0:
             raise ValueError("0 <= off_risk <= on_risk <= 1 and off_s >= 0 must hold")
         self._on_risk, self._off_risk, self._off_ms = on_risk, off_risk, 1000.0 * off_s
-        self._alarms: OrderedDict[tuple[int, ...], _Alarm] = OrderedDict()
+        self._alarms: Recent[tuple[int, ...], _Alarm] = Recent()
+        self._counted: Recent[tuple[int, int, int], bool] = Recent()
 
     def __call__(self, encounter: Encounter) -> Encounter:
         """The encounter with its alarm."""
         out = Encounter()
         out.CopyFrom(encounter)
-        alarm = self._alarm(encounter)
-        message = (encounter.station, encounter.measured_ms)
-        if alarm.last != message:
-            alarm.last = message
+        at_ms = encounter.measured_ms
+        self._alarms.forget(at_ms)
+        self._counted.forget(at_ms)
+        track = (encounter.track,) if encounter.track else (encounter.station, encounter.object_id)
+        message = (encounter.station, encounter.object_id, at_ms)
+        alarm = self._alarms.get(track) or _Alarm(at_ms)
+        if self._counted.get(message) is None:
+            self._counted.put(message, at_ms, True)
             self._update(alarm, encounter)
+        if since_ms(at_ms, alarm.heard_ms) > 0:
+            alarm.heard_ms = at_ms
+        self._alarms.put(track, alarm.heard_ms, alarm)
         out.on = alarm.on
         return out
-
-    def _alarm(self, encounter: Encounter) -> _Alarm:
-        key = (encounter.track,) if encounter.track else (encounter.station, encounter.object_id)
-        at_ms = encounter.measured_ms
-        alarm = self._alarms.pop(key, None)
-        if alarm is None or abs(since_ms(at_ms, alarm.heard_ms)) > FORGET_MS:
-            alarm = _Alarm(at_ms)
-        elif since_ms(at_ms, alarm.heard_ms) > 0:
-            alarm.heard_ms = at_ms
-        self._alarms[key] = alarm
-        if len(self._alarms) > MOST_TRACKS:
-            self._alarms.popitem(last=False)
-        return alarm
 
     def _update(self, alarm: _Alarm, encounter: Encounter) -> None:
         risk, at_ms = encounter.risk, encounter.measured_ms

@@ -28,9 +28,11 @@ class Predict:
 
     Along the lane where one is matched (lane, ego_lane, of `map`), keeping the present distance from its middle. Else
     with constant turn rate (CTRV, Schubert et al. 2008) that fades: yaw rate x exp(-t / fade_s), since a turn ends. So
-    a vehicle in a turn goes on by fade_s x yaw rate at most (0.4 rad/s: 34 degrees) instead of round the whole circle,
-    into traffic that it will never meet. The turn is a matter of geometry: its curvature is that of the present speed,
-    and at most 1 / `least_radius_m` (a standing vehicle's yaw rate is noise).
+    a vehicle in a turn goes on by fade_s x yaw rate at most (0.4 rad/s: 23 degrees) instead of round the whole circle,
+    into traffic that it will never meet. The turn is a matter of geometry: its curvature is that of the present speed.
+    A yaw rate that no turn in traffic has counts as 0, for it is noise: on a radius below `least_radius_m` (a car's
+    turning circle), or with over `most_lateral_mps2` across (3 m/s2 is about the side friction that slow turns are
+    designed for, AASHTO 2018).
 
     The steps are those of the present speed, growing with a positive acceleration: v t + max(a, 0) t^2 / 2. Braking
     does not shorten a path: how far a braking vehicle comes is O16's, and a corridor that shrank with every touch of
@@ -42,16 +44,18 @@ class Predict:
         map: str = "",
         horizon_s: float = 4.0,
         step_s: float = 0.1,
-        fade_s: float = 1.5,
+        fade_s: float = 1.0,
         least_radius_m: float = 5.0,
+        most_lateral_mps2: float = 3.0,
     ) -> None:
         if not 0.0 < step_s <= horizon_s or horizon_s > MOST_STEPS * step_s:
             raise ValueError(f"horizon_s {horizon_s:g} must be 1 to {MOST_STEPS} steps of step_s {step_s:g}")
-        if fade_s <= 0.0 or least_radius_m <= 0.0:
-            raise ValueError(f"fade_s {fade_s:g} and least_radius_m {least_radius_m:g} must be above 0")
+        if min(fade_s, least_radius_m, most_lateral_mps2) <= 0.0:
+            raise ValueError("fade_s, least_radius_m and most_lateral_mps2 must be above 0")
         self._lanes = {lane.name: _Lane(lane) for lane in (lanes(map) if map else ())}
         self._t_s = step_s * np.arange(round(horizon_s / step_s) + 1)
-        self._step_s, self._fade_s, self._least_radius_m = step_s, fade_s, least_radius_m
+        self._step_s, self._fade_s = step_s, fade_s
+        self._least_radius_m, self._most_lateral_mps2 = least_radius_m, most_lateral_mps2
 
     def __call__(self, encounter: Encounter) -> Encounter:
         """The encounter with both paths."""
@@ -73,8 +77,9 @@ class Predict:
 
     def _free(self, motion: Motion, speed: float, way: Array) -> tuple[Array, Array, Array]:
         """CTRV with a fading turn rate; chords of the arc that each step turns by, so exact where nothing fades."""
-        most = speed / self._least_radius_m
-        yaw_rate = min(max(motion.yaw_rate_rps, -most), most)
+        yaw_rate = motion.yaw_rate_rps
+        if abs(yaw_rate) * self._least_radius_m > speed or abs(yaw_rate) * speed > self._most_lateral_mps2:
+            yaw_rate = 0.0
         if yaw_rate == 0.0:
             turn = np.zeros_like(way)
         else:
@@ -208,8 +213,9 @@ class Deceleration:
     """O18: the deceleration with which the ego would just stop before the zone -> drac_mps2 [m/s2].
 
     DRAC = v^2 / (2 (s_in - v t_act)), after `t_act_s` at its present speed (Cooper and Ferguson 1976; over 3.35 m/s2 a
-    conflict counts as serious, Archer 2005). Infinity where s_in <= v t_act and it moves: no braking keeps it out. 0
-    where it stands, where there is no zone, or PET > 0 (nobody has to brake).
+    conflict counts as serious, Archer 2005). Infinity for 0 < s_in <= v t_act: no braking keeps it out, though it still
+    makes the blow weaker. 0 where it is in the zone already (there, braking is the wrong thing to do), where it stands,
+    where there is no zone, or PET > 0 (nobody has to brake).
     """
 
     def __init__(self, t_act_s: float = 0.2) -> None:
@@ -240,8 +246,9 @@ def arrival_s(way_m: float, speed_mps: float, acceleration_mps2: float) -> float
 
 
 def stopping_mps2(speed_mps: float, way_m: float, t_act_s: float) -> float:
-    """Deceleration that stops within `way_m`, begun after `t_act_s`; infinity where that is too late (see O18)."""
-    if speed_mps <= 0.0:
+    """Deceleration that stops within `way_m`, begun after `t_act_s`; infinity where that is too late, 0 for a vehicle
+    that stands or has no way left (see O18)."""
+    if speed_mps <= 0.0 or way_m <= 0.0:
         return 0.0
     left_m = way_m - speed_mps * t_act_s
     return speed_mps * speed_mps / (2.0 * left_m) if left_m > 0.0 else inf
