@@ -148,16 +148,23 @@ class Inputs:
 
 
 def heard(bursts: Sequence[Burst], numbers: dict[str, int]) -> list[dict[str, float | str]]:
-    """V2V tuples as they are admitted, for a page: at_s, station, object, measured_s (recording time). Equal copies of
-    a message count once, when the first one comes."""
+    """V2V tuples as they are admitted, for a page: at_s, sent_s (by the radio), station, object, measured_s (recording
+    time). Equal copies of a message count once, when the first one comes."""
     names = {number: name for name, number in numbers.items()}
-    found: dict[tuple[int, int, int], float] = {}
+    found: dict[tuple[int, int, int], tuple[float, float]] = {}
     for burst in bursts:
         for value in burst.values:
             if isinstance(value, Cpm):
                 key = (value.station, value.object.object_id, burst.at_ns - burst.age_ns)
-                found.setdefault(key, burst.at_ns / 1e9)
+                sent_ns = burst.at_ns if burst.sent_ns is None else burst.sent_ns
+                found.setdefault(key, (burst.at_ns / 1e9, sent_ns / 1e9))
     return [
-        {"at_s": at_s, "station": names[station], "object": names[one], "measured_s": measured_ns / 1e9}
-        for (station, one, measured_ns), at_s in found.items()
+        {
+            "at_s": at_s,
+            "sent_s": sent_s,
+            "station": names[station],
+            "object": names[one],
+            "measured_s": measured_ns / 1e9,
+        }
+        for (station, one, measured_ns), (at_s, sent_s) in found.items()
     ]

@@ -151,7 +151,7 @@ class Story:
             found.append(Event("knew", float(knew["at_s"]), f"{ego} is warned"))
         if self.way is not None and self.way.latest_s is not None:
             found.append(Event("limit", self.way.latest_s, f"last moment to command {ego}’s brake"))
-        if brake:
+        if brake and not (self.crashed and self.end_s is not None and brake["begins_s"] > self.end_s):
             found.append(Event("brake", float(brake["begins_s"]), f"{ego} brakes"))
         if self.end_s is not None:
             text = f"{ego} hits {other or 'another vehicle'}" if self.crashed else f"{ego} stands"

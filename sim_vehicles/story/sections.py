@@ -106,19 +106,9 @@ def scene(story: Story) -> str:
         for value, text in SPEEDS
     )
     start, end = float(story.scene["start_s"]), float(story.scene["end_s"])
-    ego, other = escape(story.ego), escape(story.other or "nobody")
-    keys = (
-        (f"{ego}, as it drove", "ego"), (other, "cross"), ("vehicle with a radio", "station"), ("other vehicle", "car"),
-        ("line of sight", "sight"), ("V2V message", "radio"), (f"message about {other}", "cross"),
-    )  # fmt: skip
+    keys, notes = _legend(story)
     legend = "".join(
         f'<li><span class="dot" style="background:var(--{colour})"></span>{text}</li>' for text, colour in keys
-    )
-    notes = (
-        f"Dashed outline: {ego} as recorded, had it not braked. After a contact both go on as if there had been none. "
-        f"A message is drawn for 0.25 s from the instant it was admitted. A dashed line joins {other} with who "
-        f"perceives it: at most {metres(story.scene.get('range_m'), 0)} away, and two of five points of the box "
-        "(corners, centre) not behind a building."
     )
     return (
         '<section><h2>What happened</h2><div class="stage">'
@@ -133,3 +123,18 @@ def scene(story: Story) -> str:
         f'</div><div class="chips" id="chips">{chips}</div><ul class="legend">{legend}</ul>'
         f'<p class="soft">{notes}</p></section>'
     )
+
+
+def _legend(story: Story) -> tuple[list[tuple[str, str]], str]:
+    """What the scene's colours and lines mean: (text, colour) and a sentence for each line."""
+    ego, other = escape(story.ego), escape(story.other)
+    keys = [(f"{ego}, as it drove", "ego")]
+    notes = "A message is drawn for 0.25 s from the instant it was admitted."
+    if other:
+        keys += [(other, "cross"), ("line of sight", "sight"), (f"message about {other}", "cross")]
+        notes += (
+            f" Dashed outline: {ego} as recorded, had it not braked. After a contact both go on as if there had been "
+            f"none. A dashed line joins {other} with who perceives it: at most {metres(story.scene.get('range_m'), 0)} "
+            "away, and two of five points of the box (corners, centre) not behind a building."
+        )
+    return [*keys, ("vehicle with a radio", "station"), ("other vehicle", "car"), ("other message", "radio")], notes

@@ -119,7 +119,7 @@ def _lap(number: int, lap: Mapping[str, Any], shown: bool) -> str:
         return DASH if value is None else f"{float(value):.{digits}f}"
 
     return row([
-        str(number + 1), number_of(lap.get("burst_phase"), 0), DASH if late is None else f"{int(late) / 1e6:g}",
+        str(number + 1), number_of(lap.get("burst_phase"), 0), DASH if late is None else f"{int(late) / 1e6:.1f}",
         f'<b class="{"bad" if crashed else "good"}">{"crash" if crashed else "avoided"}</b>',
         number_of(lap.get("impact_kmh"), 1), number_of(lap.get("gap_m"), 2), number_of(knew.get("at_s"), 3),
         number_of(knew.get("left_m"), 2), DASH if not told else f"{int(told['latency_ns'][1]) / 1e6:.3f}",

@@ -40,6 +40,8 @@ def outcome(story: Story) -> str:
         return f"{ego} stops {metres(short)} short of {other}’s way"
     if story.end_s is not None:
         return f"{ego} stops without touching {other}" + ("" if gap is None else f"; least gap {metres(gap)}")
+    if not story.other:
+        return f"{ego} touches nobody" + ("" if gap is None else f"; least gap {metres(gap)}")
     return f"{ego} and {other} pass without contact" + ("" if gap is None else f"; least gap {metres(gap)}")
 
 
