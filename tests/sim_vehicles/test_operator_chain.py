@@ -9,7 +9,11 @@ from ruamel.yaml import YAML
 
 from node_agent.registry import Registry
 from node_agent.signature import OperatorError
+from protos.vehicle_pb2 import Cpm, Warning
+from sim_vehicles.feed import Feed
+from sim_vehicles.inputs import InputOptions, Inputs
 from sim_vehicles.operators.chain import NO_DEADLINE_NS, WARNING_QUERY, Chain
+from sim_vehicles.scene import load_scenario
 
 QUERY = Path(__file__).resolve().parents[2] / "sim_vehicles" / "queries" / "collision_warning.yaml"
 OPERATORS = """
@@ -131,3 +135,51 @@ def test_what_a_node_refuses_is_refused(registry: Registry) -> None:
         Chain(graph({}, {}), registry, parameters={"W": {}})
     with pytest.raises(ValueError, match="no source"):
         Chain(graph({}, {}), registry).admit("c", 1, 0, 0)
+
+
+# -- the whole query on the recorded crossings
+
+MS = 1_000_000
+LATENCY_NS = 200 * MS
+FEEDS = (
+    Feed("v2v", "a", "vehicle.Cpm", 20, 500 * MS),
+    Feed("sensor", "a", "vehicle.Sensor", 10, 500 * MS),
+    Feed("centre", "b", "vehicle.Hazard", 4, 500 * MS),
+)
+CONFIRMED = 10  # objectPerceptionQuality with which one measurement is enough for O13
+
+
+@pytest.mark.parametrize("phase_ms", [0, 175])
+@pytest.mark.parametrize("kmh", [30, 50, 70])
+def test_the_crossing_vehicle_is_warned_of_from_the_first_burst_on_and_nobody_else(kmh: int, phase_ms: int) -> None:
+    scenario = load_scenario(f"crossing_{kmh}")
+    options = InputOptions(start_ns=7_000 * MS, until_ns=12_000 * MS, phase_ns=phase_ms * MS)
+    inputs = Inputs(FEEDS, scenario, options)
+    a_map = {"map": f"crossing_{kmh}"}
+    chain = Chain(parameters={"O9": a_map, "O14": a_map})
+    arriving = sorted(
+        (
+            (max(burst.at_ns, burst.at_ns - burst.age_ns + (LATENCY_NS if burst.source == "v2v" else 0)), burst)
+            for burst in inputs.bursts()
+        ),
+        key=lambda one: one[0],
+    )
+    crossing = inputs.numbers["X"]
+    heard_ns: int | None = None
+    about: list[tuple[int, Warning]] = []
+    advices = 0
+    for now_ns, burst in arriving:
+        for value in burst.values:
+            if heard_ns is None and isinstance(value, Cpm) and _sure(value, crossing):
+                heard_ns = now_ns
+            for output, result in chain.admit(burst.source, value, now_ns, burst.at_ns - burst.age_ns):
+                advices += output == "advisory"
+                if output == "warning" and result.level:
+                    about.append((now_ns, result))
+    assert heard_ns is not None and about[0][0] == heard_ns
+    assert {warning.object_id for _, warning in about} == {crossing}
+    assert advices
+
+
+def _sure(message: Cpm, crossing: int) -> bool:
+    return message.object.object_id == crossing and message.object.quality >= CONFIRMED
