@@ -171,6 +171,8 @@ def _bench(what: dict[str, Any]) -> Iterator[Row]:
         yield "late results", "more were still coming when the wait for them ended"
     if what.get("late_results"):
         yield "late results", f"{what['late_results']} came after their lap and count for none"
+    for note in what["notes"]:
+        yield "note", note
     skipped = what["skipped_rows"]
     if skipped:
         yield "skipped", f"{len(skipped)} bad rows, the first: {skipped[0]}"
