@@ -213,9 +213,9 @@ class Live:
                 self.on_burst(burst)
 
     def _age_ms(self, burst: Burst, late_ns: int) -> float:
-        """How old the tuples are when they leave: a measurement ages while its burst is late. What has age 0 originates
-        with its hand-over."""
-        on_time = not burst.age_ns or isinf(self.rate)
+        """How old the tuples are when they leave: what a radio says ages while its burst is late. What sensors and the
+        centre say originates with its hand-over."""
+        on_time = self._by_name[burst.source].type != "vehicle.Cpm" or isinf(self.rate)
         return (burst.age_ns + (0 if on_time else late_ns)) / 1e6
 
     def _wait(self, agenda: Agenda, until_ns: int) -> bool:

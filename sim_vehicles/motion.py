@@ -20,6 +20,7 @@ from typing import NamedTuple
 COLUMNS = ("t_s", "id", "type", "length_m", "width_m", "x_m", "y_m", "heading_rad", "speed_mps")
 NUMBERS = tuple(name for name in COLUMNS if name not in ("id", "type"))
 MAX_SPEED_MPS = 100.0  # nothing on a road is faster; 300 m/s is a wrong unit
+MAX_TIME_S = 4e9  # seconds since 1970 are below, milliseconds above
 MAX_SIZE_M = 60.0  # the longest road vehicles are just below
 MAX_GAP_S = 1.0  # a vehicle that is away longer has vanished: no state is made up in between
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from math import hypot
+from math import hypot, isfinite
 from pathlib import Path
 from typing import Any
 
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.geometry import Point
-from sim_vehicles.motion import Motion, read_motion
+from sim_vehicles.motion import MAX_TIME_S, Motion, read_motion
 
 RECORDINGS = Path(__file__).parent / "recordings"
 
@@ -82,24 +82,42 @@ def read_scene(path: Path) -> Scene:
     try:
         return _scene(raw, path.stem)
     except (KeyError, TypeError, ValueError, AttributeError) as bad:
-        raise BadInputError(f"{path}: the scene is not complete: {type(bad).__name__} {bad}") from None
+        raise BadInputError(f"{path}: the scene is not complete: {type(bad).__name__} {bad}; mend it") from None
 
 
 def _scene(raw: dict[str, Any], name: str) -> Scene:
-    occluders = tuple(tuple((float(x), float(y)) for x, y in one["polygon"]) for one in raw.get("occluders", []))
-    origin = raw.get("origin", {})
+    origin, crossing, start_s = raw.get("origin", {}), raw.get("crossing"), raw.get("start_s")
+    if not isinstance(raw["stations"], list):
+        raise ValueError("stations must be a list of ids")
+    if crossing is not None and not isinstance(crossing, str):
+        raise ValueError("crossing must be the id of a vehicle")
+    for road in raw.get("roads") or []:
+        _line(road["line"], "a road's line", 2)
     return Scene(
         name=str(raw.get("scene", name)),
         ego=raw["ego"],
         stations=tuple(str(station) for station in raw["stations"]),
-        crossing=raw.get("crossing"),
-        occluders=occluders,
-        range_m=float(raw.get("sensing", {}).get("range_m", Scene.range_m)),
-        latitude_deg=float(origin.get("latitude_deg", Scene.latitude_deg)),
-        longitude_deg=float(origin.get("longitude_deg", Scene.longitude_deg)),
-        start_s=raw.get("start_s"),
+        crossing=crossing,
+        occluders=tuple(_line(one["polygon"], "an occluder's polygon", 3) for one in raw.get("occluders", [])),
+        range_m=_within("range_m", raw.get("sensing", {}).get("range_m", Scene.range_m), 0, 1e5),
+        latitude_deg=_within("latitude_deg", origin.get("latitude_deg", Scene.latitude_deg), -89, 89),
+        longitude_deg=_within("longitude_deg", origin.get("longitude_deg", Scene.longitude_deg), -180, 180),
+        start_s=None if start_s is None else _within("start_s", start_s, -MAX_TIME_S, MAX_TIME_S),
         raw=raw,
     )
+
+
+def _line(points: Any, what: str, least: int) -> tuple[Point, ...]:
+    line = tuple((float(x), float(y)) for x, y in points)
+    if len(line) < least or not all(isfinite(x) and isfinite(y) for x, y in line):
+        raise ValueError(f"{what} must have at least {least} points [x, y] in metres")
+    return line
+
+
+def _within(name: str, value: Any, least: float, most: float) -> float:
+    if not least <= float(value) <= most:  # NaN too
+        raise ValueError(f"{name} is {value}; it must be from {least:g} to {most:g}")
+    return float(value)
 
 
 def _find(what: str) -> Path:

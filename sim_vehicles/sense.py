@@ -207,11 +207,11 @@ class Senses:
         )
 
     def _place(self, state: State) -> tuple[int, int]:
-        """Latitude and longitude in 1e-7 degree (equirectangular about the scene's origin)."""
+        """Latitude and longitude (-180 to 180) in 1e-7 degree (equirectangular about the scene's origin)."""
         scene = self.scenario.scene
         latitude = scene.latitude_deg + degrees(state.y_m / EARTH_M)
         longitude = scene.longitude_deg + degrees(state.x_m / (EARTH_M * cos(radians(scene.latitude_deg))))
-        return round(latitude * 1e7), round(longitude * 1e7)
+        return round(latitude * 1e7), round(((longitude + 180) % 360 - 180) * 1e7)
 
     def _object_age_ms(self, at_ns: int, station: str, name: str) -> int:
         """For how long the station has perceived the object without a break, in steps of 100 ms."""

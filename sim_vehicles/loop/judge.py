@@ -121,7 +121,7 @@ class Judge:
         against, meeting = self._meeting(driven, driven.until_s)
         crashed = meeting.contact_s is not None
         impact = None if meeting.contact_s is None else driven.ego.at(meeting.contact_s)
-        about = [one for one in driven.log if one.on and driven.names.get(one.warning.object_id) == self.crossing]
+        about = [one for one in driven.log if one.on and self._is_crossing(driven.names.get(one.warning.object_id))]
         return {
             "outcome": "CRASH" if crashed else "AVOIDED",
             "gap_m": None if crashed or meeting.gap_m is None else round(meeting.gap_m, 3),
@@ -137,6 +137,9 @@ class Judge:
             "closed_form": self._closed_form(driven, about),
             "deciding": _deciding(about[0], driven.names) if about else None,
         }
+
+    def _is_crossing(self, name: str | None) -> bool:
+        return name is not None and name == self.crossing
 
     def unfinished(self, driven: Driven) -> str | None:
         """Why the outcome may not be the last word: what was played ends before a contact that would follow."""
@@ -192,14 +195,16 @@ class Judge:
         if self.crossing is None:
             false = [one for one in on if hit is None or driven.names.get(one.warning.object_id) != hit]
             return {"about_crossing": 0, "false": len(false), "missed": False}
-        return {"about_crossing": len(about), "false": len(on) - len(about), "missed": not about and self._conflict}
+        due_s = self._conflict_s
+        missed = due_s is not None and not any(one.at_ns / 1e9 < due_s for one in about)
+        return {"about_crossing": len(about), "false": len(on) - len(about), "missed": missed}
 
     @cached_property
-    def _conflict(self) -> bool:
-        """Whether the two collide as recorded, so that a warning is due."""
+    def _conflict_s(self) -> float | None:
+        """When the two collide as recorded, so that a warning is due before; None: they do not."""
         motion = self.scenario.motion
         ego, other = motion.tracks[self.scenario.scene.ego], motion.tracks[str(self.crossing)]
-        return meet(ego, other, motion.start_s, motion.end_s).contact_s is not None
+        return meet(ego, other, motion.start_s, motion.end_s).contact_s
 
     def _closed_form(self, driven: Driven, about: Sequence[Warned]) -> dict[str, Any] | None:
         """For the deciding measurement and its latency: the way needed to stand, the way left, the impact speed."""

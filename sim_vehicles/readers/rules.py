@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import MAX_GAP_S, MAX_SIZE_M, MAX_SPEED_MPS, Motion, State, Track, wrap
+from sim_vehicles.motion import MAX_GAP_S, MAX_SIZE_M, MAX_SPEED_MPS, MAX_TIME_S, Motion, State, Track, wrap
 
+MAX_PLACE_M = 6e6  # from the plane's origin: farther off there is no latitude (UTM's northing passes up to 54 degrees)
 MEND = "mend the row, or pass --skip-bad-rows to leave such rows out"
 
 
@@ -38,9 +39,10 @@ class Bad(NamedTuple):
 def gather(path: Path, rows: Iterable[Row | Bad], skip_bad_rows: bool = False) -> Motion:
     """The tracks that the rows make.
 
-    A row that cannot be (`Bad`; a speed over 100 m/s; no size; time that does not grow for its vehicle; a jump of more
-    than 100 m/s from the record before) raises BadInputError with its line; with skip_bad_rows it is left out and noted
-    in `Motion.skipped`. A vehicle may be away: after more than `MAX_GAP_S` it may come back anywhere.
+    A row that cannot be (`Bad`; a speed over 100 m/s; no size; a time or place out of all bounds; time that does not
+    grow for its vehicle; a jump of more than 100 m/s from the record before) raises BadInputError with its line; with
+    skip_bad_rows it is left out and noted in `Motion.skipped`. A vehicle may be away: after more than `MAX_GAP_S` it
+    may come back anywhere.
     """
     motion = Motion({}, str(path))
     line = 1
@@ -85,6 +87,11 @@ def _add(tracks: dict[str, Track], row: Row | Bad) -> None:
 
 
 def _check_limits(row: Row) -> None:
+    if abs(row.t_s) > MAX_TIME_S:
+        raise ValueError(f"t_s is {row.t_s:g}; over {MAX_TIME_S:g} s is a wrong unit")
+    for name, value in (("x_m", row.x_m), ("y_m", row.y_m)):
+        if abs(value) > MAX_PLACE_M:
+            raise ValueError(f"{name} is {value:g}; over {MAX_PLACE_M:g} m from the origin, which must be nearer")
     if abs(row.speed_mps) > MAX_SPEED_MPS:
         raise ValueError(f"speed_mps is {row.speed_mps:g}; over {MAX_SPEED_MPS:g} m/s is a wrong unit")
     for name, value in (("length_m", row.length_m), ("width_m", row.width_m)):

@@ -31,7 +31,7 @@ class Generated(NamedTuple):
 def generated(senses: Senses, begin_ns: int, until_ns: int) -> list[Generated]:
     """All messages of all stations from begin on, up to before until, by instant, station and kind.
 
-    The rules start 1 s before begin: what is sent just after it does not depend on where one began to look.
+    The rules start 1 s before begin, so that at begin nobody is new to them who was there all that time.
     """
     found: list[Generated] = []
     for station in senses.stations:

@@ -207,6 +207,13 @@ def test_who_does_not_brake_is_warned_all_the_same() -> None:
     assert (verdict["knew"]["at_s"], verdict["warnings"]["missed"]) == (2.5, False)
 
 
+def test_a_warning_after_the_contact_was_missed() -> None:
+    what = scenario(crossing(0.1))
+    verdict = Judge(what).verdict(driven(what, [told(4.9, 3.0)]))
+    assert (verdict["outcome"], verdict["impact_s"]) == ("CRASH", pytest.approx(4.8, abs=1e-3))
+    assert verdict["warnings"] == {"about_crossing": 1, "false": 0, "missed": True}
+
+
 def test_without_a_conflict_nothing_is_missed() -> None:
     what = scenario(crossing(1.0))
     verdict = Judge(what).verdict(driven(what, []))

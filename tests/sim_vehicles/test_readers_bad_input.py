@@ -83,6 +83,7 @@ AFTER = Record("0.4", "4")
 BAD: dict[str, tuple[Record, str]] = {
     "300 m/s": (Record("0.3", "3", "300"), "speed_mps is 300; over 100 m/s is a wrong unit"),
     "a jump": (Record("0.3", "900"), "vehicle 7 jumps 898 m in 0.1 s; that is a wrong unit or another vehicle"),
+    "another planet": (Record("0.3", "3e7"), "x_m is 3e+07; over 6e+06 m from the origin, which must be nearer"),
     "time stands": (Record("0.2", "3"), "time does not grow for vehicle 7: 0.2 s after 0.2 s"),
     "time runs backwards": (Record("0.1", "3"), "time does not grow for vehicle 7: 0.1 s after 0.2 s"),
     "no number": (Record("0.3", "three"), "x"),
@@ -110,6 +111,14 @@ def test_a_record_that_cannot_be(tmp_path: Path, form: str, what: str) -> None:
     motion = read_motion(path, skip_bad_rows=True)
     assert [line.split(": ")[0] for line in motion.skipped] == [f"{path}:5"]
     assert [state.t_s for state in motion.tracks["7"].states] == pytest.approx([0.0, 0.1, 0.2, 0.4])
+
+
+@pytest.mark.parametrize("t_s", [1.7e12, 1.7e18])
+def test_time_in_milliseconds_or_nanoseconds_is_refused(tmp_path: Path, t_s: float) -> None:
+    path = written(tmp_path, "csv", [Record(f"{t_s + i}") for i in range(3)])
+    with pytest.raises(BadInputError, match=r"recording:2: t_s is 1.7e\+1[28]; over 4e\+09 s is a wrong unit; mend"):
+        read_motion(path)
+    assert read_motion(written(tmp_path, "csv", [Record("1.7e9")])).start_s == 1.7e9
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -1,6 +1,7 @@
 """The closed loop around live agents: what a warning does to what is sent, and what is known of it afterwards."""
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -244,6 +245,18 @@ def test_a_burst_that_was_replaced_is_not_taken() -> None:
     again = agenda.first()
     assert again == burst(1, 7) and not agenda.changed.is_set() and again is not None
     assert agenda.take(again) and agenda.first() is None and agenda.reached_ns == 1
+
+
+def test_a_measurement_of_this_very_instant_ages_too_while_its_burst_is_late(tmp_path: Path) -> None:
+    prepared = prepare(options_of(tmp_path, rate=1))
+    agents = FakeAgents()
+    agents.after = lambda warned: time.sleep(0.05)  # the next burst is due after 1 ms
+    one = next(burst for burst in prepared.bursts if burst.source == "v2v")
+    from sim_vehicles.live import Live
+
+    with Live(prepared.feeds, prepared.addresses, agents.connect) as live:
+        live.run([Burst("v2v", 0, 0, one.values), Burst("v2v", MS, 0, one.values)])
+    assert all(age_ms >= 49 for age_ms in agents.sent[1].ages_ms)
 
 
 def test_a_sender_that_waits_goes_on_with_what_is_new(tmp_path: Path) -> None:

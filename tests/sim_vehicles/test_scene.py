@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,30 @@ def test_a_scene_without_ego_is_refused(traffic: Path) -> None:
         load_scenario(str(traffic))
     beside.write_text(json.dumps({"ego": "p", "stations": ["x"]}))
     with pytest.raises(BadInputError, match="the station 'x' is not in the recording"):
+        load_scenario(str(traffic))
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ({"start_s": 1e300}, "start_s is 1e\\+300; it must be from -4e\\+09 to 4e\\+09"),
+        ({"start_s": "4 s"}, "could not convert string to float: '4 s'"),
+        ({"sensing": {"range_m": float("nan")}}, "range_m is nan; it must be from 0 to 100000"),
+        ({"origin": {"latitude_deg": 91}}, "latitude_deg is 91; it must be from -89 to 89"),
+        ({"crossing": ["q"]}, "crossing must be the id of a vehicle"),
+        ({"stations": "q"}, "stations must be a list of ids"),
+        ({"roads": [{"name": "north"}]}, "KeyError 'line'"),
+        ({"roads": [{"line": [[0, 0]]}]}, "a road's line must have at least 2 points"),
+        ({"roads": {"north": []}}, "TypeError"),
+        (
+            {"occluders": [{"polygon": [[0, float("nan")], [1, 1], [2, 0]]}]},
+            "an occluder's polygon must have at least 3",
+        ),
+    ],
+)
+def test_a_scene_that_cannot_be(traffic: Path, what: dict[str, Any], said: str) -> None:
+    traffic.with_suffix(".json").write_text(json.dumps({"ego": "p", "stations": ["q"], **what}))
+    with pytest.raises(BadInputError, match=f"traffic.json: the scene is not complete: .*{said}.*; mend it"):
         load_scenario(str(traffic))
 
 
