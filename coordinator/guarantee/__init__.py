@@ -1,0 +1,1 @@
+"""Worst-case end-to-end bounds before anything is deployed ([Q]: deterministic QoS by network calculus, corrected)."""

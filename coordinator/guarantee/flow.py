@@ -1,0 +1,146 @@
+"""Curves made of curves: what a stream looks like after a unit, a link, a union, a join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import merge
+
+from coordinator.guarantee.curves import LARGEST_POINTS, Curve, Time, TooLongError
+from coordinator.guarantee.selectivity import Selectivity
+
+
+@dataclass(frozen=True)
+class Jittered:
+    """A stream each tuple of which is delayed by something between two figures that differ by `jitter`.
+
+    alpha_out(t) = alpha(t + d - best) of the theory: those that leave in a window of t arrived in one of t + jitter.
+    """
+
+    curve: Curve
+    jitter: Time
+
+    @property
+    def rate(self) -> Fraction:
+        """Unchanged."""
+        return self.curve.rate
+
+    def count(self, t: Time) -> int:
+        """alpha(t + jitter)."""
+        return self.curve.count(t + self.jitter)
+
+    def points(self, limit: Time) -> Sequence[Time]:
+        """Earlier by the jitter."""
+        return [0, *(at - self.jitter for at in self.curve.points(limit + self.jitter) if at > self.jitter)]
+
+
+def jittered(curve: Curve, jitter: Time) -> Curve:
+    """`Jittered`, flat: jitters add up."""
+    if not jitter:
+        return curve
+    if isinstance(curve, Jittered):
+        return Jittered(curve.curve, curve.jitter + jitter)
+    return Jittered(curve, jitter)
+
+
+@dataclass(frozen=True)
+class Spaced:
+    """`first` at once, then one per `gap`: what one thread can turn out. floor(t / c_best) + 1 of the theory."""
+
+    first: int
+    gap: Time
+
+    @property
+    def rate(self) -> Fraction:
+        """1 / gap."""
+        return 1 / Fraction(self.gap)
+
+    def count(self, t: Time) -> int:
+        """first + floor(t / gap)."""
+        return self.first + int(t // self.gap)
+
+    def points(self, limit: Time) -> Sequence[Time]:
+        """Multiples of the gap."""
+        number = int(limit // self.gap) + 1
+        if number > LARGEST_POINTS:
+            raise TooLongError(f"more than {LARGEST_POINTS} completions in one busy period")
+        return [i * self.gap for i in range(number)]
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What passes an operator."""
+
+    curve: Curve
+    selectivity: Selectivity
+
+    @property
+    def rate(self) -> Fraction:
+        """Mean by the worst case."""
+        return self.curve.rate * self.selectivity.rate
+
+    def count(self, t: Time) -> int:
+        """sigma(alpha(t))."""
+        return self.selectivity(self.curve.count(t))
+
+    def points(self, limit: Time) -> Sequence[Time]:
+        """The input's."""
+        return self.curve.points(limit)
+
+
+def selected(curve: Curve, chain: Sequence[Selectivity]) -> Curve:
+    """Through several operators, the first first."""
+    for each in chain:
+        curve = curve if each.pairs == ((1, 1),) else Selected(curve, each)
+    return curve
+
+
+@dataclass(frozen=True)
+class Least:
+    """Both bounds hold."""
+
+    curves: tuple[Curve, ...]
+
+    @property
+    def rate(self) -> Fraction:
+        """The least."""
+        return min(curve.rate for curve in self.curves)
+
+    def count(self, t: Time) -> int:
+        """The least."""
+        return min(curve.count(t) for curve in self.curves)
+
+    def points(self, limit: Time) -> Sequence[Time]:
+        """All of them."""
+        return list(merge(*(curve.points(limit) for curve in self.curves)))
+
+
+@dataclass(frozen=True)
+class Total:
+    """Several streams as one."""
+
+    curves: tuple[Curve, ...]
+
+    @property
+    def rate(self) -> Fraction:
+        """The sum."""
+        return sum((curve.rate for curve in self.curves), Fraction(0))
+
+    def count(self, t: Time) -> int:
+        """The sum."""
+        return sum(curve.count(t) for curve in self.curves)
+
+    def points(self, limit: Time) -> Sequence[Time]:
+        """All of them."""
+        return list(merge(*(curve.points(limit) for curve in self.curves)))
+
+
+def least(curves: Sequence[Curve]) -> Curve:
+    """`Least` of one or more."""
+    return curves[0] if len(curves) == 1 else Least(tuple(curves))
+
+
+def total(curves: Sequence[Curve]) -> Curve:
+    """`Total` of one or more."""
+    return curves[0] if len(curves) == 1 else Total(tuple(curves))

@@ -1,0 +1,114 @@
+"""Worst-case response times of task units under non-preemptive EDF on sub-deadlines: sharper than the sub-deadlines.
+
+For a job of unit i released a after the start t0 of its busy period (the last instant before its start at which
+nothing with a deadline by its own, D = a + d_i, waits), all that runs before it is: one instance that began before
+t0, from a unit with d_j > D; jobs of other units k released by min(D - d_k, s), s being its own start; the earlier
+jobs of its own unit, released by a. So s is the least solution of
+
+    s = max {C_j : d_j > D} + sum_k gamma_k(alpha_k(min(D - d_k, s))) + gamma_i(alpha_i(a) - 1)
+
+and it ends by s + gamma_i(alpha_i(a)) - gamma_i(alpha_i(a) - 1): moving work from before its start into it can only
+help, since s grows at least as fast as the work before it. The largest (end - a) over all a is the bound; only those
+a need a look at which some alpha steps (between them nothing grows but a), and a <= s. Batches: every demand is
+lengthened by b - 1 jobs, as in `demand`.
+
+This is the analysis of George, Rivierre and Spuri (1996) for general arrival curves, in continuous time (a blocker
+began an instant before). Reference: (C, T) = (79, 120), (11, 34), (1, 190) with d = 50, 100, 120 give 90, 91, 121 in
+theory 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from coordinator.guarantee.curves import Time, TooLongError
+from coordinator.guarantee.demand import MOST_ROUNDS, Load, Steps, Task, UnboundedError, load
+
+MOST_LOOKS = 400_000
+
+
+@dataclass(frozen=True)
+class Response:
+    """From the release to the end of a unit's instance, and to the end of each of its operators, at most."""
+
+    end: Time
+    stages: tuple[Time, ...]
+
+
+def responses(tasks: Sequence[Task]) -> dict[str, Response]:
+    """Of every unit (chores have none). Raises UnboundedError."""
+    return load_responses(load(tasks))
+
+
+def load_responses(loaded: Load) -> dict[str, Response]:
+    """As `responses`, of a load that is written out already."""
+    try:
+        return {each.task.name: _response(each, loaded) for each in loaded.steps if not each.task.chore}
+    except TooLongError as error:
+        raise UnboundedError(f"its busy period is too long to search ({error})") from error
+
+
+def _response(own: Steps, loaded: Load) -> Response:
+    unit = own.task
+    others = [each for each in loaded.steps if each is not own]
+    prefixes = [unit.work(unit.batch, count) for count in range(1, len(unit.stages) + 1)]
+    worst: list[Time] = [0] * len(prefixes)
+    looks = _looks(own, others, loaded.busy)
+    blocked_before: Time | None = None
+    start: Time = 0
+    for a in looks:
+        due = a + unit.deadline
+        blocked = _blocked(due, others)
+        jobs = own.count(a)
+        before = unit.work(jobs - 1)
+        if blocked != blocked_before:
+            start, blocked_before = 0, blocked
+        start = _start(start, blocked + before, due, others)
+        if start < a:
+            continue  # nothing due by then would still be waiting at a
+        last = unit.work(jobs + unit.batch - 1) - before
+        for stage, prefix in enumerate(prefixes):
+            worst[stage] = max(worst[stage], _end(start, min(prefix, last), others) - a)
+    return Response(worst[-1], tuple(worst))
+
+
+def _looks(own: Steps, others: Sequence[Steps], busy: Time) -> list[Time]:
+    """Releases worth a look, ascending."""
+    shifted = (
+        at + each.task.deadline - own.task.deadline for each in others for at in each.times if not each.task.chore
+    )
+    found = sorted({at for at in chain([0], own.times, shifted) if 0 <= at <= busy})
+    if len(found) * (len(others) + 1) > MOST_LOOKS:
+        raise TooLongError(f"{len(found)} releases to look at, of {len(others) + 1} kinds")
+    return found
+
+
+def _blocked(due: Time, others: Sequence[Steps]) -> Time:
+    return max((each.task.longest for each in others if each.task.deadline > due), default=0)
+
+
+def _start(start: Time, fixed: Time, due: Time, others: Sequence[Steps]) -> Time:
+    """The least solution for s, searched from a value that is not above it."""
+    for _ in range(MOST_ROUNDS):
+        grown = fixed + sum(each.at(min(due - each.task.deadline, start)) for each in others)
+        if grown <= start:
+            return start
+        start = grown
+    raise TooLongError(f"no start found in {MOST_ROUNDS} rounds")
+
+
+def _end(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
+    """When that much has run since `start`: sockets may be drained between its operators."""
+    chores = [each for each in others if each.task.chore]
+    end = start + runs
+    for _ in range(MOST_ROUNDS):
+        grown = start + runs + sum(each.at(end) - each.at(start) for each in chores)
+        if grown == end:
+            return end
+        end = grown
+    raise TooLongError(f"no end found in {MOST_ROUNDS} rounds")
+
+
+__all__ = ["Response", "Task", "load_responses", "responses"]

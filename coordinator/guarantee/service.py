@@ -1,0 +1,132 @@
+"""Service curves ([Q] rules 1 to 5) and QoS deadlines (theorem 2), in the event domain.
+
+A service curve is used through beta^-1(k) = inf {x: beta(x) >= k} only. Task number n, having arrived at a_n, is due at
+D_n = max over j <= n of (a_j + beta^-1(n - j + 1)), which is theorem 2's inf over s in [0, a_n] turned over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+from typing import Protocol
+
+from coordinator.guarantee.curves import Spanned, Time
+
+
+class Service(Protocol):
+    """A service curve."""
+
+    @property
+    def rate(self) -> Fraction | None:
+        """Tasks per unit of time in the long run; None: as many as arrive."""
+
+    def inverse(self, k: int) -> Time:
+        """beta^-1(k), k >= 1."""
+
+
+@dataclass(frozen=True)
+class DelayBound:
+    """Rule 1: within `delay` of the arrival. beta is infinite after it, so beta^-1(k) = delay."""
+
+    delay: Time
+
+    @property
+    def rate(self) -> None:
+        """As many as arrive."""
+        return None
+
+    def inverse(self, k: int) -> Time:
+        """The delay, for every k."""
+        return self.delay
+
+
+@dataclass(frozen=True)
+class RateLatency:
+    """Rule 3: `per` tasks per unit of time after `latency`. The first deadline is latency + 1/per, not latency.
+
+    Rule 2 (the first result within L) is printed as max {t: beta(t) = 0} <= L; that needs beta(L+) >= 1: `FirstWithin`.
+    """
+
+    per: Fraction
+    latency: Time
+
+    def __post_init__(self) -> None:
+        if self.per <= 0 or self.latency < 0:
+            raise ValueError(f"a rate of {self.per} after {self.latency} is no service")
+
+    @property
+    def rate(self) -> Fraction:
+        """As given."""
+        return Fraction(self.per)
+
+    def inverse(self, k: int) -> Time:
+        """L + k / P."""
+        return self.latency + k / Fraction(self.per)
+
+
+@dataclass(frozen=True)
+class FirstWithin:
+    """Rule 2: the first result of a busy period within `wait`: beta(wait+) >= 1, and nothing is asked of the others."""
+
+    wait: Time
+
+    @property
+    def rate(self) -> Fraction:
+        """None is asked."""
+        return Fraction(0)
+
+    def inverse(self, k: int) -> Time:
+        """The first only; callers take the largest time they know for infinity."""
+        return self.wait if k == 1 else Fraction(10**30)
+
+
+@dataclass(frozen=True)
+class QueueBound:
+    """Rule 4: at most `tasks` wait, [alpha(t) - M/size]^+: task k has to be done when task k + M/size may arrive."""
+
+    arrivals: Spanned
+    tasks: int
+
+    @property
+    def rate(self) -> Fraction:
+        """The arrivals'."""
+        return self.arrivals.rate
+
+    def inverse(self, k: int) -> Time:
+        """inf {x: alpha(x) >= k + M/size} = delta(k + M/size)."""
+        return self.arrivals.span(k + self.tasks)
+
+
+def deadlines(arrivals: Iterable[Time], service: Service) -> Iterator[Time]:
+    """Theorem 2: D_n of tasks that arrive at those instants."""
+    if isinstance(service, DelayBound):  # D_n = a_n + D
+        yield from (at + service.delay for at in arrivals)
+    elif isinstance(service, RateLatency):  # D_n = max(a_n + L, D_{n-1}) + 1/P
+        last: Time | float = -inf
+        for at in arrivals:
+            ready = at + service.latency
+            last = (ready if ready > last else Fraction(last)) + 1 / Fraction(service.per)
+            yield last
+    else:
+        seen: list[Time] = []
+        for at in arrivals:
+            seen.append(at)
+            yield max(first + service.inverse(len(seen) - j) for j, first in enumerate(seen))
+
+
+def composite(arrivals: Sequence[Time], services: Sequence[Service]) -> Iterator[Time]:
+    """Rule 5: several at once. The printed supremum is sound but loose; each task is due at the least of its
+    deadlines."""
+    return (min(each) for each in zip(*(deadlines(arrivals, service) for service in services), strict=True))
+
+
+def fluid_delay(burst: Time, rate: Time, service: RateLatency) -> Fraction | None:
+    """hDev: the worst delay of a fluid flow of at most burst + rate t at a rate-latency server; None: infinite."""
+    return None if rate > service.per else service.latency + burst / Fraction(service.per)
+
+
+def fluid_backlog(burst: Time, rate: Time, service: RateLatency) -> Fraction | None:
+    """vDev: the most of that flow that waits; None: infinite."""
+    return None if rate > service.per else burst + rate * Fraction(service.latency)

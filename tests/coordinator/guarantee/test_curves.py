@@ -1,0 +1,162 @@
+"""Curves: closed forms against brute force, the printed forms, extension of selectivities; contradictions refused."""
+
+import random
+from fractions import Fraction
+from itertools import accumulate
+
+import pytest
+
+from coordinator.guarantee.curves import (
+    Bursts,
+    CountWindows,
+    Curve,
+    Jcp,
+    RateBurst,
+    Recorded,
+    Spanned,
+    Staircase,
+    TimeWindows,
+    recorded_spans,
+)
+from coordinator.guarantee.flow import Jittered, Selected, Spaced, jittered, least, selected, total
+from coordinator.guarantee.selectivity import ONE, Selectivity, UndeclaredError, contradiction, declared
+
+SPANNED: list[Spanned] = [
+    Jcp(10, 3, 25),
+    Jcp(10, 0, 7),
+    Jcp(7, 2, 0),
+    Bursts(4, 9),
+    RateBurst(3, Fraction(2, 7)),
+    TimeWindows(6),
+    Recorded((1, 2, 3, 5), (0, 1, 4, 11)),
+]
+
+
+@pytest.mark.parametrize("curve", SPANNED, ids=repr)
+def test_count_is_the_inverse_of_span_and_steps_at_its_points_only(curve: Spanned) -> None:
+    spans = [curve.span(n) for n in range(1, 200)]
+    assert spans == sorted(spans)
+    points = set(curve.points(60))
+    for t in range(61):
+        assert curve.count(t) == sum(span <= t for span in spans)
+        assert t in points or curve.count(t) == curve.count(t - 1)
+        assert curve.alpha(t) == (sum(span < t for span in spans) if t else 0)
+        assert curve.count(t) <= curve.burst + curve.rate * t
+
+
+def test_jcp_is_theorem_1() -> None:
+    """alpha(t) = min(ceil(t/D), ceil((t+J)/T)); the run at the least gap is K + 1 long, K = floor(J/(T-D))."""
+    stream = Jcp(Fraction(4), Fraction(5, 4), Fraction(10))
+    assert stream.longest_run == 4
+    for i in range(1, 400):
+        t = Fraction(i, 8)
+        assert stream.alpha(t) == min(-(-t // stream.gap), -(-(t + stream.jitter) // stream.period))
+    assert [stream.span(n) for n in (1, 4, 5)] == [0, Fraction(15, 4), 6]
+
+
+@pytest.mark.parametrize("given", [(4, 4, 1), (4, 5, 1), (4, 1, -1)])
+def test_a_jcp_stream_that_contradicts_itself_is_refused(given: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match=r"contradicts|negative"):
+        Jcp(*given)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: Bursts(0, 1), lambda: Bursts(1, 0), lambda: RateBurst(0, Fraction(1)), lambda: RateBurst(1, Fraction(0)),
+     lambda: TimeWindows(0), lambda: CountWindows(Bursts(1, 1), 0), lambda: Recorded((1, 2), (0, 0))],
+)  # fmt: skip
+def test_what_is_no_stream_is_refused(make: object) -> None:
+    with pytest.raises(ValueError, match=r"none|no stream|recording"):
+        make()  # type: ignore[operator]
+
+
+def test_windows_round_up() -> None:
+    """The printed alpha/H and t/H are violated: of 4 tuples windows of 3 may end with the first and the last."""
+    by_count = CountWindows(Bursts(4, 10), 3)
+    assert by_count.count(0) == 2 > Fraction(4, 3)
+    assert TimeWindows(5).alpha(1) == 1 > Fraction(1, 5)
+
+
+def test_a_recording_bounds_itself_and_is_tight_for_short_stretches() -> None:
+    for seed in range(30):
+        draw = random.Random(seed)
+        instants = [*accumulate(draw.choice([0, 0, 1, 5, 40]) for _ in range(draw.randint(3, 200))), 10_000]
+        counts, spans = recorded_spans(instants)
+        curve = Recorded(tuple(counts), tuple(spans))
+        for i, first in enumerate(instants):
+            for n, last in enumerate(instants[i:], start=1):
+                assert curve.span(n) <= last - first, f"seed {seed}"
+        assert curve.count(0) == max(instants.count(each) for each in instants), f"seed {seed}"
+        everything: list[int] = [curve.count(t) for t in range(0, 30_000, 37)]
+        assert everything == sorted(everything), f"seed {seed}"
+
+
+# -- selectivity
+
+
+@pytest.mark.parametrize(
+    "pairs", [((1, 1), (2, 1)), ((1, 1), (10, 10), (20, 10)), ((1, 3), (4, 5)), ((3, 0),), ((5, 2), (7, 2))]
+)
+def test_selectivity_is_sound_against_every_pattern(pairs: tuple[tuple[int, int], ...]) -> None:
+    """Random patterns that keep every declared pair never beat the extension."""
+    sigma, draw = Selectivity(pairs), random.Random(7)
+    for _ in range(200):
+        outputs: list[int] = []
+        for _ in range(60):
+            room = [m - sum(outputs[max(0, len(outputs) - k + 1) :]) for k, m in pairs]
+            outputs.append(draw.choice([0, max(0, min(room)), max(0, min(room))]))
+        sums = [0, *accumulate(outputs)]
+        for k in range(1, 61):
+            assert max(sums[i + k] - sums[i] for i in range(61 - k)) <= sigma(k)
+
+
+def test_selectivity_of_the_collision_filter_is_half_rounded_up() -> None:
+    sigma = declared([[2, 1]], 0.5)
+    assert [sigma(k) for k in range(6)] == [0, 1, 1, 2, 2, 3]
+    assert sigma(10_001) == 5001 and sigma.rate == Fraction(1, 2)
+
+
+def test_selectivity_does_not_decrease_and_its_rate_is_its_slope() -> None:
+    for pairs in [((1, 1), (10, 10), (20, 10)), ((3, 2), (5, 3)), ((1, 4), (5000, 6000)), ((9000, 10),)]:
+        sigma = Selectivity(pairs)
+        values = [sigma(k) for k in range(0, 20_000, 13)]
+        assert values == sorted(values)
+        assert sigma(3_000_000) <= sigma.rate * 3_000_000 + sigma(9000)
+
+
+def test_undeclared_is_one_output_per_input_and_more_has_to_be_declared() -> None:
+    assert declared([], 1)(7) == 7 and declared([], 0.2)(7) == 7
+    assert declared([[1, 3]], 3)(7) == 21
+    with pytest.raises(UndeclaredError):
+        declared([], 1.5)
+
+
+def test_a_mean_above_the_worst_case_is_found() -> None:
+    assert contradiction([[20, 10]], 0.6) == (20, 10)
+    assert contradiction([[20, 10]], 0.5) is None and contradiction([], 0.5) is None
+
+
+# -- compositions
+
+
+def test_compositions_step_at_their_points_only_and_are_written_out_exactly() -> None:
+    base = Jcp(10, 2, 13)
+    curves: list[Curve] = [
+        jittered(jittered(base, 3), 4),
+        Selected(base, Selectivity(((1, 1), (3, 2)))),
+        selected(base, [ONE, Selectivity(((1, 2), (2, 2)))]),
+        least([Jittered(Bursts(5, 30), 8), Spaced(2, 3)]),
+        total([base, Bursts(2, 7), Jittered(Bursts(1, 9), 2)]),
+        CountWindows(base, 2),
+    ]
+    for curve in curves:
+        stairs, points = Staircase.of(curve, 90), set(curve.points(90))
+        for t in range(91):
+            assert stairs.count(t) == curve.count(t)
+            assert t in points or curve.count(t) == curve.count(t - 1)
+        assert curve.count(10**6) <= curve.rate * 10**6 + 100
+
+
+def test_jitter_lets_more_into_a_window() -> None:
+    assert jittered(Bursts(5, 30), 29).count(0) == 5
+    assert jittered(Bursts(5, 30), 30).count(0) == 10
