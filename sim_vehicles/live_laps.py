@@ -24,6 +24,7 @@ from sim_vehicles.live import START_IN_NS, Connect, Live, Tally, source
 from sim_vehicles.loop.closed import ClosedLoop
 from sim_vehicles.loop.judge import Judge
 from sim_vehicles.loop.lap import Lap
+from sim_vehicles.maps import misfits
 from sim_vehicles.replay import Prepared, period_ns
 from sim_vehicles.sense import Burst
 
@@ -171,6 +172,8 @@ class LiveReplay:
         rate = self.prepared.options.rate
         if rate != 1:
             return f"rate {rate_text(rate)}: gaps are shorter or longer than in reality, an operator's cost is not"
+        if strange := misfits(self.prepared.plan, self.prepared.scenario.scene):
+            return "; ".join(strange)
         gone = [f"output {name}: {heard.failure}" for name, heard in self.heard.items() if heard.failure]
         if gone:
             return gone[0]

@@ -1,10 +1,42 @@
-"""Whether a plan's operators know the roads of the scene that is replayed."""
+"""Whether a plan's operators know the roads and the origin of the scene that is replayed."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sim_vehicles.operators.place import LATITUDE, LONGITUDE
 from sim_vehicles.scene import Scene
+
+ON_THE_PLANE = ("vehicle.closing", "vehicle.plane")  # operators that make places of latitudes and longitudes
+SAME_DEG = 1e-6  # 0.1 m
+
+
+def misfits(plan: dict[str, Any], scene: Scene) -> list[str]:
+    """Why a verdict on this scene says nothing about the plan, a sentence each; nothing where it does."""
+    return [*foreign_maps(plan, scene), *foreign_origin(plan, scene)]
+
+
+def foreign_origin(plan: dict[str, Any], scene: Scene) -> list[str]:
+    """A sentence where operators of the plan count from another origin than the scene's: to them everybody who is
+    talked of is elsewhere."""
+    named = [
+        name
+        for name, operator in plan["graph"]["operators"].items()
+        if operator.get("run") in ON_THE_PLANE and _origin(operator.get("with") or {}) != _rounded(scene)
+    ]
+    if not named:
+        return []
+    where = f"latitude: {scene.latitude_deg:g}, longitude: {scene.longitude_deg:g}"
+    return [f"{' and '.join(named)} count from another origin than {scene.name}; plan a query with `{where}`"]
+
+
+def _origin(given: dict[str, Any]) -> tuple[int, int]:
+    latitude, longitude = float(given.get("latitude", LATITUDE)), float(given.get("longitude", LONGITUDE))
+    return round(latitude / SAME_DEG), round(longitude / SAME_DEG)
+
+
+def _rounded(scene: Scene) -> tuple[int, int]:
+    return round(scene.latitude_deg / SAME_DEG), round(scene.longitude_deg / SAME_DEG)
 
 
 def foreign_maps(plan: dict[str, Any], scene: Scene) -> list[str]:

@@ -14,7 +14,7 @@ from sim_vehicles.live_laps import LiveLap, LiveReplay
 from sim_vehicles.loop.closed import ClosedLoop
 from sim_vehicles.loop.lap import Lap
 from sim_vehicles.loop.record import record, scene
-from sim_vehicles.maps import foreign_maps
+from sim_vehicles.maps import misfits
 from sim_vehicles.replay import Prepared
 
 COUNTS = ("bursts", "sent", "admitted", "refused", "unanswered")
@@ -89,7 +89,7 @@ def _head(prepared: Prepared) -> dict[str, Any]:
         "brake": vars(options.brake),
         "ids": prepared.inputs.numbers,
         "skipped_rows": prepared.scenario.motion.skipped,
-        "notes": [*prepared.scenario.motion.notes, *foreign_maps(prepared.plan, prepared.scenario.scene)],
+        "notes": [*prepared.scenario.motion.notes, *misfits(prepared.plan, prepared.scenario.scene)],
     }
 
 

@@ -16,9 +16,10 @@ from sim_vehicles.loop.brake import Brake
 from sim_vehicles.loop.closed import ClosedLoop
 from sim_vehicles.loop.judge import Judge
 from sim_vehicles.loop.lap import Lap, phase_ns
+from sim_vehicles.maps import misfits
 from sim_vehicles.scene import Scenario
 from sim_vehicles.sense import Burst
-from sim_vehicles.virtual.run import Simulation, check_out, simulate, write_run
+from sim_vehicles.virtual.run import check_out, simulate, write_run
 from sim_vehicles.virtual.scenario import MOST_TRIALS
 from sim_vehicles.virtual.scenario import Scenario as Conditions
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
@@ -88,8 +89,8 @@ def replay_virtual(
 
     Trial t (from 1) is phase (t - 1) mod phases; its tuples carry t as lineage epoch. out: a run directory is written
     there, as by `sim-vehicles simulate`, with `laps` in run.json. progress is called after each trial. Where an
-    operator raised, every verdict is invalid and says so. Raises BadInputError where something does not fit, or `out`
-    is there already and not empty.
+    operator raised, or the plan's operators know other roads than the scene's, every verdict is invalid and says so.
+    Raises BadInputError where something does not fit, or `out` is there already and not empty.
     """
     trials = phases * laps
     if phases < 1 or laps < 1 or trials > MOST_TRIALS:
@@ -106,15 +107,15 @@ def replay_virtual(
     world = CrossingWorld(make, plan_document["graph"]["sources"])
     conditions = Conditions(trials=trials, seed=options.seed)
     done = simulate(plan_document, conditions, registry, world, trace=out is not None, progress=progress)
-    found = [_lap(number, loop, phases, shifts_ns, done) for number, loop in enumerate(world.loops)]
+    why = "; ".join([*misfits(plan_document, scenario.scene), *done.failures]) or None
+    found = [_lap(number, loop, phases, shifts_ns, why) for number, loop in enumerate(world.loops)]
     if out is not None:
         write_run(done, out, {"laps": [_summary(number, lap) for number, lap in enumerate(found)]})
     return found
 
 
-def _lap(number: int, loop: ClosedLoop, phases: int, shifts_ns: Sequence[int], done: Simulation) -> Lap:
+def _lap(number: int, loop: ClosedLoop, phases: int, shifts_ns: Sequence[int], why: str | None) -> Lap:
     phase = number % phases
-    why = "; ".join(done.failures) or None
     verdict = loop.verdict(phase, phases, shifts_ns[phase], valid=why is None, why=why)
     return Lap(phase, phases, shifts_ns[phase], loop.inputs.hash, verdict, loop)
 

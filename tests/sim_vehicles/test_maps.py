@@ -1,4 +1,4 @@
-from sim_vehicles.maps import foreign_maps
+from sim_vehicles.maps import foreign_maps, foreign_origin, misfits
 from sim_vehicles.scene import Scene
 
 
@@ -21,3 +21,17 @@ def test_a_recording_without_roads_wants_no_map() -> None:
 
 def test_a_map_of_the_scene_or_none_is_right() -> None:
     assert foreign_maps(plan(O9="crossing_50", O14=""), Scene("crossing_50", "A", ())) == []
+
+
+def test_operators_that_count_from_another_origin_are_named() -> None:
+    operators = {
+        "O3": {"run": "vehicle.closing", "with": {"latitude": 52.5, "longitude": 13.4}},
+        "O7": {"run": "vehicle.plane", "with": {}},
+        "O9": {"run": "vehicle.lane", "with": {"map": "crossing_50"}},
+    }
+    elsewhere = {"graph": {"operators": operators}}
+    berlin = Scene("berlin", "A", (), latitude_deg=52.5, longitude_deg=13.4)
+    (said,) = foreign_origin(elsewhere, berlin)
+    assert said == "O7 count from another origin than berlin; plan a query with `latitude: 52.5, longitude: 13.4`"
+    assert foreign_origin(elsewhere, Scene("crossing_50", "A", ()))[0].startswith("O3 count")
+    assert len(misfits(elsewhere, berlin)) == 2
