@@ -54,6 +54,7 @@ def virtual_summary(prepared: Prepared, laps: Sequence[Lap]) -> dict[str, Any]:
         **_head(prepared),
         "virtual": True,
         "rate": 1.0,
+        "refused": sum(lap.refused for lap in laps),
         "ended": "done",
         "why": None,
         "utilisation": prepared.utilisation(1.0),

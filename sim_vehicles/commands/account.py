@@ -29,9 +29,11 @@ def rows(what: dict[str, Any]) -> list[Row]:
     verdict = what["verdict"]
     if verdict is None:
         return [("verdict", f"none: {what['not_judged'] or 'nothing was played'}")]
-    found = [("verdict", outcome(verdict)), *_about(verdict)]
+    worst = f"worst of {verdict['laps']} laps: " if verdict["laps"] > 1 else ""
+    found = [("verdict", worst + outcome(verdict)), *_about(verdict)]
     if verdict.get("note"):
-        found.append(("note", verdict["note"]))
+        mend = "" if verdict.get("crossing") else '; a scene beside the recording names it: "crossing": ID'
+        found.append(("note", verdict["note"] + mend))
     if verdict["laps"] > 1:
         found.append(("crashes", crashes(what)))
     return found
@@ -129,14 +131,19 @@ def _about(verdict: dict[str, Any]) -> Iterator[Row]:
     yield "brake", _brake(verdict)
     form = verdict["closed_form"]
     if form:
-        impact = f"hits at {form['impact_kmh']:.1f} km/h" if form["impact_kmh"] else "stands in time"
+        # Not "hits": X may not be there yet, or no longer. The verdict says whether the two touch.
+        way = f"{verdict.get('crossing') or 'the other'}'s way"
+        impact = f"enters {way} at {form['impact_kmh']:.1f} km/h" if form["impact_kmh"] else f"stands before {way}"
         yield (
             "closed form",
             f"needs {form['needed_m']:.1f} m from that measurement, has {form['left_m']:.1f} m: {impact}",
         )
     counts = verdict["warnings"]
-    missed = "; the collision was MISSED" if counts["missed"] else ""
-    yield "warnings", f"{counts['about_crossing']} about {crossing}, {counts['false']} false{missed}"
+    missed = "; the collision was MISSED" if counts["missed"] and verdict["valid"] else ""
+    if verdict.get("crossing"):
+        yield "warnings", f"{counts['about_crossing']} about {crossing}, {counts['false']} false{missed}"
+    else:
+        yield "warnings", f"{counts['false']}; whether they were right: `sim-vehicles traffic`"
     yield (
         "burst phase",
         (f"{verdict['burst_phase']} of {verdict['burst_phases']}: bursts {verdict['burst_phase_ns'] / 1e6:g} ms later"),
@@ -171,8 +178,10 @@ def _bench(what: dict[str, Any]) -> Iterator[Row]:
         yield "late results", "more were still coming when the wait for them ended"
     if what.get("late_results"):
         yield "late results", f"{what['late_results']} came after their lap and count for none"
-    for note in what["notes"]:
+    for note in what.get("notes", ()):
         yield "note", note
+    if what["virtual"] and what.get("refused"):
+        yield "refused", f"{what['refused']} tuples were older on arrival than their source takes, in all laps"
     skipped = what["skipped_rows"]
     if skipped:
         yield "skipped", f"{len(skipped)} bad rows, the first: {skipped[0]}"

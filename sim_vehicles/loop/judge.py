@@ -142,8 +142,11 @@ class Judge:
         return name is not None and name == self.crossing
 
     def unfinished(self, driven: Driven) -> str | None:
-        """Why the outcome may not be the last word: what was played ends before a contact that would follow."""
-        end_s = self.scenario.motion.end_s
+        """Why the outcome may not be the last word: what was played begins after the contact that was recorded, or ends
+        before one that would follow."""
+        end_s, met_s = self.scenario.motion.end_s, None if self.crossing is None else self._conflict_s
+        if met_s is not None and met_s < driven.from_s:
+            return f"the replay begins at {driven.from_s:g} s, after the contact at {met_s:.2f} s; play it from earlier"
         if driven.until_s >= end_s or self._meeting(driven, driven.until_s)[1].contact_s is not None:
             return None
         contact_s = self._meeting(driven, end_s)[1].contact_s
@@ -196,7 +199,8 @@ class Judge:
             false = [one for one in on if hit is None or driven.names.get(one.warning.object_id) != hit]
             return {"about_crossing": 0, "false": len(false), "missed": False}
         due_s = self._conflict_s
-        missed = due_s is not None and not any(one.at_ns / 1e9 < due_s for one in about)
+        in_time = [one for one in about if due_s is not None and one.at_ns / 1e9 < due_s]
+        missed = due_s is not None and due_s >= driven.from_s and not in_time
         return {"about_crossing": len(about), "false": len(on) - len(about), "missed": missed}
 
     @cached_property

@@ -13,7 +13,7 @@ from sim_vehicles.loop.closed import ClosedLoop
 @dataclass(frozen=True)
 class Lap:
     """phase: number of `phases`, from 0; phase_ns: how much later all bursts leave for it. inputs_hash: of what is sent
-    without any braking. verdict: as in replay.json."""
+    without any braking. verdict: as in replay.json. refused: tuples that were too old on arrival, in virtual time."""
 
     phase: int
     phases: int
@@ -21,6 +21,7 @@ class Lap:
     inputs_hash: str
     verdict: dict[str, Any]
     loop: ClosedLoop
+    refused: int = 0
 
 
 def phase_ns(feeds: Sequence[Feed], phase: int, phases: int) -> int:

@@ -28,8 +28,8 @@ from sim_vehicles.virtual.world import Admission, Delivery, Offer
 class CrossingWorld:
     """The vehicles around a virtual cluster; instant 0 of a trial is `start_ns` of the recording.
 
-    loops: one per trial so far, in order. refused: tuples that were too old on arrival for their source's max_age, as
-    an agent refuses them. make: the closed loop of trial 1, 2, ...
+    loops: one per trial so far, in order. make: the closed loop of trial 1, 2, ... Tuples that are too old on arrival
+    for their source's max_age are not admitted, as an agent refuses them.
     """
 
     def __init__(self, make: Callable[[int], ClosedLoop], sources: Mapping[str, Any]) -> None:
@@ -37,7 +37,6 @@ class CrossingWorld:
         self._ids = {name: int(source["id"]) for name, source in sources.items()}
         self._oldest_ns = {name: source.get("max_age_ns") or None for name, source in sources.items()}
         self.loops: list[ClosedLoop] = []
-        self.refused = 0
         self._trial = 0
 
     def begin(self, trial: int) -> list[Admission]:
@@ -64,13 +63,18 @@ class CrossingWorld:
         start_ns = self.loops[-1].inputs.options.start_ns
         found = []
         for burst in bursts:
-            oldest_ns = self._oldest_ns.get(burst.source)
-            if oldest_ns is not None and burst.age_ns > oldest_ns:
-                self.refused += len(burst.values)
-                continue
-            offers = tuple(Offer(value, burst.age_ns) for value in burst.values)
-            found.append(Admission(burst.at_ns - start_ns, burst.source, offers))
+            if not self._too_old(burst):
+                offers = tuple(Offer(value, burst.age_ns) for value in burst.values)
+                found.append(Admission(burst.at_ns - start_ns, burst.source, offers))
         return found
+
+    def refused(self, loop: ClosedLoop) -> int:
+        """How many tuples of this loop were not admitted."""
+        return sum(len(burst.values) for burst in loop.bursts if self._too_old(burst))
+
+    def _too_old(self, burst: Burst) -> bool:
+        oldest_ns = self._oldest_ns.get(burst.source)
+        return oldest_ns is not None and burst.age_ns > oldest_ns
 
 
 def replay_virtual(
@@ -108,7 +112,10 @@ def replay_virtual(
     conditions = Conditions(trials=trials, seed=options.seed)
     done = simulate(plan_document, conditions, registry, world, trace=out is not None, progress=progress)
     why = "; ".join([*misfits(plan_document, scenario.scene), *done.failures]) or None
-    found = [_lap(number, loop, phases, shifts_ns, why) for number, loop in enumerate(world.loops)]
+    found = [
+        replace(_lap(number, loop, phases, shifts_ns, why), refused=world.refused(loop))
+        for number, loop in enumerate(world.loops)
+    ]
     if out is not None:
         write_run(done, out, {"laps": [_summary(number, lap) for number, lap in enumerate(found)]})
     return found

@@ -255,6 +255,15 @@ def test_what_ends_before_the_contact_is_not_the_last_word() -> None:
     assert judge.unfinished(driven(what, [told(2.5, 2.2)], until_s=4.0)) is None
 
 
+def test_what_begins_after_the_contact_is_judged_but_not_valid() -> None:
+    what = scenario(crossing(0.1))
+    late = Driven(A, AUTO, None, [], NAMES, 6.5, 10)
+    assert Judge(what).unfinished(late) == (
+        "the replay begins at 6.5 s, after the contact at 4.80 s; play it from earlier"
+    )
+    assert Judge(what).verdict(late)["warnings"]["missed"] is False
+
+
 def test_a_crossing_vehicle_that_is_not_recorded_is_refused() -> None:
     with pytest.raises(BadInputError, match="crossing vehicle 'Z' of scene by hand is not in the recording"):
         Judge(scenario(crossing(0.1), crossing_id="Z"))

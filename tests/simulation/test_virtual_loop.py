@@ -198,6 +198,7 @@ def test_tuples_older_than_their_source_takes_are_refused_as_an_agent_would() ->
     oldest = [one.at_ns - round(one.measured_s * 1e9) for one in lap.loop.log]
     assert 0 < len(lap.loop.log) < 160
     assert min(oldest) > 0
+    assert lap.refused == sum(len(burst.values) for burst in lap.loop.bursts if burst.age_ns == 100_000_000) > 0
 
 
 @pytest.mark.parametrize(("phases", "laps"), [(0, 1), (1, 0), (70_000, 1)])
