@@ -118,6 +118,7 @@ def live(plan: Path, folder: Path) -> Path:
         if addresses.exists():
             down(addresses)
     (collected,) = (each for each in (folder / "collected").iterdir() if each.is_dir())
+    print(f"$ cp {_short(folder / 'replay.json')} {_short(collected)}", flush=True)
     shutil.copy(folder / "replay.json", collected / "replay.json")
     return collected
 

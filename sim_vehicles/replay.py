@@ -85,7 +85,8 @@ def prepare(options: Options) -> Prepared:
     _check(options)
     scenario = load_scenario(options.scenario, options.ego, options.skip_bad_rows)
     path = _plan_path(options)
-    plan = read_json(path, "a plan made by `coordinator plan`; name it with --plan")
+    named = "" if options.virtual or options.plan else "; name it with --plan"
+    plan = read_json(path, f"a plan made by `coordinator plan`{named}")
     found = feeds(plan, path, options.v2v)
     if not found:
         raise BadInputError(f"{path}: the plan has no source, so there is nothing to send")
@@ -181,6 +182,8 @@ def _plan_path(options: Options) -> Path:
     if options.virtual is not None:
         return options.virtual
     assert options.addresses is not None
+    if not options.addresses.exists():  # said first: the plan is looked for beside it
+        raise BadInputError(f"{options.addresses}: there is no such file; it should be what `coordinator up` writes")
     return options.plan or options.addresses.with_name("plan.json")
 
 

@@ -69,6 +69,10 @@ def complete(run: Path) -> dict[str, Any]:
     if not isinstance(what.get("verdict"), dict) or not isinstance(what.get("laps"), list):
         why = what.get("not_judged") or "it has no verdict"
         raise BadInputError(f"{path}: nothing to judge: {why}")
+    if not (run / "trace").is_dir():
+        raise BadInputError(
+            f"{run}: holds no traces; `coordinator collect` makes a directory with them: copy replay.json there"
+        )
     trace = read_trace(run)
     for verdict in (what["verdict"], *what["laps"]):
         if verdict.get("deciding"):

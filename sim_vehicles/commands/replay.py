@@ -27,6 +27,9 @@ SCENARIO is a built-in recording (crossing_30, crossing_50, crossing_70) or the
 path of a recording. Every source of the plan gets what its type says; burst
 sizes and periods are the plan's.
 
+A query whose operators have a `map` knows the roads of that scene only: for
+another speed, name that scene there and plan again.
+
 A verdict is valid in virtual time and at rate 1: a higher rate shortens the
 gaps, never an operator's cost. One burst phase is one of many: --virtual with
 --phases 20 plays them all.
@@ -230,8 +233,8 @@ def _end(told: Console, what: dict[str, Any]) -> None:
     if verdict is not None and verdict["valid"] and verdict["outcome"] == "CRASH":
         from sim_vehicles.commands.account import crashes, outcome
 
-        many = f"; crashes: {crashes(what)}" if verdict["laps"] > 1 else ""
-        told.print(f"{outcome(verdict)}{many}", style="red", markup=False, soft_wrap=True)
+        said = outcome(verdict) if verdict["laps"] == 1 else f"crashes: {crashes(what)}; the worst: {outcome(verdict)}"
+        told.print(said, style="red", markup=False, soft_wrap=True)
         raise typer.Exit(VERDICT_FAILED)
 
 

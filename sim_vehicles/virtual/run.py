@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,6 +137,9 @@ def check_out(directory: Path) -> None:
     """Raises BadInputError where a run directory cannot be made because something is there already."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise BadInputError(f"--out {directory}: is there already and not empty; name a new directory")
+    above = next(each for each in (directory.absolute(), *directory.absolute().parents) if each.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise BadInputError(f"--out {directory}: cannot be made: {above} is no directory that can be written to")
 
 
 def write_run(simulation: Simulation, directory: Path, more: Mapping[str, Any] | None = None) -> None:
@@ -145,7 +149,10 @@ def write_run(simulation: Simulation, directory: Path, more: Mapping[str, Any] |
     traces = []
     for trace in simulation.traces:
         folder = directory / "trace" / "raw" / trace.node / f"{trace.boot:016x}"
-        folder.mkdir(parents=True)
+        try:
+            folder.mkdir(parents=True)
+        except OSError as bad:
+            raise BadInputError(f"--out {directory}: cannot be made: {bad.strerror}") from None
         (folder / "0000.trace").write_bytes(trace.segment)
         traces.append({
             "node": trace.node, "boot": f"{trace.boot:016x}", "records": len(trace.records) // RECORD_BYTES,

@@ -61,12 +61,14 @@ BAD: list[tuple[list[str], str]] = [
     (["--to", "{to}", "--age", "100"], "--age: '100': the unit is missing"),
     (["--to", "{to}", "--ego", "Z"], "the ego 'Z' is not in the recording"),
     (["--to", "{to}", "--duration", "1s", "--until", "14s"], "--duration, --until: give only one of them"),
-    (["--to", "{none}"], "none.json: there is no such file"),
+    (["--to", "{none}"], "none.json: there is no such file; it should be what `coordinator up` writes"),
     (["--virtual", "{bare}"], "bare.json: the plan has no source"),
     (["--virtual", "{plan}", "--rate", "4"], "--rate: nothing waits in virtual time"),
     (["--virtual", "{plan}", "--loop", "0"], "--loop: 0 must be from 1"),
     (["--virtual", "{plan}", "--operators", "{none}"], "none.json"),
     (["--virtual", "{plan}", "--out", "{full}"], "is there already and not empty"),
+    (["--virtual", "{plan}", "--out", "{plan}/run"], "plan.json is no directory that can be written to"),
+    (["--virtual", "{none}"], "none.json: there is no such file; it should be a plan made by `coordinator plan`\n"),
     (["--virtual", "{plan}", "--mcap", "{none}/x.mcap"], "--mcap"),
     (["--to", "{to}", "--out", "{plan}"], "is a file; name a directory"),
 ]
@@ -118,6 +120,7 @@ def test_all_phases_and_the_run_directory(plan: Path, tmp_path: Path) -> None:
     done = virtual(plan, "--phases", 4, "--loop", 2, "--out", run)
     assert done.exit_code == 0, done.output
     assert "crashes      0 of 8" in done.stdout and "lap by lap" in done.stdout
+    assert "verdict      worst of 8 laps: AVOIDED" in done.stdout and " stands before X's way" in done.stdout
     assert "where the deciding tuple's time went" in done.stdout
     what = json.loads((run / "replay.json").read_text())
     assert [lap["burst_phase"] for lap in what["laps"]] == [0, 1, 2, 3] * 2
@@ -143,6 +146,7 @@ def test_judge_needs_a_run(tmp_path: Path) -> None:
             json.dumps({"verdict": None, "laps": [], "not_judged": "no output warns"}),
             "nothing to judge: no output warns",
         ),
+        (json.dumps({"verdict": {}, "laps": []}), "holds no traces; `coordinator collect` makes a directory with them"),
     ):
         if content is not None:
             (tmp_path / "replay.json").write_text(content)
