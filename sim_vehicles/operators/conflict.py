@@ -7,12 +7,13 @@ each is there. A vehicle that brakes keeps its path and comes later, or never.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf, isinf, radians, sin, sqrt
+from math import inf, isinf, pi, radians, sin, sqrt
 
 import numpy as np
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Motion, Passage, Path, Zone
+from sim_vehicles.motion import wrap
 from sim_vehicles.operators.corridor import Array, Corridor, corridor, crossing
 from sim_vehicles.operators.lanes import LanePath, lanes
 
@@ -126,6 +127,10 @@ class Overlap:
     the parallelogram of the corridors: way to the crossing of the two middle lines -/+ (other's width / sin w +
     own width / |tan w|) / 2 -/+ half the own length.
 
+    How long a turn goes on is not known, so where no lane says it the corridors must cross both ways: with the turn
+    that fades, and with one that goes on as it began, up to a right angle. Else two vehicles that meet in a bend, each
+    on its side, would cross: predicted paths leave the bend too soon, on a tangent through the other's lane.
+
     Only crossing counts: where the paths differ by less than `least_angle_deg`, or are opposite within as much,
     there is no zone (30 degrees: the limit between crossing and following of the surrogate safety assessment model,
     Gettman et al., FHWA-HRT-08-051, 2008). So queues, parallel and merged traffic and oncoming vehicles have none. A
@@ -148,7 +153,7 @@ class Overlap:
         if one is None or other is None:
             return out
         found = crossing(one, other, ego.length_m, encounter.length_m, self._least_sine)
-        if found is not None:
+        if found is not None and self._cross_if_turns_go_on(encounter, one, other, beyond_m):
             out.zone.CopyFrom(
                 Zone(
                     ego_in_m=found.one_in_m,
@@ -158,6 +163,18 @@ class Overlap:
                 )
             )
         return out
+
+    def _cross_if_turns_go_on(self, encounter: Encounter, one: Corridor, other: Corridor, beyond_m: float) -> bool:
+        ego = encounter.ego
+        ego_path = None if encounter.ego_lane else _turning_on(encounter.ego_path)
+        object_path = None if encounter.lane else _turning_on(encounter.object_path)
+        if ego_path is None and object_path is None:
+            return True
+        if ego_path is not None:
+            one = corridor(*ego_path, ego.length_m, ego.width_m, beyond_m)
+        if object_path is not None:
+            other = corridor(*object_path, encounter.length_m, encounter.width_m, beyond_m)
+        return crossing(one, other, ego.length_m, encounter.length_m, self._least_sine) is not None
 
 
 @operator("vehicle.arrival", version="1", inputs={"encounter": ENCOUNTER}, output=ENCOUNTER)
@@ -260,6 +277,27 @@ def _swept(path: Path, length_m: float, width_m: float, beyond_m: float) -> Corr
     if n == 0:
         return None
     return corridor(_array(path.x_m, n), _array(path.y_m, n), path.heading_rad[0], length_m, width_m, beyond_m)
+
+
+def _turning_on(path: Path) -> tuple[Array, Array, float] | None:
+    """x, y, heading now of a path of the same steps that keeps its present curvature, up to a right angle in all; None
+    for a path that begins straight, or does not begin. The present curvature is continued from those of two steps."""
+    n = len(path.x_m)
+    if n < 3:
+        return None
+    x, y, heading = path.x_m[0], path.y_m[0], path.heading_rad[0]
+    steps = np.hypot(np.diff(_array(path.x_m, n)), np.diff(_array(path.y_m, n)))
+    first, second = (wrap(path.heading_rad[k + 1] - path.heading_rad[k]) for k in (0, 1))
+    if first == 0.0 or min(steps[0], steps[1]) <= 0.0:
+        return None
+    bend = 1.5 * first / steps[0] - 0.5 * second / steps[1]
+    way = np.concatenate(([0.0], np.cumsum(steps)))
+    middle = heading + np.clip(bend * (way[:-1] + way[1:]) / 2, -pi / 2, pi / 2)
+    return (
+        x + np.concatenate(([0.0], np.cumsum(steps * np.cos(middle)))),
+        y + np.concatenate(([0.0], np.cumsum(steps * np.sin(middle)))),
+        heading,
+    )
 
 
 def _array(values: Iterable[float], n: int) -> Array:
