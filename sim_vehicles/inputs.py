@@ -79,12 +79,21 @@ class Inputs:
     @cached_property
     def hash(self) -> str:
         """Of the bursts as recorded, without any braking (see `inputs_hash`)."""
-        return inputs_hash(self.bursts())
+        return inputs_hash(self._as_recorded)
+
+    @cached_property
+    def _as_recorded(self) -> tuple[Burst, ...]:
+        """Computed once: many laps send them."""
+        return tuple(self._found(self._recorded, None))
 
     def bursts(self, ego: Track | None = None, after_ns: int | None = None) -> list[Burst]:
         """In the order in which they leave. ego: its motion, where it is not the recorded one. after_ns: only what
         leaves after that instant. A burst of which nothing is there to be sent is left out."""
-        senses = self._recorded if ego is None else self._recorded.moved(ego)
+        if ego is None and after_ns is None:
+            return list(self._as_recorded)
+        return self._found(self._recorded if ego is None else self._recorded.moved(ego), after_ns)
+
+    def _found(self, senses: Senses, after_ns: int | None) -> list[Burst]:
         found = [
             (burst.at_ns, feed.order, burst) for feed in self.feeds for burst in self._bursts(feed, senses, after_ns)
         ]

@@ -23,7 +23,7 @@ from sim_vehicles.listening import Heard, Listen, Listening, Result, sink
 from sim_vehicles.live import START_IN_NS, Connect, Live, Tally, source
 from sim_vehicles.loop.closed import ClosedLoop
 from sim_vehicles.loop.judge import Judge
-from sim_vehicles.loop.lap import Lap
+from sim_vehicles.loop.lap import Lap, worst
 from sim_vehicles.maps import misfits
 from sim_vehicles.replay import Prepared, period_ns
 from sim_vehicles.sense import Burst
@@ -68,6 +68,7 @@ class LiveReplay:
         self._listening = Listening(prepared.outputs, prepared.addresses, listen)
         self._scene_judge = None if prepared.not_judged else Judge(prepared.scenario)
         self._floors: dict[int, tuple[int, int]] = {}
+        self._shown: Lap | None = None
 
     @property
     def tallies(self) -> dict[str, Tally]:
@@ -85,6 +86,13 @@ class LiveReplay:
             return None if isinf(rate) else rate
         recorded_s = (bursts[-1].at_ns - bursts[0].at_ns + period_ns(self.prepared.feeds)) / 1e9
         return recorded_s * self._bursts_sent() / len(bursts) / self.played_s
+
+    @property
+    def counted(self) -> list[Lap]:
+        """The laps that were played to an end; where there is none, all."""
+        judged = [(lap, lap.judged) for lap in self.laps if lap.judged is not None]
+        whole = [one for lap, one in judged if lap.complete or one.verdict["valid"]]
+        return whole or [one for _, one in judged]
 
     def run(self) -> None:
         """Raises FeedError: nothing was sent (while connecting), or a source broke, which ended the replay."""
@@ -167,6 +175,14 @@ class LiveReplay:
         phase_ns = self.prepared.phase_ns
         verdict = lap.loop.verdict(k, n, phase_ns, why is None, why)
         lap.judged = Lap(k, n, phase_ns, self.prepared.inputs.hash, verdict, lap.loop)
+        self._keep_worst(lap.judged)
+
+    def _keep_worst(self, judged: Lap) -> None:
+        """Of laps that replay.json will not show only what it tells of them: a replay may play for days."""
+        before, self._shown = self._shown, worst(self.counted)
+        for one in (before, judged):
+            if one is not None and one is not self._shown:
+                one.loop.forget()
 
     def _why_not_valid(self, lap: LiveLap) -> str | None:
         rate = self.prepared.options.rate

@@ -27,7 +27,6 @@ def live_summary(prepared: Prepared, done: LiveReplay, failure: FeedError | None
     total = {key: sum(source[key] for source in sources.values()) for key in COUNTS}
     ended = "failed" if failure else "done" if total["bursts"] == planned and not done.stop.is_set() else "interrupted"
     rate = done.rate_reached
-    counted = _counted(done)
     return {
         **_head(prepared),
         "virtual": False,
@@ -43,7 +42,7 @@ def live_summary(prepared: Prepared, done: LiveReplay, failure: FeedError | None
         "late_results": done.stale,
         "recomputed": [_recomputed(lap) for lap in done.laps if lap.recomputed_s is not None],
         "utilisation": None if rate is None else prepared.utilisation(rate),
-        **_judged(prepared, counted),
+        **_judged(prepared, done.counted),
         "laps_played": len(done.laps),
     }
 
@@ -92,13 +91,6 @@ def _head(prepared: Prepared) -> dict[str, Any]:
         "skipped_rows": prepared.scenario.motion.skipped,
         "notes": [*prepared.scenario.motion.notes, *misfits(prepared.plan, prepared.scenario.scene)],
     }
-
-
-def _counted(done: LiveReplay) -> list[Lap]:
-    """The laps that were played to an end; where there is none, all."""
-    judged = [lap for lap in done.laps if lap.judged is not None]
-    whole = [lap.judged for lap in judged if lap.judged is not None and (lap.complete or lap.judged.verdict["valid"])]
-    return whole or [lap.judged for lap in judged if lap.judged is not None]
 
 
 def _judged(prepared: Prepared, laps: Sequence[Lap]) -> dict[str, Any]:

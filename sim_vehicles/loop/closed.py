@@ -51,6 +51,11 @@ class ClosedLoop:
         self.bursts = [burst for burst in self.bursts if burst.at_ns <= at_ns] + later
         return later
 
+    def forget(self) -> None:
+        """Keeps what replay.json tells of a lap that it does not show: the warnings that were on. Judge before."""
+        self.bursts, self.log = [], [one for one in self.log if one.on]
+        self.ego = self.scenario.motion.tracks[self.scenario.scene.ego]
+
     @property
     def driven(self) -> Driven:
         """The run so far, for the judge."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,12 @@ def replay_virtual(
     judge = Judge(scenario)
     shifts_ns = [options.phase_ns + phase_ns(feeds, phase, phases) for phase in range(phases)]
 
+    @cache  # the laps of one phase send the same
+    def inputs(shift_ns: int) -> Inputs:
+        return Inputs(list(feeds), scenario, replace(options, phase_ns=shift_ns))
+
     def make(trial: int) -> ClosedLoop:
-        shifted = replace(options, phase_ns=shifts_ns[(trial - 1) % phases])
-        return ClosedLoop(scenario, Inputs(list(feeds), scenario, shifted), brake, judge)
+        return ClosedLoop(scenario, inputs(shifts_ns[(trial - 1) % phases]), brake, judge)
 
     world = CrossingWorld(make, plan_document["graph"]["sources"])
     conditions = Conditions(trials=trials, seed=options.seed)

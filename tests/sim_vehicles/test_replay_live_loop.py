@@ -122,6 +122,9 @@ def test_laps_are_judged_one_by_one_and_late_results_count_for_none(tmp_path: Pa
     assert what["laps_played"] == len(what["laps"]) == what["verdict"]["laps"] == 2
     assert what["late_results"] == 3
     assert {one["lap"] for one in what["warnings"]} == {0, 1}
+    loops = [lap.judged.loop for lap in done.laps if lap.judged is not None]
+    assert sorted(len(loop.bursts) > 0 for loop in loops) == [False, True], "only the lap that is shown is kept"
+    assert what["scene"]["messages"]
     assert what["bursts"] == what["bursts_planned"] == sum(lap.planned for lap in done.laps)
 
 
