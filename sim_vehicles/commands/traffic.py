@@ -19,8 +19,9 @@ Every ego hears the others' CAMs. Printed per recording: warnings and false ones
 really happened and whether they were warned of, how many messages O3 hands on, and what a tuple costs here.
 
 A warning is true when a conflict of the two begins within 8 s: ground shared within 1.5 s at more than 30 degrees, or
-braking with 3.35 m/s2 and more that was really needed. It is undecidable when the recording of either vehicle ends
-before that; such warnings count as false in "at most".
+braking with 3.35 m/s2 and more that was really needed. It is undecidable ("open") when the recording of either vehicle
+ends before that; such warnings count as false in "at most". Missed: pairs of a crossing conflict of which neither was
+warned in time.
 
 Examples:
 
@@ -94,12 +95,12 @@ def _print(result: dict[str, Any]) -> None:
 
     shown = Console(highlight=False)
     table = Table(
-        title=f"warnings per vehicle-minute; latency {result['latency_ns'] / 1e6:g} ms, seed {result['seed']}",
+        title=f"vehicle-minutes, warnings; latency {result['latency_ns'] / 1e6:g} ms, seed {result['seed']}",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    table.add_column("recording", no_wrap=True, overflow="ellipsis")
-    for heading in ("veh-min", "warnings", "true", "false", "undec.", "false/min", "at most", "missed"):
+    table.add_column("recording", overflow="fold")
+    for heading in ("minutes", "warned", "true", "false", "open", "false/min", "at most", "missed"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in (*result["files"], result["all"]):
         counts = [str(one[key]) for key in ("onsets", "true", "false", "undecidable")]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import cos, degrees, hypot, pi, sin
+from math import cos, degrees, pi, sin
 from typing import Any
 
 from sim_vehicles.motion import Motion, State, wrap
@@ -61,13 +61,13 @@ def onsets(run: EgoRun, motion: Motion, conflicts: Sequence[Conflict], limits: L
 
 def warned(conflict: Conflict, told: Iterable[Told], limits: Limits) -> Warned:
     """Whether a warning about the other was on within the horizon before the conflict, and before it ended."""
-    times = [
-        one.until_s - each.at_s
-        for one in (conflict,)
+    earliest_s = conflict.from_s - limits.horizon_s
+    before = [
+        conflict.until_s - each.at_s
         for each in told
-        if each.level and each.object == one.other and one.from_s - limits.horizon_s <= each.at_s < one.until_s
+        if each.level and each.object == conflict.other and earliest_s <= each.at_s < conflict.until_s
     ]
-    return Warned(conflict, max(times, default=None))
+    return Warned(conflict, max(before, default=None))
 
 
 def situation(motion: Motion, ego: str, told: Told) -> str:
@@ -88,17 +88,22 @@ def situation(motion: Motion, ego: str, told: Told) -> str:
     return f"{name}, {' and '.join(turning)} turning" if turning else name
 
 
+def missed(file: FileRun, limits: Limits, kind: str = "crossing") -> set[frozenset[str]]:
+    """Pairs with a conflict of this kind of which no ego was warned in time: one that brakes is enough."""
+    checked = [one for one in _checked(file, limits) if one.conflict.kind == kind]
+    pairs = {frozenset((one.conflict.ego, one.conflict.other)) for one in checked}
+    return pairs - {frozenset((one.conflict.ego, one.conflict.other)) for one in checked if one.before_s is not None}
+
+
 def document(file: FileRun, limits: Limits) -> dict[str, Any]:
     """What is known of one recording, as JSON; times in s, ratios 0 to 1, costs in us."""
     found = [one for run in file.runs for one in onsets(run, file.motion, file.conflicts, limits)]
-    by_ego = {run.ego: run for run in file.runs}
-    checked = [warned(one, by_ego[one.ego].told, limits) for one in file.conflicts if one.ego in by_ego]
     return {
         "file": file.name,
         "vehicles": len(file.runs),
         **_counts(sum(run.seconds for run in file.runs) / 60, found),
-        "conflicts": [_conflict(one) for one in checked],
-        "missed": {kind: len(_missed(checked, kind)) for kind in KINDS},
+        "conflicts": [_conflict(one) for one in _checked(file, limits)],
+        "missed": {kind: len(missed(file, limits, kind)) for kind in KINDS},
         "o3": _selectivity([run.relevant for run in file.runs]),
         "cost": _cost(file.runs),
         "warnings": [vars(one) for one in found],
@@ -147,12 +152,10 @@ def _rates(minutes: float, counts: dict[str, int]) -> dict[str, float]:
     }
 
 
-def _missed(checked: Sequence[Warned], kind: str) -> set[frozenset[str]]:
-    """Pairs with a conflict of this kind that neither was warned of in time (one brake is enough for a crossing)."""
-    of_kind = [one for one in checked if one.conflict.kind == kind]
-    pairs = {frozenset((one.conflict.ego, one.conflict.other)) for one in of_kind}
-    in_time = {frozenset((one.conflict.ego, one.conflict.other)) for one in of_kind if one.before_s is not None}
-    return pairs - in_time
+def _checked(file: FileRun, limits: Limits) -> list[Warned]:
+    """Every conflict of one of the egos that ran."""
+    by_ego = {run.ego: run for run in file.runs}
+    return [warned(one, by_ego[one.ego].told, limits) for one in file.conflicts if one.ego in by_ego]
 
 
 def _conflict(one: Warned) -> dict[str, Any]:
@@ -208,9 +211,3 @@ def _last_at(motion: Motion, name: str, t_s: float) -> State:
     """The state then, or the nearest end of the recording: a warning may come when its object has just gone."""
     track = motion.tracks[name]
     return track.at(t_s) or min((track.states[0], track.states[-1]), key=lambda state: abs(state.t_s - t_s))
-
-
-def apart_m(motion: Motion, onset: Onset) -> float:
-    """Distance of the two centres when the warning came."""
-    one, other = (_last_at(motion, name, onset.at_s) for name in (onset.ego, onset.other))
-    return hypot(other.x_m - one.x_m, other.y_m - one.y_m)
