@@ -9,24 +9,33 @@ from rich.table import Table
 from coordinator.report.page import COLUMNS, LATENCIES, labels, milliseconds, operators_of, percent
 from coordinator.report.reader import Run
 
-WIDE = 140  # columns of text; in less, results and latencies are two tables
+WIDE = 140  # columns of text; in less, results and latencies are two tables, and counts that are all 0 a line above
 COUNTS = ("deadline", *COLUMNS, "missed", "at most")
 
 
 def tables(runs: Sequence[Run], reports: Sequence[Mapping[str, Any]], width: int = WIDE) -> Iterator[Table]:
     """Outputs, placement and conservation, side by side where there are several runs."""
     names = labels(runs)
-    both = (*COUNTS, *LATENCIES)
-    for columns in (both,) if width >= WIDE else (COUNTS, LATENCIES):
-        yield _outputs(names, reports, columns)
+    if width >= WIDE:
+        yield _outputs(names, reports, (*COUNTS, *LATENCIES))
+    else:
+        none = [
+            name for name in COLUMNS if not any(found[name] for one in reports for found in one["outputs"].values())
+        ]
+        left_out = f"; none {', '.join(none)}" if none else ""
+        yield _outputs(names, reports, [name for name in COUNTS if name not in none], left_out)
+        yield _outputs(names, reports, LATENCIES)
     yield _placement(names, runs)
     yield _conservation(names, reports)
 
 
-def _outputs(names: Sequence[str], reports: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
-    table = Table(title="outputs: ms; latencies are upper bounds, of delivered results", title_justify="left")
+def _outputs(
+    names: Sequence[str], reports: Sequence[Mapping[str, Any]], columns: Sequence[str], left_out: str = ""
+) -> Table:
+    about = f"outputs: ms; latencies are upper bounds, of delivered results{left_out}"
+    table = Table(title=about, title_justify="left")
     for name in ("output", "run")[: 1 if len(reports) == 1 else 2]:
-        table.add_column(name)
+        table.add_column(name, no_wrap=True)
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     for output in dict.fromkeys(output for report in reports for output in report["outputs"]):
