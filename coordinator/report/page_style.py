@@ -7,7 +7,7 @@ CSS = """
   --rule: #2c343d; --good: #5cc79a; --bad: #f0808d; --warn: #e0b05c; --accent: #6aa9ee; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--bg); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-main { max-width: 68rem; margin: 0 auto; padding: 1.2rem .9rem 4rem; }
+main { max-width: 74rem; margin: 0 auto; padding: 1.2rem .9rem 4rem; }
 h1 { font-size: 1.5rem; margin: .4rem 0 .2rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 0 0 .6rem; }
 h3 { font-size: .95rem; margin: 1rem 0 .2rem; color: var(--soft); font-weight: 600; }
