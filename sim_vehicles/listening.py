@@ -178,8 +178,8 @@ class Listening:
             except CodecError:
                 heard.unreadable += 1
                 continue
-            except (AgentError, OSError) as gone:
-                heard.failure = str(gone)
+            except Exception as gone:  # whatever it is, a verdict must not pass for valid without this output
+                heard.failure = str(gone) or type(gone).__name__
                 return
             finally:
                 heard.reconnects = results.reconnects

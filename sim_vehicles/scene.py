@@ -7,7 +7,7 @@ ego is named by the caller, the stations are the vehicles that come nearest to i
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from math import hypot, isfinite
 from pathlib import Path
@@ -61,12 +61,6 @@ def load_scenario(what: str, ego: str | None = None, skip_bad_rows: bool = False
         if vehicle not in motion.tracks:
             raise BadInputError(f"{path}: the {role} {vehicle!r} is not in the recording; it has {_some(motion)}")
     return Scenario(motion, scene)
-
-
-def everyone_talks(scenario: Scenario) -> Scenario:
-    """The same with every vehicle but the ego as a station: recorded traffic does not say who has a radio."""
-    others = tuple(name for name in sorted(scenario.motion.tracks) if name != scenario.scene.ego)
-    return Scenario(scenario.motion, replace(scenario.scene, stations=others))
 
 
 def read_scene(path: Path) -> Scene:

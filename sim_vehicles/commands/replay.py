@@ -153,6 +153,8 @@ def _check_files(options: Options, out: Path | None, mcap: Path | None) -> None:
         raise BadInputError(f"--out {out}: is a file; name a directory")
     if mcap is not None and not mcap.parent.is_dir():
         raise BadInputError(f"--mcap {mcap}: there is no directory {mcap.parent}")
+    if mcap is not None and mcap.is_dir():
+        raise BadInputError(f"--mcap {mcap}: is a directory; name a file")
     if mcap is not None and find_spec("mcap") is None:
         raise MissingToolError("--mcap needs mcap, which is not installed: pip install 'shimekiri[vehicles]'")
 

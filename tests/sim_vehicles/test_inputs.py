@@ -11,7 +11,7 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.feed import Feed
 from sim_vehicles.inputs import CENTRE_LEAD_NS, InputOptions, Inputs, heard
 from sim_vehicles.motion import Track
-from sim_vehicles.scene import Scenario, everyone_talks, load_scenario
+from sim_vehicles.scene import Scenario, load_scenario
 from sim_vehicles.sense import Burst, Senses, inputs_hash
 from sim_vehicles.sight import Sight, visible
 from sim_vehicles.v2v.channel import Channel, parse_channel
@@ -254,9 +254,8 @@ def test_distance_decides_what_arrives(scenario: Scenario) -> None:
     assert near.total() > 100 < far.total()
 
 
-def test_everyone_talks_in_traffic_without_a_scene(scenario: Scenario) -> None:
-    all_of_them = everyone_talks(scenario)
-    assert all_of_them.scene.stations == ("B", "C", "D", "E", "F", "G", "X")
+def test_every_station_talks(scenario: Scenario) -> None:
+    all_of_them = Scenario(scenario.motion, replace(scenario.scene, stations=tuple("BCDEFGX")))
     found = Inputs(FEEDS, all_of_them, replace(OPTIONS, messages="etsi"))
     assert {value.station for _, _, value in v2v(found.bursts())} == {found.numbers[name] for name in "BCDEFGX"}
 

@@ -70,6 +70,7 @@ BAD: list[tuple[list[str], str]] = [
     (["--virtual", "{plan}", "--out", "{plan}/run"], "plan.json is no directory that can be written to"),
     (["--virtual", "{none}"], "none.json: there is no such file; it should be a plan made by `coordinator plan`\n"),
     (["--virtual", "{plan}", "--mcap", "{none}/x.mcap"], "--mcap"),
+    (["--virtual", "{plan}", "--mcap", "{full}"], "is a directory; name a file"),
     (["--to", "{to}", "--out", "{plan}"], "is a file; name a directory"),
 ]
 

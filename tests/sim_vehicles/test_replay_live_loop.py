@@ -148,6 +148,14 @@ def test_a_lost_sink_makes_the_verdict_invalid_and_a_reconnected_one_is_told(tmp
     assert "output warning: no agent answers" in what["verdict"]["why_not_valid"]
 
 
+def test_a_sink_that_breaks_in_any_way_makes_the_verdict_invalid(tmp_path: Path) -> None:
+    agents = FakeAgents(about=X)
+    agents.results.put(KeyError())
+    done = LiveReplay(prepare(options_of(tmp_path, rate=1, until_ns=9_600 * MS)), agents.connect, agents.listen)
+    done.run()
+    assert live_summary(done.prepared, done)["verdict"]["why_not_valid"].startswith("output warning: KeyError")
+
+
 @pytest.mark.parametrize("decided", [True, False])
 def test_an_interrupted_lap_counts_only_if_it_was_decided(tmp_path: Path, decided: bool) -> None:
     agents = FakeAgents(about=X if decided else None)
