@@ -16,7 +16,9 @@ from coordinator.placement.routes import Hops
 
 @dataclass(frozen=True)
 class Allocation:
-    """A placement with its sub-deadlines (per item, ns), routes and figures. `sub_deadlines`: where these come from."""
+    """A placement with its sub-deadlines (per item, ns), routes and figures. `sub_deadlines`: where these come from;
+    `bound`: what NLR is at least; `traffic_bound`: what the traffic is at least, None where nothing is known beyond
+    `proven`."""
 
     problem: Problem
     place: Mapping[int, int]
@@ -26,6 +28,7 @@ class Allocation:
     bound: float
     proven: bool
     sub_deadlines: str
+    traffic_bound: float | None = None
 
     @property
     def traffic(self) -> Fraction:

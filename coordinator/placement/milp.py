@@ -11,6 +11,7 @@ import datetime
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, Literal
 
 from coordinator.errors import CoordinatorError
@@ -48,6 +49,17 @@ class Answer:
 
     solution: Solution | None
     infeasible: bool
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a solver proved: the objective is at least `value`; `closed`: that is its optimum; `infeasible`: nothing
+    holds the rows. `values`: of the best solution found, by variable."""
+
+    value: float
+    closed: bool
+    infeasible: bool
+    values: Mapping[Any, float] | None = None
 
 
 @dataclass
@@ -242,8 +254,19 @@ def _demand(model: Model, node: int) -> None:
             latest = latest_here
 
 
-def solve(model: Model, objective: Any, limits: Limits, until: float) -> Answer:
-    """Minimise. `until`: the instant of time.monotonic() at which to stop."""
+def bound(model: Model, objective: Any, limits: Limits, until: float) -> Bound:
+    """A proven lower bound of a model's objective; 0 where none was found in time."""
+    result = _run(model, objective, limits, until)
+    why = model.mathopt.TerminationReason
+    value = result.termination.objective_bounds.dual_bound
+    infeasible = result.termination.reason in (why.INFEASIBLE, why.INFEASIBLE_OR_UNBOUNDED)
+    values = result.variable_values() if result.has_primal_feasible_solution() else None
+    closed = result.termination.reason == why.OPTIMAL
+    return Bound(value if isfinite(value) else 0.0, closed, infeasible, values)
+
+
+def _run(model: Model, objective: Any, limits: Limits, until: float) -> Any:
+    """MathOpt's result."""
     mathopt = model.mathopt
     model.programme.minimize(objective)
     left = max(0.1, until - time.monotonic())
@@ -254,7 +277,13 @@ def solve(model: Model, objective: Any, limits: Limits, until: float) -> Answer:
         absolute_gap_tolerance=1e-7,
     )
     kind = {"highs": mathopt.SolverType.HIGHS, "gscip": mathopt.SolverType.GSCIP}[limits.solver]
-    result = mathopt.solve(model.programme, kind, params=parameters)
+    return mathopt.solve(model.programme, kind, params=parameters)
+
+
+def solve(model: Model, objective: Any, limits: Limits, until: float) -> Answer:
+    """Minimise. `until`: the instant of time.monotonic() at which to stop."""
+    mathopt = model.mathopt
+    result = _run(model, objective, limits, until)
     reason, why = result.termination.reason, mathopt.TerminationReason
     if not result.has_primal_feasible_solution():
         return Answer(None, reason in (why.INFEASIBLE, why.INFEASIBLE_OR_UNBOUNDED))

@@ -1,0 +1,186 @@
+"""Large problems: a plan at once, bettered until it is proven or time is up, and a proven bound beside it.
+
+One thread proves bounds (its solver leaves Python's lock free), the other searches: greedy start, descent, the places
+that the bound's own model suggests, then large neighbourhoods. An interrupt from the keyboard ends the search, and the
+best plan so far is the result.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.placement import allot, bound, greedy, milp, neighbourhood, routes
+from coordinator.placement.board import Board, Score
+from coordinator.placement.deadline import Allocation
+from coordinator.placement.milp import Limits
+from coordinator.placement.problem import Problem
+from coordinator.placement.progress import Progress, Watch
+
+SMALLEST = 400  # choices (nodes beyond the first, summed over items) from which on this road is taken
+CLOSE = 1e-6
+SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that have to give way
+
+
+def takes(problem: Problem, limits: Limits) -> bool:
+    """Whether a problem is for this road: large, and every stream may go straight."""
+    choices = sum(len(item.nodes) - 1 for item in problem.items)
+    return choices >= SMALLEST and problem.meshed and limits.solver == "highs"
+
+
+def allocate(problem: Problem, limits: Limits, watch: Watch | None = None, patience: float | None = None) -> Allocation:
+    """The best plan found in the time given, with proven bounds. Raises InfeasibleError where none is possible,
+    OutOfTimeError where none was found, then after `patience` seconds already."""
+    search = _Search(problem, limits, watch, limits.seconds if patience is None else patience)
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        if search.best is None or search.best[0].over > 0:
+            raise
+    return search.result()
+
+
+@dataclass
+class _Proof:
+    """Filled by the proving thread. `even`: of plans with NLR 0; `any`: of all plans; None: not known yet."""
+
+    even: float | None = None
+    even_impossible: bool = False
+    any: float | None = None
+    impossible: bool = False
+    nlr: float = 0.0
+    guides: list[dict[int, bound.Label]] = field(default_factory=list)
+    ended: bool = False
+
+
+class _Search:
+    def __init__(self, problem: Problem, limits: Limits, watch: Watch | None, patience: float) -> None:
+        self.problem, self.limits, self.watch = problem, limits, watch
+        self.began = time.monotonic()
+        self.until = self.began + limits.seconds
+        self.patience = patience
+        self.even_ns = milp.proportional(problem)
+        self.board = Board(problem, self.even_ns)
+        self.dice = random.Random(limits.seed)  # noqa: S311 - a search, no secret
+        self.proof = _Proof()
+        self.best: tuple[Score, dict[int, int]] | None = None
+
+    def run(self) -> None:
+        """Everything until proven or out of time."""
+        stop = self._stop
+        greedy.start(self.board, stop)
+        self._keep()
+        prover = threading.Thread(target=self._prove, daemon=True)
+        prover.start()
+        greedy.descend(self.board, self.dice, stop)
+        self._keep()
+        turn = 0
+        while not stop():
+            if self.proof.guides:
+                self._follow(self.proof.guides.pop(0))
+            size, others = SIZES[turn % len(SIZES)]
+            items = neighbourhood.ball(self.board, self.dice, size)
+            items += neighbourhood.crowd(self.board, items, self.dice, others)
+            due_ns = self._due_ns()
+            left = Limits(max(0.1, self.until - time.monotonic()), self.limits.seed + turn)
+            neighbourhood.improve(self.board, items, due_ns, self.dice, left)
+            self._keep()
+            turn += 1
+
+    def result(self) -> Allocation:
+        """The best plan as an allocation."""
+        if self.proof.impossible:
+            raise InfeasibleError(["no placement and sub-deadlines hold every deadline"])
+        if self.best is None or self.best[0].over > 0:
+            seconds = self.limits.seconds
+            raise OutOfTimeError(f"no placement was found within {seconds:g} s; give more with --time-limit")
+        score, place = self.best
+        self.board.load_placement(place)
+        wanted = {index: Fraction(share) for index, share in self.board.wanted_ns().items()}
+        d_ns = allot.settle(self.problem, place, wanted)
+        if d_ns is None:
+            raise InfeasibleError(
+                ["the placement found misses a deadline by less than its tolerance; relax a deadline by 1 us"]
+            )
+        hops = routes.direct(self.problem, place)
+        nlr = round(score.nlr, 6)
+        nlr_bound, traffic_bound = self._bounds(score)
+        proven = self._closed(score)
+        found = Allocation(self.problem, place, d_ns, hops, nlr, min(nlr, round(nlr_bound, 6)), proven, "model")
+        return replace(found, traffic_bound=min(float(found.traffic), traffic_bound or 0.0))
+
+    def _stop(self) -> bool:
+        if time.monotonic() >= self.until or self.proof.impossible:
+            return True
+        if self.best is None or self.best[0].over > 0:
+            return time.monotonic() >= self.began + self.patience
+        return self._closed(self.best[0])
+
+    def _bounds(self, score: Score) -> tuple[float, float | None]:
+        """NLR and traffic of any plan at least; the traffic of one with NLR 0 where this one has it."""
+        return self.proof.nlr, self.proof.even if score.nlr == 0 else self.proof.any
+
+    def _closed(self, score: Score) -> bool:
+        nlr_bound, traffic_bound = self._bounds(score)
+        if score.over > 0 or traffic_bound is None or score.nlr > nlr_bound * (1 + CLOSE) + CLOSE:
+            return False
+        return score.traffic <= traffic_bound * (1 + 2 * CLOSE) + CLOSE
+
+    def _keep(self) -> None:
+        """Remembers the board's placement where it is the best, else goes back to that; tells who watches."""
+        score = self.board.score()
+        if self.best is None or score.better(self.best[0]):
+            self.best = score, dict(enumerate(self.board.place))
+        elif self.best[0].better(score):
+            self.board.load_placement(self.best[1])
+        if self.watch:
+            score = self.best[0]
+            nlr_bound, traffic_bound = self._bounds(score)
+            seconds = time.monotonic() - self.began
+            self.watch(Progress(seconds, score.over == 0, score.nlr, score.traffic, nlr_bound, traffic_bound))
+
+    def _due_ns(self) -> list[int]:
+        """What every item may take at most with NLR as it is."""
+        if self.board.score().nlr == 0 and self.board.score().over == 0:
+            return self.board.due
+        wanted = self.board.wanted_ns()
+        return [max(self.board.least[index], int(wanted[index])) for index in range(len(self.board.place))]
+
+    def _follow(self, guide: dict[int, bound.Label]) -> None:
+        groups, kinds = bound.parts(self.problem), bound.kinds(self.problem)
+        greedy.from_guide(self.board, guide, groups, kinds)
+        greedy.descend(self.board, self.dice, self._stop)
+        self._keep()
+
+    def _prove(self) -> None:
+        """The linear relaxation first, for a bound at once; then whole items."""
+        try:
+            self._prove_even()
+            if self.proof.even_impossible or (self.best and self.best[0].nlr > 0):
+                self._prove_any()
+        finally:
+            self.proof.ended = True
+
+    def _prove_even(self) -> None:
+        model = bound.TrafficModel(self.problem, self.even_ns)
+        for whole in (False, True):
+            found = model.bound(self.limits, self.until, whole)
+            self.proof.even_impossible = found.infeasible
+            if found.infeasible:
+                return
+            self.proof.even = max(self.proof.even or 0.0, found.value)
+            if whole and found.values:
+                self.proof.guides.append(model.guide(found))
+
+    def _prove_any(self) -> None:
+        model = bound.TrafficModel(self.problem, bound.latest_ns(self.problem))
+        for whole in (False, True):
+            found = model.bound(self.limits, self.until, whole)
+            self.proof.impossible = found.infeasible
+            if found.infeasible:
+                return
+            self.proof.any = max(self.proof.any or 0.0, found.value)
