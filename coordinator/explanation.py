@@ -18,6 +18,8 @@ def explain(plan: Plan) -> dict[str, list[str]]:
         "Why each operator is where it is": _places(plan),
         "What each node runs": _nodes(plan),
         "What crosses between nodes": _crossing(plan) or ["nothing"],
+        "What is guaranteed": [line for name in plan["graph"]["outputs"] for line in _guaranteed(plan, name)]
+        + _analysed(plan),
     }
 
 
@@ -51,7 +53,6 @@ def _divided(plan: Plan, output: str) -> list[str]:
         f"{_range(names)} on {plan['placement'][names[0]]} {show_ns(sum(due[name] for name in names))}"
         for names in stretches
     ]
-    claim = plan["guarantee"][output]
     return [
         f"{output}: {show_ns(deadline_ns)} = {' + '.join(parts)}"
         + (f" + {show_ns(deadline_ns - used_ns)} unused" if used_ns < deadline_ns else ""),
@@ -59,8 +60,25 @@ def _divided(plan: Plan, output: str) -> list[str]:
             f"    {name}: {show_ns(due[name])} for a cost of {show_ns(graph['operators'][name]['cost_ns'])} per tuple"
             for name in path
         ],
-        f"    guarantee: {claim['why']}",
     ]
+
+
+def _guaranteed(plan: Plan, output: str) -> list[str]:
+    """The bound beside the deadline, and where its time goes."""
+    claim = plan["guarantee"][output]
+    bound = "no bound" if claim["bound_ns"] is None else f"bound {show_ns(claim['bound_ns'])}"
+    said = "guaranteed" if claim["guaranteed"] else "not guaranteed"
+    lines = [f"{output}: deadline {show_ns(claim['deadline_ns'])}, {bound}, {said}: {claim['why']}"]
+    return lines + [f"    at most {show_ns(part['ns'])}: {part['what']}" for part in claim.get("trail", [])]
+
+
+def _analysed(plan: Plan) -> list[str]:
+    """What the bounds rest on, node by node."""
+    lines = []
+    for node, found in plan.get("analysis", {}).get("nodes", {}).items():
+        share = f"worst-case utilisation {found['utilisation']:.4g}; " if found["bounded"] else ""
+        lines.append(f"node {node}: {share}{found['why']}")
+    return lines
 
 
 def longest_path(plan: Plan, end: str) -> list[str]:

@@ -16,6 +16,8 @@ from google.protobuf import json_format
 
 from coordinator.cluster import Cluster
 from coordinator.errors import BadInputError, Problem
+from coordinator.guarantee import bounds
+from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.local_plan import Layout
 from coordinator.placement.deadline import Allocation
 from coordinator.placement.problem import mean_selectivity
@@ -54,8 +56,10 @@ def build(
     solver: dict[str, Any],
     held: dict[str, str],
     alternatives: Alternatives,
+    charges: Charges = MEASURED,
 ) -> Plan:
-    """The whole plan as JSON values, with its hash. `held`: operators that the caller held to a node."""
+    """The whole plan as JSON values, with its hash. `held`: operators that the caller held to a node; `charges`: what
+    the bounds charge for the runtime."""
     query, cluster = layout.query, layout.cluster
     plan: Plan = {
         "shimekiri": VERSION,
@@ -66,7 +70,7 @@ def build(
         "units": layout.grouping,
         "solver": {**solver, "gap": _gap(allocation), "sub_deadlines": allocation.sub_deadlines},
         "inputs": {"query": query.sha256, "cluster": cluster.sha256, "operators": cluster.catalog.sha256},
-        "objective": {"nlr": allocation.nlr, "bound": allocation.bound, "traffic": float(allocation.traffic)},
+        "objective": _objective(allocation),
         "placement": {operator.name: layout.place[operator.name] for operator in query.operators},
         "sub_deadlines_ns": {operator.name: layout.sub_deadline_ns[operator.name] for operator in query.operators},
         "held": held,
@@ -82,15 +86,6 @@ def build(
             ]
             for node, tasks in layout.tasks.items()
         },
-        "guarantee": {
-            output.name: {
-                "deadline_ns": output.deadline_ns,
-                "bound_ns": None,
-                "guaranteed": False,
-                "why": "not analysed",
-            }
-            for output in query.outputs
-        },
         "graph": _graph(layout, query),
         "cluster": _cluster(layout, cluster),
         "nodes": {
@@ -98,8 +93,17 @@ def build(
             for node in cluster.nodes.values()
         },
     }
+    plan["guarantee"], plan["analysis"] = bounds.documents(plan, charges)
     plan["hash"] = digest(plan)
     return plan
+
+
+def _objective(allocation: Allocation) -> dict[str, float]:
+    """NLR, what it is at least, and traffic; where that is not proven the least, what it is at least."""
+    found = {"nlr": allocation.nlr, "bound": allocation.bound, "traffic": float(allocation.traffic)}
+    if not allocation.proven and allocation.traffic_bound is not None:
+        found["traffic_bound"] = round(allocation.traffic_bound, 6)
+    return found
 
 
 def _gap(allocation: Allocation) -> float:

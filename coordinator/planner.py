@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,12 +14,15 @@ from coordinator import query as queries
 from coordinator.cluster import Cluster
 from coordinator.cluster_file import POLICIES
 from coordinator.errors import AuditError, BadInputError, CoordinatorError, InfeasibleError, OutOfTimeError
+from coordinator.guarantee import declarations
+from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.local_plan import Layout
-from coordinator.placement import allot, deadline, problem, sqpr
+from coordinator.placement import allot, deadline, problem, scale, sqpr
 from coordinator.placement.audit import audit
 from coordinator.placement.deadline import Allocation
 from coordinator.placement.infeasible import explain
 from coordinator.placement.milp import Limits
+from coordinator.placement.progress import Watch
 from coordinator.placement.units import Units
 from coordinator.query import Query
 from coordinator.yaml_file import nearest
@@ -32,7 +36,7 @@ FIRST_ATTEMPT_SECONDS = 10.0
 @dataclass(frozen=True)
 class Choices:
     """What a user may choose beside the two files. `place`: operators held to a node; `policy` overrides every
-    node's."""
+    node's; `charges`: what bounds charge for the runtime."""
 
     allocator: Allocator = "deadline"
     units: Units = "path"
@@ -40,6 +44,7 @@ class Choices:
     place: dict[str, str] = field(default_factory=dict)
     sub_deadlines: sqpr.SubDeadlines = "model"
     limits: Limits = field(default_factory=Limits)
+    charges: Charges = MEASURED
 
 
 def load(query_path: Path, cluster_path: Path | None) -> tuple[Query, Cluster | None, dict[str, str]]:
@@ -63,16 +68,18 @@ def load(query_path: Path, cluster_path: Path | None) -> tuple[Query, Cluster | 
             except BadInputError as error:
                 problems += error.problems
         raise BadInputError(problems)
-    return query, cluster, dict(graph.check(query, cluster))
+    types = dict(graph.check(query, cluster))
+    declarations.check(query)
+    return query, cluster, types
 
 
-def make_plan(query_path: Path, cluster_path: Path, choices: Choices) -> plan_file.Plan:
+def make_plan(query_path: Path, cluster_path: Path, choices: Choices, watch: Watch | None = None) -> plan_file.Plan:
     """plan.json for two files. Raises BadInputError, InfeasibleError, OutOfTimeError, and AuditError where the
-    planner itself is wrong."""
+    planner itself is wrong. `watch` is told how the search for a large problem goes."""
     query, cluster, types = load(query_path, cluster_path)
     assert cluster is not None  # a path was given
     _check_choices(query, cluster, choices)
-    allocation, contracted = _allocate(query, cluster, choices)
+    allocation, contracted = _allocate(query, cluster, choices, watch)
     names = list(cluster.nodes)
     item_of = allocation.problem.item_of()
     place = {operator.name: names[allocation.place[item_of[operator.name]]] for operator in query.operators}
@@ -80,14 +87,16 @@ def make_plan(query_path: Path, cluster_path: Path, choices: Choices) -> plan_fi
     layout = Layout(query, cluster, types, place, shares, allocation.hops, choices.policy, choices.units)
     solver = {"name": choices.limits.solver, "seed": choices.limits.seed, "contracted": contracted}
     alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" else {}
-    plan = plan_file.build(layout, allocation, choices.allocator, solver, choices.place, alternatives)
+    plan = plan_file.build(layout, allocation, choices.allocator, solver, choices.place, alternatives, choices.charges)
     violations = audit(plan)
     if violations:
         raise AuditError(violations)
     return plan
 
 
-def _allocate(query: Query, cluster: Cluster, choices: Choices) -> tuple[Allocation, problem.Contract]:
+def _allocate(
+    query: Query, cluster: Cluster, choices: Choices, watch: Watch | None = None
+) -> tuple[Allocation, problem.Contract]:
     """Pinned chains contracted; where that model has no solution, or none in time, runs of free operators as well.
 
     The printed rows (6) take the operators of a free chain for jobs of one instant, so long free chains have no
@@ -95,6 +104,7 @@ def _allocate(query: Query, cluster: Cluster, choices: Choices) -> tuple[Allocat
     left.
     """
     seconds = choices.limits.seconds
+    until = time.monotonic() + seconds
     fine = problem.build(query, cluster, choices.place)
     if choices.allocator == "sqpr":
         return sqpr.allocate(fine, choices.limits, choices.sub_deadlines), "fixed"
@@ -108,7 +118,12 @@ def _allocate(query: Query, cluster: Cluster, choices: Choices) -> tuple[Allocat
         if contracted in impossible:
             continue
         try:
-            found = deadline.allocate(model, replace(choices.limits, seconds=share))
+            limits = replace(choices.limits, seconds=share)
+            if scale.takes(model, limits):  # takes what is left of all the time, unless nothing is found in its share
+                left = replace(limits, seconds=max(share, until - time.monotonic()))
+                found = scale.allocate(model, left, watch, patience=share)
+            else:
+                found = deadline.allocate(model, limits)
         except InfeasibleError:
             impossible.add(contracted)
         except OutOfTimeError:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator import yaml_file
+from coordinator.guarantee.curves import recorded_spans
 from coordinator.query_file import (
     CHAIN_NAME,
     NOT_YET,
@@ -235,6 +236,7 @@ def _recorded(name: str, file: yaml_file.Source, keys: tuple[object, ...]) -> Ar
         file.wrong(keys, f"recording '{name}' needs at least two instants, in ascending order; correct the file")
         return Arrival(1, Fraction(0), {})
     burst, span_ns = max(Counter(instants).values()), instants[-1] - instants[0]
+    counts, spans_ns = recorded_spans(instants)
     written = {
         "kind": "trace",
         "file": name,
@@ -242,5 +244,7 @@ def _recorded(name: str, file: yaml_file.Source, keys: tuple[object, ...]) -> Ar
         "burst": burst,
         "tuples": len(instants),
         "span_ns": span_ns,
+        "counts": counts,
+        "spans_ns": spans_ns,
     }
     return Arrival(burst, Fraction(len(instants), span_ns), written)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+
+from coordinator.placement.progress import Watch, relative_gap
 
 EPILOG = """Examples:
 
@@ -46,16 +50,23 @@ def register(app: typer.Typer) -> None:
         time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds for the solver.")] = 60.0,
         seed: Annotated[int, typer.Option(min=0, help="The solver's seed.")] = 0,
         solver: Annotated[Literal["highs", "gscip"], typer.Option(help="gscip is a cross-check.")] = "highs",
+        overhead: Annotated[
+            Literal["measured", "none"],
+            typer.Option(help="What bounds charge for decisions, sockets and side inputs: none is for virtual time."),
+        ] = "measured",
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
         from coordinator import plan_file, planner
+        from coordinator.guarantee import charges
         from coordinator.placement.milp import Limits
 
         held = dict(_pair(text) for text in place or [])
         limits = Limits(seconds=time_limit, seed=seed, solver=solver)
-        choices = planner.Choices(allocator, units, policy, held, sub_deadlines, limits)
-        made = planner.make_plan(query, cluster, choices)
+        charged = charges.MEASURED if overhead == "measured" else charges.NOTHING
+        choices = planner.Choices(allocator, units, policy, held, sub_deadlines, limits, charged)
+        with _watching() as watch:
+            made = planner.make_plan(query, cluster, choices, watch)
         plan_file.write(made, output)
         if as_json:
             keys = (
@@ -68,10 +79,20 @@ def register(app: typer.Typer) -> None:
                 "objective",
                 "placement",
                 "sub_deadlines_ns",
+                "guarantee",
             )
             typer.echo(json.dumps({"plan": str(output), **{key: made[key] for key in keys}, "tasks": made["tasks"]}))
         else:
             _show(made, output)
+
+
+@contextmanager
+def _watching() -> Iterator[Watch]:
+    """Tells on stderr how the search goes, where that is a terminal. Ctrl-C ends the search, not the command."""
+    from rich.console import Console
+
+    with Console(stderr=True).status("planning") as line:
+        yield lambda now: line.update(f"planning {now.seconds:.0f} s: {now.sentence()} (Ctrl-C: take this)")
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -79,6 +100,14 @@ def _pair(text: str) -> tuple[str, str]:
     if not operator or not equals or not node:
         raise typer.BadParameter(f"'{text}' is not OP=NODE, like O3=a", param_hint="--place")
     return operator, node
+
+
+def _at_least(objective: dict[str, float]) -> str:
+    """What the traffic is at least, where that is not proven the least."""
+    if "traffic_bound" not in objective:
+        return ""
+    least = objective["traffic_bound"]
+    return f" (bound {least:g}, gap {relative_gap(objective['traffic'], least):.2%})"
 
 
 def _show(plan: dict[str, Any], path: Path) -> None:
@@ -107,11 +136,13 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     }[solver["sub_deadlines"]]
     console.print(
         f"{plan['status']}: NLR {objective['nlr']:g} (bound {objective['bound']:g}, gap {solver['gap']:g}), "
-        f"traffic {objective['traffic']:g} tuples per burst, solver {solver['name']}, sub-deadlines {source}",
+        f"traffic {objective['traffic']:g} tuples per burst{_at_least(objective)}, "
+        f"solver {solver['name']}, sub-deadlines {source}",
         soft_wrap=True,
     )
     for name, claim in plan["guarantee"].items():
-        console.print(
-            f"output {name}: deadline {show_ns(claim['deadline_ns'])}, guarantee: {claim['why']}", soft_wrap=True
-        )
+        bound = "no bound" if claim["bound_ns"] is None else f"bound {show_ns(claim['bound_ns'])}"
+        said = "guaranteed" if claim["guaranteed"] else "not guaranteed"
+        text = f"output {name}: deadline {show_ns(claim['deadline_ns'])}, {bound}, {said}: {claim['why']}"
+        console.print(text, soft_wrap=True, highlight=False)
     console.print(f"plan {plan['hash'][:8]} written to {path}", soft_wrap=True)

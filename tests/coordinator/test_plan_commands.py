@@ -103,7 +103,7 @@ def test_plan_and_explain(paper: Paper) -> None:
     done = _coordinator("plan", query, cluster, "-o", path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "NLR 0" in done.stdout
-    assert "guarantee: not analysed" in done.stdout
+    assert "output advisory: deadline 3 s, no bound, not guaranteed: centre admits tuples of any age" in done.stdout
     plan = plan_file.load(path)
     assert plan["hash"] == plan_file.digest(plan)
     told = _coordinator("explain", path)
@@ -113,6 +113,7 @@ def test_plan_and_explain(paper: Paper) -> None:
         "O3 on b: chosen over a: evenest slack (NLR), then least traffic (on a: NLR 1.125, traffic 10)" in told.stdout
     )
     assert "O2: a -> b" in told.stdout
+    assert "unit 4 (O6 to O5) on b" in told.stdout
 
 
 def test_plan_as_json(paper: Paper) -> None:

@@ -1,0 +1,173 @@
+"""End to end: units, links and sockets delay each other, so their bounds are found together, as a fixed point.
+
+How long a unit takes depends on how its inputs come, that on how long what is before it takes, and so on round: units
+of one node delay each other, and streams may return to a node. Start with least costs and repeat until nothing grows.
+Any state that the analysis maps onto itself is sound: take the first instant at which anything takes longer than the
+state says; up to it all streams keep the curves that follow from the state, and the analysis of a response looks at
+nothing later. Repeating from below finds the least such state. Growing beyond LARGEST_NS means that there is none
+worth having.
+
+Rejected: curves from sub-deadlines alone, which needs no repetition; it gives bounds only where every sub-deadline
+holds, and larger ones (a query of [P]: its whole deadline of 300 ms where this gives 156).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coordinator.guarantee import demand, links
+from coordinator.guarantee.charges import Charges
+from coordinator.guarantee.demand import Load, Task, UnboundedError, Verdict
+from coordinator.guarantee.flow import jittered, total
+from coordinator.guarantee.propagate import Delays, Streams, propagate
+from coordinator.guarantee.response import load_responses
+from coordinator.guarantee.selectivity import ONE
+from coordinator.guarantee.system import Node, System, Unit
+
+LARGEST_NS = 10**13  # nearly three hours
+MOST_PASSES = 300
+COVERED = frozenset({"edf"})
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The fixed point: `delays` and the `streams` that follow; per node the test of its sub-deadlines, or no entry
+    where the node has no bound at all."""
+
+    system: System
+    charges: Charges
+    delays: Delays
+    streams: Streams
+    verdicts: dict[str, Verdict]
+
+
+def analyse(system: System, charges: Charges) -> Analysis:
+    """Repeats passes until nothing grows."""
+    delays = Delays(broken=_uncovered(system))
+    for _ in range(MOST_PASSES):
+        streams = propagate(system, delays, charges)
+        if not _grow(system, delays, charges, streams):
+            break
+    else:
+        _give_up(system, delays, f"delays still grow after {MOST_PASSES} passes")
+        streams = propagate(system, delays, charges)
+    verdicts = {}
+    for node in system.nodes.values():
+        if node.name not in delays.broken:
+            verdicts[node.name] = demand.test(_tasks(system, delays, charges, streams, node))
+    return Analysis(system, charges, delays, streams, verdicts)
+
+
+def _uncovered(system: System) -> dict[str, str]:
+    """Nodes whose policy no test covers."""
+    used = {unit.node for unit in system.units.values()}
+    found = {}
+    for node in system.nodes.values():
+        if node.name in used and node.policy not in COVERED:
+            found[node.name] = f"policy {node.policy} on node {node.name} has no bound: the test covers edf only"
+        elif node.name in used and node.batch < 1:
+            found[node.name] = f"batches on node {node.name} have no limit, so nothing bounds how long one blocks"
+    return found
+
+
+def _grow(system: System, delays: Delays, charges: Charges, streams: Streams) -> bool:
+    """Every link and node once, with the streams of the last pass. Whether anything has changed."""
+    changed = False
+    for pair, flows in streams.sent.items():
+        if flows and pair not in delays.cut:
+            changed |= _grow_link(system, delays, charges, pair, streams)
+    for node in system.nodes.values():
+        if node.name not in delays.broken:
+            try:
+                changed |= _grow_node(system, delays, charges, streams, node)
+            except UnboundedError as error:
+                delays.broken[node.name] = f"node {node.name} has no bound: {error}"
+                changed = True
+    largest = max((each.end for each in delays.units.values()), default=0)
+    if max(largest, *delays.links.values(), 0) > LARGEST_NS:
+        _give_up(system, delays, "delays grow without end")
+        return True
+    return changed
+
+
+def _grow_link(system: System, delays: Delays, charges: Charges, pair: tuple[str, str], streams: Streams) -> bool:
+    try:
+        curves = [flow.events for flow in streams.sent[pair]]
+        found = links.delay_ns(system.links[pair], curves, charges)
+    except UnboundedError as error:
+        delays.cut[pair] = f"the link from {pair[0]} to {pair[1]} has no bound: {error}"
+        return True
+    before, delays.links[pair] = delays.links.get(pair, 0), found
+    return found > before
+
+
+def _grow_node(system: System, delays: Delays, charges: Charges, streams: Streams, node: Node) -> bool:
+    tasks = _tasks(system, delays, charges, streams, node)
+    if not tasks:
+        return False
+    loaded = demand.load(tasks)
+    changed = False
+    if charges.drained:
+        drain_ns = _drain_ns(loaded, charges)
+        changed = drain_ns > delays.drains.get(node.name, 0)
+        delays.drains[node.name] = max(drain_ns, delays.drains.get(node.name, 0))
+    found = load_responses(loaded)
+    for unit in _units(system, node):
+        before = delays.units.get(unit.id)
+        delays.units[unit.id] = found[unit.name]
+        changed |= before is None or found[unit.name].stages != before.stages
+    return changed
+
+
+def _drain_ns(loaded: Load, charges: Charges) -> int:
+    """Until the sockets are read or written again: one longest instance, the interval, and reading what came
+    meanwhile."""
+    longest = max((each.task.longest for each in loaded.steps if not each.task.chore), default=0)
+    fixed = longest + charges.drain_every_ns
+    chores = [each for each in loaded.steps if each.task.chore]
+    length = fixed
+    while (grown := fixed + sum(each.task.work(each.task.curve.count(length)) for each in chores)) != length:
+        length = grown
+        if length > LARGEST_NS:
+            raise UnboundedError("reading its sockets takes all of it")
+    return int(-(-length // 1))
+
+
+def _tasks(system: System, delays: Delays, charges: Charges, streams: Streams, node: Node) -> list[Task]:
+    """What a node has to do. Raises UnboundedError where nothing bounds part of it."""
+    tasks = [_task(unit, node, charges, streams) for unit in _units(system, node)]
+    if tasks and charges.drain_ns and streams.arriving[node.name]:
+        jitter = delays.drains.get(node.name, 0)
+        arriving = jittered(total([flow.events for flow in streams.arriving[node.name]]), jitter)
+        tasks.append(Task("reading sockets", arriving, 0, ((charges.drain_ns, ONE),), chore=True))
+    if tasks and charges.side_ns and node.sides:
+        sides = []
+        for stream in node.sides:
+            if (stream, node.name) not in streams.flows:
+                raise UnboundedError(f"its side input {stream}: {streams.why[stream, node.name]}")
+            sides.append(streams.flows[stream, node.name].curve)
+        tasks.append(Task("updating side inputs", total(sides), 0, ((charges.side_ns, ONE),), chore=True))
+    return tasks
+
+
+def _task(unit: Unit, node: Node, charges: Charges, streams: Streams) -> Task:
+    if unit.id in streams.unreleased:
+        raise UnboundedError(streams.unreleased[unit.id])
+    if unit.unsound:
+        raise UnboundedError(unit.unsound)
+    passes = [ONE, *(stage.selectivity for stage in unit.stages[:-1])]
+    costs = [stage.cost_ns for stage in unit.stages]
+    costs[0] += charges.decision_ns
+    curve = streams.triggers[unit.id].curve
+    return Task(unit.name, curve, unit.deadline_ns, tuple(zip(costs, passes, strict=True)), node.batch)
+
+
+def _units(system: System, node: Node) -> Sequence[Unit]:
+    return [unit for unit in system.units.values() if unit.node == node.name]
+
+
+def _give_up(system: System, delays: Delays, why: str) -> None:
+    """Every node that is not broken already: what delays what is not told apart."""
+    for node in system.nodes.values():
+        delays.broken.setdefault(node.name, f"no bound on node {node.name}: {why}")

@@ -1,0 +1,116 @@
+"""Worst-case end-to-end bounds per output, or no guarantee with the reason in a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from coordinator.guarantee.analysis import Analysis, analyse
+from coordinator.guarantee.charges import MEASURED, Charges
+from coordinator.guarantee.demand import Verdict
+from coordinator.guarantee.propagate import Late, Trail
+from coordinator.guarantee.system import Plan, read
+from coordinator.units_of_measure import counted, show_ns
+
+
+@dataclass(frozen=True)
+class Claim:
+    """About one output. `bound_ns`: from the tuple's origin to the result, None: none; `from_admission_ns`: without
+    the age that tuples may have on admission, None: none; `trail`: where that time goes; `why`: one sentence."""
+
+    deadline_ns: int
+    bound_ns: int | None
+    from_admission_ns: int | None
+    guaranteed: bool
+    why: str
+    trail: Trail
+
+    def document(self) -> dict[str, Any]:
+        """For plan.json."""
+        return {
+            "deadline_ns": self.deadline_ns,
+            "bound_ns": self.bound_ns,
+            "guaranteed": self.guaranteed,
+            "why": self.why,
+            "from_admission_ns": self.from_admission_ns,
+            "trail": [{"what": what, "ns": ns} for what, ns in self.trail],
+        }
+
+
+def bounds(plan: Plan, charges: Charges = MEASURED) -> dict[str, Claim]:
+    """Every output of a parsed plan.json."""
+    return claims(analyse(read(plan), charges))
+
+
+def documents(plan: Plan, charges: Charges = MEASURED) -> tuple[dict[str, Any], dict[str, Any]]:
+    """For plan.json: `guarantee`, an entry per output, and `analysis`: charges, per node its utilisation and the test
+    of its sub-deadlines, per unit its response bound in ns."""
+    analysis = analyse(read(plan), charges)
+    nodes: dict[str, Any] = {name: {"bounded": False, "why": why} for name, why in analysis.delays.broken.items()}
+    for name, verdict in analysis.verdicts.items():
+        told = "every unit meets its sub-deadline" if verdict.holds else failure(verdict)
+        share = round(float(verdict.utilisation), 6)
+        nodes[name] = {"bounded": True, "utilisation": share, "sub_deadlines_hold": verdict.holds, "why": told}
+    units = {str(number): int(-(-each.end // 1)) for number, each in sorted(analysis.delays.units.items())}
+    guarantee = {name: claim.document() for name, claim in claims(analysis).items()}
+    return guarantee, {"charges": asdict(charges), "nodes": dict(sorted(nodes.items())), "units_ns": units}
+
+
+def claims(analysis: Analysis) -> dict[str, Claim]:
+    """Every output of an analysis."""
+    return {name: _claim(analysis, name) for name in analysis.system.outputs}
+
+
+def _claim(analysis: Analysis, name: str) -> Claim:
+    system = analysis.system
+    output = system.outputs[name]
+    at = (output.stream, output.node)
+    flow = analysis.streams.flows.get(at)
+    if flow is None:
+        why = analysis.streams.why.get(at, f"stream {output.stream} never reaches node {output.node}")
+        return Claim(output.deadline_ns, None, None, False, why, ())
+    if not flow.late:
+        return Claim(output.deadline_ns, None, None, False, "no tuple ever gets there", ())
+    slowest = max(flow.late.values(), key=lambda late: late.most_ns)
+    ageless = sorted(source for source in flow.late if not system.sources[source].max_age_ns)
+    if ageless:
+        why = (
+            f"{' and '.join(ageless)} admits tuples of any age; {show_ns(slowest.most_ns)} from admission, so "
+            f"declare a 'max_age' of at most {show_ns(max(1, output.deadline_ns - slowest.most_ns))}"
+            if slowest.most_ns < output.deadline_ns
+            else f"the bound is {show_ns(slowest.most_ns)} from admission alone{_where(analysis, slowest)}"
+        )
+        return Claim(output.deadline_ns, None, slowest.most_ns, False, why, slowest.trail)
+    aged = {source: late.most_ns + system.sources[source].max_age_ns for source, late in flow.late.items()}
+    source = max(aged, key=lambda each: aged[each])
+    late, bound_ns, age_ns = flow.late[source], aged[source], system.sources[source].max_age_ns
+    trail = ((f"age of {source} on admission", age_ns), *late.trail)
+    held = bound_ns <= output.deadline_ns
+    if held:
+        why = "holds for edf, the declared arrivals, costs and selectivities, and links without loss"
+    elif age_ns >= output.deadline_ns:
+        aged_out = f"{source} admits tuples of up to {show_ns(age_ns)}, beyond the deadline"
+        why = f"{aged_out}; {show_ns(late.most_ns)} from admission"
+    else:
+        over = show_ns(bound_ns - output.deadline_ns)
+        why = f"the bound exceeds the deadline by {over}{_where(analysis, late)}"
+    return Claim(output.deadline_ns, bound_ns, late.most_ns, held, why, trail)
+
+
+def _where(analysis: Analysis, late: Late) -> str:
+    """The first failing test among the nodes on the way, in words."""
+    for node, verdict in analysis.verdicts.items():
+        if not verdict.holds and any(what.endswith(f" on {node}") for what, _ in late.trail):
+            return f"; on node {node} {failure(verdict)}"
+    return ""
+
+
+def failure(verdict: Verdict) -> str:
+    """A verdict that does not hold, in words: u*, who demands what by then, who blocks."""
+    terms = [f"{name} {counted(jobs, 'job')} {show_ns(time)}" for name, jobs, time in verdict.terms if time]
+    if verdict.blocker:
+        terms.append(f"{verdict.blocker[0]} blocks for {show_ns(verdict.blocker[1])}")
+    return (
+        f"demand by {show_ns(verdict.u)} is {show_ns(verdict.demand)}, exceeds it by {show_ns(verdict.excess)} "
+        f"({', '.join(terms)})"
+    )

@@ -1,0 +1,26 @@
+"""Declarations of a query that contradict themselves, found before anything is planned."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from coordinator.guarantee.selectivity import contradiction
+from coordinator.query import Query
+
+
+def check(query: Query) -> None:
+    """Raises BadInputError where an operator passes more on average than it declares to pass at worst."""
+    for operator in query.operators:
+        if operator.selectivity is None:
+            continue
+        at_most = operator.selectivity.at_most
+        means = [(operator.mean, f"a mean of {operator.selectivity.mean:g}")]
+        if operator.run == "filter":
+            keep, of = operator.parameters.get("keep", 1), operator.parameters.get("of", 2)
+            means.append((Fraction(keep, of), f"a filter that keeps {keep} of {of}"))
+        for mean, said in means:
+            if (pair := contradiction(at_most, mean)) is not None:
+                text = f"operator '{operator.name}': {said} is above its worst case, at most {pair[1]} of any {pair[0]}"
+                query.file.wrong((*operator.keys, "selectivity"), f"{text}; correct one of them")
+                break
+    query.file.check()

@@ -1,0 +1,201 @@
+"""One pass of all streams through units and links, in topological order, given how long each of these may take.
+
+alpha_out(t) = min(alpha(t + d - best), floor(t / c_best) + 1) of the theory, stage by stage of a unit: d is the
+unit's response bound up to that operator, best and c_best are least costs, which only emulated nodes have (elsewhere
+a tuple may cost nothing, so nothing is spaced). A tuple that a stage drops has passed the stages before it, so the
+runs of stage p are spaced by the least cost up to p, and what leaves after stage e is sigma of that, for every p <=
+e; the least of all is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from coordinator.guarantee.charges import Charges
+from coordinator.guarantee.curves import Curve, Time
+from coordinator.guarantee.flow import Spaced, jittered, least, selected, total
+from coordinator.guarantee.response import Response
+from coordinator.guarantee.selectivity import Selectivity
+from coordinator.guarantee.system import Stage, System, Unit
+
+Trail = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Late:
+    """How long after its admission a tuple may be there, and at least is; `trail`: where the time goes, summing up."""
+
+    most_ns: int
+    least_ns: int
+    trail: Trail
+
+    def after(self, what: str, most_ns: int, least_ns: int = 0) -> Late:
+        """One more thing on the way."""
+        if not most_ns:
+            return self
+        return Late(self.most_ns + most_ns, self.least_ns + least_ns, (*self.trail, (what, most_ns)))
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A stream at a place. `events`: with absence marks; `late`: by source of the lineage."""
+
+    curve: Curve
+    events: Curve
+    late: Mapping[str, Late]
+
+    def delayed(self, what: str, most_ns: int) -> Flow:
+        """Anything from 0 to most_ns later."""
+        late = {name: each.after(what, most_ns) for name, each in self.late.items()}
+        return Flow(jittered(self.curve, most_ns), jittered(self.events, most_ns), late)
+
+
+@dataclass
+class Delays:
+    """What is known so far: it only grows. `broken`: nodes without a bound, `cut`: links without one, and why."""
+
+    units: dict[int, Response] = field(default_factory=dict)
+    links: dict[tuple[str, str], int] = field(default_factory=dict)
+    drains: dict[str, int] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    cut: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
+@dataclass
+class Streams:
+    """The result of a pass, by (stream, node); `arriving`: what each node's sockets bring; `sent`: on each link.
+
+    `triggers`: what releases a unit. Where there is no flow, `why` has the reason.
+    """
+
+    flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
+    triggers: dict[int, Flow] = field(default_factory=dict)
+    arriving: dict[str, list[Flow]] = field(default_factory=dict)
+    sent: dict[tuple[str, str], list[Flow]] = field(default_factory=dict)
+    why: dict[tuple[str, str], str] = field(default_factory=dict)
+    unreleased: dict[int, str] = field(default_factory=dict)
+
+
+def propagate(system: System, delays: Delays, charges: Charges) -> Streams:
+    """All streams, once."""
+    streams = Streams(arriving={node: [] for node in system.nodes}, sent={pair: [] for pair in system.links})
+    for name, source in system.sources.items():
+        at = (name, source.node)
+        if source.curve is None:
+            streams.why[at] = source.why
+        else:
+            flow = Flow(source.curve, source.curve, {name: Late(0, 0, ())})
+            streams.arriving[source.node].append(flow)
+            jitter = delays.drains.get(source.node, 0)  # its stamp, and so its admission, may wait for a drain
+            streams.flows[at] = Flow(jittered(flow.curve, jitter), jittered(flow.events, jitter), flow.late)
+        _travel(system, delays, name, streams)
+    for number in system.order:
+        unit = system.units[number]
+        _run(system, delays, unit, streams)
+        for stream in unit.exits:
+            _travel(system, delays, stream, streams)
+    return streams
+
+
+def _travel(system: System, delays: Delays, stream: str, streams: Streams) -> None:
+    """Along its hops: wait for the sender's sockets to be written, the link, the receiver's to be read."""
+    for start, end in system.hops.get(stream, ()):
+        pair = (start, end)
+        if (stream, start) not in streams.flows:
+            streams.why[stream, end] = streams.why.get((stream, start), f"stream {stream} never reaches {start}")
+            continue
+        if pair in delays.cut:
+            streams.why[stream, end] = delays.cut[pair]
+            continue
+        leaving = streams.flows[stream, start].delayed(f"{start} writes its sockets", delays.drains.get(start, 0))
+        streams.sent[pair].append(leaving)
+        there = leaving.delayed(f"link {start} to {end}", delays.links.get(pair, 0))
+        streams.arriving[end].append(there)
+        streams.flows[stream, end] = there.delayed(f"{end} reads its sockets", delays.drains.get(end, 0))
+
+
+def _run(system: System, delays: Delays, unit: Unit, streams: Streams) -> None:
+    """Release and run one unit; its exits are then flows at its node."""
+    inputs = [streams.flows.get((name, unit.node)) for name in unit.inputs]
+    missing = next((name for name, flow in zip(unit.inputs, inputs, strict=True) if flow is None), None)
+    if missing is not None:
+        streams.unreleased[unit.id] = streams.why[missing, unit.node]
+    else:
+        present = [flow for flow in inputs if flow is not None]
+        streams.triggers[unit.id] = joined(present) if unit.join else united(present)
+    why = unit.unsound or delays.broken.get(unit.node) or streams.unreleased.get(unit.id)
+    batch = system.nodes[unit.node].batch
+    for stream, stage in unit.exits.items():
+        if why:
+            streams.why[stream, unit.node] = why
+        else:
+            response = delays.units.get(unit.id)
+            streams.flows[stream, unit.node] = _leave(
+                unit, stage, batch, streams.triggers[unit.id], response, stream in system.marked
+            )
+
+
+def united(inputs: Sequence[Flow]) -> Flow:
+    """Every tuple of every input."""
+    late: dict[str, Late] = {}
+    for flow in inputs:
+        for name, each in flow.late.items():
+            late[name] = worse(late[name], each) if name in late else each
+    return Flow(total([flow.curve for flow in inputs]), total([flow.events for flow in inputs]), late)
+
+
+def joined(inputs: Sequence[Flow]) -> Flow:
+    """By lineage: released when the last input of a lineage comes. What is released in a window of t came, on each
+    input, in a window longer by the longest wait of that input."""
+    common = set.intersection(*(set(flow.late) for flow in inputs))
+    late: dict[str, Late] = {}
+    for name in common:
+        for flow in inputs:
+            each = flow.late[name]
+            late[name] = worse(late[name], each) if name in late else each
+        late[name] = Late(late[name].most_ns, max(flow.late[name].least_ns for flow in inputs), late[name].trail)
+    waits = [max((late[name].most_ns - flow.late[name].least_ns for name in common), default=0) for flow in inputs]
+    curves = [jittered(flow.curve, wait) for flow, wait in zip(inputs, waits, strict=True)]
+    events = [jittered(flow.events, wait) for flow, wait in zip(inputs, waits, strict=True)]
+    return Flow(least(curves), total(events), late)
+
+
+def worse(one: Late, other: Late) -> Late:
+    """The longer way; the shorter least."""
+    longer = one if one.most_ns >= other.most_ns else other
+    return Late(longer.most_ns, min(one.least_ns, other.least_ns), longer.trail)
+
+
+def _leave(unit: Unit, stage: int, batch: int, trigger: Flow, response: Response | None, marked: bool) -> Flow:
+    """What leaves a unit after one of its stages."""
+    stages = unit.stages[: stage + 1]
+    best_ns = sum(each.best_ns for each in stages)
+    most_ns = max(best_ns, _whole(response.stages[stage])) if response else best_ns
+    passes = [each.selectivity for each in stages]
+    curve = least([selected(jittered(trigger.curve, most_ns - best_ns), passes), *_spacings(stages, batch)])
+    events = curve
+    if marked:
+        largest = 1
+        for each in passes:
+            largest = max(1, each(largest))
+        events = selected(jittered(trigger.events, most_ns), [Selectivity(((1, largest),))])
+    late = {name: each.after(f"{unit.name} on {unit.node}", most_ns, best_ns) for name, each in trigger.late.items()}
+    return Flow(curve, events, late)
+
+
+def _spacings(stages: Sequence[Stage], batch: int) -> list[Curve]:
+    """One bound per stage p: its runs are spaced by the least cost up to it, and the later stages select of them."""
+    found: list[Curve] = []
+    gap_ns, runs = 0, 1  # runs: of stage p in one instance, at most
+    for p, stage in enumerate(stages):
+        gap_ns += stage.best_ns
+        if gap_ns and runs:
+            per_job = Selectivity(((1, runs),))
+            found.append(selected(Spaced(batch, gap_ns), [per_job, *(each.selectivity for each in stages[p:])]))
+        runs = stage.selectivity(runs)
+    return found
+
+
+def _whole(t: Time) -> int:
+    return int(-(-t // 1))

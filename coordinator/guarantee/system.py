@@ -1,0 +1,220 @@
+"""What a plan says, as the analysis needs it: units with worst and least costs, streams, hops, links, arrivals.
+
+Read from plan.json alone, so that a plan can be analysed wherever it is, and what plan and analysis say is about the
+same file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from graphlib import TopologicalSorter
+from math import ceil
+from typing import Any
+
+from coordinator.guarantee.curves import Bursts, Curve, Jcp, RateBurst, Recorded
+from coordinator.guarantee.flow import jittered
+from coordinator.guarantee.selectivity import Selectivity, UndeclaredError, declared
+
+Plan = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One operator of a unit on its node: its worst and its least CPU time per tuple, its selectivity."""
+
+    operator: str
+    cost_ns: int
+    best_ns: int
+    selectivity: Selectivity
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A task unit. `inputs`: streams that trigger it, all of one lineage together if `join`; `exits`: stream to the
+    stage that it leaves after; `unsound`: why nothing bounds what it does, or nothing."""
+
+    id: int
+    node: str
+    stages: tuple[Stage, ...]
+    deadline_ns: int
+    inputs: tuple[str, ...]
+    join: bool
+    exits: Mapping[str, int]
+    unsound: str
+
+    @property
+    def name(self) -> str:
+        """`unit 3 (O4 to O21)`."""
+        first, last = self.stages[0].operator, self.stages[-1].operator
+        return f"unit {self.id} ({first if first == last else f'{first} to {last}'})"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node: its policy, the largest batch (0: no limit), side inputs that operators read there (one entry each)."""
+
+    name: str
+    policy: str
+    batch: int
+    sides: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Link:
+    """One direction; bandwidth 0: sending takes no time."""
+
+    latency_ns: int
+    bandwidth_bps: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where tuples enter. `curve` None: nothing bounds them, `why` says so; `max_age_ns` 0: of any age."""
+
+    name: str
+    node: str
+    curve: Curve | None
+    max_age_ns: int
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Output:
+    """A stream delivered at a node."""
+
+    stream: str
+    node: str
+    deadline_ns: int
+
+
+@dataclass(frozen=True)
+class System:
+    """Everything. `order`: units so that each stands after those that trigger it; `hops`: per stream (from, to) in the
+    order of travel; `marked`: streams that carry absence marks."""
+
+    nodes: Mapping[str, Node]
+    units: Mapping[int, Unit]
+    order: tuple[int, ...]
+    sources: Mapping[str, Source]
+    outputs: Mapping[str, Output]
+    hops: Mapping[str, tuple[tuple[str, str], ...]]
+    links: Mapping[tuple[str, str], Link]
+    marked: frozenset[str]
+
+
+def arrival_curve(arrival: Mapping[str, Any]) -> Curve:
+    """The curve of an `arrival` of plan.json. Raises ValueError where it contradicts itself or says nothing."""
+    kind = arrival.get("kind")
+    if kind == "burst":
+        return Bursts(arrival["burst"], arrival["period_ns"])
+    if kind == "jcp":
+        return Jcp(arrival["period_ns"], arrival["min_gap_ns"], arrival["early_ns"] + arrival["late_ns"])
+    if kind == "rate":  # instants in whole ns may be early by one
+        return jittered(RateBurst(arrival["burst"], Fraction(str(arrival["rate_per_s"])) / 10**9), 1)
+    if kind == "trace" and "spans_ns" in arrival:
+        return Recorded(tuple(arrival["counts"]), tuple(arrival["spans_ns"]))
+    raise ValueError(f"arrivals of kind {kind!r} are given without a curve")
+
+
+def read(plan: Plan) -> System:
+    """The system of a parsed plan.json."""
+    graph, cluster = plan["graph"], plan["cluster"]
+    names = {facts["index"]: name for name, facts in cluster["nodes"].items()}
+    streams = {facts["id"]: name for name, facts in graph["streams"].items()}
+    units = {
+        unit["id"]: _unit(plan, node, unit, streams)
+        for node, local in plan["nodes"].items()
+        for unit in local.get("units", [])
+    }
+    links = {
+        pair: Link(link["latency_ns"], link["bandwidth_bps"])
+        for link in cluster["links"]
+        for pair in (tuple(link["between"]), tuple(reversed(link["between"])))
+    }
+    sides: dict[str, list[str]] = {node: [] for node in plan["nodes"]}
+    for name, operator in graph["operators"].items():
+        sides[plan["placement"][name]] += operator["side"].values()
+    return System(
+        nodes={node: _node(node, local, tuple(sides[node])) for node, local in plan["nodes"].items()},
+        units=units,
+        order=_order(units),
+        sources={name: _source(name, source) for name, source in graph["sources"].items()},
+        outputs={name: Output(one["from"], one["at"], one["deadline_ns"]) for name, one in graph["outputs"].items()},
+        hops=_hops(plan, names, streams),
+        links=links,
+        marked=frozenset(
+            stream["name"]
+            for local in plan["nodes"].values()
+            for stream in local.get("streams", [])
+            if stream.get("marked")
+        ),
+    )
+
+
+def _node(name: str, local: Mapping[str, Any], sides: tuple[str, ...]) -> Node:
+    policy = local["policy"]
+    return Node(name, policy["name"], policy.get("largest_batch", 0), sides)
+
+
+def _source(name: str, source: Mapping[str, Any]) -> Source:
+    try:
+        return Source(name, source["at"], arrival_curve(source["arrival"]), source["max_age_ns"])
+    except (ValueError, KeyError) as error:
+        return Source(
+            name, source["at"], None, source["max_age_ns"], f"the arrivals of source {name} are unbounded: {error}"
+        )
+
+
+def _unit(plan: Plan, node: str, unit: Mapping[str, Any], streams: Mapping[int, str]) -> Unit:
+    by_id = {operator["id"]: name for name, operator in plan["graph"]["operators"].items()}
+    names = [by_id[each] for each in unit["operators"]]
+    stages, unsound = [], ""
+    for name in names:
+        try:
+            stages.append(_stage(plan, node, name))
+        except UndeclaredError as error:
+            unsound = f"operator {name} {error}"
+            stages.append(Stage(name, 1, 0, Selectivity(())))
+    exits = {streams[each]: names.index(streams[each]) for each in unit.get("exits", [])}
+    first = plan["graph"]["operators"][names[0]]
+    return Unit(
+        unit["id"], node, tuple(stages), int(unit["sub_deadline_ns"]), tuple(first["in"]), first["join"], exits, unsound
+    )
+
+
+def _stage(plan: Plan, node: str, name: str) -> Stage:
+    """An emulated node uses at least what it emulates; elsewhere a tuple may cost nothing."""
+    operator, facts = plan["graph"]["operators"][name], plan["cluster"]["nodes"][node]
+    cost_ns = ceil(operator["cost_ns"] / Fraction(str(facts["speed"])))
+    least_ns = int(facts["emulate_cost_ns"])
+    said = operator["selectivity"] or {"mean": 1, "at_most": []}
+    sigma = declared(said["at_most"], Fraction(str(said["mean"])))
+    return Stage(name, max(cost_ns, least_ns), least_ns, sigma)
+
+
+def _order(units: Mapping[int, Unit]) -> tuple[int, ...]:
+    made = {stage.operator: unit.id for unit in units.values() for stage in unit.stages}
+    edges = {unit.id: [made[name] for name in unit.inputs if name in made] for unit in units.values()}
+    return tuple(TopologicalSorter(edges).static_order())
+
+
+def _hops(plan: Plan, names: Mapping[int, str], streams: Mapping[int, str]) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Per stream, each hop after the one that brings the stream to where it starts."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for node, local in plan["nodes"].items():
+        for send in local.get("sends", []):
+            found.setdefault(streams[send["stream"]], []).append((node, names[send.get("peer", 0)]))
+    ordered = {}
+    for stream, pairs in found.items():
+        start = plan["placement"].get(stream) or plan["graph"]["sources"][stream]["at"]
+        reached, travelled = {start}, []
+        while left := [pair for pair in pairs if pair not in travelled]:
+            ready = [pair for pair in left if pair[0] in reached]
+            if not ready:
+                break  # a hop that nothing feeds
+            travelled += ready
+            reached |= {end for _, end in ready}
+        ordered[stream] = tuple(travelled)
+    return ordered
