@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,15 +44,26 @@ def judge(
     from sim_vehicles.commands.account import tell
 
     told = Console(stderr=True, highlight=False)
-    with ended_by(told):
+    with ended_by(told), _whole(run / "replay.json"):
         what = complete(run)
-    tell(told if as_json else Console(highlight=False), what)
-    for why in sorted({why for lap in what["laps"] if (why := (lap["deciding"] or {}).get("split_missing"))}):
-        told.print(f"not split: {why}", markup=False, soft_wrap=True)
+        tell(told if as_json else Console(highlight=False), what)
+        for why in sorted({why for lap in what["laps"] if (why := (lap["deciding"] or {}).get("split_missing"))}):
+            told.print(f"not split: {why}", markup=False, soft_wrap=True)
     if as_json:
         typer.echo(json.dumps(what["verdict"], indent=1, ensure_ascii=False))
     else:
         told.print(f"page: {run / 'scene.html'}", markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """BadInputError where something is not in the file, or not what it should be."""
+    from sim_vehicles.errors import BadInputError
+
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as bad:
+        raise BadInputError(f"{path}: is not complete: {type(bad).__name__} {bad}; make it again") from None
 
 
 def complete(run: Path) -> dict[str, Any]:

@@ -137,6 +137,11 @@ def test_all_phases_and_the_run_directory(plan: Path, tmp_path: Path) -> None:
     without = call("judge", run, "--json")
     assert without.exit_code == 0 and "not split: " in without.stderr
     assert json.loads(without.stdout)["deciding"]["split"] is None
+    for damage in ({"laps": [3]}, {"seed": None, "inputs_hash": None, "verdict": {}}, {"utilisation": 3}):
+        (run / "replay.json").write_text(json.dumps({**what, **damage}))
+        damaged = call("judge", run)
+        assert (damaged.exit_code, damaged.stderr.count("\n")) == (2, 1), damage
+        assert "replay.json: is not complete: " in damaged.stderr
 
 
 def test_judge_needs_a_run(tmp_path: Path) -> None:
