@@ -160,7 +160,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("demo: stopped; the agents are down", file=sys.stderr)
         return 130
-    Console(highlight=False).print(story(played))
+    Console(highlight=False).print(story(played), decided(played))
     page = said.rpartition("page: ")[2].strip()
     print(f"\nDone in {time.monotonic() - began:.0f} s. In a browser:")
     for one in played:
@@ -191,6 +191,14 @@ def story(played: list[Played]) -> Table:
             _crashes(each.virtual["laps"]),
         )
     return table
+
+
+def decided(played: list[Played]) -> str:
+    """In how many phases the ways differ, so that nobody takes the one live phase for all of them."""
+    outcomes = [[lap["outcome"] for lap in each.virtual["laps"]] for each in played]
+    differ = [len(set(phase)) > 1 for phase in zip(*outcomes, strict=True)]
+    live = "one of them" if differ[LIVE_PHASE] else "none of them"
+    return f"The plan decides in {sum(differ)} of {PHASES} burst phases; the live one is {live}."
 
 
 def _outcome(verdict: dict[str, Any]) -> str:
