@@ -9,8 +9,8 @@ released in the closed window [t0, u - d_i]. Deadlines inside a unit do not decr
 demand by u: once u >= d_j the demand already holds C_j, whatever its later deadlines are.
 
 Batches go beyond the theory's text. An instance whose head is due by u may take up to b - 1 jobs with it that are due
-later. Deadlines inside a unit do not decrease, so its next head is due later as well: this happens once per unit, and
-adds b - 1 jobs to that unit's demand. C_j is the longest uninterrupted run, a whole batch.
+later, if they have arrived when it begins. Deadlines inside a unit do not decrease, so its next head is due later as
+well: this happens once per unit. C_j is the longest uninterrupted run, a whole batch.
 
 U < 1 comes first: without it no finite horizon is sound. Then no busy period is longer than the least L with L = max
 C + sum gamma_i(alpha_i(L)), and a job with a deadline at or after L ends before it. So u < L is all that is searched.
@@ -88,17 +88,21 @@ class UnboundedError(Exception):
 
 @dataclass(frozen=True)
 class Steps:
-    """A task's arrivals and work as steps: after times[i], counts[i] jobs at most, works[i] including a batch's
-    rest."""
+    """A task's arrivals and work as steps: from times[i] on, counts[i] jobs and works[i] at most."""
 
     task: Task
     times: tuple[Time, ...]
     counts: tuple[int, ...]
     works: tuple[Time, ...]
 
-    def at(self, t: Time) -> Time:
-        """The demand of what arrives in a closed window of length t; 0 for t < 0."""
-        return self.works[bisect_right(self.times, t) - 1] if t >= 0 else 0
+    def at(self, t: Time, by: Time) -> Time:
+        """The demand of what arrives in a closed window of length t <= by, 0 for t < 0, and what a last batch takes
+        with it: up to b - 1 jobs more, that have arrived by `by`, when the last instance may begin."""
+        if t < 0:
+            return 0
+        if self.task.batch == 1:
+            return self.works[bisect_right(self.times, t) - 1]
+        return self.task.work(min(self.count(t) + self.task.batch - 1, self.count(by)))
 
     def count(self, t: Time) -> int:
         """Jobs in a closed window of length t."""
@@ -133,7 +137,7 @@ def _busy(tasks: Sequence[Task]) -> Time:
     blocked = max((each.longest for each in tasks if not each.chore), default=0)
     length: Time = blocked
     for _ in range(MOST_ROUNDS):
-        grown = blocked + sum(each.work(each.curve.count(length) + each.batch - 1) for each in tasks)
+        grown = blocked + sum(each.work(each.curve.count(length)) for each in tasks)
         if grown == length:
             return length
         length = grown
@@ -142,7 +146,7 @@ def _busy(tasks: Sequence[Task]) -> Time:
 
 def _steps(each: Task, busy: Time) -> Steps:
     stairs = Staircase.of(each.curve, busy)
-    return Steps(each, stairs.times, stairs.counts, tuple(each.work(n + each.batch - 1) for n in stairs.counts))
+    return Steps(each, stairs.times, stairs.counts, tuple(each.work(n) for n in stairs.counts))
 
 
 @dataclass(frozen=True)
@@ -177,13 +181,15 @@ def test_load(loaded: Load) -> Verdict:
     looks = {unit.deadline for unit in units}
     for each in loaded.steps:
         looks |= {at + each.task.deadline for at in each.times}
+        if each.task.batch > 1:  # what a last batch takes with it has arrived by u
+            looks |= set(each.times)
     for u in sorted(look for look in looks if first <= look < loaded.busy):
         blocker = max((unit for unit in units if unit.deadline > u), key=lambda unit: unit.longest, default=None)
         blocked = blocker.longest if blocker else 0
-        demand = blocked + sum(each.at(u - each.task.deadline) for each in loaded.steps)
+        demand = blocked + sum(each.at(u - each.task.deadline, u) for each in loaded.steps)
         if demand > u:
             terms = tuple(
-                (each.task.name, each.count(u - each.task.deadline), each.at(u - each.task.deadline))
+                (each.task.name, each.count(u - each.task.deadline), each.at(u - each.task.deadline, u))
                 for each in loaded.steps
                 if u >= each.task.deadline
             )

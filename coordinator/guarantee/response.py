@@ -68,7 +68,7 @@ def _response(own: Steps, loaded: Load) -> Response:
         start = _start(start, blocked + before, due, others)
         if start < a:
             continue  # nothing due by then would still be waiting at a
-        last = unit.work(jobs + unit.batch - 1) - before
+        last = unit.work(min(jobs + unit.batch - 1, max(jobs, own.count(start)))) - before
         for stage, prefix in enumerate(prefixes):
             worst[stage] = max(worst[stage], _end(start, min(prefix, last), others) - a)
     return Response(worst[-1], tuple(worst))
@@ -92,7 +92,7 @@ def _blocked(due: Time, others: Sequence[Steps]) -> Time:
 def _start(start: Time, fixed: Time, due: Time, others: Sequence[Steps]) -> Time:
     """The least solution for s, searched from a value that is not above it."""
     for _ in range(MOST_ROUNDS):
-        grown = fixed + sum(each.at(min(due - each.task.deadline, start)) for each in others)
+        grown = fixed + sum(each.at(min(due - each.task.deadline, start), start) for each in others)
         if grown <= start:
             return start
         start = grown
@@ -104,7 +104,7 @@ def _end(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
     chores = [each for each in others if each.task.chore]
     end = start + runs
     for _ in range(MOST_ROUNDS):
-        grown = start + runs + sum(each.at(end) - each.at(start) for each in chores)
+        grown = start + runs + sum(each.at(end, end) - each.at(start, start) for each in chores)
         if grown == end:
             return end
         end = grown
