@@ -6,7 +6,7 @@ same file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from graphlib import TopologicalSorter
@@ -123,8 +123,9 @@ def read(plan: Plan) -> System:
     graph, cluster = plan["graph"], plan["cluster"]
     names = {facts["index"]: name for name, facts in cluster["nodes"].items()}
     streams = {facts["id"]: name for name, facts in graph["streams"].items()}
+    by_id = {operator["id"]: name for name, operator in graph["operators"].items()}
     units = {
-        unit["id"]: _unit(plan, node, unit, streams)
+        unit["id"]: _unit(plan, node, unit, [by_id[each] for each in unit["operators"]], streams)
         for node, local in plan["nodes"].items()
         for unit in local.get("units", [])
     }
@@ -167,9 +168,7 @@ def _source(name: str, source: Mapping[str, Any]) -> Source:
         )
 
 
-def _unit(plan: Plan, node: str, unit: Mapping[str, Any], streams: Mapping[int, str]) -> Unit:
-    by_id = {operator["id"]: name for name, operator in plan["graph"]["operators"].items()}
-    names = [by_id[each] for each in unit["operators"]]
+def _unit(plan: Plan, node: str, unit: Mapping[str, Any], names: Sequence[str], streams: Mapping[int, str]) -> Unit:
     stages, unsound = [], ""
     for name in names:
         try:
