@@ -75,6 +75,19 @@ class Prepared:
     def phase_ns(self) -> int:
         return self.inputs.options.phase_ns
 
+    @property
+    def cut_short(self) -> list[str]:
+        """A sentence where --until or --duration asks for more than the recording has: nothing is made up beyond it."""
+        options, motion = self.options, self.scenario.motion
+        asked = "--until" if options.until_ns is not None else "--duration" if options.duration_ns is not None else None
+        until_ns = self.inputs.options.until_ns
+        if asked is None or until_ns <= round(motion.end_s * 1e9):
+            return []
+        return [
+            f"the recording ends at {motion.end_s:g} s, before the {until_ns / 1e9:g} s that {asked} asks for: "
+            "the replay ends there"
+        ]
+
     def utilisation(self, rate: float) -> dict[str, float]:
         """Share of each node's time that the bursts ask for at a finite rate."""
         return utilisation(self.plan, self.sizes, rate)

@@ -89,7 +89,11 @@ def _head(prepared: Prepared) -> dict[str, Any]:
         "brake": vars(options.brake),
         "ids": prepared.inputs.numbers,
         "skipped_rows": prepared.scenario.motion.skipped,
-        "notes": [*prepared.scenario.motion.notes, *misfits(prepared.plan, prepared.scenario.scene)],
+        "notes": [
+            *prepared.scenario.motion.notes,
+            *misfits(prepared.plan, prepared.scenario.scene),
+            *prepared.cut_short,
+        ],
     }
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from sim_vehicles.errors import BadInputError, MissingToolError
 from sim_vehicles.readers.markup import End, Start
 from sim_vehicles.readers.rules import Bad, Row, number
+from sim_vehicles.readers.units import no_heading
 
 ROOT = "commonRoad"
 VERSIONS = ("2018b", "2020a")
@@ -47,6 +48,7 @@ def rows(path: Path, root: Start, found: Iterator[Start | End]) -> Iterator[Row 
         raise BadInputError(f"{path}:{root.line}: {bad}") from None
     lean = Lean(version, step_s)
     lean.read(found)
+    yield from (bad for bad in lean.bad if bad.everywhere)  # before the library, which has no words for it
     obstacles = _open(path, lean) if lean.lines else []
     result: list[Row | Bad] = list(lean.bad)
     for obstacle in obstacles:
@@ -117,8 +119,9 @@ class Lean:
             if len(path) > 1 and path[1].tag not in PARTS:
                 continue  # signals and occupancy sets are not handed on
             if event.name in NUMBERS and broken is None:
-                broken = _no_number(path[-1].tag, event)
-                wrong += [Bad(event.line, broken)] if broken else []
+                fault = _fault(path[-1].tag, event)
+                broken = fault and fault.what
+                wrong += [fault] if fault else []
             elif event.name in STATES and path[-1].tag in (top.tag, "trajectory"):
                 if broken is None:
                     states.append((element, event.line))
@@ -141,15 +144,16 @@ class Lean:
         self.lines[top.attrib["id"]] = [line, *(line for _, line in rest)]
 
 
-def _no_number(parent: str, leaf: End) -> str | None:
+def _fault(parent: str, leaf: End) -> Bad | None:
     name = parent if leaf.name == "exact" else f"{parent} {leaf.name}"
     try:
         value = number(name, leaf.text)
         if parent == "time" and (leaf.name != "exact" or not leaf.text.isdecimal()):
             raise ValueError(f"time is {value:g} ({leaf.name}); it must be exact, a whole number of steps")
     except ValueError as bad:
-        return str(bad)
-    return None
+        return Bad(leaf.line, str(bad))
+    degrees = no_heading(name, value) if parent == "orientation" else None
+    return Bad(leaf.line, degrees, everywhere=True) if degrees else None
 
 
 def _open(path: Path, lean: Lean) -> list[Any]:

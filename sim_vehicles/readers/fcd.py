@@ -14,16 +14,16 @@ Persons and containers are no vehicles: they are counted, not read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
-from math import cos, hypot, pi, radians, sin
+from math import cos, pi, radians, sin
 from pathlib import Path
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import MAX_GAP_S, Motion, wrap
+from sim_vehicles.motion import Motion, wrap
 from sim_vehicles.readers.markup import End, Start
 from sim_vehicles.readers.rules import Bad, Row, gather, number
 from sim_vehicles.readers.sizes import Kind, Sizes, read_types, routes_of
 from sim_vehicles.readers.table import Line, check_width
+from sim_vehicles.readers.units import MAX_HEADING_RAD
 
 ROOT = "fcd-export"
 NEEDED = ("id", "x", "y", "angle", "speed")
@@ -42,13 +42,8 @@ class Fcd:
         self._others = 0
 
     def motion(self, rows: Iterator[Row | Bad], skip_bad_rows: bool) -> Motion:
-        """The rows as tracks, what was assumed as notes. BadInputError as `gather`, and for positions in degrees."""
+        """The rows as tracks, what was assumed as notes. BadInputError as `gather`."""
         motion = gather(self._path, rows, skip_bad_rows)
-        if _geographic(motion):
-            raise BadInputError(
-                f"{self._path}: x and y are degrees, not metres: they hardly change while the vehicles move; "
-                "record without --fcd-output.geo"
-            )
         motion.notes.extend(self._sizes.notes(self._routes))
         if self._others:
             motion.notes.append(f"{self._others} records of persons or containers were not read: they are no vehicles")
@@ -94,12 +89,14 @@ class Fcd:
             if missing:
                 raise ValueError(f"a vehicle without {missing[0]}")
             number_of = {name: number(name, values[name]) for name in ("time", "x", "y", "angle", "speed")}
-            if abs(number_of["angle"]) > 360:
-                raise ValueError(f"angle is {number_of['angle']:g}; it must be degrees clockwise from north")
+            angle = number_of["angle"]
+            if abs(angle) > 360:
+                said = f"angle is {angle:g}; it must be degrees clockwise from north"
+                return Bad(line, said, everywhere=abs(radians(angle)) > MAX_HEADING_RAD)
             kind = self._sizes.of(values.get("type", ""))
         except ValueError as bad:
             return Bad(line, str(bad))
-        heading = wrap(pi / 2 - radians(number_of["angle"]))
+        heading = wrap(pi / 2 - radians(angle))
         x = number_of["x"] - kind.length_m / 2 * cos(heading)
         y = number_of["y"] - kind.length_m / 2 * sin(heading)
         where = (x, y, heading, number_of["speed"])
@@ -123,17 +120,3 @@ def _person(values: Mapping[str, str]) -> bool:
     if not values.get("id"):
         return bool(values.get("person_id") or values.get("container_id"))
     return values.get("lane") == "" and values.get("edge", "") != ""
-
-
-def _geographic(motion: Motion) -> bool:
-    """Whether the vehicles move less than a tenth of what their speeds say, inside the range of longitude and latitude:
-    a degree is about 1e5 m. The rest of a tenth is the front's turning around the centre."""
-    said_m = moved_m = 0.0
-    for track in motion.tracks.values():
-        for a, b in pairwise(track.states):
-            if max(abs(a.x_m), abs(a.y_m)) > 200:
-                return False
-            if b.t_s - a.t_s <= MAX_GAP_S:
-                said_m += (a.speed_mps + b.speed_mps) / 2 * (b.t_s - a.t_s)
-                moved_m += hypot(b.x_m - a.x_m, b.y_m - a.y_m)
-    return said_m > 10 and moved_m < said_m / 10

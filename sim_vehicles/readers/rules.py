@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.motion import MAX_GAP_S, MAX_SIZE_M, MAX_SPEED_MPS, MAX_TIME_S, Motion, State, Track, wrap
+from sim_vehicles.readers import units
 
 MAX_PLACE_M = 6e6  # from the plane's origin: farther off there is no latitude (UTM's northing passes up to 54 degrees)
 MEND = "mend the row, or pass --skip-bad-rows to leave such rows out"
+MAX_OFF_SCALE = 0.5  # of all rows may be out of the bounds of their unit; more is the unit's fault, not the rows'
 
 
 class Row(NamedTuple):
@@ -30,10 +32,16 @@ class Row(NamedTuple):
 
 
 class Bad(NamedTuple):
-    """A record that a reader could not make a row of, and why."""
+    """A record that a reader could not make a row of, and why. `everywhere`: a fault of the whole file, which leaving
+    the row out would only hide."""
 
     line: int
     what: str
+    everywhere: bool = False
+
+
+class _OffScaleError(ValueError):
+    """A value out of all bounds of its unit."""
 
 
 def gather(path: Path, rows: Iterable[Row | Bad], skip_bad_rows: bool = False) -> Motion:
@@ -43,11 +51,16 @@ def gather(path: Path, rows: Iterable[Row | Bad], skip_bad_rows: bool = False) -
     grow for its vehicle; a jump of more than 100 m/s from the record before) raises BadInputError with its line; with
     skip_bad_rows it is left out and noted in `Motion.skipped`. A vehicle may be away: after more than `MAX_GAP_S` it
     may come back anywhere.
+
+    A fault of the whole file raises BadInputError in either case: see `units`.
     """
     motion = Motion({}, str(path))
-    line = 1
+    line, read, first_of = 1, 0, dict[str, int]()
+    off_scale: list[str] = []
     for row in rows:
-        line = row.line
+        line, read = row.line, read + 1
+        if found := _everywhere(row):
+            raise BadInputError(f"{path}:{line}: {found}")
         try:
             _add(motion.tracks, row)
         except ValueError as bad:
@@ -55,8 +68,19 @@ def gather(path: Path, rows: Iterable[Row | Bad], skip_bad_rows: bool = False) -
             if not skip_bad_rows:
                 raise BadInputError(f"{said}; {MEND}") from None
             motion.skipped.append(said)
+            if isinstance(bad, _OffScaleError):
+                off_scale.append(said)
+        else:
+            assert isinstance(row, Row)
+            first_of.setdefault(row.id, line)
     if not motion.tracks:
         raise BadInputError(f"{path}:{line}: no usable row")
+    if len(off_scale) > MAX_OFF_SCALE * read:
+        raise BadInputError(
+            f"{off_scale[0]}; so it is in {len(off_scale)} of {read} rows: that is no bad row but a wrong unit; "
+            "convert the columns to seconds, metres and metres per second"
+        )
+    units.check(path, motion, first_of)
     return motion
 
 
@@ -69,6 +93,13 @@ def number(name: str, text: str) -> float:
     if not isfinite(value):
         raise ValueError(f"{name} is {text.strip()}, which is not finite")
     return value
+
+
+def _everywhere(row: Row | Bad) -> str | None:
+    """What is wrong with the whole file, as this row shows."""
+    if isinstance(row, Bad):
+        return row.what if row.everywhere else None
+    return units.no_heading("heading_rad", row.heading_rad)
 
 
 def _add(tracks: dict[str, Track], row: Row | Bad) -> None:
@@ -88,12 +119,12 @@ def _add(tracks: dict[str, Track], row: Row | Bad) -> None:
 
 def _check_limits(row: Row) -> None:
     if abs(row.t_s) > MAX_TIME_S:
-        raise ValueError(f"t_s is {row.t_s:g}; over {MAX_TIME_S:g} s is a wrong unit")
+        raise _OffScaleError(f"t_s is {row.t_s:g}; over {MAX_TIME_S:g} s is a wrong unit")
     for name, value in (("x_m", row.x_m), ("y_m", row.y_m)):
         if abs(value) > MAX_PLACE_M:
-            raise ValueError(f"{name} is {value:g}; over {MAX_PLACE_M:g} m from the origin, which must be nearer")
+            raise _OffScaleError(f"{name} is {value:g}; over {MAX_PLACE_M:g} m from the origin, which must be nearer")
     if abs(row.speed_mps) > MAX_SPEED_MPS:
-        raise ValueError(f"speed_mps is {row.speed_mps:g}; over {MAX_SPEED_MPS:g} m/s is a wrong unit")
+        raise _OffScaleError(f"speed_mps is {row.speed_mps:g}; over {MAX_SPEED_MPS:g} m/s is a wrong unit")
     for name, value in (("length_m", row.length_m), ("width_m", row.width_m)):
         if not 0 < value <= MAX_SIZE_M:
             raise ValueError(f"{name} is {value:g}; it must be in (0, {MAX_SIZE_M:g}] metres")
@@ -106,6 +137,6 @@ def _check_step(track: Track, state: State) -> None:
         raise ValueError(f"time does not grow for vehicle {track.id}: {state.t_s:g} s after {last.t_s:g} s")
     jump_m = hypot(state.x_m - last.x_m, state.y_m - last.y_m)
     if jump_m > MAX_SPEED_MPS * span_s and span_s <= MAX_GAP_S:
-        raise ValueError(
+        raise _OffScaleError(
             f"vehicle {track.id} jumps {jump_m:.0f} m in {span_s:g} s; that is a wrong unit or another vehicle"
         )

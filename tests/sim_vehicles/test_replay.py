@@ -16,7 +16,7 @@ from sim_vehicles.errors import BadInputError, FeedError
 from sim_vehicles.live_laps import LiveReplay
 from sim_vehicles.load import utilisation
 from sim_vehicles.replay import Options, Prepared, parse_phase, parse_rate, prepare
-from sim_vehicles.summary import live_summary, write_summary
+from sim_vehicles.summary import live_summary, virtual_summary, write_summary
 from tests.sim_vehicles.replay_fakes import FakeAgents
 from tests.sim_vehicles.replay_plans import small_plan
 
@@ -154,6 +154,28 @@ def test_inputs_depend_on_what_is_asked_not_on_the_rate(options: Options) -> Non
 def test_start_shifts_the_bursts_and_the_recording_ends_them(options: Options) -> None:
     prepared = prepare(replace(options, start_ns=15_300 * MS, duration_ns=60_000 * MS))
     assert sorted({burst.at_ns // MS for burst in prepared.bursts}) == [15_295, 15_300, 15_795, 15_800]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"duration_ns": None, "until_ns": 60_000 * MS},
+            "the recording ends at 16 s, before the 60 s that --until asks",
+        ),
+        ({"duration_ns": 60_000 * MS}, "the recording ends at 16 s, before the 64 s that --duration asks"),
+        ({"duration_ns": 12_001 * MS}, "the recording ends at 16 s, before the 16.001 s that --duration asks"),
+        ({"duration_ns": 12_000 * MS}, None),
+        ({"duration_ns": None, "start_ns": 15_000 * MS}, None),  # nobody asked for the default 10 s
+    ],
+)
+def test_a_stretch_beyond_the_recordings_end_is_noted(
+    options: Options, changes: dict[str, Any], said: str | None
+) -> None:
+    prepared = prepare(replace(options, **changes))
+    noted = virtual_summary(prepared, [])["notes"]
+    assert noted == prepared.cut_short
+    assert noted == ([] if said is None else [f"{said} for: the replay ends there"])
 
 
 def test_a_phase_shifts_the_bursts_by_its_share_of_the_period(options: Options) -> None:
