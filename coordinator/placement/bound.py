@@ -118,8 +118,9 @@ class TrafficModel:
 
     def _item(self, index: int) -> None:
         labels: dict[Label, None] = {}
+        item = self.problem.items[index]
         for node in self.allowed(index):
-            if self.problem.items[index].cost_ns[node] <= self.due[index]:
+            if item.cost_ns[node] <= self.due[index] and item.load[node] <= self.problem.nodes[node].cap:
                 labels[("node", node) if node in self.own[index] else ("kind", self.kind[node])] = None
         for label in labels:
             self.z[index, label] = self.model.programme.add_integer_variable(lb=0, ub=1)

@@ -152,6 +152,50 @@ def descend(board: Board, dice: random.Random, stop: Stop, spread: int = 8) -> S
     raise AssertionError("unreachable")
 
 
+def late(board: Board, dice: random.Random, size: int) -> list[int]:
+    """Free items to place anew for NLR's sake: some of an output that has any, and what stands before them."""
+    outputs = [number for number, nlr in enumerate(board.output_nlr) if nlr > 0 or board.output_over[number] > 0]
+    if not outputs:
+        return []
+    order, weights = board.problem.order, [board.output_nlr[one] + 10 * board.output_over[one] for one in outputs]
+    items = board.outputs[dice.choices(outputs, weights)[0]].items
+    behind = [index for index in items if board.least[index] > board.due[index]] or items
+    found = dict.fromkeys(dice.sample(behind, min(len(behind), max(1, size // 3))))
+    for index in list(found):
+        ahead = [order[rank] for rank in board.here[board.place[index]] if rank < board.rank[index]]
+        found.update(dict.fromkeys(dice.sample(ahead, min(len(ahead), 2))))
+    other = board.here[dice.randrange(len(board.here))]
+    found.update(dict.fromkeys(order[rank] for rank in dice.sample(other, min(len(other), 2))))
+    return [index for index in found if len(board.nodes[index]) > 1][:size]
+
+
+def recreate(board: Board, items: Sequence[int], dice: random.Random, spread: int = 8) -> bool:
+    """Takes items off and puts them back one by one, each where the whole is then best; undone where that is no
+    gain."""
+    before, score = {index: board.place[index] for index in items}, board.score()
+    for index in items:
+        board.move(index, -1)
+    order = sorted(items, key=board.rank.__getitem__)
+    if dice.random() < 0.5:
+        dice.shuffle(order)
+    for index in order:
+        best: tuple[Score, int] | None = None
+        for node in dict.fromkeys([*candidates(board, index, dice, spread), before[index]]):
+            if node < 0:
+                continue
+            board.move(index, node)
+            found = board.score()
+            if best is None or found.better(best[0]):
+                best = found, node
+        assert best is not None  # where it came from is always tried
+        board.move(index, best[1])
+    if board.score().better(score):
+        return True
+    for index, node in before.items():
+        board.move(index, node)
+    return False
+
+
 def _improve(board: Board, index: int, best: Score, nodes: Iterable[int], dice: random.Random) -> Score:
     """The best node for an item; where the move alone does not help, with an item of that node in exchange."""
     home = board.place[index]

@@ -59,7 +59,7 @@ class Bound:
     value: float
     closed: bool
     infeasible: bool
-    values: Mapping[Any, float] | None = None
+    values: Mapping[Any, float] | None = field(default=None, repr=False)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from coordinator.placement import milp
 from coordinator.placement.board import Board
@@ -20,8 +20,7 @@ IDLE_NODES = 2
 
 
 def ball(board: Board, dice: random.Random, size: int) -> list[int]:
-    """Items near a random one in the graph, linked by streams that cross where there are any; then what stands on
-    the nodes these would rather be on."""
+    """Free items near a random one in the graph; pinned ones are no way through."""
     free = [index for index, nodes in enumerate(board.nodes) if len(nodes) > 1]
     first = dice.choice(free)
     found: dict[int, None] = {first: None}
@@ -142,8 +141,3 @@ def _origin(model: milp.Model, board: Board, moved: set[int], stream: Stream, no
         start = stream.node if stream.item is None else board.place[stream.item]
         return 1.0 if start == node else 0.0
     return model.z.get((stream.item, node), 0.0)
-
-
-def held_due_ns(board: Board, d_ns: Mapping[int, int]) -> list[int]:
-    """Sub-deadlines of a plan, by item."""
-    return [d_ns[index] for index in range(len(board.place))]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
-from coordinator.placement import allot, bound, greedy, milp, neighbourhood, routes
+from coordinator.placement import allot, bound, bound_laxity, greedy, milp, neighbourhood, routes
 from coordinator.placement.board import Board, Score
 from coordinator.placement.deadline import Allocation
 from coordinator.placement.milp import Limits
@@ -22,7 +22,9 @@ from coordinator.placement.problem import Problem
 from coordinator.placement.progress import Progress, Watch
 
 SMALLEST = 400  # choices (nodes beyond the first, summed over items) from which on this road is taken
+LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well
 CLOSE = 1e-6
+LATE = 14  # items placed anew together for NLR
 SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that have to give way
 
 
@@ -54,7 +56,7 @@ class _Proof:
     impossible: bool = False
     nlr: float = 0.0
     guides: list[dict[int, bound.Label]] = field(default_factory=list)
-    ended: bool = False
+    error: Exception | None = None
 
 
 class _Search:
@@ -82,17 +84,26 @@ class _Search:
         while not stop():
             if self.proof.guides:
                 self._follow(self.proof.guides.pop(0))
-            size, others = SIZES[turn % len(SIZES)]
-            items = neighbourhood.ball(self.board, self.dice, size)
-            items += neighbourhood.crowd(self.board, items, self.dice, others)
-            due_ns = self._due_ns()
-            left = Limits(max(0.1, self.until - time.monotonic()), self.limits.seed + turn)
-            neighbourhood.improve(self.board, items, due_ns, self.dice, left)
+            score = self.board.score()
+            late = greedy.late(self.board, self.dice, LATE) if turn % 4 or score.over > 0 else []
+            if late and (score.over > 0 or score.nlr > self.proof.nlr * (1 + CLOSE)):
+                greedy.recreate(self.board, late, self.dice)
+            else:
+                self._neighbourhood(turn)
             self._keep()
             turn += 1
 
+    def _neighbourhood(self, turn: int) -> None:
+        size, others = SIZES[turn % len(SIZES)]
+        items = neighbourhood.ball(self.board, self.dice, size)
+        items += neighbourhood.crowd(self.board, items, self.dice, others)
+        left = Limits(max(0.1, self.until - time.monotonic()), self.limits.seed + turn)
+        neighbourhood.improve(self.board, items, self._due_ns(), self.dice, left)
+
     def result(self) -> Allocation:
         """The best plan as an allocation."""
+        if self.proof.error:
+            raise self.proof.error
         if self.proof.impossible:
             raise InfeasibleError(["no placement and sub-deadlines hold every deadline"])
         if self.best is None or self.best[0].over > 0:
@@ -114,7 +125,7 @@ class _Search:
         return replace(found, traffic_bound=min(float(found.traffic), traffic_bound or 0.0))
 
     def _stop(self) -> bool:
-        if time.monotonic() >= self.until or self.proof.impossible:
+        if time.monotonic() >= self.until or self.proof.impossible or self.proof.error:
             return True
         if self.best is None or self.best[0].over > 0:
             return time.monotonic() >= self.began + self.patience
@@ -157,30 +168,55 @@ class _Search:
         self._keep()
 
     def _prove(self) -> None:
-        """The linear relaxation first, for a bound at once; then whole items."""
+        """Linear relaxations first, for a bound at once; then whole items; then, where that leaves a gap, the whole
+        model itself, if it is small enough to hope."""
         try:
-            self._prove_even()
-            if self.proof.even_impossible or (self.best and self.best[0].nlr > 0):
-                self._prove_any()
-        finally:
-            self.proof.ended = True
+            self._prove_all()
+        except Exception as error:  # raised again where the search ends: no plan with half its proof
+            self.proof.error = error
 
-    def _prove_even(self) -> None:
-        model = bound.TrafficModel(self.problem, self.even_ns)
-        for whole in (False, True):
-            found = model.bound(self.limits, self.until, whole)
-            self.proof.even_impossible = found.infeasible
-            if found.infeasible:
-                return
+    def _prove_all(self) -> None:
+        even = bound.TrafficModel(self.problem, self.even_ns)
+        self._even(even, False)
+        if self.best and self.best[0].nlr > 0:
+            self._prove_any()
+        if not self.proof.even_impossible:
+            self._even(even, True)
+            if len(self.board.place) * len(self.board.here) <= LARGEST_WHOLE:
+                self._whole()
+
+    def _even(self, model: bound.TrafficModel, whole: bool) -> None:
+        found = model.bound(self.limits, self.until, whole)
+        self.proof.even_impossible = found.infeasible
+        if not found.infeasible:
             self.proof.even = max(self.proof.even or 0.0, found.value)
-            if whole and found.values:
-                self.proof.guides.append(model.guide(found))
+        if whole and found.values:
+            self.proof.guides.append(model.guide(found))
 
     def _prove_any(self) -> None:
-        model = bound.TrafficModel(self.problem, bound.latest_ns(self.problem))
+        """Of plans with NLR above 0: stops as soon as one with NLR 0 is found."""
+        laxity = bound_laxity.LaxityModel(self.problem)
+        traffic = bound.TrafficModel(self.problem, bound.latest_ns(self.problem))
         for whole in (False, True):
-            found = model.bound(self.limits, self.until, whole)
-            self.proof.impossible = found.infeasible
-            if found.infeasible:
-                return
-            self.proof.any = max(self.proof.any or 0.0, found.value)
+            for model in (laxity, traffic):
+                if self.best is None or (self.best[0].nlr == 0 and self.best[0].over == 0):
+                    return
+                until = self.until if not whole else time.monotonic() + (self.until - time.monotonic()) / 2
+                found = model.bound(self.limits, until, whole)
+                self.proof.impossible = self.proof.impossible or found.infeasible
+                if found.infeasible:
+                    return
+                if model is laxity:
+                    self.proof.nlr = max(self.proof.nlr, found.value)
+                else:
+                    self.proof.any = max(self.proof.any or 0.0, found.value)
+
+    def _whole(self) -> None:
+        """The unpruned model with all sub-deadlines at (1)."""
+        model = milp.base(self.problem)
+        milp.proportional_rows(model)
+        found = milp.bound(model, model.traffic(), self.limits, self.until)
+        if found.values:
+            values = found.values
+            self.proof.guides.append({i: ("node", n) for (i, n), one in model.z.items() if values[one] > 0.5})
+        self.proof.even = max(self.proof.even or 0.0, found.value * (1 - bound.SAFETY))

@@ -209,11 +209,11 @@ def _least_ratio(
     cost_us: Mapping[str, Fraction], slower: Sequence[Fraction], graph: _Graph
 ) -> tuple[Fraction, Fraction]:
     """The least deadline over cost at which demand at (1) could hold if unpinned work were divisible, and the work of
-    the busiest node then. `slower[n]`: cost on node n over cost on the fastest."""
+    the busiest node then, at least one operator's on the slowest. `slower[n]`: cost there over cost on the fastest."""
     groups = [(list(cost_us.values()), 1 / sum((1 / one for one in slower), Fraction(0)))]
     for node, factor in enumerate(slower):
         groups.append(([cost_us[name] for name, one in graph.operators.items() if one.pin == node], factor))
-    ratio, most = Fraction(1), Fraction(0)
+    ratio, most = Fraction(1), max(cost_us.values()) * max(slower)
     for costs, factor in groups:
         so_far = Fraction(0)
         for cost in sorted(costs):  # all work no costlier than this one has to fit in its sub-deadline

@@ -1,0 +1,108 @@
+"""Placement by size: how soon there is a plan, how far it is from a proven bound, and what is proven optimal."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from coordinator import planner
+from coordinator.errors import CoordinatorError
+from coordinator.placement import deadline, problem, scale
+from coordinator.placement.milp import Limits
+from coordinator.placement.progress import Progress, relative_gap
+from infra.bench.figures import Figure
+from infra.bench.instances import Recipe, write
+
+PAPER = Path(__file__).resolve().parents[2] / "sim_vehicles" / "queries"
+LIMIT = "SHIMEKIRI_PLACEMENT_SECONDS"  # time limit of each problem, 60 without it
+NEVER = 1e9  # where no plan was found
+TIGHT, MIDDLE, EASY = 0.8, 1.5, 3.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """A row of the table; goals in seconds, and the gap in percent."""
+
+    nodes: int
+    operators: int
+    proven_s: float | None = None
+    plan_s: float | None = None
+    gap: float | None = None
+
+
+SIZES = (Size(10, 100, proven_s=5), Size(20, 200, gap=1), Size(50, 500, plan_s=2, gap=10), Size(100, 1000, None, 2, 10))
+
+
+def placement() -> list[Figure]:
+    """The query of the paper, then generated ones of four sizes, with deadlines from tight to easy."""
+    seconds = float(os.environ.get(LIMIT, "60"))
+    made = [_paper()]
+    for size in SIZES:
+        for name, slack in (("easy", EASY), ("middle", MIDDLE), ("tight", TIGHT)):
+            made += _solved(size, name, slack, seconds)
+    return made
+
+
+def _built(query: Path, cluster: Path) -> problem.Problem:
+    read, nodes, _ = planner.load(query, cluster)
+    assert nodes is not None  # a path was given
+    return problem.build(read, nodes, {})
+
+
+def _paper() -> Figure:
+    """Its optimum, proven; the second run of two, with the solver's library loaded."""
+    built = _built(PAPER / "collision_paper.yaml", PAPER / "cluster_paper.yaml")
+    spent = NEVER
+    for _ in range(2):
+        began = time.perf_counter()
+        found = deadline.allocate(built, Limits())
+        spent = time.perf_counter() - began if found.proven else NEVER
+    return Figure("place_2_21_s", spent, "s", 0.2, "two nodes, the paper's 21 operators: until the optimum is proven")
+
+
+def _solved(size: Size, name: str, slack: float, seconds: float) -> list[Figure]:
+    with tempfile.TemporaryDirectory() as directory:
+        built = _built(*write(Recipe(size.nodes, size.operators, slack=slack), Path(directory)))
+    first = NEVER
+
+    def watch(now: Progress) -> None:
+        nonlocal first
+        if now.held:
+            first = min(first, now.seconds)
+
+    began = time.perf_counter()
+    found: deadline.Allocation | None = None
+    said = ""
+    try:
+        found = scale.allocate(built, Limits(seconds), watch)
+    except CoordinatorError as error:
+        said = str(error)
+    if found is not None:
+        traffic = float(found.traffic)
+        said = f"NLR {found.nlr:g} of at least {found.bound:g}, traffic {traffic:g} of {found.traffic_bound or 0:g}"
+    spent = time.perf_counter() - began
+    key = f"place_{size.nodes}_{size.operators}_{name}"
+    how = f"{said}; {seconds:g} s at most, one seeded problem, deadlines {slack:g} times the least divisible"
+    gap = 100.0 if found is None else 100 * max(_gaps(found))
+    figures = [
+        Figure(f"{key}_plan_s", first, "s", size.plan_s, f"until the first plan; {how}"),
+        Figure(
+            f"{key}_gap", gap, "%", size.gap, f"to a bound of the unpruned model, the worse of NLR and traffic; {how}"
+        ),
+    ]
+    if size.proven_s is not None:
+        proven = spent if found is not None and found.proven else NEVER
+        figures.append(Figure(f"{key}_proven_s", proven, "s", size.proven_s, f"until the optimum is proven; {how}"))
+    return figures
+
+
+def _gaps(found: deadline.Allocation) -> tuple[float, float]:
+    return relative_gap(found.nlr, found.bound), relative_gap(float(found.traffic), found.traffic_bound or 0.0)
+
+
+if __name__ == "__main__":
+    for figure in placement():
+        print(f"{figure.name:30} {figure.value:12.4g} {figure.unit:3} {figure.goal or '':>5} {figure.how}")
