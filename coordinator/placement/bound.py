@@ -77,7 +77,7 @@ class TrafficModel:
         self.z: dict[tuple[int, Label], Any] = {}
         for index in range(len(problem.items)):
             self._item(index)
-        self.crossing = [term for stream in problem.streams for term in self._copies(stream)]
+        self.shipped = [term for stream in problem.streams for term in self._copies(stream)]
         for node in range(len(problem.nodes)):
             self._demand({("node", node)}, 1, {node})
         for kind in set(self.kind):
@@ -88,7 +88,7 @@ class TrafficModel:
         """Tuples per burst. `whole`: with whole items, by branch and bound; else the linear relaxation."""
         for variable in self.z.values():
             variable.integer = whole
-        found = milp.bound(self.model, self.model.total(self.crossing), limits, until)
+        found = milp.bound(self.model, self.model.total(self.shipped), limits, until)
         return replace(found, value=max(0.0, found.value - SAFETY * abs(found.value)))
 
     def guide(self, found: milp.Bound) -> dict[int, Label]:
