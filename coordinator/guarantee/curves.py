@@ -20,7 +20,7 @@ from math import ceil, floor
 from typing import Protocol
 
 Time = int | Fraction
-LARGEST_POINTS = 200_000
+LARGEST_POINTS = 50_000
 
 
 class TooLongError(ValueError):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import merge
 
-from coordinator.guarantee.curves import LARGEST_POINTS, Curve, Time, TooLongError
+from coordinator.guarantee.curves import LARGEST_POINTS, Curve, Staircase, Time, TooLongError
 from coordinator.guarantee.selectivity import Selectivity
 
 
@@ -134,6 +135,36 @@ class Total:
     def points(self, limit: Time) -> Sequence[Time]:
         """All of them."""
         return list(merge(*(curve.points(limit) for curve in self.curves)))
+
+
+class Known:
+    """A curve that remembers its steps, as far as it has been asked, and further by half: streams share their
+    beginnings, and without this a row of diamonds would be worked out once per path."""
+
+    __slots__ = ("curve", "stairs")
+
+    def __init__(self, curve: Curve) -> None:
+        self.curve = curve
+        self.stairs: Staircase | None = None
+
+    @property
+    def rate(self) -> Fraction:
+        """Unchanged."""
+        return self.curve.rate
+
+    def _up_to(self, t: Time) -> Staircase:
+        if self.stairs is None or t > self.stairs.limit:
+            self.stairs = Staircase.of(self.curve, t + t // 2)
+        return self.stairs
+
+    def count(self, t: Time) -> int:
+        """Unchanged."""
+        return self._up_to(t).count(t)
+
+    def points(self, limit: Time) -> Sequence[Time]:
+        """The steps themselves."""
+        times = self._up_to(limit).times
+        return times[: bisect_right(times, limit)]
 
 
 def least(curves: Sequence[Curve]) -> Curve:

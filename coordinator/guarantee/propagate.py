@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.curves import Curve, Time
-from coordinator.guarantee.flow import Spaced, jittered, least, selected, total
+from coordinator.guarantee.flow import Known, Spaced, jittered, least, selected, total
 from coordinator.guarantee.response import Response
 from coordinator.guarantee.selectivity import Selectivity
 from coordinator.guarantee.system import Stage, System, Unit
@@ -45,20 +45,29 @@ class Flow:
     events: Curve
     late: Mapping[str, Late]
 
+    @classmethod
+    def of(cls, curve: Curve, events: Curve, late: Mapping[str, Late]) -> Flow:
+        """With curves that remember their steps."""
+        known = Known(curve)
+        return cls(known, known if events is curve else Known(events), late)
+
     def delayed(self, what: str, most_ns: int) -> Flow:
         """Anything from 0 to most_ns later."""
         late = {name: each.after(what, most_ns) for name, each in self.late.items()}
-        return Flow(jittered(self.curve, most_ns), jittered(self.events, most_ns), late)
+        curve = jittered(self.curve, most_ns)
+        return Flow.of(curve, curve if self.events is self.curve else jittered(self.events, most_ns), late)
 
 
 @dataclass
 class Delays:
-    """What is known so far: it only grows. `broken`: nodes without a bound, `cut`: links without one, and why."""
+    """What is known so far: it only grows. `broken`: nodes without a bound, `cut`: links without one, and why; `looks`:
+    what it has cost to find."""
 
     units: dict[int, Response] = field(default_factory=dict)
     links: dict[tuple[str, str], int] = field(default_factory=dict)
     drains: dict[str, int] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
+    looks: int = 0
     cut: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
@@ -85,10 +94,11 @@ def propagate(system: System, delays: Delays, charges: Charges) -> Streams:
         if source.curve is None:
             streams.why[at] = source.why
         else:
-            flow = Flow(source.curve, source.curve, {name: Late(0, 0, ())})
+            flow = Flow.of(source.curve, source.curve, {name: Late(0, 0, ())})
             streams.arriving[source.node].append(flow)
             jitter = delays.drains.get(source.node, 0)  # its stamp, and so its admission, may wait for a drain
-            streams.flows[at] = Flow(jittered(flow.curve, jitter), jittered(flow.events, jitter), flow.late)
+            stamped = jittered(flow.curve, jitter)
+            streams.flows[at] = Flow.of(stamped, stamped, flow.late)
         _travel(system, delays, name, streams)
     for number in system.order:
         unit = system.units[number]
@@ -142,7 +152,9 @@ def united(inputs: Sequence[Flow]) -> Flow:
     for flow in inputs:
         for name, each in flow.late.items():
             late[name] = worse(late[name], each) if name in late else each
-    return Flow(total([flow.curve for flow in inputs]), total([flow.events for flow in inputs]), late)
+    if len(inputs) == 1:
+        return inputs[0]
+    return Flow.of(total([flow.curve for flow in inputs]), total([flow.events for flow in inputs]), late)
 
 
 def joined(inputs: Sequence[Flow]) -> Flow:
@@ -158,7 +170,7 @@ def joined(inputs: Sequence[Flow]) -> Flow:
     waits = [max((late[name].most_ns - flow.late[name].least_ns for name in common), default=0) for flow in inputs]
     curves = [jittered(flow.curve, wait) for flow, wait in zip(inputs, waits, strict=True)]
     events = [jittered(flow.events, wait) for flow, wait in zip(inputs, waits, strict=True)]
-    return Flow(least(curves), total(events), late)
+    return Flow.of(least(curves), total(events), late)
 
 
 def worse(one: Late, other: Late) -> Late:
@@ -181,7 +193,7 @@ def _leave(unit: Unit, stage: int, batch: int, trigger: Flow, response: Response
             largest = max(1, each(largest))
         events = selected(jittered(trigger.events, most_ns), [Selectivity(((1, largest),))])
     late = {name: each.after(f"{unit.name} on {unit.node}", most_ns, best_ns) for name, each in trigger.late.items()}
-    return Flow(curve, events, late)
+    return Flow.of(curve, events, late)
 
 
 def _spacings(stages: Sequence[Stage], batch: int) -> list[Curve]:

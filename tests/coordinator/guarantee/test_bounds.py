@@ -11,6 +11,9 @@ from coordinator.errors import BadInputError
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import bounds, failure
 from coordinator.guarantee.charges import MEASURED, NOTHING, Charges
+from coordinator.guarantee.curves import Bursts
+from coordinator.guarantee.flow import Jittered
+from coordinator.guarantee.propagate import Flow, Late, joined
 from coordinator.guarantee.system import read
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
@@ -154,6 +157,34 @@ def test_a_link_that_carries_less_than_is_sent() -> None:
         claim = written(text, cluster("ab", links.replace("BW", bandwidth)))["guarantee"]["out"]
         assert (claim["bound_ns"] is not None) is bounded
         assert bounded or "the link from a to b has no bound: U >= 1" in claim["why"]
+
+
+def test_a_burst_waits_on_its_link() -> None:
+    """Ten tuples of 1500 bytes at 12 Mbit/s take 1 ms each; then all ten may arrive within the jitter of that."""
+    query = "shimekiri: 1\n" + CHAIN.replace("ARRIVAL", "{burst: 10, period: 100 ms}, max_age: 1 ms")
+    query = query.replace("cost: 1 ms", "cost: 1 us, nodes: [b]") + OUTPUT.replace("at: a", "at: b").replace("20", "90")
+    links = "{between: [a, b], latency: 2 ms, bandwidth: 12 Mbit/s}"
+    assert written(query, cluster("ab", links))["guarantee"]["out"]["from_admission_ns"] == 12 * MS + 10_000
+
+
+def test_a_union_takes_the_longer_way_and_a_join_waits_for_it() -> None:
+    for kind, last in (("union", 2), ("join", 1)):
+        query = (
+            "shimekiri: 1\nquery: q\nsources:\n  s: {at: a, type: json, arrival: {period: 100 ms}, max_age: 1 ms}\n"
+            "operators:\n  A: {run: pass, in: s, cost: 1 ms, nodes: [b]}\n"
+            "  B: {run: pass, in: s, cost: 1 ms, nodes: [a]}\n"
+            f"  X: {{run: {kind}, in: [A, B], cost: 1 ms, nodes: [c]}}\n"
+            "outputs:\n  out: {from: X, at: c, deadline: 1 s}\n"
+        )
+        links = "{between: [a, b], latency: 3 ms}, {between: [b, c], latency: 4 ms}, {between: [a, c], latency: 1 ms}"
+        plan = written(query, cluster("abc", links))
+        assert plan["guarantee"]["out"]["from_admission_ns"] == (3 + 1 + 4 + last) * MS
+
+
+def test_a_join_bunches_what_waited_for_the_slower_branch() -> None:
+    slow = Flow(Jittered(Bursts(1, 10), 25), Bursts(1, 10), {"s": Late(25, 0, ())})
+    fast = Flow(Bursts(1, 10), Bursts(1, 10), {"s": Late(0, 0, ())})
+    assert joined([slow, fast]).curve.count(0) == 3 and joined([slow, fast]).late["s"].most_ns == 25
 
 
 def test_a_failing_node_is_told_with_u_star_and_who_demands_what() -> None:
