@@ -156,7 +156,12 @@ _VERDICT_MAY: dict[str, Schema] = {
     "first_perceivable": MOMENT,
     "knew": MOMENT,
     "brake": BRAKE,
-    "warnings": record("shimekiri.Warnings", {"about_crossing": INTEGER, "false": INTEGER, "missed": YES_NO}),
+    "stood": record("shimekiri.Stood", {"left_m": NUMBER, "in_way": YES_NO}, optional=("left_m",)),
+    "warnings": record(
+        "shimekiri.Warnings",
+        {**dict.fromkeys(("about_crossing", "false", "others"), INTEGER), "missed": YES_NO},
+        optional=("others",),
+    ),
     "closed_form": record("shimekiri.ClosedForm", dict.fromkeys(("needed_m", "left_m", "impact_kmh"), NUMBER)),
     "deciding": DECIDING,
 }

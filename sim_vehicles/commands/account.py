@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from sim_vehicles.loop.outcome import NOTHING, has_crossing, is_near, length, others
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -14,13 +16,19 @@ Row = tuple[str, str]
 
 
 def outcome(verdict: dict[str, Any]) -> str:
-    """One line: AVOIDED with the gap, or CRASH with speed and instant; and if it is not valid, why."""
+    """One line: AVOIDED with the gap, or CRASH with speed and instant; and if it is not valid, why. Where no crossing
+    vehicle is named: that there is nothing to judge, and whether the ego touched anybody."""
     if verdict["outcome"] == "CRASH":
         said = f"CRASH at {verdict['impact_kmh']:.1f} km/h, at {verdict['impact_s']:.2f} s of the recording"
+    elif not has_crossing(verdict):
+        said = "no contact" + ("" if verdict["gap_m"] is None else f", least gap {length(verdict['gap_m'])}")
     elif verdict["gap_m"] is None:
         said = "AVOIDED: the two were never there together"
     else:
-        said = f"AVOIDED, least gap {verdict['gap_m']:.2f} m"
+        said = f"AVOIDED, least gap {length(verdict['gap_m'])}"
+        said += ": a near miss, decided by milliseconds" if is_near(verdict) else ""
+    if not has_crossing(verdict):
+        said = f"{NOTHING} ({said})"
     return said if verdict["valid"] else f"{said}; not valid: {verdict['why_not_valid']}"
 
 
@@ -30,12 +38,12 @@ def rows(what: dict[str, Any]) -> list[Row]:
     if verdict is None:
         return [("verdict", f"none: {what['not_judged'] or 'nothing was played'}")]
     worst = f"worst of {verdict['laps']} laps: " if verdict["laps"] > 1 else ""
-    found = [("verdict", worst + outcome(verdict)), *_about(verdict)]
+    found = [("verdict", worst + outcome(verdict)), *_about(verdict, what.get("rate", 1))]
     if verdict.get("note"):
         mend = "" if verdict.get("crossing") else '; a scene beside the recording names it: "crossing": ID'
-        found.append(("note", verdict["note"] + mend))
+        found.append(("note", verdict["note"].removeprefix(f"{NOTHING}, and ") + mend))
     if verdict["laps"] > 1:
-        found.append(("crashes", crashes(what)))
+        found.append(("crashes" if has_crossing(verdict) else "contacts", crashes(what)))
     return found
 
 
@@ -43,27 +51,35 @@ def crashes(what: dict[str, Any]) -> str:
     """How many of the laps that count ended in a crash, and how fast."""
     verdict = what["verdict"]
     valid = [lap for lap in what["laps"] if lap["valid"]] or what["laps"]
-    speeds = sorted(lap["impact_kmh"] for lap in valid if lap["impact_kmh"] is not None)
+    speeds = [lap["impact_kmh"] for lap in valid if lap["impact_kmh"] is not None]
     said = f"{verdict['crashes']} of {verdict['laps']}"
-    if speeds:
-        said += f"; impact speeds {', '.join(f'{speed:.0f}' for speed in speeds)} km/h, median {median(speeds):.1f}"
+    if len(speeds) == 1:
+        said += f"; impact speed {speeds[0]:.1f} km/h"
+    elif speeds:
+        said += f"; impact speed min {min(speeds):.1f}, median {median(speeds):.1f}, max {max(speeds):.1f} km/h"
     return said
 
 
 def phases(what: dict[str, Any]) -> Table:
     """One row per lap: phase, outcome, when the ego knew."""
     table = _table("lap by lap")
-    for name in ("lap", "phase", "outcome", "km/h", "gap m", "knew at s", "left m", "latency ms", "false"):
+    judged = has_crossing(what["verdict"])
+    knowing = ("knew at s", "left m", _latency_name(what.get("rate", 1)), "false")
+    for name in ("lap", "phase", "outcome", "km/h", "gap m", *(knowing if judged else ("about others",))):
         table.add_column(name, justify="left" if name == "outcome" else "right", no_wrap=True)
     for i, lap in enumerate(what["laps"], 1):
-        knew, deciding = lap["knew"] or {}, lap["deciding"] or {}
-        outcome = lap["outcome"] if lap["valid"] else f"{lap['outcome']} (not valid)"
-        table.add_row(
-            str(i), f"{lap['burst_phase']}/{lap['burst_phases']}", outcome,
-            _number(lap["impact_kmh"], 1), _number(lap["gap_m"], 2), _number(knew.get("at_s"), 3),
-            _number(knew.get("left_m"), 1), _latency(deciding.get("latency_ns")), str(lap["warnings"]["false"]),
-        )  # fmt: skip
+        outcome = lap["outcome"] if judged else "contact" if lap["outcome"] == "CRASH" else "no contact"
+        outcome = outcome if lap["valid"] else f"{outcome} (not valid)"
+        cells = [str(i), f"{lap['burst_phase']}/{lap['burst_phases']}", outcome]
+        cells += [_number(lap["impact_kmh"], 1), _number(lap["gap_m"], 2)]
+        table.add_row(*cells, *(_knowing(lap) if judged else [str(others(lap["warnings"]))]))
     return table
+
+
+def _knowing(lap: dict[str, Any]) -> list[str]:
+    knew, deciding = lap["knew"] or {}, lap["deciding"] or {}
+    at_s, left_m = _number(knew.get("at_s"), 3), _number(knew.get("left_m"), 1)
+    return [at_s, left_m, _latency(deciding.get("latency_ns")), str(lap["warnings"]["false"])]
 
 
 def split(verdict: dict[str, Any]) -> Table | None:
@@ -111,7 +127,7 @@ def sources(told: Console, what: dict[str, Any]) -> None:
             told.print(f"{name}: {count} refused: {why}", markup=False, soft_wrap=True)
 
 
-def _about(verdict: dict[str, Any]) -> Iterator[Row]:
+def _about(verdict: dict[str, Any], rate: float | str) -> Iterator[Row]:
     first, knew, deciding = verdict["first_perceivable"], verdict["knew"], verdict["deciding"]
     crossing = verdict.get("crossing") or "the crossing vehicle"
     if first:
@@ -123,10 +139,8 @@ def _about(verdict: dict[str, Any]) -> Iterator[Row]:
     if deciding:
         yield (
             "told by",
-            (
-                f"{deciding['station']}, who measured {deciding['object']} at {deciding['measured_s']:.3f} s:"
-                f" {_latency(deciding['latency_ns'])} ms before"
-            ),
+            f"{deciding['station']}, who measured {deciding['object']} at {deciding['measured_s']:.3f} s:"
+            f" {_before(deciding, rate)}",
         )
     yield "brake", _brake(verdict)
     form = verdict["closed_form"]
@@ -143,7 +157,7 @@ def _about(verdict: dict[str, Any]) -> Iterator[Row]:
     if verdict.get("crossing"):
         yield "warnings", f"{counts['about_crossing']} about {crossing}, {counts['false']} false{missed}"
     else:
-        yield "warnings", f"{counts['false']}; whether they were right: `sim-vehicles traffic`"
+        yield "warnings", f"{others(counts)} about others; whether they were right: `sim-vehicles traffic`"
     yield (
         "burst phase",
         (f"{verdict['burst_phase']} of {verdict['burst_phases']}: bursts {verdict['burst_phase_ns'] / 1e6:g} ms later"),
@@ -214,6 +228,19 @@ def _left(at: dict[str, Any]) -> str:
     if at["left_m"] is None:
         return ""
     return f", {at['left_m']:.1f} m left" if at["left_m"] >= 0 else f", {-at['left_m']:.1f} m too late"
+
+
+def _before(deciding: dict[str, Any], rate: float | str) -> str:
+    """How long before its delivery the object was measured. At another rate than 1 the latency, which the nodes' clocks
+    tell, is no difference of two instants of the recording: both are said."""
+    if rate == 1:
+        return f"{_latency(deciding['latency_ns'])} ms before"
+    recorded_ms = (deciding["delivered_s"] - deciding["measured_s"]) * 1e3
+    return f"{recorded_ms:.1f} ms before in the recording, {_latency(deciding['latency_ns'])} ms in wall time"
+
+
+def _latency_name(rate: float | str) -> str:
+    return "latency ms" if rate == 1 else "wall ms"
 
 
 def _latency(interval_ns: list[int] | None) -> str:

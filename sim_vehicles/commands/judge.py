@@ -15,7 +15,7 @@ EXAMPLES = """Completes a replay's run directory from its traces, after `coordin
 
 RUN holds replay.json, plan.json and trace/. The latency of the tuple that decided each lap is split into its stages,
 in replay.json; scene.html shows the scene, the brake, and what the nodes did. `replay --virtual --out` does the same
-at its end.
+at its end. What `replay` has told already is said again with --verbose.
 
 Examples:
 
@@ -35,18 +35,23 @@ def register(app: typer.Typer) -> None:
 
 def judge(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory with replay.json and collected traces.")],
+    verbose: Annotated[bool, typer.Option(help="The whole account, as `replay` tells it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The verdict as one JSON object.")] = False,
 ) -> None:
     import json
 
     from rich.console import Console
 
-    from sim_vehicles.commands.account import tell
+    from sim_vehicles.commands.account import split, tell
 
     told = Console(stderr=True, highlight=False)
     with ended_by(told), _whole(run / "replay.json"):
         what = complete(run)
-        tell(told if as_json else Console(highlight=False), what)
+        said = told if as_json else Console(highlight=False)
+        if verbose:
+            tell(said, what)
+        elif (times := split(what["verdict"])) is not None:
+            said.print(times)
         for why in sorted({why for lap in what["laps"] if (why := (lap["deciding"] or {}).get("split_missing"))}):
             told.print(f"not split: {why}", markup=False, soft_wrap=True)
     if as_json:

@@ -151,6 +151,8 @@ def _check_files(options: Options, out: Path | None, mcap: Path | None) -> None:
         check_out(out)
     elif out is not None and out.exists() and not out.is_dir():
         raise BadInputError(f"--out {out}: is a file; name a directory")
+    elif out is not None and (out / "replay.json").exists():
+        raise BadInputError(f"--out {out}: holds the replay.json of an earlier replay; name another directory")
     if mcap is not None and not mcap.parent.is_dir():
         raise BadInputError(f"--mcap {mcap}: there is no directory {mcap.parent}")
     if mcap is not None and mcap.is_dir():

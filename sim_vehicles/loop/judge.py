@@ -5,8 +5,8 @@ warnings about the crossing vehicle are credited; an "on" warning (level 1 or mo
 one. Stopping distances play no part in the outcome: they stand beside it as the closed form.
 
 Other vehicles are not judged: they drive as recorded and would run into an ego that brakes where it did not. Where the
-scene names no crossing vehicle, the outcome is the ego's first contact with any vehicle (nothing makes it brake there),
-and warnings about all others are the false ones.
+scene names no crossing vehicle there is nothing to judge: the outcome is the ego's first contact with any vehicle
+(nothing makes it brake there), and its warnings are counted as `others`, neither right nor false.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.loop.brake import Brake
 from sim_vehicles.loop.course import Course
 from sim_vehicles.loop.meeting import Meeting, meet
+from sim_vehicles.loop.outcome import NOTHING
 from sim_vehicles.loop.physics import KMH, impact_mps, needed_m
 from sim_vehicles.loop.seeing import Eye
-from sim_vehicles.loop.strip import entry_m
+from sim_vehicles.loop.strip import entry_m, is_inside
 from sim_vehicles.motion import Track
 from sim_vehicles.scene import Scenario
 
@@ -122,6 +123,7 @@ class Judge:
         crashed = meeting.contact_s is not None
         impact = None if meeting.contact_s is None else driven.ego.at(meeting.contact_s)
         about = [one for one in driven.log if one.on and self._is_crossing(driven.names.get(one.warning.object_id))]
+        brake = _brake(driven, meeting)
         return {
             "outcome": "CRASH" if crashed else "AVOIDED",
             "gap_m": None if crashed or meeting.gap_m is None else round(meeting.gap_m, 3),
@@ -132,8 +134,9 @@ class Judge:
             "note": self._note(against, crashed),
             "first_perceivable": self._first(driven.ego),
             "knew": self._knew(driven, about),
-            "brake": _brake(driven, meeting),
-            "warnings": self._counts(driven, about, against if crashed else None),
+            "brake": brake,
+            "stood": self._stood(driven.ego, brake),
+            "warnings": self._counts(driven, about),
             "closed_form": self._closed_form(driven, about),
             "deciding": _deciding(about[0], driven.names) if about else None,
         }
@@ -172,7 +175,7 @@ class Judge:
         if self.crossing is not None:
             return None
         what = f"contact with {against}" if crashed else f"nearest was {against}" if against else "nobody was there"
-        return f"the scene names no crossing vehicle, so no warning makes the ego brake; {what}"
+        return f"{NOTHING}, and no warning makes the ego brake; {what}"
 
     def _speed_kmh(self, driven: Driven, meeting: Meeting) -> float | None:
         """Before braking; without braking when the two were nearest."""
@@ -193,15 +196,22 @@ class Judge:
         at_s = about[0].at_ns / 1e9
         return {"at_s": at_s, "left_m": self.left_m(driven.ego, at_s)}
 
-    def _counts(self, driven: Driven, about: Sequence[Warned], hit: str | None) -> dict[str, Any]:
+    def _stood(self, ego: Track, brake: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Where the ego came to stand: how far before the strip its front is, and whether its box is in it."""
+        if self.crossing is None or brake is None or brake["stopped_s"] is None:
+            return None
+        stopped_s = float(brake["stopped_s"])
+        other = self.scenario.motion.tracks[self.crossing]
+        return {"left_m": self.left_m(ego, stopped_s), "in_way": is_inside(ego, other, stopped_s)}
+
+    def _counts(self, driven: Driven, about: Sequence[Warned]) -> dict[str, Any]:
         on = [one for one in driven.log if one.on]
         if self.crossing is None:
-            false = [one for one in on if hit is None or driven.names.get(one.warning.object_id) != hit]
-            return {"about_crossing": 0, "false": len(false), "missed": False}
+            return {"about_crossing": 0, "false": 0, "others": len(on), "missed": False}
         due_s = self._conflict_s
         in_time = [one for one in about if due_s is not None and one.at_ns / 1e9 < due_s]
         missed = due_s is not None and due_s >= driven.from_s and not in_time
-        return {"about_crossing": len(about), "false": len(on) - len(about), "missed": missed}
+        return {"about_crossing": len(about), "false": len(on) - len(about), "others": 0, "missed": missed}
 
     @cached_property
     def _conflict_s(self) -> float | None:

@@ -8,7 +8,7 @@ from math import ceil, hypot
 from typing import NamedTuple
 
 from sim_vehicles.geometry import Point, box, overlap
-from sim_vehicles.loop.course import Course
+from sim_vehicles.loop.course import Course, Pose
 from sim_vehicles.motion import MAX_GAP_S, Track
 
 STEP_M = 0.05  # along the ego's path, where the boxes are near
@@ -26,15 +26,29 @@ def entry_m(ego: Track, other: Track) -> float | None:
     """Arc length along the ego's recorded path (that of its centre) at which its box first touches the strip that the
     other's box sweeps on its whole way. None: never, or already where the recording begins."""
     course, swept = Course(ego), list(_swept(other))
-    reach_m = hypot(ego.length_m, ego.width_m) / 2 + hypot(other.length_m, other.width_m) / 2
+    reach_m = _reach_m(ego, other)
     s_m = free_m = 0.0
     while s_m <= course.length_m:
         x_m, y_m, _ = course.at(s_m)
         away_m = min(hypot(one.x_m - x_m, one.y_m - y_m) for one in swept) - reach_m
-        if away_m <= 0 and _touches(course, ego, s_m, swept, reach_m):
+        if away_m <= 0 and _touches(course.at(s_m), ego, swept, reach_m):
             return _refined(course, ego, free_m, s_m, swept, reach_m) if s_m > 0 else None
         free_m, s_m = s_m, s_m + max(STEP_M, away_m)
     return None
+
+
+def is_inside(ego: Track, other: Track, at_s: float) -> bool:
+    """Whether the ego's box at that instant is in the strip that the other's box sweeps on its whole way; False where
+    the ego is not there."""
+    state = ego.at(at_s)
+    if state is None:
+        return False
+    return _touches((state.x_m, state.y_m, state.heading_rad), ego, list(_swept(other)), _reach_m(ego, other))
+
+
+def _reach_m(ego: Track, other: Track) -> float:
+    """Boxes whose centres are farther apart than this do not touch."""
+    return hypot(ego.length_m, ego.width_m) / 2 + hypot(other.length_m, other.width_m) / 2
 
 
 def _refined(
@@ -42,15 +56,15 @@ def _refined(
 ) -> float:
     while touching_m - free_m > FINE_M:
         middle_m = (free_m + touching_m) / 2
-        if _touches(course, ego, middle_m, swept, reach_m):
+        if _touches(course.at(middle_m), ego, swept, reach_m):
             touching_m = middle_m
         else:
             free_m = middle_m
     return touching_m
 
 
-def _touches(course: Course, ego: Track, s_m: float, swept: list[_Swept], reach_m: float) -> bool:
-    x_m, y_m, heading_rad = course.at(s_m)
+def _touches(pose: Pose, ego: Track, swept: list[_Swept], reach_m: float) -> bool:
+    x_m, y_m, heading_rad = pose
     corners = box(x_m, y_m, heading_rad, ego.length_m, ego.width_m)
     near = (one for one in swept if hypot(one.x_m - x_m, one.y_m - y_m) < reach_m)
     return any(overlap(corners, one.corners) for one in near)

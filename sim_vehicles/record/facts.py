@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TypedDict
 
 from sim_vehicles.geometry import box, gap
+from sim_vehicles.loop.judge import Judge
 from sim_vehicles.motion import Motion, State
-from sim_vehicles.record.crossing import CARS, CONFLICT, STEP_S
-from sim_vehicles.scene import Scene
+from sim_vehicles.record.crossing import STEP_S
+from sim_vehicles.scene import Scenario, Scene
 from sim_vehicles.sight import perceived, visible
 
 
 class Facts(TypedDict):
-    """Seconds of the recording's time; metres. `*_left_m`: from A's front to the strip that X sweeps, at that time."""
+    """Seconds of the recording's time; metres. `*_left_m`: from A's front to the strip that X's box sweeps, at that
+    time, along A's path (as the judge has it)."""
 
     collision_s: float | None
     least_gap_m: float
@@ -42,14 +44,15 @@ def facts(motion: Motion, scene: Scene) -> Facts:
     }
     first = {who: next((t_s for t_s, share in seen if perceived(share)), None) for who, seen in shares.items()}
     corner_s = next((t_s for t_s, share in shares[scene.ego] if share > 0), None)
+    judge, ego = Judge(Scenario(motion, scene)), motion.tracks[scene.ego]
     return Facts(
         collision_s=least_s if least_m == 0 else None,
         least_gap_m=round(least_m, 2),
         least_gap_s=least_s,
         first_perceived_s=first,
-        first_perceived_left_m={who: _left(motion, scene, t_s) for who, t_s in first.items()},
+        first_perceived_left_m={who: None if t_s is None else judge.left_m(ego, t_s) for who, t_s in first.items()},
         a_sees_a_corner_s=corner_s,
-        a_sees_a_corner_left_m=_left(motion, scene, corner_s),
+        a_sees_a_corner_left_m=None if corner_s is None else judge.left_m(ego, corner_s),
     )
 
 
@@ -59,11 +62,3 @@ def _gap(motion: Motion, scene: Scene, states: dict[str, State]) -> float:
         state, track = states[name], motion.tracks[name]
         boxes.append(box(state.x_m, state.y_m, state.heading_rad, track.length_m, track.width_m))
     return gap(boxes[0], boxes[1])
-
-
-def _left(motion: Motion, scene: Scene, t_s: float | None) -> float | None:
-    state = None if t_s is None else motion.tracks[scene.ego].at(t_s)
-    if state is None:
-        return None
-    zone_m = CONFLICT[1] - CARS["X"].width_m / 2
-    return round(zone_m - (state.y_m + motion.tracks[scene.ego].length_m / 2), 2)

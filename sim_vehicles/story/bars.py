@@ -34,7 +34,7 @@ def stages(story: Story) -> Figure:
             "marker": {"color": STAGE_COLOURS.get(stage, "#c9ced6"), "line": {"width": 1, "color": "var(--card)"}},
             "text": [name], "textposition": "inside", "insidetextanchor": "middle", "textangle": 0,
             "textfont": {"color": "#fff" if stage in DARK else "#1d2733", "size": 12}, "constraintext": "inside",
-            "hovertemplate": f"{name}: {ns / MS:.3f} ms<extra></extra>",
+            "hovertemplate": f"{name}: {ns / MS:.1f} ms<extra></extra>",
         })  # fmt: skip
     latency_ns = sum(int(each["ns"]) for each in story.stages if each["stage"] != "actuation")
     marks = [(latency_ns, "delivered", "var(--good)")]
@@ -86,7 +86,7 @@ def gantt(shown: Gantt, deadline_ns: int | None) -> Figure:
                 "y": [labels[row.node, row.unit] for row in bars], "base": [row.start_ns / MS for row in bars],
                 "x": [round((row.end_ns - row.start_ns) / MS, 6) for row in bars],
                 "customdata": [escape("/".join(map(str, row.lineage[:3])) + f".{row.lineage[3]}") for row in bars],
-                "hovertemplate": "%{customdata}: from %{base:.3f} ms for %{x:.3f} ms<extra></extra>",
+                "hovertemplate": "%{customdata}: from %{base:.1f} ms for %{x:.1f} ms<extra></extra>",
             })  # fmt: skip
     marks = [(shown.admitted_ns, "admitted", "var(--radio)"), (shown.delivered_ns, "delivered", "var(--good)")]
     last_ns = max([row.end_ns for row in shown.rows] + [shown.delivered_ns])

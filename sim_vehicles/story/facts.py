@@ -91,9 +91,20 @@ class Story:
         return float(brake["reaction_s"]) if brake else AUTO.reaction_s
 
     @property
+    def real_time(self) -> bool:
+        """Whether the nodes' time is the recording's: not at another rate than 1."""
+        return bool(self.replay.get("rate", 1) == 1)
+
+    @property
     def latency_s(self) -> float | None:
-        """Measurement to delivery of the deciding tuple, upper bound."""
-        return None if self.deciding is None else float(self.deciding["latency_ns"][1]) / 1e9
+        """Measurement to delivery of the deciding tuple in the recording's time, upper bound."""
+        return None if self.deciding is None else self.latency_of(self.deciding)
+
+    def latency_of(self, deciding: Mapping[str, Any]) -> float:
+        """As latency_s, of any lap's."""
+        if self.real_time:
+            return float(deciding["latency_ns"][1]) / 1e9
+        return float(deciding["delivered_s"]) - float(deciding["measured_s"])
 
     @cached_property
     def speed_mps(self) -> float | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sim_vehicles.loop.physics import impact_mps, needed_m
 from sim_vehicles.story.facts import KMH, Event, Story
+from sim_vehicles.story.words import kind
 
 Figure = dict[str, Any]
 MS = 1_000_000
@@ -190,28 +191,30 @@ def _curve(
 
 
 def _laps(story: Story) -> list[dict[str, Any]]:
-    points: dict[str, list[tuple[float, float, str]]] = {"crash": [], "avoided": [], "this": []}
+    points: dict[str, list[tuple[float, float, str]]] = {"bad": [], "warn": [], "good": [], "neutral": [], "this": []}
     for number, lap in enumerate(story.laps):
         told = lap.get("deciding")
         if told:
-            kind = "this" if number == story.number else "crash" if lap["outcome"] == "CRASH" else "avoided"
+            group = "this" if number == story.number else kind(story, lap)
             text = f"lap {number + 1}, phase {escape(str(lap.get('burst_phase')))}"
-            points[kind].append((float(told["latency_ns"][1]) / MS, float(lap.get("impact_kmh") or 0), text))
+            points[group].append((story.latency_of(told) * 1e3, float(lap.get("impact_kmh") or 0), text))
     looks = {
-        "avoided": ("other laps, avoided", "var(--good)", "circle", 8),
-        "crash": ("other laps, crash", "var(--bad)", "circle", 8),
+        "good": ("other laps, avoided", "var(--good)", "circle", 8),
+        "warn": ("other laps, near miss", "var(--warn)", "circle", 8),
+        "bad": ("other laps, crash", "var(--bad)", "circle", 8),
+        "neutral": ("other laps, not valid", "var(--soft)", "circle", 8),
         "this": ("the lap shown here", "var(--cross)", "diamond", 15),
     }
     return [
         {
-            "type": "scatter", "mode": "markers", "name": name, "x": [x for x, _, _ in points[kind]],
-            "y": [y for _, y, _ in points[kind]], "customdata": [text for _, _, text in points[kind]],
+            "type": "scatter", "mode": "markers", "name": name, "x": [x for x, _, _ in points[group]],
+            "y": [y for _, y, _ in points[group]], "customdata": [text for _, _, text in points[group]],
             "hovertemplate": "%{customdata}: %{x:.1f} ms, %{y:.1f} km/h<extra></extra>", "cliponaxis": False,
             "marker": {"color": colour, "symbol": symbol, "size": size, "opacity": 0.85,
                        "line": {"width": 1, "color": "var(--card)"}},
         }
-        for kind, (name, colour, symbol, size) in looks.items()
-        if points[kind]
+        for group, (name, colour, symbol, size) in looks.items()
+        if points[group]
     ]  # fmt: skip
 
 

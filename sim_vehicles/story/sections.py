@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from sim_vehicles.loop.outcome import NOTHING, others
 from sim_vehicles.story.bars import joined
 from sim_vehicles.story.facts import Story
 from sim_vehicles.story.plots import EVENT_COLOURS
-from sim_vehicles.story.words import how, metres, milliseconds, outcome, phase, seconds
+from sim_vehicles.story.words import beside, how, kind, metres, milliseconds, ms, outcome, phase, seconds, word
 
 BEFORE = ("sensing", "channel", "sending")  # stages before the system has the tuple
 SPEEDS = ((0.1, "1/10"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1"), (2.0, "2"))
@@ -17,27 +18,34 @@ SPEEDS = ((0.1, "1/10"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1"), (2.0, "2"))
 def head(story: Story) -> str:
     """The outcome, and what it is the outcome of."""
     verdict = story.verdict
-    kind = "bad" if story.crashed else "good"
-    word = "Crash" if story.crashed else "Avoided"
+    colour = kind(story, verdict)
     above = f"{escape(str(story.scene.get('name', '')))} · {escape(how(story))}"
-    badges = [f'<span class="badge {kind}"><b>{word}</b></span>']
+    badges = [f'<span class="badge {colour}"><b>{word(story, verdict).capitalize()}</b></span>']
     laps = int(verdict.get("laps") or len(story.laps))
     if laps > 1:
-        crashes = int(verdict.get("crashes") or 0)
-        badges.append(f'<span class="badge {"bad" if crashes else "good"}">{crashes} of {laps} laps crash</span>')
+        badges.append(_crashes(story, int(verdict.get("crashes") or 0), laps))
         badges.append('<span class="badge">shown: the worst lap</span>')
     badges.append(f'<span class="badge">{escape(phase(story))}</span>' if phase(story) else "")
     if verdict.get("valid"):
         why = "virtual time" if story.virtual else "real time"
-        badges.append(f'<span class="badge good">valid: {why}</span>')
+        badges.append(f'<span class="badge{" good" if story.other else ""}">valid: {why}</span>')
     else:
-        why = escape(str(verdict.get("why_not_valid") or "no reason was written"))
-        badges.append(f'<span class="badge warn">not valid: {why}</span>')
-    note = f"<p class=soft>{escape(str(verdict['note']))}</p>" if verdict.get("note") else ""
+        badges.append('<span class="badge">not valid</span>')
+    more = f'<p class="beside">{escape(beside(story))}</p>' if beside(story) else ""
+    note = str(verdict.get("note") or "").removeprefix(f"{NOTHING}, and ")
+    note = f"<p class=soft>{escape(note)}</p>" if note else ""
     return (
-        f'<p class="over">{above}</p><h1 class="{kind}">{escape(outcome(story))}</h1>'
+        f'<p class="over">{above}</p><h1 class="{colour}">{escape(outcome(story))}</h1>{more}'
         f'<div class="badges">{"".join(badges)}</div>{note}'
     )
+
+
+def _crashes(story: Story, crashes: int, laps: int) -> str:
+    if not story.other:
+        return f'<span class="badge">{crashes} of {laps} laps with a contact</span>'
+    counted = any(lap.get("valid") for lap in story.laps)
+    colour = "neutral" if not counted else "bad" if crashes else "good"
+    return f'<span class="badge {colour}">{crashes} of {laps} laps crash</span>'
 
 
 def tiles(story: Story) -> str:
@@ -51,22 +59,29 @@ def tiles(story: Story) -> str:
     if knew:
         later = f"; {seconds(knew['at_s'] - first['at_s'])} later" if first else ""
         asked.append((f"When was {ego} warned?", seconds(knew["at_s"]), f"{metres(knew['left_m'])} left{later}"))
-    else:
-        asked.append((f"When was {ego} warned?", "never", f"no warning about {other or 'anyone'} was delivered"))
+    elif other:
+        asked.append((f"When was {ego} warned?", "never", f"no warning about {other} was delivered"))
     latest_s = None if story.way is None else story.way.latest_s
     if latest_s is not None:
         spare = "" if not knew else _spare(latest_s - knew["at_s"])
         asked.append(("Until when would a warning do?", seconds(latest_s), spare or "to stand before the strip"))
     if story.deciding:
-        limit = "" if not story.deadline_ns else f"deadline {milliseconds(story.deadline_ns)}"
-        asked.append(("How long did the warning take?", _interval(story.deciding["latency_ns"]), limit))
+        took, limit = _interval(story.deciding["latency_ns"]), ""
+        if story.deadline_ns:
+            limit = f"deadline {milliseconds(story.deadline_ns)}"
+        if not story.real_time:
+            recorded = milliseconds(round(story.latency_of(story.deciding) * 1e9))
+            took, limit = f"{recorded} of the recording", f"{took} in wall time, at rate {story.replay['rate']}"
+        asked.append(("How long did the warning take?", took, limit))
     if story.stages:
         asked.append(_largest(story))
     told = verdict.get("warnings") or {}
-    if told:
+    if told and not other:
+        asked.append(("Warnings about others?", str(others(told)), "neither right nor false: nothing to judge them by"))
+    elif told:
         missed = "the one that was due is missing" if told.get("missed") else "none missed"
         text = f"{int(told['about_crossing'])} + {int(told['false'])} false"
-        asked.append((f"Warnings about {other or 'anyone'}, and others?", text, missed))
+        asked.append((f"Warnings about {other}, and others?", text, missed))
     body = "".join(
         f'<div class="tile"><span class="ask">{escape(ask)}</span><b>{escape(answer)}</b>'
         f"<span>{escape(more)}</span></div>"
@@ -81,7 +96,7 @@ def _spare(seconds_left: float) -> str:
 
 def _interval(latency_ns: Sequence[int]) -> str:
     low, high = (int(each) for each in latency_ns)
-    return milliseconds(high) if high - low < 1000 else f"{low / 1e6:.2f} to {high / 1e6:.2f} ms"
+    return milliseconds(high) if ms(low) == ms(high) else f"{ms(low)} to {ms(high)} ms"
 
 
 def _largest(story: Story) -> tuple[str, str, str]:

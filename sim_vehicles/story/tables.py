@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from sim_vehicles.loop.outcome import is_near, length, others
 from sim_vehicles.story.bars import STAGE_COLOURS
 from sim_vehicles.story.facts import Story
-from sim_vehicles.story.words import DASH, milliseconds
+from sim_vehicles.story.words import DASH, kind, milliseconds, ms, word
 
 
 def table(head: Sequence[str], rows: Sequence[str]) -> str:
@@ -40,10 +41,10 @@ def split(story: Story) -> str:
         colour = STAGE_COLOURS.get(stage, "#c9ced6")
         rows.append(row([
             f'<span class="dot" style="background:{colour}"></span>{escape(stage)}', escape(where),
-            escape(_operators(each)) + mark, f"{ns / 1e6:,.3f}", f"{until / 1e6:,.3f}",
+            escape(_operators(each)) + mark, ms(ns), ms(until),
             f"{100 * ns / whole:.1f} %" if whole else DASH,
         ]))  # fmt: skip
-    rows.append(row(["all", "", "", f"{whole / 1e6:,.3f}", "", "100 %"], "total"))
+    rows.append(row(["all", "", "", ms(whole), "", "100 %"], "total"))
     notes = [
         "Sensing: from the measurement until the message is sent. Queue: from the release of a unit’s instance to its "
         "start. Handover: between two of these, in a runtime. Link: from SENT to RECEIVED. Actuation: from the "
@@ -54,6 +55,8 @@ def split(story: Story) -> str:
             "* The trace holds when a unit ran; its time is shared out among its operators in proportion to the plan’s "
             "costs."
         )
+    if not story.real_time:
+        notes.append(f"The nodes’ own time: the replay ran at rate {story.replay['rate']}.")
     if story.uncertain_ns:
         notes.append(f"The nodes’ clocks are known to ± {milliseconds(story.uncertain_ns)}; the links carry that.")
     text = "".join(f"<p class=soft>{escape(note)}</p>" for note in notes)
@@ -74,18 +77,13 @@ def laps(story: Story) -> str:
     fastest = max([float(lap.get("impact_kmh") or 0) for lap in story.laps] + [1.0])
     widest = max([float(lap.get("gap_m") or 0) for lap in story.laps] + [1.0])
     cells = "".join(_cell(story, number, lap, fastest, widest) for number, lap in enumerate(story.laps))
-    rows = [_lap(number, lap, number == story.number) for number, lap in enumerate(story.laps)]
+    rows = [_lap(story, number, lap) for number, lap in enumerate(story.laps)]
     columns = [
         "lap", "phase", "bursts later [ms]", "outcome", "impact [km/h]", "least gap [m]", "warned [s]", "left then [m]",
-        "latency [ms]", "D needed [m]", "left at measuring [m]", "closed form [km/h]", "warnings", "false", "missed",
-        "valid",
+        "latency [ms]" if story.real_time else "latency, wall time [ms]", "D needed [m]", "left at measuring [m]",
+        "closed form [km/h]", "warnings", "false" if story.other else "about others", "missed", "valid",
     ]  # fmt: skip
-    told = [lap.get("warnings") or {} for lap in story.laps]
-    false, missed = sum(int(each.get("false") or 0) for each in told), sum(bool(each.get("missed")) for each in told)
-    summary = (
-        f"{crashes} of {len(story.laps)} laps crash. {false} false warnings; {missed} laps without the warning that "
-        "was due. Each phase with its impact speed, or its least gap."
-    )
+    summary = _counted(story, crashes)
     title = "This lap" if len(story.laps) == 1 else "All laps: the bursts at every phase against the geometry"
     return (
         f"<section><h2>{title}</h2><p class=soft>{escape(summary)}</p>"
@@ -93,26 +91,42 @@ def laps(story: Story) -> str:
     )
 
 
+def _counted(story: Story, crashes: int) -> str:
+    told = [lap.get("warnings") or {} for lap in story.laps]
+    if not story.other:
+        warned = sum(others(each) for each in told)
+        return f"{crashes} of {len(story.laps)} laps with a contact. {warned} warnings, neither right nor false."
+    false, missed = sum(int(each.get("false") or 0) for each in told), sum(bool(each.get("missed")) for each in told)
+    near = sum(is_near(lap) for lap in story.laps)
+    just = f", {near} only just avoid it" if near else ""
+    invalid = sum(not lap.get("valid") for lap in story.laps)
+    grey = f" Grey: {invalid} not valid." if invalid else ""
+    return (
+        f"{crashes} of {len(story.laps)} laps crash{just}. {false} false warnings; {missed} laps without the warning "
+        f"that was due. Each phase with its impact speed, or its least gap.{grey}"
+    )
+
+
 def _cell(story: Story, number: int, lap: Mapping[str, Any], fastest: float, widest: float) -> str:
     crashed = lap["outcome"] == "CRASH"
     value = float(lap.get("impact_kmh") or 0) if crashed else float(lap.get("gap_m") or 0)
     share = value / (fastest if crashed else widest)
-    text, unit = (f"{value:.0f}", "km/h") if crashed else (f"{value:.1f}", "m")
-    kind = "lap " + ("bad" if crashed else "good")
-    kind += " shown" if number == story.number else ""
-    kind += "" if lap.get("valid") else " invalid"
+    text, unit = (f"{value:.0f}", "km/h") if crashed else length(value).rsplit(" ", 1)
+    looks = f"lap {kind(story, lap)}"
+    looks += " shown" if number == story.number else ""
+    looks += "" if lap.get("valid") else " invalid"
     name = lap.get("burst_phase")
     label = number if name is None else int(name)
     return (
-        f'<div class="{kind}"><div class="rod"><span style="height:{100 * share:.0f}%"></span></div>'
-        f"<b>{text}</b><small>{unit}</small><i>{label}</i></div>"
+        f'<div class="{looks}"><div class="rod"><span style="height:{100 * share:.0f}%"></span></div>'
+        f"<b>{escape(text.replace('under ', '<'))}</b><small>{unit}</small><i>{label}</i></div>"
     )
 
 
-def _lap(number: int, lap: Mapping[str, Any], shown: bool) -> str:
+def _lap(story: Story, number: int, lap: Mapping[str, Any]) -> str:
     told, knew, form = lap.get("deciding"), lap.get("knew") or {}, lap.get("closed_form") or {}
     counts = lap.get("warnings") or {}
-    crashed = lap["outcome"] == "CRASH"
+    about_others = counts.get("false") if story.other else others(counts)
     late = lap.get("burst_phase_ns")
 
     def number_of(value: Any, digits: int) -> str:
@@ -120,11 +134,11 @@ def _lap(number: int, lap: Mapping[str, Any], shown: bool) -> str:
 
     return row([
         str(number + 1), number_of(lap.get("burst_phase"), 0), DASH if late is None else f"{int(late) / 1e6:.1f}",
-        f'<b class="{"bad" if crashed else "good"}">{"crash" if crashed else "avoided"}</b>',
+        f'<b class="{kind(story, lap)}">{word(story, lap)}</b>',
         number_of(lap.get("impact_kmh"), 1), number_of(lap.get("gap_m"), 2), number_of(knew.get("at_s"), 3),
-        number_of(knew.get("left_m"), 2), DASH if not told else f"{int(told['latency_ns'][1]) / 1e6:.3f}",
+        number_of(knew.get("left_m"), 2), DASH if not told else ms(int(told["latency_ns"][1])),
         number_of(form.get("needed_m"), 2), number_of(form.get("left_m"), 2), number_of(form.get("impact_kmh"), 1),
-        number_of(counts.get("about_crossing"), 0), number_of(counts.get("false"), 0),
+        number_of(counts.get("about_crossing"), 0), number_of(about_others, 0),
         "yes" if counts.get("missed") else "no",
-        "yes" if lap.get("valid") else f'<span class="warn">{escape(str(lap.get("why_not_valid") or "no"))}</span>',
-    ], "shown" if shown else "")  # fmt: skip
+        "yes" if lap.get("valid") else f'<span class="soft">{escape(str(lap.get("why_not_valid") or "no"))}</span>',
+    ], "shown" if number == story.number else "")  # fmt: skip

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sim_vehicles.story.facts import Story
+from sim_vehicles.loop.outcome import NOTHING, is_near, length
+from sim_vehicles.story.facts import KMH, Story, Verdict
 
 DASH = "–"
 
 
-def metres(value: float | None, digits: int = 1) -> str:
+def metres(value: float | None, digits: int = 2) -> str:
     """A length; a dash where it is not known."""
     return DASH if value is None else f"{float(value):.{digits}f} m"
 
@@ -24,25 +25,75 @@ def kmh(value: float | None, digits: int = 0) -> str:
     return DASH if value is None else f"{float(value):.{digits}f} km/h"
 
 
+def ms(ns: int) -> str:
+    """A duration in ms as a number with one decimal."""
+    return "<0.1" if 0 < ns < 50_000 else f"{ns / 1e6:,.1f}"
+
+
 def milliseconds(ns: int | None) -> str:
-    """A duration in ms, to the microsecond; a dash where it is not known."""
-    return DASH if ns is None else f"{ns / 1e6:,.3f}".rstrip("0").rstrip(".") + " ms"
+    """A duration in ms; a dash where it is not known."""
+    return DASH if ns is None else ms(ns).removesuffix(".0") + " ms"
+
+
+def kind(story: Story, lap: Verdict) -> str:
+    """Colour of a lap: bad, warn (a near miss) or good; neutral where it is not valid or there is nothing to judge."""
+    if not lap.get("valid") or not story.other:
+        return "neutral"
+    return "bad" if lap["outcome"] == "CRASH" else "warn" if is_near(lap) else "good"
+
+
+def word(story: Story, lap: Verdict) -> str:
+    """A lap's outcome in a word or two."""
+    crashed = lap["outcome"] == "CRASH"
+    if not story.other:
+        return "contact" if crashed else "no contact"
+    return "crash" if crashed else "near miss" if is_near(lap) else "avoided"
 
 
 def outcome(story: Story) -> str:
     """What happened, in one sentence."""
-    verdict, ego, other = story.verdict, story.ego, story.other or "another vehicle"
+    verdict, ego, other = story.verdict, story.ego, story.other
+    if not other:
+        return NOTHING[0].upper() + NOTHING[1:]
     if story.crashed:
         return f"{ego} hits {other} at {kmh(verdict.get('impact_kmh'))}"
-    gap = verdict.get("gap_m")
-    short = None if story.end_s is None else story.left_m(story.end_s)
-    if short is not None and short >= 0:
-        return f"{ego} stops {metres(short)} short of {other}’s way"
-    if story.end_s is not None:
-        return f"{ego} stops without touching {other}" + ("" if gap is None else f"; least gap {metres(gap)}")
+    gap = "" if verdict.get("gap_m") is None else f"; least gap {length(float(verdict['gap_m']))}"
+    if story.end_s is None:
+        return f"{ego} and {other} pass without contact{gap}"
+    return f"{ego} stops {_where(story, story.end_s, gap)}"
+
+
+def _where(story: Story, stopped_s: float, gap: str) -> str:
+    verdict, other = story.verdict, story.other
+    stood = verdict.get("stood") or {}
+    left_m = stood.get("left_m", story.left_m(stopped_s))
+    if left_m is not None and left_m >= 0:
+        return f"{length(float(left_m))} short of {other}’s way" + (gap if is_near(verdict) else "")
+    if stood.get("in_way"):  # the two never touch, so what crosses the place where it stands has done so before
+        return f"in {other}’s way, after {other} has passed{gap}"
+    if left_m is not None and "in_way" in stood:
+        return f"beyond {other}’s way{gap}"
+    return f"without touching {other}{gap}"
+
+
+def beside(story: Story) -> str:
+    """What must be read with the outcome; empty where there is nothing of the kind."""
+    verdict, ego = story.verdict, story.ego
+    if not verdict.get("valid"):
+        return f"Not valid: {verdict.get('why_not_valid') or 'no reason was written'}"
     if not story.other:
-        return f"{ego} touches nobody" + ("" if gap is None else f"; least gap {metres(gap)}")
-    return f"{ego} and {other} pass without contact" + ("" if gap is None else f"; least gap {metres(gap)}")
+        if story.crashed:
+            return f"{ego} touches another vehicle at {kmh(verdict.get('impact_kmh'))}"
+        gap_m = verdict.get("gap_m")
+        return f"{ego} touches nobody" + ("" if gap_m is None else f"; least gap {length(float(gap_m))}")
+    if not is_near(verdict):
+        return ""
+    gap_m, speed = float(verdict["gap_m"]), story.speed_mps
+    drives = ""
+    if speed:
+        late_ms = 1e3 * gap_m / speed
+        drives = f": at {kmh(speed * KMH)} {ego} drives that far in {'under 1' if late_ms < 1 else f'{late_ms:.0f}'} ms"
+    return f"A near miss, the boxes {length(gap_m)} apart{drives}. A phase like this is decided by milliseconds."
 
 
 def how(story: Story) -> str:

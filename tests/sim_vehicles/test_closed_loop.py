@@ -59,7 +59,7 @@ def test_only_a_warning_about_the_crossing_vehicle_brakes_and_only_once(played: 
     assert tell(one, 10.2) is None
     assert len(one.log) == 4
     verdict = one.verdict(3, 20, 75_000_000, True, None)
-    assert verdict["warnings"] == {"about_crossing": 2, "false": 1, "missed": False}
+    assert verdict["warnings"] == {"about_crossing": 2, "false": 1, "others": 0, "missed": False}
     assert (verdict["burst_phase"], verdict["burst_phases"], verdict["burst_phase_ns"]) == (3, 20, 75_000_000)
 
 

@@ -12,6 +12,7 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.loop.brake import AUTO, NONE, Brake, braked
 from sim_vehicles.loop.judge import Driven, Judge, Warned
 from sim_vehicles.loop.meeting import meet
+from sim_vehicles.loop.outcome import is_near, length
 from sim_vehicles.loop.strip import entry_m
 from sim_vehicles.motion import Motion, State, Track, wrap
 from sim_vehicles.scene import Scenario, Scene
@@ -169,7 +170,7 @@ def test_a_warning_in_time_is_credited_and_every_number_is_as_computed_by_hand()
         "begins_s": pytest.approx(2.7), "stopped_s": pytest.approx(2.7 + 10 / 7, abs=1e-3),
     }  # fmt: skip
     assert verdict["knew"] == {"at_s": 2.5, "left_m": pytest.approx(22, abs=0.01)}
-    assert verdict["warnings"] == {"about_crossing": 2, "false": 0, "missed": False}
+    assert verdict["warnings"] == {"about_crossing": 2, "false": 0, "others": 0, "missed": False}
     assert verdict["closed_form"] == {
         "needed_m": round(10 * 0.5 + 100 / 14, 2), "left_m": pytest.approx(25, abs=0.01), "impact_kmh": 0.0,
     }  # fmt: skip
@@ -178,6 +179,31 @@ def test_a_warning_in_time_is_credited_and_every_number_is_as_computed_by_hand()
         "delivered_s": 2.5, "latency_ns": [300_000_000, 300_000_000], "split": None,
     }  # fmt: skip
     assert (verdict["crossing"], verdict["note"]) == ("X", None)
+    assert verdict["stood"] == {"left_m": pytest.approx(22 - 10 * 0.2 - 100 / 14, abs=0.01), "in_way": False}
+
+
+def test_where_the_ego_stands_in_the_way_of_who_has_passed_is_said() -> None:
+    # X's rear leaves A's extent (x = -1) at 4.5 s, when A's front is still before the strip (unbraked: until 4.7 s).
+    what = scenario(crossing(-0.8))
+    verdict = Judge(what).verdict(driven(what, [told(3.63, 3.4)]))
+    # It bites at 3.83 s with 47 - 38.3 = 8.7 m left; 50 / 7 m further it stands.
+    assert (verdict["outcome"], verdict["stood"]["in_way"]) == ("AVOIDED", False)
+    assert verdict["stood"]["left_m"] == pytest.approx(8.7 - 50 / 7, abs=0.01)
+    late = Judge(what).verdict(driven(what, [told(4.0, 3.4)]))
+    assert (late["outcome"], late["stood"]) == (
+        "AVOIDED", {"left_m": pytest.approx(47 - 42 - 50 / 7, abs=0.01), "in_way": True},
+    )  # fmt: skip
+    past = Judge(what).verdict(driven(what, [told(4.8, 3.4)]))
+    assert past["stood"] == {"left_m": pytest.approx(47 - 50 - 50 / 7, abs=0.01), "in_way": False}, "2 + 4 m beyond"
+
+
+@pytest.mark.parametrize(
+    ("gap_m", "near", "said"),
+    [(0.004, True, "under 1 cm"), (0.061, True, "6 cm"), (0.5, False, "0.50 m"), (2.345, False, "2.35 m")],
+)
+def test_a_small_gap_is_a_near_miss_and_said_in_centimetres(gap_m: float, near: bool, said: str) -> None:
+    assert is_near({"outcome": "AVOIDED", "gap_m": gap_m}) is near and length(gap_m) == said
+    assert not is_near({"outcome": "CRASH", "gap_m": None})
 
 
 def test_a_late_warning_is_a_crash_at_the_speed_that_is_left() -> None:
@@ -196,7 +222,7 @@ def test_a_warning_about_another_vehicle_is_false_and_not_credited() -> None:
     verdict = Judge(what).verdict(driven(what, [told(2.5, 2.2, object_id=2), told(2.6, 2.2, object_id=77)]))
     assert verdict["outcome"] == "CRASH"
     assert verdict["impact_kmh"] == 36.0
-    assert verdict["warnings"] == {"about_crossing": 0, "false": 2, "missed": True}
+    assert verdict["warnings"] == {"about_crossing": 0, "false": 2, "others": 0, "missed": True}
     assert (verdict["brake"], verdict["knew"], verdict["closed_form"], verdict["deciding"]) == (None, None, None, None)
 
 
@@ -211,7 +237,7 @@ def test_a_warning_after_the_contact_was_missed() -> None:
     what = scenario(crossing(0.1))
     verdict = Judge(what).verdict(driven(what, [told(4.9, 3.0)]))
     assert (verdict["outcome"], verdict["impact_s"]) == ("CRASH", pytest.approx(4.8, abs=1e-3))
-    assert verdict["warnings"] == {"about_crossing": 1, "false": 0, "missed": True}
+    assert verdict["warnings"] == {"about_crossing": 1, "false": 0, "others": 0, "missed": True}
 
 
 def test_without_a_conflict_nothing_is_missed() -> None:
@@ -235,8 +261,10 @@ def test_a_scene_without_a_crossing_vehicle_says_so() -> None:
     what = scenario(crossing(0.1), crossing_id=None)
     verdict = Judge(what).verdict(Driven(A, AUTO, None, [told(2.5, 2.2), told(2.6, 2.2, object_id=2)], NAMES, 0, 10))
     assert (verdict["outcome"], verdict["crossing"]) == ("CRASH", None)
-    assert verdict["note"] == "the scene names no crossing vehicle, so no warning makes the ego brake; contact with X"
-    assert verdict["warnings"] == {"about_crossing": 0, "false": 1, "missed": False}
+    assert verdict["note"] == (
+        "no crossing vehicle named: nothing to judge, and no warning makes the ego brake; contact with X"
+    )
+    assert verdict["warnings"] == {"about_crossing": 0, "false": 0, "others": 2, "missed": False}
     assert (verdict["first_perceivable"], verdict["knew"], verdict["deciding"]) == (None, None, None)
 
 

@@ -72,6 +72,7 @@ BAD: list[tuple[list[str], str]] = [
     (["--virtual", "{plan}", "--mcap", "{none}/x.mcap"], "--mcap"),
     (["--virtual", "{plan}", "--mcap", "{full}"], "is a directory; name a file"),
     (["--to", "{to}", "--out", "{plan}"], "is a file; name a directory"),
+    (["--to", "{to}", "--out", "{earlier}"], "holds the replay.json of an earlier replay; name another directory"),
 ]
 
 
@@ -81,8 +82,10 @@ def test_bad_input_is_said_in_one_line(plan: Path, arguments: list[str], said: s
     bare.write_text(json.dumps({"graph": {"sources": {}}}))
     places = {
         "plan": plan, "to": plan.with_name("addresses.json"), "none": plan.with_name("none.json"), "bare": bare,
-        "full": plan.parent,
+        "full": plan.parent, "earlier": plan.parent / "earlier",
     }  # fmt: skip
+    places["earlier"].mkdir()
+    (places["earlier"] / "replay.json").write_text("{}")
     done = call("replay", "crossing_50", *(each.format(**places) for each in arguments))
     assert (done.exit_code, done.stdout) == (2, "")
     assert said in done.stderr and done.stderr.count("\n") == 1
@@ -131,7 +134,8 @@ def test_all_phases_and_the_run_directory(plan: Path, tmp_path: Path) -> None:
     assert (run / "scene.html").stat().st_size > 0 and (run / "trace" / "raw" / "a").is_dir()
     again = call("judge", run)
     assert again.exit_code == 0, again.output
-    assert "where the deciding tuple's time went" in again.stdout
+    assert "where the deciding tuple's time went" in again.stdout and "lap by lap" not in again.stdout
+    assert "verdict      worst of 8 laps" in call("judge", run, "--verbose").stdout
     assert json.loads((run / "replay.json").read_text()) == what, "twice gives the same"
     next((run / "trace" / "raw" / "a").glob("*/*.trace")).unlink()
     without = call("judge", run, "--json")
@@ -139,7 +143,7 @@ def test_all_phases_and_the_run_directory(plan: Path, tmp_path: Path) -> None:
     assert json.loads(without.stdout)["deciding"]["split"] is None
     for damage in ({"laps": [3]}, {"seed": None, "inputs_hash": None, "verdict": {}}, {"utilisation": 3}):
         (run / "replay.json").write_text(json.dumps({**what, **damage}))
-        damaged = call("judge", run)
+        damaged = call("judge", run, "--verbose")
         assert (damaged.exit_code, damaged.stderr.count("\n")) == (2, 1), damage
         assert "replay.json: is not complete: " in damaged.stderr
 

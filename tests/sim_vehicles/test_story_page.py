@@ -20,7 +20,7 @@ from sim_vehicles.story.facts import read_story
 from sim_vehicles.story.page import page, write
 from sim_vehicles.story.playback import playback
 from sim_vehicles.story.way import Line
-from sim_vehicles.story.words import outcome
+from sim_vehicles.story.words import beside, outcome
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario as Conditions
 from tests.simulation.plans import MS, paper
@@ -135,7 +135,7 @@ def test_the_split_is_the_traces_and_the_bar_adds_up(run: Path) -> None:
     story = read_story(run)
     assert sum(stage["ns"] for stage in story.stages) == (120 + 200) * MS and story.deadline_ns == 300 * MS
     html = own(page(run))
-    assert ">320.000<" in html and "O3" in html and "queue" in html
+    assert html.count(".000<") == 0 and ">320.0<" in html and "O3" in html and "queue" in html
     assert story.gantt is not None and sum(row.is_deciding for row in story.gantt.rows) == 2
 
 
@@ -157,9 +157,42 @@ def test_an_outcome_in_words(run: Path) -> None:
     story = read_story(run)
     stopped = story.left_m(story.verdict["brake"]["stopped_s"])
     assert not story.crashed and stopped is not None
-    assert outcome(story) == f"A stops {stopped:.1f} m short of X’s way"
+    assert outcome(story) == f"A stops {stopped:.2f} m short of X’s way" and beside(story) == ""
+    assert story.verdict["stood"] == {"left_m": pytest.approx(stopped, abs=0.01), "in_way": False}
     changed(run, verdict__brake=None, verdict__deciding=None, verdict__knew=None)
     assert outcome(read_story(run)).startswith("A and X pass without contact; least gap ")
+
+
+def test_a_near_miss_is_amber_with_its_gap_in_centimetres(run: Path) -> None:
+    changed(run, verdict__gap_m=0.012, verdict__stood={"left_m": -0.17, "in_way": True})
+    html = own(page(run))
+    assert '<h1 class="warn">A stops in X’s way, after X has passed; least gap 1 cm</h1>' in html
+    assert "at 50 km/h A drives that far in under 1 ms. A phase like this is decided by milliseconds." in html
+    assert "<b>Near miss</b>" in html
+    changed(run, verdict__stood={"left_m": 0.3, "in_way": False}, verdict__gap_m=0.3)
+    assert outcome(read_story(run)) == "A stops 30 cm short of X’s way; least gap 30 cm"
+    changed(run, verdict__stood={"left_m": -9.0, "in_way": False}, verdict__gap_m=2.0)
+    assert outcome(read_story(run)) == "A stops beyond X’s way; least gap 2.00 m"
+
+
+@pytest.mark.parametrize("latency_ms", [120, 700])
+def test_what_is_not_valid_is_neither_green_nor_red_and_says_why_first(run: Path, latency_ms: int) -> None:
+    (run / "replay.json").write_text(replayed(latency_ms))
+    document = json.loads((run / "replay.json").read_text())
+    for verdict in (document["verdict"], *document["laps"]):
+        verdict["valid"], verdict["why_not_valid"] = False, "rate 4"
+    (run / "replay.json").write_text(json.dumps(document))
+    html = own(page(run))
+    assert re.search(r'<h1 class="neutral">[^<]*</h1><p class="beside">Not valid: rate 4</p>', html)
+    markup = html.split("<noscript>")[0]
+    assert not re.search(r'class="[^"]*\b(?:good|bad)\b', markup.split("</main>")[0])
+
+
+def test_at_another_rate_wall_time_and_the_recordings_are_both_said(run: Path) -> None:
+    told = json.loads((run / "replay.json").read_text())["verdict"]["deciding"]
+    html = own(page(changed(run, rate=4.0, verdict__deciding__delivered_s=told["measured_s"] + 0.48)))
+    assert "480 ms of the recording" in html and "120 ms in wall time, at rate 4.0" in html
+    assert "latency, wall time [ms]" in html
 
 
 def test_without_a_trace_the_page_says_what_is_missing(run: Path) -> None:
@@ -177,7 +210,11 @@ def test_nobody_warned_and_no_crossing_vehicle(run: Path) -> None:
     html = own(page(run))
     assert "no tuple decided" in html and "no warning about X was delivered" in html
     changed(run, scene__crossing=None, verdict__first_perceivable=None, scene__perceives=[])
-    assert "names no crossing vehicle" in own(page(run))
+    counts = {"about_crossing": 0, "false": 0, "others": 7, "missed": False}
+    html = own(page(changed(run, verdict__warnings=counts)))
+    assert '<h1 class="neutral">No crossing vehicle named: nothing to judge</h1>' in html
+    assert "A touches nobody; least gap " in html and "neither right nor false" in html
+    assert not re.search("avoided|false warnings", html.split("<noscript>")[0])
 
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -194,7 +231,7 @@ def test_what_stands_in_files_cannot_become_markup(run: Path) -> None:
     (run / "plan.json").write_text(json.dumps(plan))
     html = own(page(run))
     assert "<img" not in html and html.count("<script>") == html.count("</script>") == 4
-    assert "not valid: &lt;/script&gt;" in html
+    assert "Not valid: &lt;/script&gt;" in html
 
 
 @pytest.mark.parametrize(

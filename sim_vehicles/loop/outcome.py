@@ -1,0 +1,32 @@
+"""What a verdict comes to, for whoever tells people: a crash, a near miss, or nothing that can be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+NEAR_M = 0.5  # a smaller gap is a near miss: at 50 km/h the ego drives it in 36 ms
+NOTHING = "no crossing vehicle named: nothing to judge"
+
+
+def has_crossing(verdict: Mapping[str, Any]) -> bool:
+    """Whether the scene names a crossing vehicle, so that there is something to judge."""
+    return bool(verdict.get("crossing"))
+
+
+def is_near(verdict: Mapping[str, Any]) -> bool:
+    """Whether the two did not touch, and only just."""
+    gap_m = verdict.get("gap_m")
+    return verdict["outcome"] == "AVOIDED" and gap_m is not None and float(gap_m) < NEAR_M
+
+
+def length(metres: float) -> str:
+    """Metres with two decimals; in cm where it is less than NEAR_M."""
+    if metres >= NEAR_M:
+        return f"{metres:.2f} m"
+    return "under 1 cm" if metres < 0.01 else f"{metres * 100:.0f} cm"
+
+
+def others(counts: Mapping[str, Any]) -> int:
+    """Of a verdict without a crossing vehicle: warnings, neither right nor false (older files: `false`)."""
+    return int(counts.get("others", counts.get("false")) or 0)
