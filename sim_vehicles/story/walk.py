@@ -140,6 +140,11 @@ class Walk:
                 if chosen[-1].flags & FLAG and stream == unit.streams[-1]:
                     break  # it went on to its last operator in a record that is not there
                 return ordinal, chosen
+        if any(record.ref == unit.id and one.node == unit.node for one, record in self._of(rec.LOST)):
+            raise MissingRecordError(
+                f"unit {unit.label} at {unit.node} failed after it gave tuple {self._name}:"
+                " a failed instance's record says neither release nor start"
+            )
         raise MissingRecordError(f"no RAN record of unit {unit.label} at {unit.node} for tuple {self._name}")
 
     def _trigger(self, unit: UnitView, ordinal: int, until_ns: int) -> int:

@@ -159,7 +159,13 @@ def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, do
             name = trace.plan.outputs[result.ref][0]
             deciding = {"source": source, "epoch": epoch, "seq": seq, "ordinal": ordinal, "output": name}
             note(str(deciding))
-            found = explain_in(trace, deciding, {})
+            try:
+                found = explain_in(trace, deciding, {})
+            except MissingRecordError as error:
+                # an instance of several operators that raises after an earlier one's output left: a LOST record
+                assert "failed after it gave" in str(error)
+                assert any(word[0] == rec.LOST for one in trace.incarnations for word in one.words())
+                continue
             assert sum(stage.ns for stage in found.stages) == found.latency_ns
             assert all(stage.ns >= 0 for stage in found.stages)
 
