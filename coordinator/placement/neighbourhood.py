@@ -15,7 +15,7 @@ from coordinator.placement.board import Board
 from coordinator.placement.milp import MS, Limits
 from coordinator.placement.problem import Stream
 
-SECONDS = 2.0
+SECONDS = 0.5  # of one; more small neighbourhoods found more than fewer large ones
 IDLE_NODES = 2
 
 

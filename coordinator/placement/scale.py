@@ -24,6 +24,7 @@ from coordinator.placement.progress import Progress, Watch
 SMALLEST = 400  # choices (nodes beyond the first, summed over items) from which on this road is taken
 LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well
 CLOSE = 1e-6
+DESCENT_SECONDS = 3.0  # what it does not find, the neighbourhoods find sooner
 LATE = 14  # items placed anew together for NLR
 SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that have to give way
 
@@ -78,8 +79,7 @@ class _Search:
         self._keep()
         prover = threading.Thread(target=self._prove, daemon=True)
         prover.start()
-        greedy.descend(self.board, self.dice, stop)
-        self._keep()
+        self._descend()
         turn = 0
         while not stop():
             if self.proof.guides:
@@ -164,7 +164,11 @@ class _Search:
     def _follow(self, guide: dict[int, bound.Label]) -> None:
         groups, kinds = bound.parts(self.problem), bound.kinds(self.problem)
         greedy.from_guide(self.board, guide, groups, kinds)
-        greedy.descend(self.board, self.dice, self._stop)
+        self._descend()
+
+    def _descend(self) -> None:
+        until = time.monotonic() + DESCENT_SECONDS
+        greedy.descend(self.board, self.dice, lambda: self._stop() or time.monotonic() >= until)
         self._keep()
 
     def _prove(self) -> None:
@@ -177,21 +181,25 @@ class _Search:
 
     def _prove_all(self) -> None:
         even = bound.TrafficModel(self.problem, self.even_ns)
-        self._even(even, False)
+        self._even(even, False, self.until)
         if self.best and self.best[0].nlr > 0:
             self._prove_any()
         if not self.proof.even_impossible:
-            self._even(even, True)
+            first = time.monotonic() + (self.until - time.monotonic()) / 4
+            if not self._even(even, True, first):  # its solution guides the search early; a second try proves more
+                self._even(even, True, self.until)
             if len(self.board.place) * len(self.board.here) <= LARGEST_WHOLE:
                 self._whole()
 
-    def _even(self, model: bound.TrafficModel, whole: bool) -> None:
-        found = model.bound(self.limits, self.until, whole)
+    def _even(self, model: bound.TrafficModel, whole: bool, until: float) -> bool:
+        """Whether the model is solved."""
+        found = model.bound(self.limits, until, whole)
         self.proof.even_impossible = found.infeasible
         if not found.infeasible:
             self.proof.even = max(self.proof.even or 0.0, found.value)
         if whole and found.values:
             self.proof.guides.append(model.guide(found))
+        return found.closed or found.infeasible
 
     def _prove_any(self) -> None:
         """Of plans with NLR above 0: stops as soon as one with NLR 0 is found."""
