@@ -22,6 +22,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from sim_vehicles.loop.outcome import length
+
 ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "sim_vehicles" / "queries"
 QUERY, CLUSTER = QUERIES / "collision_warning.yaml", QUERIES / "cluster_paper.yaml"
@@ -204,7 +206,7 @@ def decided(played: list[Played]) -> str:
 def _outcome(verdict: dict[str, Any]) -> str:
     if verdict["outcome"] == "CRASH":
         return f"CRASH at {verdict['impact_kmh']:.0f} km/h"
-    return f"AVOIDED, {verdict['gap_m']:.1f} m apart"
+    return f"AVOIDED, {length(verdict['gap_m'])} apart"
 
 
 def _crashes(laps: list[dict[str, Any]]) -> str:
