@@ -23,6 +23,7 @@ from sim_vehicles.operators.its_time import since_ms
 from sim_vehicles.operators.place import REVERSING_MPS
 from sim_vehicles.operators.recent import KEEP_MS, Recent
 
+SLOW_MPS = 1.0  # the limit of a yaw rate at a lower speed is that at this one: a speed near 0 is mostly noise
 GATE = 9.21  # chi-square, 2 degrees of freedom, 99 %
 MOST_GATED = 16
 MAX_SPEED_MPS = 70.0  # faster ones do not pass O2
@@ -156,14 +157,17 @@ class Track:
         self.ekf = Ekf(measured, spread)
         self.at_ms = measured_ms
 
-    def take(self, measured: Four, measured_ms: int) -> None:
+    def take(self, measured: Four, measured_ms: int, most_lateral_mps2: float) -> None:
+        """A measurement; then the yaw rate is at most what the acceleration across allows at the track's speed."""
         dt = since_ms(measured_ms, self.at_ms) / 1000.0
         if dt < 0.0:
             self.ekf.correct(*self.ekf.brought_on(measured, -dt))
-            return
-        self.ekf.move(dt)
-        self.at_ms = measured_ms
-        self.ekf.correct(measured)
+        else:
+            self.ekf.move(dt)
+            self.at_ms = measured_ms
+            self.ekf.correct(measured)
+        most = most_lateral_mps2 / max(abs(float(self.ekf.x[3])), SLOW_MPS)
+        self.ekf.x[4] = min(max(float(self.ekf.x[4]), -most), most)
 
 
 @operator("vehicle.filter", inputs={"encounter": "vehicle.Encounter"}, output="vehicle.Encounter")
@@ -174,6 +178,10 @@ class Filter:
     again. A measurement older than the track's state is first brought on to the state's instant with the track's yaw
     rate, and its noise grows by the process noise on the way: close to what keeping it in order would give, without a
     history. A repeat changes nothing.
+
+    After each measurement the yaw rate is cut to `most_lateral_mps2` over the speed: a heading that jumps is else taken
+    for a turn that no vehicle can drive, overshoots, and is carried on to now. (State constraints in Kalman filters:
+    Simon 2010.) The limit is above what O14 takes for a turn, so what was cut there counts as noise.
 
     `object` is then the track's state at the now of O8 (age_s after the measurement), so it stays the same instant as
     `ego_now`; where O9 found a lane, with the lane's heading. position_sd_m [m] is the larger axis there.
@@ -189,7 +197,11 @@ class Filter:
         speed_sd_mps: float = Spread.speed_mps,
         acceleration_sd_mps2: float = Spread.acceleration_mps2,
         yaw_acceleration_sd_rps2: float = Spread.yaw_acceleration_rps2,
+        most_lateral_mps2: float = 4.0,
     ) -> None:
+        if not most_lateral_mps2 > 0.0:
+            raise ValueError(f"most_lateral_mps2 is {most_lateral_mps2}; it must be above 0")
+        self._most_lateral_mps2 = most_lateral_mps2
         self._spread = Spread(
             position_sd_m, heading_sd_rad, speed_sd_mps, acceleration_sd_mps2, yaw_acceleration_sd_rps2
         )
@@ -220,7 +232,7 @@ class Filter:
         if track is None:
             track = Track((x, y, heading, speed), at_ms, self._spread)
         elif not self._taken.get(encounter.entry):
-            track.take((x, y, heading, speed), at_ms)
+            track.take((x, y, heading, speed), at_ms, self._most_lateral_mps2)
         self._tracks.put(encounter.track, track.at_ms, track)
         self._taken.put(encounter.entry, at_ms, True)
         return track
