@@ -182,7 +182,7 @@ def test_no_warning_no_brake() -> None:
     (lap,) = play(level=0, phases=1)
     assert (lap.verdict["outcome"], lap.verdict["brake"]) == ("CRASH", None)
     assert lap.verdict["impact_kmh"] == pytest.approx(50, abs=0.1)
-    assert lap.verdict["warnings"] == {"about_crossing": 0, "false": 0, "missed": True}
+    assert lap.verdict["warnings"] == {"about_crossing": 0, "false": 0, "others": 0, "missed": True}
 
 
 def test_an_operator_that_raises_makes_the_verdict_invalid_and_is_named() -> None:
