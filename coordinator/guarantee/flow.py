@@ -138,32 +138,38 @@ class Total:
 
 
 class Known:
-    """A curve that remembers its steps, as far as it has been asked, and further by half: streams share their
-    beginnings, and without this a row of diamonds would be worked out once per path."""
+    """A curve that remembers what it was asked: its steps up to the largest limit, and single counts beyond it.
 
-    __slots__ = ("curve", "stairs")
+    Streams share their beginnings; without this a row of diamonds would be worked out once per path. It never asks its
+    own curve for more than it was asked: margins would multiply along the streams.
+    """
+
+    __slots__ = ("beyond", "curve", "stairs")
 
     def __init__(self, curve: Curve) -> None:
         self.curve = curve
-        self.stairs: Staircase | None = None
+        self.stairs = Staircase((0,), (curve.count(0),), 0)
+        self.beyond: dict[Time, int] = {}
 
     @property
     def rate(self) -> Fraction:
         """Unchanged."""
         return self.curve.rate
 
-    def _up_to(self, t: Time) -> Staircase:
-        if self.stairs is None or t > self.stairs.limit:
-            self.stairs = Staircase.of(self.curve, t + t // 2)
-        return self.stairs
-
     def count(self, t: Time) -> int:
         """Unchanged."""
-        return self._up_to(t).count(t)
+        if t <= self.stairs.limit:
+            return self.stairs.count(t)
+        if t not in self.beyond:
+            self.beyond[t] = self.curve.count(t)
+        return self.beyond[t]
 
     def points(self, limit: Time) -> Sequence[Time]:
         """The steps themselves."""
-        times = self._up_to(limit).times
+        if limit > self.stairs.limit:
+            self.stairs = Staircase.of(self.curve, limit)
+            self.beyond.clear()
+        times = self.stairs.times
         return times[: bisect_right(times, limit)]
 
 

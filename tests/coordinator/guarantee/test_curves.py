@@ -18,7 +18,7 @@ from coordinator.guarantee.curves import (
     TimeWindows,
     recorded_spans,
 )
-from coordinator.guarantee.flow import Jittered, Selected, Spaced, jittered, least, selected, total
+from coordinator.guarantee.flow import Jittered, Known, Selected, Spaced, jittered, least, selected, total
 from coordinator.guarantee.selectivity import ONE, Selectivity, UndeclaredError, contradiction, declared
 
 SPANNED: list[Spanned] = [
@@ -160,3 +160,13 @@ def test_compositions_step_at_their_points_only_and_are_written_out_exactly() ->
 def test_jitter_lets_more_into_a_window() -> None:
     assert jittered(Bursts(5, 30), 29).count(0) == 5
     assert jittered(Bursts(5, 30), 30).count(0) == 10
+
+
+def test_remembering_asks_for_no_more_than_was_asked() -> None:
+    """A margin per stream would multiply along a chain, and a short busy period would look too long to search."""
+    curve: Curve = Bursts(1, 100)
+    for _ in range(60):
+        curve = Known(least([Jittered(curve, 1), Spaced(1, 1)]))
+    assert curve.count(30_000) == 301
+    assert list(curve.points(150)) == [0, 40, 140]
+    assert curve.count(40) == 2 and curve.count(10**7) == 100_001
