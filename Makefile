@@ -13,7 +13,7 @@ help: ## what there is to do
 setup: .venv/.ready ## install everything into .venv
 
 .PHONY: demo
-demo: setup ## plan, deploy, replay a blind crossing into two live agents, twice, and compare
+demo: setup ## a blind crossing, replayed into two live agents, twice: who stops, who crashes
 	@$(BIN)/python -m infra.demo
 
 .PHONY: test
@@ -32,6 +32,10 @@ check: setup ## format, lint, types, import rules, generated code, tests
 .PHONY: bench
 bench: setup ## measure against the floor; writes runs/bench.json
 	@$(BIN)/python -m infra.bench
+
+.PHONY: scale
+scale: setup ## measure the planner on growing clusters, a minute each
+	@$(BIN)/python -m infra.bench.placement
 
 .PHONY: protos
 protos: setup ## generate code and schemas again
