@@ -19,6 +19,7 @@ from sim_vehicles.sense import Burst
 from sim_vehicles.v2v.channel import IDEAL, Channel
 
 DEFAULT_NS = 10_000_000_000
+LEAST_LAP_NS = 1_000_000_000  # by less, ITS time runs back into what operators remember
 MAX_RATE = 1000.0
 MAX_PHASES = 1000
 MAX_LAPS = 10_000
@@ -109,7 +110,12 @@ def prepare(options: Options) -> Prepared:
         raise _incomplete(path, bad) from None
     why = None if told else f"the plan has no output of type {WARNING}, so nothing makes the ego brake"
     addresses = {} if options.addresses is None else _addresses(options.addresses, found, told)
-    inputs = Inputs(found, scenario, _input_options(options, scenario, found))
+    chosen = _input_options(options, scenario, found)
+    if options.virtual is None and options.laps != 1 and chosen.until_ns - chosen.start_ns < LEAST_LAP_NS:
+        raise BadInputError(
+            "--loop: live laps must be at least 1 s long; operators remember the lap before for so long"
+        )
+    inputs = Inputs(found, scenario, chosen)
     bursts = inputs.bursts()
     if not bursts:
         raise BadInputError(

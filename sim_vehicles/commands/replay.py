@@ -6,7 +6,6 @@ import json
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -200,14 +199,8 @@ def _virtual(prepared: Prepared, told: Console, out: Path | None, tell: Tell) ->
     with _bar(told, "laps", options.phases * options.laps) as advance:
         laps = replay_virtual(
             prepared.plan, prepared.scenario, prepared.feeds, inputs, options.brake, options.phases, options.laps,
-            registry, out, advance,
+            registry, out, advance, options.phase,
         )  # fmt: skip
-    if options.phase is not None:
-        k, n = options.phase
-        here = {"burst_phase": k, "burst_phases": n, "burst_phase_ns": inputs.phase_ns}
-        laps = [
-            replace(lap, phase=k, phases=n, phase_ns=inputs.phase_ns, verdict={**lap.verdict, **here}) for lap in laps
-        ]
     what = virtual_summary(prepared, laps)
     if out is not None:
         write_summary(out, what)

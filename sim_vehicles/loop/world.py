@@ -89,12 +89,14 @@ def replay_virtual(
     registry: Registry,
     out: Path | None = None,
     progress: Callable[[], None] | None = None,
+    only: tuple[int, int] | None = None,
 ) -> list[Lap]:
     """Play the scenario in virtual time at each of `phases` phases of the bursts, `laps` times over (all the same).
 
     Trial t (from 1) is phase (t - 1) mod phases; its tuples carry t as lineage epoch. out: a run directory is written
-    there, as by `sim-vehicles simulate`, with `laps` in run.json. progress is called after each trial. Where an
-    operator raised, or the plan's operators know other roads than the scene's, every verdict is invalid and says so.
+    there, as by `sim-vehicles simulate`, with `laps` in run.json. progress is called after each trial. only: (k, n),
+    where `options` are those of phase k of n already and `phases` is 1: the laps are called that. Where an operator
+    raised, or the plan's operators know other roads than the scene's, every verdict is invalid and says so.
     Raises BadInputError where something does not fit, or `out` is there already and not empty.
     """
     trials = phases * laps
@@ -117,7 +119,9 @@ def replay_virtual(
     done = simulate(plan_document, conditions, registry, world, trace=out is not None, progress=progress)
     why = "; ".join([*misfits(plan_document, scenario.scene), *done.failures]) or None
     found = [
-        replace(_lap(number, loop, phases, shifts_ns, why), refused=world.refused(loop))
+        replace(
+            _lap(loop, only or (number % phases, phases), shifts_ns[number % phases], why), refused=world.refused(loop)
+        )
         for number, loop in enumerate(world.loops)
     ]
     if out is not None:
@@ -125,10 +129,9 @@ def replay_virtual(
     return found
 
 
-def _lap(number: int, loop: ClosedLoop, phases: int, shifts_ns: Sequence[int], why: str | None) -> Lap:
-    phase = number % phases
-    verdict = loop.verdict(phase, phases, shifts_ns[phase], valid=why is None, why=why)
-    return Lap(phase, phases, shifts_ns[phase], loop.inputs.hash, verdict, loop)
+def _lap(loop: ClosedLoop, phase: tuple[int, int], shift_ns: int, why: str | None) -> Lap:
+    verdict = loop.verdict(*phase, shift_ns, valid=why is None, why=why)
+    return Lap(*phase, shift_ns, loop.inputs.hash, verdict, loop)
 
 
 def _summary(number: int, lap: Lap) -> dict[str, Any]:

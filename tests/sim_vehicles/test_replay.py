@@ -215,6 +215,7 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"phase": (5, 3)}, "--phase: 5/3: phases of N are 0/N to (N-1)/N"),
     ({"phase": (0, 0)}, "--phase: 0/0"),
     ({"laps": -1}, "--loop: -1"),
+    ({"laps": 2, "duration_ns": 900 * MS}, "--loop: live laps must be at least 1 s long"),
     ({"messages": "flat"}, "--messages: 'flat' is unknown"),
     ({"ego": "Z"}, "the ego 'Z' is not in the recording"),
     ({"operators": (Path("x.py"),)}, "--operators: live agents have theirs"),

@@ -118,6 +118,14 @@ def test_virtual_time_crashes_with_exit_code_3(plan: Path) -> None:
     assert last.startswith("CRASH at 50.") and last.endswith("s of the recording"), "the reason in one line"
 
 
+def test_one_phase_is_called_that_in_every_file(plan: Path, tmp_path: Path) -> None:
+    assert virtual(plan, "--phase", "3/20", "--out", tmp_path / "run").exit_code == 0
+    (told,) = json.loads((tmp_path / "run" / "run.json").read_text())["laps"]
+    (lap,) = json.loads((tmp_path / "run" / "replay.json").read_text())["laps"]
+    assert (lap["burst_phase"], lap["burst_phases"]) == (3, 20)
+    assert (told["phase"], told["phase_ns"]) == (3, lap["burst_phase_ns"]) and told["phase_ns"] > 0
+
+
 def test_all_phases_and_the_run_directory(plan: Path, tmp_path: Path) -> None:
     pytest.importorskip("sim_vehicles.story.page")
     run = tmp_path / "run"
