@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -28,6 +28,7 @@ from coordinator.query import Query
 from coordinator.yaml_file import nearest
 
 Allocator = Literal["deadline", "sqpr"]
+Model = Literal["sound", "paper"]
 LARGEST_ALTERNATIVES = 12
 ALTERNATIVE_SECONDS = 5.0
 FIRST_ATTEMPT_SECONDS = 10.0
@@ -36,15 +37,20 @@ FIRST_ATTEMPT_SECONDS = 10.0
 @dataclass(frozen=True)
 class Choices:
     """What a user may choose beside the two files. `place`: operators held to a node; `policy` overrides every
-    node's; `charges`: what bounds charge for the runtime."""
+    node's; `charges`: what bounds charge for the runtime; `tighten`: the output whose bound is made as small as the
+    others allow; `survive`: how many nodes may fail; `best_effort`: a plan even where no guarantee is possible."""
 
     allocator: Allocator = "deadline"
+    model: Model = "paper"
     units: Units = "path"
     policy: str | None = None
     place: dict[str, str] = field(default_factory=dict)
     sub_deadlines: sqpr.SubDeadlines = "model"
     limits: Limits = field(default_factory=Limits)
     charges: Charges = MEASURED
+    tighten: str | None = None
+    survive: int = 0
+    best_effort: bool = False
 
 
 def load(query_path: Path, cluster_path: Path | None) -> tuple[Query, Cluster | None, dict[str, str]]:
@@ -78,6 +84,13 @@ def make_plan(query_path: Path, cluster_path: Path, choices: Choices, watch: Wat
     planner itself is wrong. `watch` is told how the search for a large problem goes."""
     query, cluster, types = load(query_path, cluster_path)
     assert cluster is not None  # a path was given
+    return plan(query, cluster, types, choices, watch)
+
+
+def plan(
+    query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None = None
+) -> plan_file.Plan:
+    """As `make_plan`, of a query and a cluster that are checked already; `types`: of every stream."""
     _check_choices(query, cluster, choices)
     allocation, contracted = _allocate(query, cluster, choices, watch)
     names = list(cluster.nodes)
@@ -87,11 +100,11 @@ def make_plan(query_path: Path, cluster_path: Path, choices: Choices, watch: Wat
     layout = Layout(query, cluster, types, place, shares, allocation.hops, choices.policy, choices.units)
     solver = {"name": choices.limits.solver, "seed": choices.limits.seed, "contracted": contracted}
     alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" else {}
-    plan = plan_file.build(layout, allocation, choices.allocator, solver, choices.place, alternatives, choices.charges)
-    violations = audit(plan)
+    made = plan_file.build(layout, allocation, choices.allocator, solver, choices.place, alternatives, choices.charges)
+    violations = audit(made)
     if violations:
         raise AuditError(violations)
-    return plan
+    return made
 
 
 def _allocate(
