@@ -1,26 +1,36 @@
-"""cluster.yaml as the planner uses it: nodes, links, and what the nodes have installed."""
+"""cluster.yaml as the planner uses it: places, links, and what the nodes have installed.
+
+A node of the file is a *host*; each of its cores is a *place*, a node of its own to everything that plans and
+analyses: `a`, `a.1`, `a.2`. One runtime process runs on each (partitioned EDF), so a test that takes m cores for one
+that is m times as fast would not be safe.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from functools import cached_property
+from itertools import combinations, product
 from pathlib import Path
 
 from coordinator import operators, yaml_file
-from coordinator.cluster_file import NOT_YET, POLICIES, ClusterFile, NodeFile
+from coordinator.cluster_file import CORE_LINK_NS, NOT_YET, POLICIES, ClusterFile, NodeFile
 from coordinator.errors import Problem
+from coordinator.guarantee.charges import NodeCharges
 from coordinator.yaml_file import nearest
 
 INSECURE = "insecure-loopback"
+MOST_PLACES = 1000
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node; `index` is its number in the plan; `memory_bytes` 0: the agent's default; `cpu` -1: not pinned."""
+    """A place: one of the `cores` of a host, its `core`-th. `index` is its number in the plan; `memory_bytes`: its
+    part of the host's, 0: the agent's default; `host_memory_bytes` 0: not declared; `cpu` -1: not pinned; `charges`
+    None: not measured."""
 
     name: str
     index: int
@@ -32,11 +42,15 @@ class Node:
     policy: str
     emulate_cost_ns: int
     cpu: int
+    charges: NodeCharges | None = None
+    host: str = ""
+    core: int = 0
+    host_memory_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class Link:
-    """Between two nodes, both ways; `bandwidth_bps` 0: unlimited."""
+    """Between two places, both ways; `bandwidth_bps` 0: unlimited. All places of two hosts share one bandwidth."""
 
     between: tuple[str, str]
     latency_ns: int
@@ -45,7 +59,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Nodes in the file's order, links, the installed operators; `sha256` of the file's bytes."""
+    """Places in the file's order, links, the installed operators; `sha256` of the file's bytes."""
 
     nodes: Mapping[str, Node]
     links: tuple[Link, ...]
@@ -54,20 +68,48 @@ class Cluster:
     sha256: str
     file: yaml_file.Source
 
+    @cached_property
+    def hosts(self) -> dict[str, tuple[Node, ...]]:
+        """The places of every host, by its name, the first core first."""
+        found: dict[str, tuple[Node, ...]] = {}
+        for node in self.nodes.values():
+            found[node.host] = (*found.get(node.host, ()), node)
+        return found
+
+    @cached_property
+    def _linked(self) -> dict[frozenset[str], Link]:
+        return {frozenset(link.between): link for link in self.links}
+
     def link(self, one: str, other: str) -> Link | None:
-        """The link between two nodes, if there is one."""
-        return next((link for link in self.links if set(link.between) == {one, other}), None)
+        """The link between two places, if there is one."""
+        return self._linked.get(frozenset((one, other)))
+
+    def places(self, name: str) -> tuple[Node, ...]:
+        """What a user means: `a`: every place of host a; `a.1`: that one; `a.0`: the first. Empty: unknown."""
+        host, dot, core = name.partition(".")
+        if not dot:
+            return self.hosts.get(name, ())
+        return tuple(node for node in self.hosts.get(host, ()) if str(node.core) == core)
+
+    @property
+    def names(self) -> list[str]:
+        """Everything that `places` knows, but for `.0`."""
+        return list(dict.fromkeys([*self.hosts, *self.nodes]))
 
 
-def load(path: Path) -> Cluster:
-    """Reads and checks cluster.yaml and the operators.json that it names. Raises BadInputError with every problem."""
+def load(path: Path, edit: yaml_file.Edit | None = None) -> Cluster:
+    """Reads and checks cluster.yaml, changed by `edit` before, and the operators.json that it names. Raises
+    BadInputError with every problem."""
     file = yaml_file.load(path)
+    if edit is not None:
+        edit(file)
     shape = yaml_file.validate(file, ClusterFile, NOT_YET)
-    nodes = {name: _node(name, index, given, file) for index, (name, given) in enumerate(shape.nodes.items())}
-    if len(nodes) > 1000:
-        file.wrong(("nodes",), f"names {len(nodes)} nodes; at most 1000 are planned for")
-    _addresses(nodes, file, str(shape.security))
-    links = _links(shape, nodes, file)
+    hosts = {name: _node(name, given, file) for name, given in shape.nodes.items()}
+    count = sum(node.cores for node in hosts.values())
+    if count > MOST_PLACES:
+        file.wrong(("nodes",), f"has {count} nodes, or cores of nodes; at most {MOST_PLACES} are planned for")
+    _addresses(hosts, file, str(shape.security))
+    between = _links(shape, hosts, file)
     file.check()
     catalog = operators.Catalog()
     if shape.operators is not None:
@@ -75,27 +117,66 @@ def load(path: Path) -> Cluster:
         catalog = operators.load(path.parent / shape.operators, at)
     else:
         catalog = operators.Catalog(complete=True)
+    nodes = _expanded(hosts)
+    within = {name: CORE_LINK_NS if given.core_link is None else given.core_link for name, given in shape.nodes.items()}
+    links = _between_places(nodes, between, within)
     return Cluster(nodes, links, catalog, INSECURE, hashlib.sha256(file.raw).hexdigest(), file)
 
 
-def _node(name: str, index: int, given: NodeFile, file: yaml_file.Source) -> Node:
+def _node(name: str, given: NodeFile, file: yaml_file.Source) -> Node:
     if given.policy not in POLICIES:
         file.wrong(
             ("nodes", name, "policy"),
             f"nodes.{name}.policy '{given.policy}' is unknown{nearest(given.policy, POLICIES)}",
         )
+    if given.core_link is not None and given.cores == 1:
+        file.wrong(
+            ("nodes", name, "core_link"),
+            f"nodes.{name}.core_link is between cores, but the node has one; give 'cores:', or remove it",
+        )
     return Node(
         name,
-        index,
+        0,
         given.address,
         Fraction(str(given.speed)),
         given.cores,
-        given.memory or 0,
+        (given.memory or 0) // given.cores,
         Fraction(str(given.cap)),
         given.policy,
         given.emulate.cost_per_tuple if given.emulate else 0,
         -1 if given.cpu is None else given.cpu,
+        None if given.charges is None else NodeCharges(given.charges.decision, given.charges.drain, given.charges.side),
+        name,
+        0,
+        given.memory or 0,
     )
+
+
+def _expanded(hosts: Mapping[str, Node]) -> dict[str, Node]:
+    """A place per core, pinned to the cores from the host's `cpu` on."""
+    nodes: dict[str, Node] = {}
+    for host in hosts.values():
+        for core in range(host.cores):
+            name = f"{host.name}.{core}" if core else host.name
+            cpu = host.cpu + core if host.cpu >= 0 else -1
+            nodes[name] = replace(host, name=name, index=len(nodes), cpu=cpu, core=core)
+    return nodes
+
+
+def _between_places(
+    nodes: Mapping[str, Node], between: tuple[Link, ...], within: Mapping[str, int]
+) -> tuple[Link, ...]:
+    """Between the places of a host its `core_link`, without a bandwidth; between those of two hosts the hosts' link."""
+    places: dict[str, list[str]] = {}
+    for node in nodes.values():
+        places.setdefault(node.host, []).append(node.name)
+    inside = [Link(pair, within[host], 0) for host, names in places.items() for pair in combinations(names, 2)]
+    across = [
+        replace(link, between=pair)
+        for link in between
+        for pair in product(places[link.between[0]], places[link.between[1]])
+    ]
+    return (*inside, *across)
 
 
 def _addresses(nodes: Mapping[str, Node], file: yaml_file.Source, security: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 
+from coordinator import places
 from coordinator.cluster import Cluster
 from coordinator.operators import Catalog
 from coordinator.query import Operator, Query
@@ -97,24 +98,11 @@ def _operators_exist(query: Query, catalog: Catalog) -> None:
 
 
 def _nodes_exist(query: Query, cluster: Cluster) -> None:
-    def known(name: str, what: str, keys: tuple[object, ...]) -> None:
-        if name not in cluster.nodes:
-            query.file.wrong(keys, f"{what} names node '{name}', which is unknown{nearest(name, cluster.nodes)}")
-
+    places.check(query, cluster)
     for source in query.sources:
-        known(source.at, f"source '{source.name}'", (*source.keys, "at"))
         if source.type not in cluster.catalog.codecs:
             text = f"source '{source.name}' has type '{source.type}', which no node has a codec for"
             query.file.wrong((*source.keys, "type"), text + nearest(source.type, cluster.catalog.codecs))
-    for operator in query.operators:
-        for name in operator.nodes or ():
-            known(name, f"operator '{operator.name}'", (*operator.keys, "nodes"))
-    for one in query.producers:
-        for pair in one.forbidden:
-            for name in pair:
-                known(name, f"'{one.name}'", (*one.keys, "forbid_streams"))
-    for output in query.outputs:
-        known(output.at, f"output '{output.name}'", (*output.keys, "at"))
 
 
 def _cycles(query: Query) -> None:

@@ -11,7 +11,8 @@ from coordinator.local_agents import Wanted
 
 
 def wanted(path: Path, state: Path, any_port: bool, operators: list[Path]) -> list[Wanted]:
-    """An agent per node whose address is on loopback; control at its address, data at the port after it.
+    """An agent per node, whatever its cores, whose address is on loopback; control at its address, data at the port
+    after it.
 
     any_port: any free ports instead. Raises BadInputError.
     """
@@ -19,7 +20,7 @@ def wanted(path: Path, state: Path, any_port: bool, operators: list[Path]) -> li
         if not file.is_file():
             raise BadInputError([Problem(str(file), 0, "is no file; give a Python file with operators")])
     agents = []
-    for node in cluster.load(path).nodes.values():
+    for node, *_ in cluster.load(path).hosts.values():
         host, port = split(node.address)
         host = "127.0.0.1" if host == "localhost" else host
         ports = (0, 0) if any_port or not port else (port, port + 1)

@@ -14,6 +14,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
+from coordinator import places
 from coordinator.cluster import Cluster
 from coordinator.errors import BadInputError, Problem
 from coordinator.guarantee import bounds
@@ -71,7 +72,6 @@ def build(
         "solver": {**solver, "gap": _gap(allocation), "sub_deadlines": allocation.sub_deadlines},
         "inputs": {"query": query.sha256, "cluster": cluster.sha256, "operators": cluster.catalog.sha256},
         "objective": _objective(allocation),
-        "placement": {operator.name: layout.place[operator.name] for operator in query.operators},
         "sub_deadlines_ns": {operator.name: layout.sub_deadline_ns[operator.name] for operator in query.operators},
         "held": held,
         "alternatives": alternatives,
@@ -86,6 +86,18 @@ def build(
             ]
             for node, tasks in layout.tasks.items()
         },
+        **facts(layout),
+    }
+    plan["guarantee"], plan["analysis"] = bounds.documents(plan, charges)
+    plan["hash"] = digest(plan)
+    return plan
+
+
+def facts(layout: Layout) -> Plan:
+    """The part of a plan that says what runs where, all that its guarantee is computed from."""
+    query, cluster = layout.query, layout.cluster
+    return {
+        "placement": {operator.name: layout.place[operator.name] for operator in query.operators},
         "graph": _graph(layout, query),
         "cluster": _cluster(layout, cluster),
         "nodes": {
@@ -93,9 +105,6 @@ def build(
             for node in cluster.nodes.values()
         },
     }
-    plan["guarantee"], plan["analysis"] = bounds.documents(plan, charges)
-    plan["hash"] = digest(plan)
-    return plan
 
 
 def _objective(allocation: Allocation) -> dict[str, float]:
@@ -151,7 +160,9 @@ def _operator(layout: Layout, operator: Operator) -> dict[str, Any]:
         "side": dict(operator.side),
         "cost_ns": operator.cost_ns,
         "selectivity": selectivity,
-        "nodes": list(operator.nodes) if operator.nodes is not None else None,
+        "nodes": list(places.allowed(operator, layout.cluster)) if operator.nodes or operator.barred else None,
+        "forbid_nodes": list(operator.barred),
+        "memory_bytes": operator.memory_bytes,
         "with": dict(operator.parameters),
         "kind": layout.cluster.catalog.operators[operator.run].kind,
         "join": layout.joins(operator),
@@ -168,12 +179,16 @@ def _cluster(layout: Layout, cluster: Cluster) -> dict[str, Any]:
                 "index": node.index,
                 "address": node.address,
                 "speed": float(node.speed),
+                "host": node.host,
+                "core": node.core,
                 "cores": node.cores,
                 "memory_bytes": node.memory_bytes,
+                "host_memory_bytes": node.host_memory_bytes,
                 "cap": float(node.cap),
                 "policy": layout.policy or node.policy,
                 "emulate_cost_ns": node.emulate_cost_ns,
                 "cpu": node.cpu,
+                **({"charges": node.charges.document()} if node.charges is not None else {}),
             }
             for node in cluster.nodes.values()
         },

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from coordinator import cluster as clusters
-from coordinator import graph, plan_file
+from coordinator import graph, places, plan_file
 from coordinator import query as queries
 from coordinator.cluster import Cluster
 from coordinator.cluster_file import POLICIES
@@ -25,7 +25,7 @@ from coordinator.placement.milp import Limits
 from coordinator.placement.progress import Watch
 from coordinator.placement.units import Units
 from coordinator.query import Query
-from coordinator.yaml_file import nearest
+from coordinator.yaml_file import Edit, nearest
 
 Allocator = Literal["deadline", "sqpr"]
 Model = Literal["sound", "paper"]
@@ -53,18 +53,20 @@ class Choices:
     best_effort: bool = False
 
 
-def load(query_path: Path, cluster_path: Path | None) -> tuple[Query, Cluster | None, dict[str, str]]:
-    """Both files, checked against each other, and the streams' types. Raises BadInputError with the problems of both
-    files."""
+def load(
+    query_path: Path, cluster_path: Path | None, edits: tuple[Edit | None, Edit | None] = (None, None)
+) -> tuple[Query, Cluster | None, dict[str, str]]:
+    """Both files, checked against each other, and the streams' types; `edits`: what changes each before it is checked.
+    Raises BadInputError with the problems of both files."""
     problems = []
     query: Query | None = None
     cluster: Cluster | None = None
     try:
-        query = queries.load(query_path)
+        query = queries.load(query_path, edits[0])
     except BadInputError as error:
         problems += error.problems
     try:
-        cluster = clusters.load(cluster_path) if cluster_path else None
+        cluster = clusters.load(cluster_path, edits[1]) if cluster_path else None
     except BadInputError as error:
         problems += error.problems
     if query is None or problems:
@@ -76,7 +78,7 @@ def load(query_path: Path, cluster_path: Path | None) -> tuple[Query, Cluster | 
         raise BadInputError(problems)
     types = dict(graph.check(query, cluster))
     declarations.check(query)
-    return query, cluster, types
+    return places.resolve(query, cluster) if cluster else query, cluster, types
 
 
 def make_plan(query_path: Path, cluster_path: Path, choices: Choices, watch: Watch | None = None) -> plan_file.Plan:
@@ -176,11 +178,11 @@ def _check_choices(query: Query, cluster: Cluster, choices: Choices) -> None:
     for name, node in choices.place.items():
         if name not in operators:
             wrong.append(f"--place {name}={node}: operator '{name}' is unknown{nearest(name, operators)}")
-        elif node not in cluster.nodes:
-            wrong.append(f"--place {name}={node}: node '{node}' is unknown{nearest(node, cluster.nodes)}")
-        elif operators[name].nodes is not None and node not in (operators[name].nodes or ()):
-            allowed = ", ".join(operators[name].nodes or ())
-            wrong.append(f"--place {name}={node}: the query allows it on {allowed} only; change 'nodes:' there")
+        elif not (named := {place.name for place in cluster.places(node)}):
+            wrong.append(f"--place {name}={node}: node '{node}' is unknown{places.meant(cluster, node)}")
+        elif named.isdisjoint(allowed := places.allowed(operators[name], cluster)):
+            only = f"the query allows it on {', '.join(allowed)} only"
+            wrong.append(f"--place {name}={node}: {only}; change 'nodes:' or 'forbid_nodes:' there")
     if choices.policy is not None and choices.policy not in POLICIES:
         wrong.append(f"--policy {choices.policy} is unknown{nearest(choices.policy, POLICIES)}")
     if wrong:

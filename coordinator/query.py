@@ -53,8 +53,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator; `inputs` are stream names, `ports` their ports where the query names them; `keys`: where it
-    stands."""
+    """One operator; `inputs` are stream names, `ports` their ports where the query names them; `nodes`: where it may
+    run, None: anywhere, less `barred`; `keys`: where it stands; `memory_bytes`: of the state it keeps."""
 
     name: str
     run: str
@@ -68,6 +68,8 @@ class Operator:
     hang_ns: int
     forbidden: tuple[tuple[str, str], ...]
     keys: tuple[object, ...]
+    barred: tuple[str, ...] = ()
+    memory_bytes: int = 0
 
     @property
     def mean(self) -> Fraction:
@@ -103,10 +105,12 @@ class Query:
         return [*self.sources, *self.operators]
 
 
-def load(path: Path) -> Query:
-    """Reads and checks the file's shape; the graph is checked by `graph.check`. Raises BadInputError with every
-    problem."""
+def load(path: Path, edit: yaml_file.Edit | None = None) -> Query:
+    """Reads and checks the file's shape, changed by `edit` before; the graph is checked by `graph.check`. Raises
+    BadInputError with every problem."""
     file = yaml_file.load(path)
+    if edit is not None:
+        edit(file)
     shape = yaml_file.validate(file, QueryFile, NOT_YET)
     sources = []
     for name, given in shape.sources.items():
@@ -188,6 +192,8 @@ def _operator(
         hang_ns,
         tuple(given.forbid_streams),
         keys,
+        tuple(dict.fromkeys(given.forbid_nodes)),
+        given.memory or 0,
     )
 
 

@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from coordinator.units_of_measure import duration_ns
+from coordinator.units_of_measure import duration_ns, size_bytes
 
 NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
 NOT_YET = {
@@ -49,10 +49,19 @@ def _not_negative(text: object) -> int:
     return value
 
 
+def _memory(text: object) -> int:
+    value = size_bytes(text)
+    if value <= 0:
+        raise ValueError(f"is '{text}'; it has to be above 0, like '256 MiB'")
+    return value
+
+
 DURATION_SCHEMA = {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ns|us|µs|ms|s|min|h)\s*$", "examples": ["30 ms"]}
 Duration = Annotated[int, BeforeValidator(_above_zero), WithJsonSchema(DURATION_SCHEMA)]
 DurationOrZero = Annotated[int, BeforeValidator(_not_negative), WithJsonSchema(DURATION_SCHEMA)]
 Name = Annotated[str, Field(pattern=rf"^{NAME}$", max_length=64)]
+Place = Annotated[str, Field(pattern=rf"^{NAME}(\.[0-9]+)?$", max_length=68)]  # a node, or one of its cores: a.1
+Memory = Annotated[int, BeforeValidator(_memory), WithJsonSchema({"type": "string", "examples": ["256 MiB"]})]
 Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 
 
@@ -99,17 +108,18 @@ class ArrivalFile(Strict):
 
 
 Pair = tuple[Name, Name]
+Places = tuple[Place, Place]
 
 
 class SourceFile(Strict):
     """`at`: the node where tuples enter; `type`: codec; `forbid_streams`: pairs of nodes, from and to, that it may
     not take."""
 
-    at: Name
+    at: Place
     type: str
     arrival: ArrivalFile
     max_age: Duration | None = None
-    forbid_streams: list[Pair] = []
+    forbid_streams: list[Places] = []
 
 
 class SelectivityFile(Strict):
@@ -166,7 +176,8 @@ Member = Annotated[MemberFile, BeforeValidator(_member), _StringOr()]
 
 
 class OperatorFile(Strict):
-    """One operator (`run`), or with a name like `O7..O21` a run of them (`chain`)."""
+    """One operator (`run`), or with a name like `O7..O21` a run of them (`chain`). `nodes`: where it may run, less
+    `forbid_nodes`; `memory`: the state that each of them keeps."""
 
     run: str | None = None
     chain: str | list[Member] | None = None
@@ -174,11 +185,13 @@ class OperatorFile(Strict):
     side: dict[str, Name] = {}
     cost: Duration | None = None
     selectivity: SelectivityFile | None = None
-    nodes: list[Name] | None = None
+    nodes: list[Place] | None = None
+    forbid_nodes: list[Place] = []
+    memory: Memory | None = None
     with_: dict[str, Any] = Field(default={}, alias="with")
     hang: Duration | None = None
     state: Literal["fresh"] = "fresh"
-    forbid_streams: list[Pair] = []
+    forbid_streams: list[Places] = []
 
     @field_validator("state", mode="before")
     @classmethod
@@ -211,7 +224,7 @@ class OutputFile(Strict):
     """`from` an operator, delivered `at` a node, with its end-to-end deadline."""
 
     from_: Name = Field(alias="from")
-    at: Name
+    at: Place
     deadline: Duration
 
 

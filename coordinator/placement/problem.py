@@ -8,14 +8,17 @@ rounded up.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 from typing import Literal
 
-from coordinator import graph
+from coordinator import graph, places
 from coordinator.cluster import Cluster, Node
+from coordinator.guarantee.charges import MEASURED
 from coordinator.operators import Catalog
+from coordinator.placement import capacity
+from coordinator.placement.capacity import Conflict, Pipe, Store
 from coordinator.query import Operator, Query
 
 Contract = Literal["fixed", "linear"]
@@ -34,7 +37,8 @@ class Item:
     """What the model places as one: a contracted chain, or a single operator.
 
     `cost_ns[n]`: CPU time per burst on node n, for the nodes it may run on; `weight_ns`: c_o of equation (1), the
-    least of them; `load[n]`: utilisation of node n; `members_ns`: c_o of each member.
+    least of them; `load[n]`: utilisation of node n; `members_ns`: c_o of each member; `memory_bytes`: the state that
+    they keep.
     """
 
     members: tuple[str, ...]
@@ -44,6 +48,7 @@ class Item:
     load: Mapping[int, Fraction]
     members_ns: tuple[int, ...]
     before: tuple[int, ...]
+    memory_bytes: int = 0
 
     @property
     def name(self) -> str:
@@ -72,7 +77,8 @@ class Terminal:
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream that may have to be shipped: from an item or, for a source, a node, to items and nodes (outputs)."""
+    """A stream that may have to be shipped: from an item or, for a source, a node, to items and nodes (outputs).
+    `bits_per_s`: what one hop of it takes of a link on average, every tuple as large as is assumed."""
 
     name: str
     tuples: Fraction
@@ -81,6 +87,7 @@ class Stream:
     readers: tuple[int, ...]
     sinks: tuple[int, ...]
     forbidden: frozenset[tuple[int, int]]
+    bits_per_s: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,8 @@ class Problem:
     """Everything a solver needs. `order`: items by d', ties by the tightest stream, for equation (6).
 
     `held`: items that the caller holds to a node. They are not contracted as pinned ones are, so that the figures of
-    a placement are the same whether the solver chose it or the caller did.
+    a placement are the same whether the solver chose it or the caller did. `stores`, `pipes`: memories and links that
+    might not do; `conflicts`: items that may not all be where each says.
     """
 
     nodes: tuple[Node, ...]
@@ -98,12 +106,17 @@ class Problem:
     links: frozenset[tuple[int, int]]
     order: tuple[int, ...]
     held: Mapping[int, int]
+    stores: tuple[Store, ...] = ()
+    pipes: tuple[Pipe, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
     @property
     def meshed(self) -> bool:
-        """Every stream may go straight from any node to any other, so routes need no variables of their own."""
+        """Every stream may go straight from any node to any other, so routes need no variables of their own: not where
+        a link could be full, which a relay goes round."""
         count = len(self.nodes)
-        return len(self.links) == count * (count - 1) and not any(stream.forbidden for stream in self.streams)
+        forbidden = any(stream.forbidden for stream in self.streams)
+        return len(self.links) == count * (count - 1) and not forbidden and not self.pipes
 
     def item_of(self) -> dict[str, int]:
         """The item of every operator."""
@@ -137,22 +150,32 @@ def mean_selectivity(operator: Operator) -> Fraction:
 
 def candidates(operator: Operator, cluster: Cluster) -> tuple[int, ...]:
     """Node(o) of [P]: the nodes an operator may run on."""
-    names = operator.nodes if operator.nodes is not None else tuple(cluster.nodes)
-    return tuple(sorted(cluster.nodes[name].index for name in names))
+    return tuple(cluster.nodes[name].index for name in places.allowed(operator, cluster))
 
 
-def build(query: Query, cluster: Cluster, held: Mapping[str, str], contract: Contract = "fixed") -> Problem:
-    """The problem of a checked query on a cluster; `held`: operators that the caller holds to a node."""
+def build(
+    query: Query,
+    cluster: Cluster,
+    held: Mapping[str, str],
+    contract: Contract = "fixed",
+    tuple_bytes: int = MEASURED.tuple_bytes,
+    conflicts: Sequence[Mapping[str, frozenset[int]]] = (),
+) -> Problem:
+    """The problem of a checked query on a cluster; `held`: operators that the caller holds to a node, or to any core of
+    one. `tuple_bytes`: the largest size of a tuple on a link. `conflicts`: operators that may not all be on these
+    nodes."""
     nodes = tuple(cluster.nodes.values())
     flow = flows(query, cluster.catalog)
     allowed = {operator.name: candidates(operator, cluster) for operator in query.operators}
     chains = _chains(query, cluster.catalog, allowed, held, contract)
+    homes = {name: tuple(node.index for node in cluster.places(at)) for name, at in held.items()}
     item_of = {name: index for index, chain in enumerate(chains) for name in chain}
     by_name = {operator.name: operator for operator in query.operators}
     items = []
     for chain in chains:
         before = tuple(item_of[name] for name in by_name[chain[0]].inputs if name in item_of)
-        items.append(_item([by_name[name] for name in chain], allowed[chain[0]], before, nodes, cluster.catalog, flow))
+        item = _item([by_name[name] for name in chain], allowed[chain[0]], before, nodes, cluster.catalog, flow)
+        items.append(_within(item, homes.get(chain[0], item.nodes)))
     terminals = _terminals(query, items, item_of)
     links = frozenset(
         pair
@@ -160,9 +183,19 @@ def build(query: Query, cluster: Cluster, held: Mapping[str, str], contract: Con
         for one, other in [(cluster.nodes[link.between[0]].index, cluster.nodes[link.between[1]].index)]
         for pair in ((one, other), (other, one))
     )
-    streams = _streams(query, cluster, flow, item_of)
-    holds = {item_of[name]: cluster.nodes[node].index for name, node in held.items()}
-    return Problem(nodes, tuple(items), terminals, streams, links, _order(items, terminals), holds)
+    streams = _streams(query, cluster, flow, item_of, tuple_bytes)
+    return Problem(
+        nodes,
+        tuple(items),
+        terminals,
+        streams,
+        links,
+        _order(items, terminals),
+        held={item_of[name]: home[0] for name, home in homes.items() if len(home) == 1},
+        stores=capacity.stores(cluster, [(item.nodes, item.memory_bytes) for item in items]),
+        pipes=capacity.pipes(cluster, sum((stream.bits_per_s for stream in streams), Fraction(0))),
+        conflicts=capacity.merged(conflicts, item_of),
+    )
 
 
 def _item(
@@ -183,7 +216,18 @@ def _item(
     members_ns = tuple(min(per_node[index][position] for index in allowed) for position in range(len(chain)))
     cost_ns = {index: sum(costs) for index, costs in per_node.items()}
     names = tuple(operator.name for operator in chain)
-    return Item(names, allowed, cost_ns, sum(members_ns), load, members_ns, before)
+    memory_bytes = sum(operator.memory_bytes for operator in chain)
+    return Item(names, allowed, cost_ns, sum(members_ns), load, members_ns, before, memory_bytes)
+
+
+def _within(item: Item, home: Sequence[int]) -> Item:
+    """An item that the caller holds to a host of several cores. Its weight stays, so that the figures of a placement
+    do not depend on who chose it."""
+    nodes = tuple(node for node in item.nodes if node in home)
+    if len(home) == 1 or len(nodes) == len(item.nodes):
+        return item
+    cost_ns = {node: item.cost_ns[node] for node in nodes}
+    return replace(item, nodes=nodes, cost_ns=cost_ns, load={node: item.load[node] for node in nodes})
 
 
 def tuple_cost_ns(operator: Operator, node: Node) -> int:
@@ -273,7 +317,7 @@ def _terminals(query: Query, items: Sequence[Item], item_of: Mapping[str, int]) 
 
 
 def _streams(
-    query: Query, cluster: Cluster, flow: Mapping[str, Flow], item_of: Mapping[str, int]
+    query: Query, cluster: Cluster, flow: Mapping[str, Flow], item_of: Mapping[str, int], tuple_bytes: int
 ) -> tuple[Stream, ...]:
     streams = []
     for one in query.producers:
@@ -286,9 +330,9 @@ def _streams(
         sinks = {cluster.nodes[output.at].index for output in query.outputs if output.origin == one.name}
         node = None if isinstance(one, Operator) else cluster.nodes[one.at].index
         forbidden = frozenset((cluster.nodes[a].index, cluster.nodes[b].index) for a, b in one.forbidden)
-        streams.append(
-            Stream(one.name, flow[one.name].burst, own, node, tuple(sorted(readers)), tuple(sorted(sinks)), forbidden)
-        )
+        bits_per_s = flow[one.name].rate * 10**9 * 8 * tuple_bytes
+        reading, leaving = tuple(sorted(readers)), tuple(sorted(sinks))
+        streams.append(Stream(one.name, flow[one.name].burst, own, node, reading, leaving, forbidden, bits_per_s))
     return tuple(streams)
 
 
