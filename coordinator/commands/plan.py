@@ -64,7 +64,7 @@ def register(app: typer.Typer) -> None:
         held = dict(_pair(text) for text in place or [])
         limits = Limits(seconds=time_limit, seed=seed, solver=solver)
         charged = charges.MEASURED if overhead == "measured" else charges.NOTHING
-        choices = planner.Choices(allocator, units, policy, held, sub_deadlines, limits, charged)
+        choices = planner.Choices(allocator, model, units, policy, held, sub_deadlines, limits, charged)
         with _watching() as watch:
             made = planner.make_plan(query, cluster, choices, watch)
         plan_file.write(made, output)
@@ -115,6 +115,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from coordinator.guarantee import bounds
     from coordinator.units_of_measure import show_ns
 
     console = Console()
@@ -145,4 +146,6 @@ def _show(plan: dict[str, Any], path: Path) -> None:
         said = "guaranteed" if claim["guaranteed"] else "not guaranteed"
         text = f"output {name}: deadline {show_ns(claim['deadline_ns'])}, {bound}, {said}: {claim['why']}"
         console.print(text, soft_wrap=True, highlight=False)
+    if assumed := bounds.assumed(plan):
+        console.print(assumed, soft_wrap=True, highlight=False)
     console.print(f"plan {plan['hash'][:8]} written to {path}", soft_wrap=True)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.guarantee import demand, links
-from coordinator.guarantee.charges import Charges
+from coordinator.guarantee.charges import Charges, NodeCharges
 from coordinator.guarantee.demand import Load, Task, UnboundedError, Verdict
 from coordinator.guarantee.flow import jittered, total
 from coordinator.guarantee.propagate import Delays, Streams, propagate
@@ -140,29 +140,30 @@ def _drain_ns(loaded: Load, charges: Charges) -> int:
 
 def _tasks(system: System, delays: Delays, charges: Charges, streams: Streams, node: Node) -> list[Task]:
     """What a node has to do. Raises UnboundedError where nothing bounds part of it."""
-    tasks = [_task(unit, node, charges, streams) for unit in _units(system, node)]
-    if tasks and charges.drain_ns and streams.arriving[node.name]:
+    own = charges.on(node.charges)
+    tasks = [_task(unit, node, own, streams) for unit in _units(system, node)]
+    if tasks and own.drain_ns and streams.arriving[node.name]:
         jitter = delays.drains.get(node.name, 0)
         arriving = jittered(total([flow.events for flow in streams.arriving[node.name]]), jitter)
-        tasks.append(Task("reading sockets", arriving, 0, ((charges.drain_ns, ONE),), chore=True))
-    if tasks and charges.side_ns and node.sides:
+        tasks.append(Task("reading sockets", arriving, 0, ((own.drain_ns, ONE),), chore=True))
+    if tasks and own.side_ns and node.sides:
         sides = []
         for stream in node.sides:
             if (stream, node.name) not in streams.flows:
                 raise UnboundedError(f"its side input {stream}: {streams.why[stream, node.name]}")
             sides.append(streams.flows[stream, node.name].curve)
-        tasks.append(Task("updating side inputs", total(sides), 0, ((charges.side_ns, ONE),), chore=True))
+        tasks.append(Task("updating side inputs", total(sides), 0, ((own.side_ns, ONE),), chore=True))
     return tasks
 
 
-def _task(unit: Unit, node: Node, charges: Charges, streams: Streams) -> Task:
+def _task(unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:
     if unit.id in streams.unreleased:
         raise UnboundedError(streams.unreleased[unit.id])
     if unit.unsound:
         raise UnboundedError(unit.unsound)
     passes = [ONE, *(stage.selectivity for stage in unit.stages[:-1])]
     costs = [stage.cost_ns for stage in unit.stages]
-    costs[0] += charges.decision_ns
+    costs[0] += own.decision_ns
     curve = streams.triggers[unit.id].curve
     return Task(unit.name, curve, unit.deadline_ns, tuple(zip(costs, passes, strict=True)), node.batch)
 

@@ -51,9 +51,28 @@ def documents(plan: Plan, charges: Charges = MEASURED) -> tuple[dict[str, Any], 
         told = "every unit meets its sub-deadline" if verdict.holds else failure(verdict)
         share = round(float(verdict.utilisation), 6)
         nodes[name] = {"bounded": True, "utilisation": share, "sub_deadlines_hold": verdict.holds, "why": told}
+    for name, facts in nodes.items():
+        own = analysis.system.nodes[name].charges
+        facts["charges"] = {"said": charges.said(own), **charges.on(own).document()}
     units = {str(number): int(-(-each.end // 1)) for number, each in sorted(analysis.delays.units.items())}
     guarantee = {name: claim.document() for name, claim in claims(analysis).items()}
     return guarantee, {"charges": asdict(charges), "nodes": dict(sorted(nodes.items())), "units_ns": units}
+
+
+def assumed(plan: Plan) -> str:
+    """Which nodes of a plan have charges that were not measured there, and how to; nothing where there is none."""
+    found = {name: facts["charges"] for name, facts in plan["analysis"]["nodes"].items() if plan["tasks"].get(name)}
+    names = [name for name, each in found.items() if each["said"] == "assumed"]
+    if not names:
+        return ""
+    each = found[names[0]]
+    per = [(each["decision_ns"], "decision"), (each["drain_ns"], "tuple read"), (each["side_ns"], "side input updated")]
+    where = ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+    told = ", ".join(f"{show_ns(ns)} per {what}" for ns, what in per)
+    return (
+        f"what the runtime costs on {where} is assumed ({told}); measure it there with 'node-agent charges' and put "
+        "the line that it prints under the node"
+    )
 
 
 def claims(analysis: Analysis) -> dict[str, Claim]:

@@ -1,18 +1,47 @@
 """What the runtime costs beside the operators, and what else a bound has to assume: stated, so that it can be
-disputed."""
+disputed. Per node where the cluster file says what `node-agent charges` measured there."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+ASSUMED_NS = 20_000
+MEASURES = ("decision", "drain", "side")
+
+
+@dataclass(frozen=True)
+class NodeCharges:
+    """Of one node, in ns of its CPU time, whatever its speed. `decision_ns`: choosing and ending one task instance.
+    `drain_ns`: one tuple, or absence mark, read from a socket, until it is admitted. `side_ns`: one update of a side
+    input of one operator."""
+
+    decision_ns: int = ASSUMED_NS
+    drain_ns: int = ASSUMED_NS
+    side_ns: int = ASSUMED_NS
+
+    def __post_init__(self) -> None:
+        if min(self.decision_ns, self.drain_ns, self.side_ns) < 0:
+            raise ValueError("charges cannot be negative")
+
+    @classmethod
+    def read(cls, written: Mapping[str, Any]) -> NodeCharges:
+        """From plan.json."""
+        return cls(**{f"{name}_ns": int(written[f"{name}_ns"]) for name in MEASURES})
+
+    def document(self) -> dict[str, int]:
+        """For plan.json."""
+        return {f"{name}_ns": getattr(self, f"{name}_ns") for name in MEASURES}
 
 
 @dataclass(frozen=True)
 class Charges:
-    """All in ns of CPU time of the node, whatever its speed, but for the bytes.
+    """What a plan's bounds charge.
 
-    `decision_ns`: choosing and ending one task instance. `drain_ns`: one tuple, or absence mark, read from a socket.
-    `side_ns`: one update of a side input of one operator. The runtime's loop was measured at about 4 us per instance
-    and a socket read at some 10 us on a desktop machine; 20 us each is the order of that with room for a slower one.
+    `decision_ns`, `drain_ns`, `side_ns`: as in NodeCharges, of a node whose own are not in the plan. The runtime's loop
+    was measured at about 4 us per instance and a socket read at some 10 us on a desktop machine; 20 us each is the
+    order of that with room for a slower one. `per_node`: a plan's own figures of a node go before these.
 
     `drained`: sockets are drained, and written, at the end of an instance and not before `drain_every_ns` after the
     last time. So a tuple may be stamped, and may leave, one longest instance and that much after it could be. Not so
@@ -22,18 +51,31 @@ class Charges:
     sizes; one Ethernet frame is assumed.
     """
 
-    decision_ns: int = 20_000
-    drain_ns: int = 20_000
-    side_ns: int = 20_000
+    decision_ns: int = ASSUMED_NS
+    drain_ns: int = ASSUMED_NS
+    side_ns: int = ASSUMED_NS
     drained: bool = True
     drain_every_ns: int = 100_000
     tuple_bytes: int = 1500
+    per_node: bool = True
 
     def __post_init__(self) -> None:
         given = (self.decision_ns, self.drain_ns, self.side_ns, self.drain_every_ns, self.tuple_bytes)
         if min(given) < 0:
             raise ValueError("charges cannot be negative")
 
+    def on(self, own: NodeCharges | None) -> NodeCharges:
+        """Those of a node; `own`: what the plan says of it."""
+        if own is not None and self.per_node:
+            return own
+        return NodeCharges(self.decision_ns, self.drain_ns, self.side_ns)
 
-MEASURED = Charges()
-NOTHING = Charges(decision_ns=0, drain_ns=0, side_ns=0, drained=False, drain_every_ns=0)
+    def said(self, own: NodeCharges | None) -> str:
+        """Where a node's charges come from: measured, assumed, or none at all."""
+        if not self.per_node:
+            return "none"
+        return "assumed" if own is None else "measured"
+
+
+MEASURED = Charges()  # where they are: else assumed
+NOTHING = Charges(decision_ns=0, drain_ns=0, side_ns=0, drained=False, drain_every_ns=0, per_node=False)

@@ -13,6 +13,7 @@ from graphlib import TopologicalSorter
 from math import ceil
 from typing import Any
 
+from coordinator.guarantee.charges import NodeCharges
 from coordinator.guarantee.curves import Bursts, Curve, Jcp, RateBurst, Recorded
 from coordinator.guarantee.flow import jittered
 from coordinator.guarantee.selectivity import Selectivity, UndeclaredError, declared
@@ -53,12 +54,14 @@ class Unit:
 
 @dataclass(frozen=True)
 class Node:
-    """A node: its policy, the largest batch (0: no limit), side inputs that operators read there (one entry each)."""
+    """A node: its policy, the largest batch (0: no limit), side inputs that operators read there (one entry each), its
+    charges where they were measured."""
 
     name: str
     policy: str
     batch: int
     sides: tuple[str, ...]
+    charges: NodeCharges | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,10 @@ def read(plan: Plan) -> System:
     for name, operator in graph["operators"].items():
         sides[plan["placement"][name]] += operator["side"].values()
     return System(
-        nodes={node: _node(node, local, tuple(sides[node])) for node, local in plan["nodes"].items()},
+        nodes={
+            node: _node(node, local, tuple(sides[node]), cluster["nodes"][node].get("charges"))
+            for node, local in plan["nodes"].items()
+        },
         units=units,
         order=_order(units),
         sources={name: _source(name, source) for name, source in graph["sources"].items()},
@@ -154,9 +160,10 @@ def read(plan: Plan) -> System:
     )
 
 
-def _node(name: str, local: Mapping[str, Any], sides: tuple[str, ...]) -> Node:
+def _node(name: str, local: Mapping[str, Any], sides: tuple[str, ...], charges: Mapping[str, Any] | None) -> Node:
     policy = local["policy"]
-    return Node(name, policy["name"], policy.get("largest_batch", 0), sides)
+    own = NodeCharges.read(charges) if charges else None
+    return Node(name, policy["name"], policy.get("largest_batch", 0), sides, own)
 
 
 def _source(name: str, source: Mapping[str, Any]) -> Source:
