@@ -1,4 +1,4 @@
-"""The command line of an agent: `node-agent [run]`, `node-agent operators`."""
+"""The command line of an agent: `node-agent [run]`, `node-agent operators`, `node-agent charges`."""
 
 import argparse
 import ipaddress
@@ -13,11 +13,12 @@ EXAMPLES = """examples:
   node-agent run --name a --control 127.0.0.1:7700 --data 127.0.0.1:7701 --state /var/lib/shimekiri
   node-agent run --name a --operators my_operators.py      with operators of your own
   node-agent operators --operators my_operators.py --json > operators.json
+  node-agent charges                                       what the runtime costs here, for the cluster file
 
 An agent that is ready prints one JSON line: name, address, control and data ports, rt (whether it has the FIFO class),
 pid. It ends on SIGTERM and Ctrl-C. Exit codes: 0 ended as asked; 2 bad arguments or operators file; 1 anything else.
 """
-COMMANDS = ("run", "operators")
+COMMANDS = ("run", "operators", "charges")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given or (given[0].startswith("-") and given[0] not in {"-h", "--help"}):
         given.insert(0, "run")
     parsed = _parser().parse_args(given)
+    if parsed.command == "charges":
+        return _charges(parsed)
     return _operators(parsed) if parsed.command == "operators" else _run(parsed)
 
 
@@ -36,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(dest="command", metavar="{run,operators}")
+    commands = parser.add_subparsers(dest="command", metavar="{run,operators,charges}")
     raw = argparse.RawDescriptionHelpFormatter
     run = commands.add_parser("run", help="run an agent", epilog=EXAMPLES, formatter_class=raw)
     run.add_argument("--name", required=True, help="the node's name in the cluster file")
@@ -56,6 +59,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     operators.add_argument("--operators", type=Path, action="append", default=[], metavar="FILE.py")
     operators.add_argument("--json", action="store_true", help="operators.json for the cluster file")
+    charges = commands.add_parser(
+        "charges", help="measure what the runtime costs here", epilog=EXAMPLES, formatter_class=raw
+    )
+    charges.add_argument("--seconds", type=float, default=3.0, metavar="N", help="0.2 to 600 (default 3)")
+    charges.add_argument("--type", default="json", metavar="NAME", help="the streams' type (default json)")
+    charges.add_argument("--payload", type=Path, metavar="FILE.json", help="a typical value of that type, as JSON")
+    charges.add_argument("--cpu", type=int, default=-1, metavar="N", help="stay on that core, as the node will")
+    charges.add_argument("--no-rt", action="store_true", help="stay in the normal scheduling class")
+    charges.add_argument("--json", action="store_true", help="the figures as JSON")
     return parser
 
 
@@ -131,6 +143,27 @@ def _operators(parsed: argparse.Namespace) -> int:
         print(f"{name} {shape['version']}  {shape['kind']}({inputs}) -> {shape['output']}")  # noqa: T201
     for name, why in described.get("unavailable", {}).items():
         print(f"{name}  unavailable: {why}")  # noqa: T201
+    return 0
+
+
+def _charges(parsed: argparse.Namespace) -> int:
+    from node_agent import charges
+    from node_agent.codecs import CodecError, UnknownCodecError
+
+    try:
+        if not 0.2 <= parsed.seconds <= 600:
+            raise _InputError(f"--seconds {parsed.seconds:g}: between 0.2 and 600")
+        if parsed.type != "json" and parsed.payload is None:
+            raise _InputError(f"--type {parsed.type}: give a typical value with --payload FILE.json")
+        value = charges.TYPICAL if parsed.payload is None else json.loads(parsed.payload.read_bytes())
+        found = charges.measure(parsed.seconds, parsed.type, value, not parsed.no_rt, parsed.cpu)
+    except (OSError, ValueError) as error:
+        return _say(f"node-agent: --payload {parsed.payload}: {error}", 2)
+    except (_InputError, CodecError, UnknownCodecError) as error:
+        return _say(f"node-agent: {error}", 2)
+    except charges.ChargesError as error:
+        return _say(f"node-agent: {error}", 1)
+    print(json.dumps(found.document(), indent=1) if parsed.json else charges.told(found))  # noqa: T201
     return 0
 
 

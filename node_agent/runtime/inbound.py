@@ -41,6 +41,12 @@ class Inbound:
         listener.setblocking(False)
         context.shared.poller.add(listener.fileno(), self)
 
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens: host, port."""
+        host, port = self._listener.getsockname()[:2]
+        return host, port
+
     def on_ready(self, at_ns: int, mask: int) -> None:
         """Accept one: the listener stays ready while there are more."""
         try:
