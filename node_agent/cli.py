@@ -12,13 +12,16 @@ EXAMPLES = """examples:
   node-agent --name a                                      an agent on this machine, on any free ports
   node-agent run --name a --control 127.0.0.1:7700 --data 127.0.0.1:7701 --state /var/lib/shimekiri
   node-agent run --name a --operators my_operators.py      with operators of your own
+  node-agent run --name a --cores 3 --data 127.0.0.1:7701  places a, a.1 and a.2, data ports 7701 to 7703
   node-agent operators --operators my_operators.py --json > operators.json
   node-agent charges                                       what the runtime costs here, for the cluster file
 
 An agent that is ready prints one JSON line: name, address, control and data ports, rt (whether it has the FIFO class),
-pid. It ends on SIGTERM and Ctrl-C. Exit codes: 0 ended as asked; 2 bad arguments or operators file; 1 anything else.
+pid; with several cores also the name and the data port of each place. It ends on SIGTERM and Ctrl-C. Exit codes: 0
+ended as asked; 2 bad arguments or operators file; 1 anything else.
 """
 COMMANDS = ("run", "operators", "charges")
+MOST_CORES = 64
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,6 +48,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--name", required=True, help="the node's name in the cluster file")
     run.add_argument("--control", default="127.0.0.1:0", metavar="HOST:PORT", help="gRPC; port 0: any (default)")
     run.add_argument("--data", default="127.0.0.1:0", metavar="HOST:PORT", help="tuples; port 0: any (default)")
+    run.add_argument(
+        "--cores", type=int, default=1, metavar="K",
+        help="runtimes, each a place of its own (a, a.1, ...); leave a core of the machine to control (default 1)",
+    )  # fmt: skip
     run.add_argument("--state", type=Path, metavar="DIR", help="plans and traces; default: ./.shimekiri/NAME")
     run.add_argument("--operators", type=Path, action="append", default=[], metavar="FILE.py", help="may be repeated")
     run.add_argument(
@@ -96,6 +103,7 @@ def _run(parsed: argparse.Namespace) -> int:
         if len(parsed.clock_domain) > 40:
             raise _InputError("--clock-domain: at most 40 characters")
         control, data = _address("--control", parsed.control), _address("--data", parsed.data)
+        _check_cores(name, parsed.cores, data[1])
         state = StateDir(parsed.state or Path(".shimekiri") / name)
     except _InputError as error:
         return _say(f"node-agent: {error}", 2)
@@ -104,8 +112,20 @@ def _run(parsed: argparse.Namespace) -> int:
     settings = Settings(
         name=name, control=control, data=data, state=state, operators=tuple(parsed.operators),
         drift_ppm=parsed.drift_ppm, clock=parsed.clock_domain or clock_domain(), rt=not parsed.no_rt,
+        cores=parsed.cores,
     )  # fmt: skip
     return Supervisor(settings).run()
+
+
+def _check_cores(name: str, cores: int, port: int) -> None:
+    if not 1 <= cores <= MOST_CORES:
+        raise _InputError(f"--cores {cores}: between 1 and {MOST_CORES}")
+    if cores == 1:
+        return
+    if "." in name or len(name) > 29:
+        raise _InputError(f"--name {name!r}: with several cores at most 29 characters and no '.', which names places")
+    if port and port + cores - 1 > 65535:
+        raise _InputError(f"--data: {cores} cores take the ports from {port} on; give one up to {65536 - cores}")
 
 
 def _address(option: str, text: str) -> tuple[str, int]:

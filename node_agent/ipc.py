@@ -1,8 +1,9 @@
 """What supervisor, runtime and control tell each other, and the channel that carries it.
 
-Each pair of processes shares one Unix socket pair that keeps message boundaries; the supervisor makes all of them and
-hands out new ends (as file descriptors beside a message) when it starts a process again. A message is one JSON object.
-Nobody waits on a channel: a full one refuses the message, and the sender says what that means.
+An agent has one runtime per core: "the runtime" below is each of them, with a channel of its own. Each pair of
+processes shares one Unix socket pair that keeps message boundaries; the supervisor makes all of them and hands out new
+ends (as file descriptors beside a message) when it starts a process again. A message is one JSON object. Nobody waits
+on a channel: a full one refuses the message, and the sender says what that means.
 
 Who says what:
 
@@ -51,6 +52,7 @@ class RuntimeStarted(NamedTuple):
     boot: int
     lineage_epoch: int  # count of runtime starts, not reduced
     ring: str  # path of its trace ring
+    core: int = 0  # which of the agent's places it runs in
 
 
 class RuntimeEnded(NamedTuple):

@@ -2,6 +2,7 @@
 
     plans/<64 hex>.json     canonical bytes of the whole plan, as the coordinator sent them; control's business
     plans/<64 hex>.local    LocalPlan of this node, binary protobuf: what the runtime reads
+    plans/<64 hex>.N.local  the same for the runtime of core N, from 1 on, of an agent with several
     plans/state.json        highest epoch seen, and the state of every plan; replaced in one piece
 
 A plan counts only if state.json names it; files without an entry are left-overs of a crash and may be removed.
@@ -9,8 +10,12 @@ A plan counts only if state.json names it; files without an entry are left-overs
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from node_agent.settings import place_name
 
 STATE_FILE = "state.json"
 PREPARED, COMMITTED, DRAINING, ENDED = range(1, 5)  # agent.proto PlanState
@@ -26,7 +31,7 @@ class StoredPlan:
     epoch: int
     state: int
     routes: Routes
-    local: str = ""  # SHA-256 of its .local file, 64 hex digits
+    locals: Mapping[int, str] = field(default_factory=dict)  # core: SHA-256 of its .local file, 64 hex digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +42,9 @@ class StoredState:
     plans: tuple[StoredPlan, ...] = ()
 
 
-def local_path(directory: Path, plan_hash: str) -> Path:
+def local_path(directory: Path, plan_hash: str, core: int = 0) -> Path:
     """Where the local plan of that hash is."""
-    return directory / f"{plan_hash}.local"
+    return directory / (f"{plan_hash}.{core}.local" if core else f"{plan_hash}.local")
 
 
 def whole_path(directory: Path, plan_hash: str) -> Path:
@@ -47,14 +52,14 @@ def whole_path(directory: Path, plan_hash: str) -> Path:
     return directory / f"{plan_hash}.json"
 
 
-def damage(directory: Path, plan: StoredPlan) -> str:
+def damage(directory: Path, plan: StoredPlan, core: int = 0) -> str:
     """What is wrong with the local plan's file; empty: it is the one that was accepted."""
-    path = local_path(directory, plan.hash)
+    path = local_path(directory, plan.hash, core)
     try:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         return f"{path.name} cannot be read ({error.strerror})"
-    return "" if found == plan.local else f"{path.name} is damaged; deploy it again"
+    return "" if found == plan.locals.get(core) else f"{path.name} is damaged; deploy it again"
 
 
 def read_state(directory: Path) -> StoredState:
@@ -66,7 +71,7 @@ def read_state(directory: Path) -> StoredState:
             StoredPlan(
                 each["hash"], int(each["epoch"]), int(each["state"]),
                 tuple((int(index), str(node), str(address)) for index, node, address in each["routes"]),
-                str(each["local"]),
+                read_locals(each),
             )
             for each in values["plans"]
         )  # fmt: skip
@@ -75,3 +80,20 @@ def read_state(directory: Path) -> StoredState:
         return StoredState()
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error!r}): remove it and deploy again") from None
+
+
+def read_locals(entry: Mapping[str, Any]) -> dict[int, str]:
+    """Of an entry of state.json: core -> SHA-256. `local` is the first core's, `locals` those of the others."""
+    others = {int(core): str(sha) for core, sha in entry.get("locals", {}).items()}
+    return ({0: str(entry["local"])} if entry["local"] or not others else {}) | others
+
+
+def missing_cores(cores: Collection[int], here: int, node: str) -> str:
+    """Why a plan that has parts for these cores of the node cannot run on an agent with `here`; empty: it can."""
+    beyond = sorted(core for core in cores if core >= here)
+    if not beyond:
+        return ""
+    return (
+        f"it needs place {place_name(node, beyond[0])}, and this agent has --cores {here}; start it with"
+        f" --cores {beyond[-1] + 1}, or plan with 'cores: {here}' for node {node}"
+    )

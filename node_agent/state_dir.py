@@ -10,13 +10,14 @@ The ring directory is named after the state directory, so an agent that starts a
 killed: the supervisor marks them crashed, control drains them, then removes them. It is memory, so it is not to be
 littered: an agent holds a lock on its ring directory and removes it at its end where every ring was drained; `sweep`
 removes those that nobody holds and that are empty or whose state directory (named in the file `of`) is gone. What stays
-is at most MOST_RINGS rings for each state directory that still exists.
+is at most MOST_RINGS rings for each state directory that still exists, and one per running runtime.
 """
 
 import contextlib
 import fcntl
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from node_agent.ring import STATE, Ring
@@ -112,9 +113,10 @@ class StateDir:
         self.rings.mkdir(mode=0o700, exist_ok=True)
         return self.rings / f"{boot:016x}{RING_SUFFIX}"
 
-    def make_room(self) -> int:
-        """Before another ring: where none was drained for long, the oldest go. How many went."""
-        paths = self.ring_paths()
+    def make_room(self, live: Sequence[Path] = ()) -> int:
+        """Before another ring: where none was drained for long, the oldest go. How many went. live: not these, they
+        are written to."""
+        paths = [path for path in self.ring_paths() if path not in live]
         if len(paths) < MOST_RINGS:
             return 0
         excess = sorted(paths, key=_age)[: len(paths) + 1 - MOST_RINGS]

@@ -1,8 +1,8 @@
 """The parent process: standard library only, highest FIFO priority where allowed, never busy.
 
-It owns what must survive the others: the state directory's lock, the listening data socket, the trace rings. It starts
-the runtime and control, restarts what crashes, kills an operator that hangs, and ends everything in order. It forks
-before anything heavy is imported, which keeps it small and its children's start quick.
+It owns what must survive the others: the state directory's lock, the listening data sockets, the trace rings. It starts
+one runtime per core and control, restarts what crashes, kills an operator that hangs, and ends everything in order. It
+forks before anything heavy is imported, which keeps it small and its children's start quick.
 """
 
 import contextlib
@@ -11,83 +11,24 @@ import json
 import os
 import selectors
 import signal
-import socket
 import sys
 import time
-import traceback
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from node_agent import ipc
-from node_agent.clock_domain import new_boot, now_ns
-from node_agent.link.backoff import Backoff
-from node_agent.ring import STATE, Ring, TakenOver
+from node_agent.child import Child, StartError, status_text
+from node_agent.clock_domain import now_ns
+from node_agent.place import Place
 from node_agent.runtime import scheduling
 from node_agent.settings import Settings
 from node_agent.state_dir import StateError
-from node_agent.watch import hung, write_hung
-from protos import records
 
-WATCH_S = 0.02  # the hang cell is looked at this often
-MOST_TAKEN_OVER = 256  # tuples of killed incarnations that may be sent again; older ones are forgotten
-START_S = 30.0  # until both children are ready
+WATCH_S = 0.02  # the hang cells are looked at this often
+START_S = 30.0  # until all children are ready
 RUNTIME_STOP_S = 3.0
 CONTROL_STOP_S = 5.0
 HEALTHY_NS = 10_000_000_000  # a child that lived so long is restarted without a pause
-BACKLOG = 128
-
-
-class StartError(Exception):
-    """The agent cannot start; one sentence with the mend, and the exit code."""
-
-    def __init__(self, why: str, code: int = 1) -> None:
-        super().__init__(why)
-        self.code = code
-
-
-class Child:
-    """One child process and the channel to it."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.pid = 0  # 0: not running
-        self.channel: ipc.Channel | None = None
-        self.started_ns = 0
-        self.backoff = Backoff(50_000_000, 2_000_000_000)
-        self.ready = False
-        self.failed = ""  # why it cannot start
-
-    def reap(self) -> int | None:
-        """Its wait status if it has ended, else None."""
-        if not self.pid:
-            return None
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
-        if not pid:
-            return None
-        self.pid, self.ready = 0, False
-        return status
-
-    def kill(self) -> None:
-        """At once, and reaped."""
-        if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self.pid, self.ready = 0, False
-
-    def stop(self, seconds: float) -> bool:
-        """Say Stop and wait. False where it had to be killed."""
-        if not self.pid or self.channel is None:
-            return True
-        self.channel.send(ipc.Stop())
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            status = self.reap()
-            if status is not None:
-                return status == 0
-            time.sleep(0.002)
-        self.kill()
-        return False
 
 
 class Supervisor:
@@ -95,13 +36,8 @@ class Supervisor:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.runtime, self.control = Child("runtime"), Child("control")
-        self.ring: Ring | None = None
-        self.rt = False
-        self.listener: socket.socket | None = None
-        self._count = 0  # of runtime starts
-        self._taken_over: deque[tuple[int, TakenOver]] = deque(maxlen=MOST_TAKEN_OVER)  # with the lineage epoch
-        self._pending: tuple[ipc.RuntimeStarted, ipc.Channel] | None = None  # control is not there to be told
+        self.control = Child("control")
+        self.places: list[Place] = []  # a runtime each, in the order of their cores
         self._stop = False
         self._announced = False
         self._wake_r, self._wake_w = -1, -1
@@ -121,21 +57,12 @@ class Supervisor:
 
     # -- start
 
-    def _start(self) -> None:
-        try:
-            self._start_runtime()
-            self._start_control()
-        except OSError as error:
-            where = f" {error.filename}" if error.filename else ""
-            raise StartError(f"cannot start: {error.strerror}{where}; make room") from None
-
     def _prepare(self) -> None:
         state = self.settings.state
         state.lock()
         state.mark_abandoned()
         state.sweep()
-        self.listener = _listen(self.settings)
-        self.settings = replace(self.settings, data=self.listener.getsockname()[:2])
+        self._listen()
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self._wake_w, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -144,106 +71,86 @@ class Supervisor:
         if self.settings.rt:
             scheduling.fifo(scheduling.SUPERVISOR_PRIORITY)
 
+    def _listen(self) -> None:
+        """A data socket per place, before the first fork: every runtime knows where the others are."""
+        for core in range(self.settings.cores):
+            self.places.append(Place(self.settings, core))
+        names = tuple((place.name, place.address) for place in self.places)
+        self.settings = replace(self.settings, data=names[0][1], places=names)
+        for place in self.places:
+            place.settings = self.settings.at(place.core)
+
     def _on_signal(self, number: int, frame: object) -> None:
         self._stop = True
 
-    def _start_runtime(self) -> None:
+    def _start(self) -> None:
+        here = scheduling.cores()
+        if 1 < self.settings.cores >= here:
+            self._say(
+                f"{self.settings.cores} runtimes on {here} cores leave none for control and the rest of the machine:"
+                f" bounds may not hold; give --cores {max(here - 1, 1)}"
+            )
+        try:
+            for place in self.places:
+                self._start_runtime(place)
+            self._start_control()
+        except OSError as error:
+            where = f" {error.filename}" if error.filename else ""
+            raise StartError(f"cannot start: {error.strerror}{where}; make room") from None
+
+    def _start_runtime(self, place: Place) -> None:
         """A new incarnation: its number, its ring, its process, and a channel between it and control."""
-        state, listener = self.settings.state, self.listener
-        assert listener is not None
-        count = state.count_start()
-        if state.make_room():
+        live = [other.ring.path for other in self.places if other.ring is not None]
+        if self.settings.state.make_room(live):
             self._say("the oldest trace ring was dropped: nobody drains them")
-        header = records.Header(
-            node=self.settings.name, node_index=records.NO_REF, boot=new_boot(), clock=self.settings.clock,
-            drift_ppm=self.settings.drift_ppm, started_ns=now_ns(), wall_ns=time.time_ns(),
-        )  # fmt: skip
-        ring = self.ring = Ring.create(state.ring_path(header.boot), header)
-        self._count = count
+        ring = place.begin()
         runtime_end, control_end = ipc.Channel.pair()
 
         def body(channel: ipc.Channel) -> int:
             control_end.close()
             from node_agent.runtime import process
 
-            return process.main(self.settings, channel, runtime_end, listener, ring, count, tuple(self._taken_over))
+            return process.main(
+                place.settings, channel, runtime_end, place.listener, ring, place.count, tuple(place.taken_over)
+            )
 
-        self._fork(self.runtime, body)
+        self._fork(place.child, body)
         runtime_end.close()
-        self._to_control(ipc.RuntimeStarted(header.boot, count, str(ring.path)), control_end)
+        started = place.started()
+        assert started is not None
+        place.tell(self.control, started, control_end)
 
     def _start_control(self) -> None:
-        """Control, and a channel between it and the runtime that is there already."""
-
         def body(channel: ipc.Channel) -> int:
             scheduling.ordinary()
-            if self.listener is not None:
-                self.listener.close()
             from node_agent.control import main
 
             return main.main(self.settings, channel)
 
         self._fork(self.control, body)
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            self._to_control(*pending)
-        elif self.ring is not None:
-            runtime_end, control_end = ipc.Channel.pair()
-            if self.runtime.pid and self.runtime.channel is not None:
-                self.runtime.channel.send(ipc.NewChannel(), runtime_end.fileno())
-            runtime_end.close()
-            self._to_control(ipc.RuntimeStarted(self.ring.header.boot, self._count, str(self.ring.path)), control_end)
-
-    def _to_control(self, message: ipc.RuntimeStarted, end: ipc.Channel) -> None:
-        channel = self.control.channel
-        if not self.control.pid or channel is None or not channel.send(message, end.fileno()):
-            if self._pending is not None:
-                self._pending[1].close()
-            self._pending = (message, end)
-            return
-        end.close()
+        for place in self.places:
+            place.tell_of_control(self.control)
 
     def _fork(self, child: Child, body: Callable[[ipc.Channel], int]) -> None:
-        ours, theirs = ipc.Channel.pair()
-        parent = os.getpid()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        gc.freeze()  # a collection would write to pages that are shared with the child
-        pid = os.fork()
-        if not pid:
-            code = 1
-            try:
-                gc.disable()
-                self._become_child(parent, ours)
-                code = body(theirs)
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                sys.stderr.flush()
-                os._exit(code)
-        theirs.close()
-        if child.channel is not None:
-            child.channel.close()
-        child.pid, child.channel, child.started_ns, child.ready = pid, ours, now_ns(), False
+        def become(parent: int, ours: ipc.Channel) -> None:
+            scheduling.die_with(parent)
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.close(self._wake_r)
+            os.close(self._wake_w)
+            self.settings.state.unlock()
+            for place in self.places:
+                place.give_up(own=place.child is child)
+            if self.control.channel is not None:
+                self.control.channel.close()
+            ours.close()
+            output = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(output, 1)  # stdout is for the line that says ready
+            os.close(output)
 
-    def _become_child(self, parent: int, ours: ipc.Channel) -> None:
-        scheduling.die_with(parent)
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.close(self._wake_r)
-        os.close(self._wake_w)
-        self.settings.state.unlock()
-        for other in (self.runtime, self.control):
-            if other.channel is not None:
-                other.channel.close()
-        ours.close()
-        if self._pending is not None:
-            self._pending[1].close()
-        output = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(output, 1)  # stdout is for the line that says ready
-        os.close(output)
+        child.fork(body, become)
 
     # -- serve
 
@@ -255,34 +162,48 @@ class Supervisor:
             selector.select(WATCH_S if self._announced else 0.002)
             with contextlib.suppress(BlockingIOError):
                 os.read(self._wake_r, 4096)
-            self._watch()
-            for child in (self.runtime, self.control):
-                status = child.reap()
-                if status is not None:
-                    self._on_end(child, status)
-                else:
-                    self._listen_to(child)
-                if not child.pid and now_ns() >= child.backoff.next_ns:
-                    self._restart(child)
+            for place in self.places:
+                if why := place.kill_if_hung():
+                    self._ended(place, why)
+                    self._restart(place.child, place)
+            for child, of in self._children():
+                self._look_after(child, of)
             if not self._announced:
                 self._announce()
                 if not self._announced and time.monotonic() > until:
                     raise StartError(f"not ready within {START_S:g} s")
 
-    def _restart(self, child: Child) -> None:
+    def _children(self) -> Iterator[tuple[Child, Place | None]]:
+        for place in self.places:
+            yield place.child, place
+        yield self.control, None
+
+    def _look_after(self, child: Child, place: Place | None) -> None:
+        status = child.reap()
+        if status is not None:
+            self._on_end(child, place, status)
+        else:
+            self._listen_to(child, place)
+        if not child.pid and now_ns() >= child.backoff.next_ns:
+            self._restart(child, place)
+
+    def _restart(self, child: Child, place: Place | None) -> None:
         try:
-            (self._start_runtime if child is self.runtime else self._start_control)()
+            if place is not None:
+                self._start_runtime(place)
+            else:
+                self._start_control()
         except OSError as error:  # memory, disk or descriptors ran out: they may come back
             child.backoff.failed(now_ns())
-            if child is self.runtime:
-                self._ended("not started")
+            if place is not None:
+                self._ended(place, "not started")
             self._say(f"{child.name} cannot be started now: {error.strerror}; trying again")
 
     def _say(self, text: str) -> None:
         with contextlib.suppress(OSError):  # nobody may read it any more
             print(f"node-agent {self.settings.name}: {text}", file=sys.stderr, flush=True)  # noqa: T201
 
-    def _listen_to(self, child: Child) -> None:
+    def _listen_to(self, child: Child, place: Place | None) -> None:
         """Read what it says."""
         if child.channel is None:
             return
@@ -291,100 +212,71 @@ class Supervisor:
                 child.failed = message.why
                 if self._announced:
                     self._say(f"{child.name}: {message.why}")
-            elif isinstance(message, ipc.RuntimeReady):
-                child.ready, self.rt = True, message.rt
+            elif isinstance(message, ipc.RuntimeReady) and place is not None:
+                child.ready, place.rt = True, message.rt
             elif isinstance(message, ipc.ControlReady):
                 child.ready = True
                 self.settings = replace(self.settings, control=(self.settings.control[0], message.port))
 
     def _announce(self) -> None:
-        if not (self.runtime.ready and self.control.ready):
+        if not all(child.ready for child, _ in self._children()):
             return
         settings = self.settings
-        line = {
+        line: dict[str, object] = {
             "name": settings.name, "address": settings.control[0], "control": settings.control[1],
-            "data": settings.data[1], "rt": self.rt, "pid": os.getpid(), "clock": settings.clock,
+            "data": settings.data[1], "rt": all(place.rt for place in self.places), "pid": os.getpid(),
+            "clock": settings.clock,
         }  # fmt: skip
+        if settings.cores > 1:
+            line["cores"] = [{"name": name, "data": address[1]} for name, address in settings.places]
         print(json.dumps(line), flush=True)  # noqa: T201
         self._announced = True
         gc.enable()
 
-    def _watch(self) -> None:
-        """Kill an operator that hangs."""
-        ring = self.ring
-        if ring is None or not self.runtime.pid:
-            return
-        running = hung(ring, now_ns())
-        if running is None:
-            return
-        self.runtime.kill()
-        self._taken_over.extend((self._count & 0xFFFF, each) for each in ring.promised())
-        ring.note_dropped()
-        write_hung(ring, running, now_ns())
-        self._ended(f"operator hung: unit {running.unit} was killed after {running.hang_ns / 1e9:g} s")
-        self._restart(self.runtime)
-
-    def _on_end(self, child: Child, status: int) -> None:
-        self._listen_to(child)
+    def _on_end(self, child: Child, place: Place | None, status: int) -> None:
+        self._listen_to(child, place)
         if not self._announced:
-            why = child.failed or f"{child.name} ended while starting ({_status(status)})"
+            why = child.failed or f"{child.name} ended while starting ({status_text(status)})"
             raise StartError(why, max(os.waitstatus_to_exitcode(status), 1))
         if now_ns() - child.started_ns > HEALTHY_NS:
             child.backoff.succeeded()
         child.backoff.failed(now_ns())
-        why = f"crashed: {_status(status)}"
+        why = f"crashed: {status_text(status)}"
         self._say(f"{child.name} {why}; it is started again")
-        if child is self.runtime:
-            self._ended(why)
+        if place is not None:
+            self._ended(place, why)
 
-    def _ended(self, why: str) -> None:
+    def _ended(self, place: Place, why: str) -> None:
         """The incarnation is over: close its ring and say so."""
-        ring = self.ring
+        ring = place.ring
         if ring is None:
             return
-        if ring.cells[STATE] == 0:
-            ring.note_dropped()
-            ring.cells[STATE] = records.STATE_CRASHED
-        if self.control.pid and self.control.channel is not None:
-            self.control.channel.send(ipc.RuntimeEnded(ring.header.boot, why))
-        self._say(f"runtime {why}")
+        place.mark_crashed()
+        self._tell_ended(ring.header.boot, why)
+        self._say(f"{place.child.name} {why}")
         ring.close()
-        self.ring = None
+        place.ring = None
+
+    def _tell_ended(self, boot: int, why: str) -> None:
+        if self.control.pid and self.control.channel is not None:
+            self.control.channel.send(ipc.RuntimeEnded(boot, why))
 
     # -- end
 
     def _end(self) -> None:
-        """Runtime first, so that control can drain its last facts."""
+        """Runtimes first, so that control can drain their last facts."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
-        clean = self.runtime.stop(RUNTIME_STOP_S)
-        if self.ring is not None:
-            if self.ring.cells[STATE] == 0:
-                self.ring.note_dropped()
-                self.ring.cells[STATE] = records.STATE_CRASHED
-            if self.control.pid and self.control.channel is not None:
-                self.control.channel.send(ipc.RuntimeEnded(self.ring.header.boot, "ended" if clean else "killed"))
-        self.control.stop(CONTROL_STOP_S)
+        for place in self.places:
+            place.child.ask_to_stop()
+        until = time.monotonic() + RUNTIME_STOP_S
+        for place in self.places:
+            clean = place.child.await_end(until)
+            if place.ring is not None:
+                place.mark_crashed()
+                self._tell_ended(place.ring.header.boot, "ended" if clean else "killed")
+        self.control.ask_to_stop()
+        self.control.await_end(time.monotonic() + CONTROL_STOP_S)
         self.settings.state.tidy()
-        if self.listener is not None:
-            self.listener.close()
-
-
-def _listen(settings: Settings) -> socket.socket:
-    host, port = settings.data
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        why = f"cannot listen on {host}:{port} for data: {error.strerror}; give another with --data"
-        raise StartError(why) from None
-    return listener
-
-
-def _status(status: int) -> str:
-    if os.WIFSIGNALED(status):
-        return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
-    return f"exit code {os.WEXITSTATUS(status)}"
+        for place in self.places:
+            place.listener.close()

@@ -26,7 +26,7 @@ class DescribeRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Description(_message.Message):
-    __slots__ = ("node", "version", "operators_json", "data_port", "rt", "clock", "cores", "memory_bytes")
+    __slots__ = ("node", "version", "operators_json", "data_port", "rt", "clock", "cores", "memory_bytes", "places")
     NODE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_JSON_FIELD_NUMBER: _ClassVar[int]
@@ -35,6 +35,7 @@ class Description(_message.Message):
     CLOCK_FIELD_NUMBER: _ClassVar[int]
     CORES_FIELD_NUMBER: _ClassVar[int]
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PLACES_FIELD_NUMBER: _ClassVar[int]
     node: str
     version: str
     operators_json: str
@@ -43,7 +44,18 @@ class Description(_message.Message):
     clock: str
     cores: int
     memory_bytes: int
-    def __init__(self, node: _Optional[str] = ..., version: _Optional[str] = ..., operators_json: _Optional[str] = ..., data_port: _Optional[int] = ..., rt: _Optional[bool] = ..., clock: _Optional[str] = ..., cores: _Optional[int] = ..., memory_bytes: _Optional[int] = ...) -> None: ...
+    places: _containers.RepeatedCompositeFieldContainer[Place]
+    def __init__(self, node: _Optional[str] = ..., version: _Optional[str] = ..., operators_json: _Optional[str] = ..., data_port: _Optional[int] = ..., rt: _Optional[bool] = ..., clock: _Optional[str] = ..., cores: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., places: _Optional[_Iterable[_Union[Place, _Mapping]]] = ...) -> None: ...
+
+class Place(_message.Message):
+    __slots__ = ("name", "data_port", "rt")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DATA_PORT_FIELD_NUMBER: _ClassVar[int]
+    RT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    data_port: int
+    rt: bool
+    def __init__(self, name: _Optional[str] = ..., data_port: _Optional[int] = ..., rt: _Optional[bool] = ...) -> None: ...
 
 class Route(_message.Message):
     __slots__ = ("index", "node", "address")
@@ -132,7 +144,7 @@ class Counter(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written")
+    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "places")
     NODE_FIELD_NUMBER: _ClassVar[int]
     BOOT_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_ALIVE_FIELD_NUMBER: _ClassVar[int]
@@ -143,6 +155,7 @@ class StatusReply(_message.Message):
     PLANS_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     RECORDS_WRITTEN_FIELD_NUMBER: _ClassVar[int]
+    PLACES_FIELD_NUMBER: _ClassVar[int]
     node: str
     boot: int
     runtime_alive: bool
@@ -153,7 +166,8 @@ class StatusReply(_message.Message):
     plans: _containers.RepeatedCompositeFieldContainer[PlanStatus]
     counters: _containers.RepeatedCompositeFieldContainer[Counter]
     records_written: int
-    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ...) -> None: ...
+    places: _containers.RepeatedCompositeFieldContainer[StatusReply]
+    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ...) -> None: ...
 
 class ProfileRequest(_message.Message):
     __slots__ = ("hash",)

@@ -3,9 +3,12 @@
 import hashlib
 import ipaddress
 import json
+import re
 from typing import Any, NamedTuple
 
 from node_agent.control.deployment import Route
+from node_agent.plan_files import missing_cores
+from node_agent.settings import place_name
 from node_agent.wire.plan import PlanError, core_plan
 from protos import agent_pb2, plan_pb2
 
@@ -13,6 +16,7 @@ MOST_PLAN_BYTES = 16 << 20
 MOST_ROUTES = 256
 MOST_EPOCH = 2**62
 HASH_BYTES = 32
+CORE = re.compile(r"[1-9][0-9]{0,3}")
 
 
 class RefusalError(ValueError):
@@ -20,13 +24,13 @@ class RefusalError(ValueError):
 
 
 class Checked(NamedTuple):
-    """A prepare request that holds together. local: LocalPlan of this node, binary."""
+    """A prepare request that holds together. parts: for each core of this node that runs one, its LocalPlan, binary."""
 
     hash: str
     epoch: int
     query: str
     whole: bytes
-    local: bytes
+    parts: dict[int, bytes]
     routes: tuple[Route, ...]
 
 
@@ -39,42 +43,66 @@ def checked_hash(hash_: bytes, epoch: int) -> str:
     return hash_.hex()
 
 
-def checked_prepare(request: agent_pb2.PrepareRequest, node: str) -> Checked:
-    """Check a request to prepare a plan on `node`. Raises RefusalError."""
+def checked_prepare(request: agent_pb2.PrepareRequest, node: str, cores: int = 1) -> Checked:
+    """Check a request to prepare a plan on `node`, whose agent runs `cores` runtimes. Raises RefusalError."""
     hash_ = checked_hash(request.hash, request.epoch)
     if len(request.plan) > MOST_PLAN_BYTES:
         raise RefusalError(f"the plan has {len(request.plan)} bytes, at most {MOST_PLAN_BYTES} are taken")
     if hashlib.sha256(request.plan).digest() != request.hash:
         raise RefusalError("the plan does not have the hash that came with it; plan again")
-    message = _local_plan(request.plan, node)
-    try:
-        core_plan(message, int(hash_[:16], 16), request.epoch)
-    except PlanError as error:
-        raise RefusalError(f"node {node} cannot run this plan: {error}") from None
     routes = _routes(request)
+    parts, queries = dict[int, bytes](), set[str]()
+    for core, message in _local_plans(request.plan, node, cores).items():
+        try:
+            core_plan(message, int(hash_[:16], 16), request.epoch)
+        except PlanError as error:
+            raise RefusalError(f"node {message.node} cannot run this plan: {error}") from None
+        _check_peers(message, routes)
+        parts[core] = message.SerializeToString(deterministic=True)
+        queries.add(message.query)
+    if len(queries) > 1:
+        raise RefusalError(f"the parts of node {node} are of several queries: {', '.join(sorted(queries))}; plan again")
+    return Checked(hash_, request.epoch, queries.pop(), request.plan, parts, routes)
+
+
+def _check_peers(message: plan_pb2.LocalPlan, routes: tuple[Route, ...]) -> None:
+    known = {(index, name) for index, name, _ in routes}
     for peer in message.peers:
-        if (peer.index, peer.name) not in {(index, name) for index, name, _ in routes}:
+        if (peer.index, peer.name) not in known:
             raise RefusalError(
                 f"no route to node {peer.name} (number {peer.index}), which this plan exchanges tuples with"
             )
-    local = message.SerializeToString(deterministic=True)
-    return Checked(hash_, request.epoch, message.query, request.plan, local, routes)
 
 
-def _local_plan(plan: bytes, node: str) -> plan_pb2.LocalPlan:
-    from google.protobuf import json_format  # not before the first plan: it counts in the time until ready
-
+def _local_plans(plan: bytes, node: str, cores: int) -> dict[int, plan_pb2.LocalPlan]:
+    """By core: the plans of `node` and of its further places."""
     try:
         values: Any = json.loads(plan)
         nodes: Any = values["nodes"]
-        known = sorted(nodes)
-        local: Any = nodes.get(node)
+        known = sorted(nodes.keys())
+        found = {core: nodes[name] for name in known if (core := _core(name, node)) is not None}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RefusalError(
             f"not a plan: {type(error).__name__} {str(error)[:80]}; make it with `coordinator plan`"
         ) from None
-    if local is None:
+    if not found:
         raise RefusalError(f"this is node {node}, the plan is for {', '.join(known)[:200]}; check the addresses")
+    if why := missing_cores(found, cores, node):
+        raise RefusalError(f"node {node} cannot run this plan: {why}")
+    return {core: _local_plan(found[core], place_name(node, core)) for core in sorted(found)}
+
+
+def _core(place: str, node: str) -> int | None:
+    """Which core of the node it is; None: a place of another one."""
+    if place == node:
+        return 0
+    number = place.removeprefix(f"{node}.")
+    return int(number) if number != place and CORE.fullmatch(number) else None
+
+
+def _local_plan(local: Any, node: str) -> plan_pb2.LocalPlan:
+    from google.protobuf import json_format  # not before the first plan: it counts in the time until ready
+
     try:
         message = json_format.ParseDict(local, plan_pb2.LocalPlan())
     except (json_format.ParseError, TypeError, AttributeError, RecursionError) as error:

@@ -8,6 +8,8 @@ A deployment is prepared on every node and then committed on every node. What th
 - The same request again does nothing and gets the same answer.
 - Commits stand: only a stop ends a committed plan. Committing a plan makes earlier plans of the same query drain.
 - A tuple stamped with a prepared plan proves that the coordinator decided; the plan is committed without its message.
+- A node with several cores has a runtime in each place. A plan is prepared in all places that it has a part for or in
+  none, committed in all, and gone when all have drained.
 
 One thing is done at a time (a write, or a load in the runtime); requests that come meanwhile wait in line. The shape is
 that of dask's worker state machine: `handle_stimulus` there, one method per event here.
@@ -15,7 +17,7 @@ that of dask's worker state machine: `handle_stimulus` there, one method per eve
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from node_agent.control.deployment import (
     Commands,
@@ -34,16 +36,28 @@ MOST_DEPLOYMENTS = 8
 MOST_WAITING = 64
 
 
+@dataclass(slots=True)
+class _Loading:
+    """A plan on its way into the runtimes."""
+
+    hash: str
+    places: tuple[int, ...]
+    waiting: set[int]  # places that have not answered
+    then: Callable[[str], Commands]
+    why: str = ""  # the first refusal
+
+
 class Deployments:
     """The machine. Every method is one event and returns the commands that follow from it, in order."""
 
     def __init__(self, durable: Durable | None = None) -> None:
         self.durable = durable or Durable()
-        self.runtime_is_up = False
-        self.failed: dict[str, str] = {}  # plans that the runtime could not load again, and why
+        self._up: set[int] = set()  # places whose runtime is running
+        self._failed: dict[tuple[str, int], str] = {}  # plan, place: why the runtime could not load it again
+        self._drained_at: dict[str, set[int]] = {}  # plan that drains: places that have nothing left of it
         self._waiting: deque[Callable[[], Commands]] = deque()
         self._writing: tuple[Durable, Callable[[str], Commands]] | None = None
-        self._loading: tuple[str, Callable[[str], Commands]] | None = None
+        self._loading: _Loading | None = None
 
     # -- requests of the coordinator
 
@@ -75,42 +89,64 @@ class Deployments:
             self.durable = written
         return then(why) + self._go_on()
 
-    def loaded(self, hash_: str, why: str = "") -> Commands:
-        """The runtime has loaded the plan, or says why it cannot."""
-        if self._loading is None or self._loading[0] != hash_:
-            self._note(hash_, why)
+    def loaded(self, hash_: str, why: str = "", place: int = 0) -> Commands:
+        """The runtime of that place has loaded the plan, or says why it cannot."""
+        loading = self._loading
+        if loading is None or loading.hash != hash_ or place not in loading.waiting:
+            self._note(hash_, place, why)
             return []
-        _, then = self._loading
+        loading.waiting.discard(place)
+        loading.why = loading.why or why
+        if loading.waiting:
+            return []  # all are heard before anything is undone
         self._loading = None
-        return then(why) + self._go_on()
+        return loading.then(loading.why) + self._go_on()
 
     def proven(self, hash_: str) -> Commands:
         """A verified tuple came stamped with this prepared plan: it was committed, the message has not come yet."""
         return self._line_up(lambda: self._proven(hash_))
 
-    def drained(self, hash_: str) -> Commands:
-        """The runtime has nothing left of a draining plan and unloaded it."""
-        return self._line_up(lambda: self._drained(hash_))
+    def drained(self, hash_: str, place: int = 0) -> Commands:
+        """The runtime of that place has nothing left of a draining plan and unloaded it."""
+        return self._line_up(lambda: self._drained(hash_, place))
 
-    def runtime_up(self) -> Commands:
-        """A new incarnation of the runtime: whatever is on disk is told again, all of it idempotent."""
-        self.runtime_is_up = True
-        self.failed.clear()
+    def runtime_up(self, place: int = 0) -> Commands:
+        """A new incarnation of that place's runtime: whatever is on disk is told again, all of it idempotent."""
+        self._up.add(place)
+        for hash_, _ in [key for key in self._failed if key[1] == place]:
+            del self._failed[hash_, place]
+        for places in self._drained_at.values():
+            places.discard(place)
         commands: Commands = []
         for each in self.durable.deployments:
-            commands.append(LoadInRuntime(each, again=True))
+            if place not in each.places:
+                continue
+            commands.append(LoadInRuntime(each, True, place))
             if each.state is State.COMMITTED:
-                commands.append(CommitInRuntime(each.hash, each.epoch))
+                commands.append(CommitInRuntime(each.hash, each.epoch, place))
             elif each.state is State.DRAINING:
-                commands.append(DrainInRuntime(each.hash))
+                commands.append(DrainInRuntime(each.hash, place))
         return commands
 
-    def runtime_down(self) -> Commands:
-        """The runtime has ended. A load that was under way fails; the request may come again."""
-        self.runtime_is_up = False
-        if self._loading is None:
+    def runtime_down(self, place: int = 0) -> Commands:
+        """That place's runtime has ended. A load that was under way fails; the request may come again."""
+        self._up.discard(place)
+        loading = self._loading
+        if loading is None or place not in loading.places:
             return []
-        return self.loaded(self._loading[0], "the runtime ended while it loaded the plan; deploy again")
+        why = "the runtime ended while it loaded the plan; deploy again"
+        if place in loading.waiting:
+            return self.loaded(loading.hash, why, place)
+        loading.why = loading.why or why  # it had the plan, and its successor has not
+        return []
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Plans that a runtime could not load again, and why."""
+        found: dict[str, str] = {}
+        for (hash_, _), why in sorted(self._failed.items()):
+            found[hash_] = f"{found[hash_]}; {why}" if hash_ in found else why
+        return found
 
     @property
     def busy(self) -> bool:
@@ -154,10 +190,12 @@ class Deployments:
             new = replace(known, epoch=epoch, routes=wanted.routes)
             if new == known and wanted.hash not in self.failed:
                 return self._answer(token, wanted.hash)
-        if not self.runtime_is_up:
+        if not self._up.issuperset(new.places):
             return self._answer(token, wanted.hash, "the runtime is not running; see `node-agent`'s log")
-        self._loading = (wanted.hash, lambda why: self._prepare_loaded(token, new, known, why))
-        return [LoadInRuntime(new)]
+        self._loading = _Loading(
+            new.hash, new.places, set(new.places), lambda why: self._prepare_loaded(token, new, known, why)
+        )
+        return [LoadInRuntime(new, False, place) for place in new.places]
 
     def _objection(self, wanted: Deployment, known: Deployment | None) -> str:  # noqa: PLR0911 - a list of rules
         if known and known.state is State.DRAINING:
@@ -175,10 +213,11 @@ class Deployments:
         return ""
 
     def _prepare_loaded(self, token: int, new: Deployment, known: Deployment | None, why: str) -> Commands:
-        undone: Commands = [] if known else [UnloadInRuntime(new.hash)]
+        undone: Commands = [] if known else [UnloadInRuntime(new.hash, place) for place in new.places]
         if why:
             return undone + self._answer(token, new.hash, why)
-        self.failed.pop(new.hash, None)
+        for place in new.places:
+            self._failed.pop((new.hash, place), None)
 
         def written(why: str) -> Commands:
             return (undone if why else []) + self._answer(token, new.hash, why)
@@ -218,9 +257,9 @@ class Deployments:
         def written(why: str) -> Commands:
             done: Commands = []
             if not why and latest.hash == known.hash:
-                done.append(CommitInRuntime(known.hash, known.epoch))
+                done += [CommitInRuntime(known.hash, known.epoch, place) for place in known.places]
             if not why:
-                done += [DrainInRuntime(each.hash) for each in older]
+                done += _drain(*older)
             return done + answer(why)
 
         return self._write(durable, written)
@@ -238,7 +277,9 @@ class Deployments:
         fenced = replace(fenced, fence=max(fenced.fence, epoch), seen=max(fenced.seen, epoch))
 
         def written(why: str) -> Commands:
-            undone: Commands = [UnloadInRuntime(hash_)] if prepared and not why else []
+            undone: Commands = []
+            if known and prepared and not why:
+                undone = [UnloadInRuntime(hash_, place) for place in known.places]
             return undone + self._answer(token, hash_, why)
 
         return self._write(fenced, written)
@@ -252,19 +293,28 @@ class Deployments:
 
         def written(why: str) -> Commands:
             # A plan that is only prepared here may be committed elsewhere: what is under way to this node still runs.
-            told: Commands = [] if why else [DrainInRuntime(hash_)]
+            told: Commands = [] if why else _drain(known)
             return told + self._answer(token, hash_, why)
 
         return self._write(self.durable.put(replace(known, state=State.DRAINING)), written)
 
-    def _drained(self, hash_: str) -> Commands:
+    def _drained(self, hash_: str, place: int) -> Commands:
         known = self.durable.get(hash_)
         if known is None or known.state is not State.DRAINING:
             return []
+        empty = self._drained_at.setdefault(hash_, set())
+        empty.add(place)
+        if not empty.issuperset(known.places):
+            return []
+        del self._drained_at[hash_]
         return self._write(self.durable.without(hash_), lambda why: [])
 
-    def _note(self, hash_: str, why: str) -> None:
+    def _note(self, hash_: str, place: int, why: str) -> None:
         if why and self.durable.get(hash_):
-            self.failed[hash_] = why
+            self._failed[hash_, place] = why
         else:
-            self.failed.pop(hash_, None)
+            self._failed.pop((hash_, place), None)
+
+
+def _drain(*deployments: Deployment) -> Commands:
+    return [DrainInRuntime(each.hash, place) for each in deployments for place in each.places]

@@ -26,6 +26,7 @@ class Deployment:
     state: State
     query: str
     routes: tuple[Route, ...] = ()
+    places: tuple[int, ...] = (0,)  # cores of this node that it has a part for
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,11 @@ class WriteDurably:
 
 @dataclass(frozen=True, slots=True)
 class LoadInRuntime:
-    """Load the plan; then call `loaded`, except where `again`."""
+    """Load the plan in the runtime of that place; then call `loaded`, except where `again`."""
 
     deployment: Deployment
     again: bool = False  # the runtime had it, or has it on disk: nobody waits for the answer
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class CommitInRuntime:
 
     hash: str
     epoch: int
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class DrainInRuntime:
     """Admit no more under this plan, run what comes from peers; `drained` follows when it is empty."""
 
     hash: str
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ class UnloadInRuntime:
     """Forget this plan, which was only prepared."""
 
     hash: str
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)

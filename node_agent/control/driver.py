@@ -36,7 +36,7 @@ class DeployDriver:
     def __init__(self, store: PlanStore) -> None:
         self.store = store
         self.machine = Deployments(store.load())
-        self.link: RuntimeLink | None = None
+        self.links: dict[int, RuntimeLink] = {}  # by place: the runtimes that are running
         self._requests: dict[int, asyncio.Future[Reply]] = {}
         self._tokens = 0
         self._preparing: dict[int, str] = {}  # plans whose files are there before a state names them
@@ -49,11 +49,11 @@ class DeployDriver:
         token = self._token()
         self._preparing[token] = plan.hash
         try:
-            self.store.put_plan(plan.hash, plan.whole, plan.local)
+            self.store.put_plan(plan.hash, plan.whole, plan.parts)
         except OSError as error:
             del self._preparing[token]
             return Reply(token, False, f"the plan cannot be stored ({error.strerror}); make room", State.NONE)
-        wanted = Deployment(plan.hash, plan.epoch, State.NONE, plan.query, plan.routes)
+        wanted = Deployment(plan.hash, plan.epoch, State.NONE, plan.query, plan.routes, tuple(sorted(plan.parts)))
         try:
             return await self._request(token, lambda: self.machine.prepare(token, wanted))
         finally:
@@ -77,24 +77,28 @@ class DeployDriver:
 
     # -- the runtime
 
-    def runtime_started(self, boot: int, channel: ipc.Channel) -> None:
+    def runtime_started(self, place: int, boot: int, channel: ipc.Channel) -> None:
         """A new incarnation: tell it all that is stored."""
-        self.runtime_ended()
-        self.link = RuntimeLink(boot, channel, self._changed)
-        self._do(self.machine.runtime_up())
+        self._forget(place)
+        self.links[place] = RuntimeLink(boot, channel, partial(self._changed, place))
+        self._do(self.machine.runtime_up(place))
 
-    def runtime_ended(self) -> None:
+    def runtime_ended(self, boot: int) -> None:
         """It is gone; what it was asked has no answer."""
-        if self.link is not None:
-            self.link.close()
-            self.link = None
-            self._do(self.machine.runtime_down())
+        for place in [place for place, link in self.links.items() if link.boot == boot]:
+            self._forget(place)
 
-    def _changed(self, message: ipc.PlanChanged) -> None:
+    def _forget(self, place: int) -> None:
+        link = self.links.pop(place, None)
+        if link is not None:
+            link.close()
+            self._do(self.machine.runtime_down(place))
+
+    def _changed(self, place: int, message: ipc.PlanChanged) -> None:
         if message.state == State.COMMITTED:
             self._do(self.machine.proven(message.hash))
         elif message.state == State.ENDED:
-            self._do(self.machine.drained(message.hash))
+            self._do(self.machine.drained(message.hash, place))
 
     # -- commands
 
@@ -114,14 +118,14 @@ class DeployDriver:
             match queue.popleft():
                 case WriteDurably(durable):
                     queue.extend(self.machine.wrote(self._write(durable)))
-                case LoadInRuntime(deployment, again):
-                    self._start(self._load(deployment, again))
-                case CommitInRuntime(hash_, epoch):
-                    told.append(self._tell(partial(ipc.Commit, hash=hash_, epoch=epoch)))
-                case DrainInRuntime(hash_):
-                    told.append(self._tell(partial(ipc.Drain, hash=hash_)))
-                case UnloadInRuntime(hash_):
-                    told.append(self._tell(partial(ipc.Abort, hash=hash_)))
+                case LoadInRuntime(deployment, again, place):
+                    self._start(self._load(place, deployment, again))
+                case CommitInRuntime(hash_, epoch, place):
+                    told.append(self._tell(place, partial(ipc.Commit, hash=hash_, epoch=epoch)))
+                case DrainInRuntime(hash_, place):
+                    told.append(self._tell(place, partial(ipc.Drain, hash=hash_)))
+                case UnloadInRuntime(hash_, place):
+                    told.append(self._tell(place, partial(ipc.Abort, hash=hash_)))
                 case Reply() as reply:
                     self._start(self._reply(reply, tuple(told)))
 
@@ -132,9 +136,9 @@ class DeployDriver:
             return f"the decision cannot be stored ({error.strerror}); make room and try again"
         return ""
 
-    def _tell(self, question: Callable[[int], ipc.Message]) -> Answered:
-        if self.link is not None:
-            return self.link.ask(question)
+    def _tell(self, place: int, question: Callable[[int], ipc.Message]) -> Answered:
+        if (link := self.links.get(place)) is not None:
+            return link.ask(question)
         nobody: Answered = asyncio.get_running_loop().create_future()
         nobody.set_result(None)
         return nobody
@@ -147,19 +151,19 @@ class DeployDriver:
         if not answer.done():
             answer.set_result(reply)
 
-    async def _load(self, deployment: Deployment, again: bool) -> None:
-        link = self.link
+    async def _load(self, place: int, deployment: Deployment, again: bool) -> None:
+        link = self.links.get(place)
         if link is None:
             return
         hash_ = deployment.hash
         question = partial(ipc.Prepare, hash=hash_, epoch=deployment.epoch, routes=deployment.routes)
         answer = await link.ask_within(question, LOAD_S)
-        if link is not self.link:
+        if link is not self.links.get(place):
             return  # runtime_down has spoken for it
         if isinstance(answer, ipc.PlanAnswer):
-            self._do(self.machine.loaded(hash_, "" if answer.accepted else answer.why))
+            self._do(self.machine.loaded(hash_, "" if answer.accepted else answer.why, place))
         elif not again:
-            self._do(self.machine.loaded(hash_, f"the runtime has not loaded the plan within {LOAD_S:.0f} s"))
+            self._do(self.machine.loaded(hash_, f"the runtime has not loaded the plan within {LOAD_S:.0f} s", place))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -2,18 +2,19 @@
 
 The layout is plan_files.py's; control adds to state.json what the deployment machine needs (`fence`, each plan's
 `query`) and what tells a damaged file from a good one: `check`, the SHA-256 of the rest of state.json, and each plan's
-`local`, the SHA-256 of its .local file. The whole plan's name is its own SHA-256. A damaged file is set aside as
-*.damaged and reported; what it names is not resumed.
+`local`, the SHA-256 of its .local file, with `locals` for those of further cores. The whole plan's name is its own
+SHA-256. A damaged file is set aside as *.damaged and reported; what it names is not resumed.
 """
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from node_agent.control.deployment import Deployment, Durable, State
-from node_agent.plan_files import STATE_FILE, local_path, whole_path
+from node_agent.plan_files import STATE_FILE, local_path, missing_cores, read_locals, whole_path
 from node_agent.state_dir import write_durably
 
 DAMAGED = ".damaged"
@@ -25,7 +26,9 @@ class PlanStore:
 
     directory: Path
     problems: list[str] = field(default_factory=list)
-    _local: dict[str, str] = field(default_factory=dict)  # plan -> SHA-256 of its .local file
+    node: str = ""
+    cores: int = 1  # of the agent: a plan that needs more is not resumed
+    _locals: dict[str, dict[int, str]] = field(default_factory=dict)  # plan -> core -> SHA-256 of the .local file
 
     def load(self) -> Durable:
         """What is on disk and intact; at the start."""
@@ -38,30 +41,22 @@ class PlanStore:
             self._set_aside(path, f"the states of all plans are lost ({error}); deploy again")
             return Durable()
         for each in durable.deployments:
-            if why := self._damage(each.hash):
+            if why := missing_cores(each.places, self.cores, self.node) or self._damage(each.hash):
                 durable = durable.without(each.hash)
                 self.problems.append(f"plan {each.hash[:8]} is not resumed: {why}; deploy it again")
         return durable
 
-    def put_plan(self, hash_: str, whole: bytes, local: bytes) -> None:
-        """Store a plan's files. They count only once a state names them. Raises OSError."""
-        self._local[hash_] = hashlib.sha256(local).hexdigest()
+    def put_plan(self, hash_: str, whole: bytes, parts: Mapping[int, bytes]) -> None:
+        """Store a plan's files; parts: the local plan of each core. They count only once a state names them. Raises
+        OSError."""
+        self._locals[hash_] = {core: hashlib.sha256(local).hexdigest() for core, local in parts.items()}
         write_durably(whole_path(self.directory, hash_), whole)
-        write_durably(local_path(self.directory, hash_), local)
+        for core, local in parts.items():
+            write_durably(local_path(self.directory, hash_, core), local)
 
     def write(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
         """Replace the state; plan files of neither `durable` nor `keep` go. Raises OSError where it is not on disk."""
-        plans = [
-            {
-                "hash": each.hash,
-                "epoch": each.epoch,
-                "state": int(each.state),
-                "query": each.query,
-                "routes": each.routes,
-                "local": self._local.get(each.hash, ""),
-            }
-            for each in sorted(durable.deployments, key=_resume_order)
-        ]
+        plans = [self._entry(each) for each in sorted(durable.deployments, key=_resume_order)]
         values = {"epoch": durable.seen, "fence": durable.fence, "plans": plans}
         values["check"] = _check(values)
         write_durably(self.directory / STATE_FILE, json.dumps(values, indent=1).encode())
@@ -71,9 +66,23 @@ class PlanStore:
         """Plan files of neither `durable` nor `keep` go: of refused requests, of forgotten plans."""
         hashes = {each.hash for each in durable.deployments} | keep
         for path in self.directory.iterdir():
-            if path.suffix in (".local", ".json") and path.name != STATE_FILE and path.stem not in hashes:
+            hash_ = path.name.partition(".")[0]
+            if path.suffix in (".local", ".json") and path.name != STATE_FILE and hash_ not in hashes:
                 path.unlink(missing_ok=True)
-                self._local.pop(path.stem, None)
+                self._locals.pop(hash_, None)
+
+    def _entry(self, plan: Deployment) -> dict[str, Any]:
+        parts = self._locals.get(plan.hash, {})
+        others = {str(core): sha for core, sha in parts.items() if core}
+        entry: dict[str, Any] = {
+            "hash": plan.hash,
+            "epoch": plan.epoch,
+            "state": int(plan.state),
+            "query": plan.query,
+            "routes": plan.routes,
+            "local": parts.get(0, ""),
+        }
+        return entry | {"locals": others} if others else entry
 
     def _parse(self, data: bytes) -> Durable:
         values: dict[str, Any] = json.loads(data)
@@ -82,15 +91,17 @@ class PlanStore:
         deployments = []
         for each in values["plans"]:
             routes = tuple((int(index), str(node), str(address)) for index, node, address in each["routes"])
-            state = State(each["state"])
-            deployments.append(Deployment(each["hash"], int(each["epoch"]), state, str(each["query"]), routes))
-            self._local[each["hash"]] = each["local"]
+            hash_, state, parts = str(each["hash"]), State(each["state"]), read_locals(each)
+            places = tuple(sorted(parts))
+            deployments.append(Deployment(hash_, int(each["epoch"]), state, str(each["query"]), routes, places))
+            self._locals[hash_] = parts
         return Durable(int(values["epoch"]), int(values["fence"]), tuple(deployments))
 
     def _damage(self, hash_: str) -> str:
         """What is wrong with this plan's files; empty: nothing. A damaged one is set aside."""
-        for path, wanted in ((whole_path, hash_), (local_path, self._local[hash_])):
-            file = path(self.directory, hash_)
+        files = [(whole_path(self.directory, hash_), hash_)]
+        files += [(local_path(self.directory, hash_, core), sha) for core, sha in self._locals[hash_].items()]
+        for file, wanted in files:
             try:
                 if hashlib.sha256(file.read_bytes()).hexdigest() == wanted:
                     continue

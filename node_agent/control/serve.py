@@ -31,7 +31,8 @@ class Control:
         """Serve; returns the exit code."""
         self.over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.spool = SpoolFiles(self.settings.state.spool, self.settings.state.ring_paths)
-        self.deployments = DeployDriver(PlanStore(self.settings.state.plans))
+        name, cores = self.settings.name, self.settings.cores
+        self.deployments = DeployDriver(PlanStore(self.settings.state.plans, node=name, cores=cores))
         for problem in (*self.deployments.store.problems, *self.spool.problems):
             sys.stderr.write(f"node-agent {self.settings.name}: {problem}\n")
         server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
@@ -70,12 +71,10 @@ class Control:
     def _supervisor_says(self) -> None:
         for message, descriptor in self.supervisor.receive():
             match message:
-                case ipc.RuntimeStarted(boot) if descriptor is not None:
-                    self.deployments.runtime_started(boot, ipc.Channel.of(descriptor))
+                case ipc.RuntimeStarted(boot, _, _, core) if descriptor is not None:
+                    self.deployments.runtime_started(core, boot, ipc.Channel.of(descriptor))
                 case ipc.RuntimeEnded(boot):
-                    link = self.deployments.link
-                    if link is not None and link.boot == boot:
-                        self.deployments.runtime_ended()
+                    self.deployments.runtime_ended(boot)
                     self.spool.drain()
                 case ipc.Stop():
                     self._end(0)

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,10 +13,11 @@ import grpc
 
 from node_agent import ipc
 from node_agent.control.check import MOST_PLAN_BYTES, RefusalError, checked_hash, checked_prepare
-from node_agent.control.deployment import Reply
+from node_agent.control.deployment import Deployment, Reply
 from node_agent.control.driver import DeployDriver
+from node_agent.control.runtime_link import Question
 from node_agent.control.spool_files import SpoolFiles
-from node_agent.settings import Settings
+from node_agent.settings import Settings, place_name
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 
 ASK_S = 1.0
@@ -45,7 +47,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
     async def Prepare(self, request: agent_pb2.PrepareRequest, context: Context) -> agent_pb2.PlanReply:  # noqa: N802
         """Check, load in the runtime, store; accepted once it survives a crash."""
         try:
-            plan = checked_prepare(request, self.settings.name)
+            plan = checked_prepare(request, self.settings.name, self.settings.cores)
         except RefusalError as refusal:
             return agent_pb2.PlanReply(accepted=False, why=str(refusal))
         return _reply(await self.deployments.prepare(plan))
@@ -72,65 +74,60 @@ class Agent(agent_pb2_grpc.AgentServicer):
 
     async def Describe(self, request: agent_pb2.DescribeRequest, context: Context) -> agent_pb2.Description:  # noqa: N802
         """The machine and what is installed on it."""
-        status = await self._status()
+        statuses = await self._statuses()
+        fifo = [status is not None and status.rt for status in statuses]
+        places = self.settings.places or ((self.settings.name, self.settings.data),)
         return agent_pb2.Description(
             node=self.settings.name,
             version=_version(),
             operators_json=await self._operators(context),
             data_port=self.settings.data[1],
-            rt=status is not None and status.rt,
+            rt=all(fifo),
             clock=self.settings.clock,
             cores=os.cpu_count() or 1,
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            places=[
+                agent_pb2.Place(name=name, data_port=address[1], rt=rt)
+                for (name, address), rt in zip(places, fifo, strict=True)
+            ],
         )
 
     async def Status(self, request: agent_pb2.StatusRequest, context: Context) -> agent_pb2.StatusReply:  # noqa: N802
-        """Counts of the runtime, and the plans as they are on disk."""
-        status = await self._status()
-        counts = {} if status is None else {each[0]: each[4:7] for each in status.plans}
-        reply = agent_pb2.StatusReply(node=self.settings.name, runtime_alive=status is not None)
-        for plan in self.deployments.machine.durable.deployments:
-            ready, waiting, unacknowledged = counts.get(plan.hash, (0, 0, 0))
-            reply.plans.add(
-                hash=bytes.fromhex(plan.hash),
-                epoch=plan.epoch,
-                state=plan.state.name,
-                query=plan.query,
-                ready=ready,
-                waiting=waiting,
-                unacknowledged=unacknowledged,
-            )
-        reply.counters.add(name="highest_epoch", value=self.deployments.machine.durable.seen)
-        if self.spool.problems:
-            reply.counters.add(name="trace_problems", value=len(self.spool.problems))  # Health and the log name them
-        if status is not None:
-            reply.boot, reply.records_written = status.boot, status.records_written
-            reply.uptime_ns = max(0, status.at_ns - status.started_ns)
-            reply.busy_ns, reply.overhead_ns, reply.queue_bytes = status.busy_ns, status.overhead_ns, status.queue_bytes
-            for name, value in sorted(status.counters.items()):
-                reply.counters.add(name=name, value=value)
+        """Counts of the runtimes, and the plans as they are on disk."""
+        durable, statuses = self.deployments.machine.durable, await self._statuses()
+        reply = status_reply(self.settings.name, statuses, durable.deployments, self._agent_counters())
+        if len(statuses) > 1:
+            for core, status in enumerate(statuses):
+                here = [plan for plan in durable.deployments if core in plan.places]
+                reply.places.append(status_reply(place_name(self.settings.name, core), [status], here))
         return reply
+
+    def _agent_counters(self) -> dict[str, int]:
+        counters = {"highest_epoch": self.deployments.machine.durable.seen}
+        if self.spool.problems:
+            counters["trace_problems"] = len(self.spool.problems)  # Health and the log name them
+        return counters
 
     async def Profile(self, request: agent_pb2.ProfileRequest, context: Context) -> agent_pb2.ProfileReply:  # noqa: N802
         """What each operator of a plan has cost."""
-        reply, link = agent_pb2.ProfileReply(), self.deployments.link
-        if link is None:
-            return reply
-        answer = await link.ask_within(partial(ipc.AskProfile, hash=request.hash.hex()), ASK_S)
-        if isinstance(answer, ipc.Profile):
-            for operator, name, tuples, total_ns, worst_ns, squares in answer.costs:
-                reply.costs.add(
-                    operator_id=operator, name=name, tuples=tuples, total_ns=total_ns, worst_ns=worst_ns,
-                    squares_ns2=squares,
-                )  # fmt: skip
+        reply = agent_pb2.ProfileReply()
+        for answer in await self._ask_all(partial(ipc.AskProfile, hash=request.hash.hex())):
+            if isinstance(answer, ipc.Profile):
+                for operator, name, tuples, total_ns, worst_ns, squares in answer.costs:
+                    reply.costs.add(
+                        operator_id=operator, name=name, tuples=tuples, total_ns=total_ns, worst_ns=worst_ns,
+                        squares_ns2=squares,
+                    )  # fmt: skip
         return reply
 
     async def Health(self, request: agent_pb2.HealthRequest, context: Context) -> agent_pb2.HealthReply:  # noqa: N802
         """Whether all that is committed here runs; and everything that was found wrong."""
         failed = self.deployments.machine.failed
         wrong = [f"plan {hash_[:8]} does not run: {why}" for hash_, why in sorted(failed.items())]
-        if await self._status() is None:
-            wrong.append("the runtime does not answer")
+        for core, status in enumerate(await self._statuses()):
+            if status is None:
+                of = f" of {place_name(self.settings.name, core)}" if self.settings.cores > 1 else ""
+                wrong.append(f"the runtime{of} does not answer")
         notes = [*wrong, *self.deployments.store.problems, *self.spool.problems]
         return agent_pb2.HealthReply(serving=not wrong, why="; ".join(notes[:16]))
 
@@ -151,10 +148,17 @@ class Agent(agent_pb2_grpc.AgentServicer):
 
     # -- inside
 
-    async def _status(self) -> ipc.Status | None:
-        link = self.deployments.link
-        answer = None if link is None else await link.ask_within(ipc.AskStatus, ASK_S)
-        return answer if isinstance(answer, ipc.Status) else None
+    async def _statuses(self) -> list[ipc.Status | None]:
+        """Of every place, in order; None: its runtime does not answer."""
+        answers = await self._ask_all(ipc.AskStatus)
+        return [answer if isinstance(answer, ipc.Status) else None for answer in answers]
+
+    async def _ask_all(self, question: Question) -> list[ipc.Message | None]:
+        asked = {core: link.ask(question) for core, link in self.deployments.links.items()}
+        if asked:
+            await asyncio.wait(asked.values(), timeout=ASK_S)
+        there = {core: answer.result() for core, answer in asked.items() if answer.done()}
+        return [there.get(core) for core in range(self.settings.cores)]
 
     async def _operators(self, context: Context) -> str:
         """In a process of its own: what operators import would stay in this one's memory."""
@@ -175,6 +179,38 @@ class Agent(agent_pb2_grpc.AgentServicer):
                 await context.abort(grpc.StatusCode.INTERNAL, f"the operators here cannot be listed: {why}")
             self.described = printed.decode()
         return self.described
+
+
+def status_reply(
+    name: str, statuses: Sequence[ipc.Status | None], plans: Sequence[Deployment], counters: Mapping[str, int] = {}
+) -> agent_pb2.StatusReply:
+    """Of one place or, summed up, of several; counters come before those of the runtimes."""
+    alive = [status for status in statuses if status is not None]
+    reply = agent_pb2.StatusReply(node=name, runtime_alive=len(alive) == len(statuses))
+    for plan in plans:
+        counts = [each[4:7] for status in alive for each in status.plans if each[0] == plan.hash]
+        ready, waiting, unacknowledged = map(sum, zip((0, 0, 0), *counts, strict=True))
+        reply.plans.add(
+            hash=bytes.fromhex(plan.hash),
+            epoch=plan.epoch,
+            state=plan.state.name,
+            query=plan.query,
+            ready=ready,
+            waiting=waiting,
+            unacknowledged=unacknowledged,
+        )
+    summed = Counter[str]()
+    for status in alive:
+        reply.boot = reply.boot or status.boot
+        reply.uptime_ns = max(reply.uptime_ns, status.at_ns - status.started_ns)
+        reply.busy_ns += status.busy_ns
+        reply.overhead_ns += status.overhead_ns
+        reply.queue_bytes += status.queue_bytes
+        reply.records_written += status.records_written
+        summed.update(status.counters)
+    for counter, value in (*counters.items(), *sorted(summed.items())):
+        reply.counters.add(name=counter, value=value)
+    return reply
 
 
 def _reply(reply: Reply) -> agent_pb2.PlanReply:

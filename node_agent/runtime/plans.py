@@ -63,14 +63,15 @@ class Plans:
 
     # -- what control asks; each returns (accepted, why)
 
-    def prepare(self, directory: Path, plan_hash: str, epoch: int) -> tuple[bool, str]:
-        """Load the plan file of that hash."""
+    def prepare(self, directory: Path, plan_hash: str, epoch: int, core: int = 0) -> tuple[bool, str]:
+        """Load the plan file of that hash for that core."""
         if plan_hash in self.by_hash:
             return True, ""
         if len(self.by_hash) >= MOST_PLANS:
             return False, f"{MOST_PLANS} plans are loaded on {self.shared.name}: stop one of them first"
         try:
-            message = plan_pb2.LocalPlan.FromString(plan_files.local_path(directory, plan_hash).read_bytes())
+            path = plan_files.local_path(directory, plan_hash, core)
+            message = plan_pb2.LocalPlan.FromString(path.read_bytes())
             plan = core_plan(message, int(plan_hash[:16], 16), epoch)
             if plan.node != self.shared.name:
                 return False, f"the plan is for node {plan.node!r}, this agent is {self.shared.name!r}"

@@ -92,7 +92,13 @@ class Process:
 
     def _resume_one(self, stored: plan_files.StoredPlan) -> str:
         """Load it and put it into the state that it had; returns why it cannot be."""
-        if why := plan_files.damage(self.settings.state.plans, stored):
+        settings = self.settings
+        if settings.core not in stored.locals:
+            return ""  # it needs other places of this agent only
+        node = settings.places[0][0] if settings.places else settings.name
+        if why := plan_files.missing_cores(stored.locals, settings.cores, node):
+            return why
+        if why := plan_files.damage(settings.state.plans, stored, settings.core):
             self.shared.counters["plans_damaged"] += 1
             return why
         accepted, why = self._prepare(stored.hash, stored.epoch, stored.routes)
@@ -105,11 +111,11 @@ class Process:
     # -- what the others ask
 
     def _prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes) -> Answer:
-        plans = self.runtime.plans
+        plans, routes = self.runtime.plans, self.settings.own_routes(routes)
         known = plans.by_hash.get(plan_hash)
         if known is not None:
             return self._move(known, routes)
-        accepted, why = plans.prepare(self.settings.state.plans, plan_hash, epoch)
+        accepted, why = plans.prepare(self.settings.state.plans, plan_hash, epoch, self.settings.core)
         if not accepted:
             return False, why
         deployed = plans.by_hash[plan_hash]

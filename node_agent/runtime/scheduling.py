@@ -35,6 +35,14 @@ def pin(cpu: int) -> bool:
     return True
 
 
+def cores() -> int:
+    """How many this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except (OSError, AttributeError):
+        return os.cpu_count() or 1
+
+
 def exact_timers() -> None:
     """Let timers of this process fire when they are due instead of up to 50 us later."""
     _prctl(PR_SET_TIMERSLACK, 1)

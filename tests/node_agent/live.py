@@ -44,7 +44,7 @@ def store(state: Path, plan: plan_pb2.LocalPlan, routes: plan_files.Routes = (),
     directory = StateDir(state)
     plan_hash = hashlib.sha256(whole).hexdigest()
     plans = PlanStore(directory.plans)
-    plans.put_plan(plan_hash, whole, plan.SerializeToString())
+    plans.put_plan(plan_hash, whole, {0: plan.SerializeToString()})
     plans.write(Durable(1, 0, (Deployment(plan_hash, 1, State.COMMITTED, plan.query, routes),)))
     return directory
 

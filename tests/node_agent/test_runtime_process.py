@@ -61,7 +61,7 @@ def _store(state: Path, *wanted: tuple[plan_pb2.LocalPlan, int, State]) -> list[
     for plan, epoch, condition in wanted:
         whole = f"plan {epoch}".encode()
         plan_hash = hashlib.sha256(whole).hexdigest()
-        plans.put_plan(plan_hash, whole, plan.SerializeToString())
+        plans.put_plan(plan_hash, whole, {0: plan.SerializeToString()})
         deployments.append(Deployment(plan_hash, epoch, condition, plan.query, (A, B)))
     plans.write(Durable(9, 0, tuple(deployments)))
     return [each.hash for each in deployments]

@@ -17,7 +17,7 @@ ENTRY = Deployment(HASH, 4, State.COMMITTED, "q", ((1, "b", "127.0.0.1:7711"),))
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
     store = PlanStore(tmp_path)
-    store.put_plan(HASH, WHOLE, LOCAL)
+    store.put_plan(HASH, WHOLE, {0: LOCAL})
     store.write(Durable(5, 3, (ENTRY,)))
     return tmp_path
 
@@ -71,7 +71,7 @@ def test_left_overs_go_but_not_those_of_a_request_under_way(stored: Path) -> Non
     store = PlanStore(stored)
     store.load()
     other = hashlib.sha256(b"other").hexdigest()
-    store.put_plan(other, b"other", LOCAL)
+    store.put_plan(other, b"other", {0: LOCAL})
     store.write(Durable(5, 3, (ENTRY,)), keep=frozenset({other}))
     assert (stored / f"{other}.local").exists()
     store.write(Durable(5, 3, (ENTRY,)))
