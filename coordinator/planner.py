@@ -19,6 +19,7 @@ from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.local_plan import Layout
 from coordinator.placement import allot, deadline, problem, scale, sqpr
 from coordinator.placement.audit import audit
+from coordinator.placement.chains import Contract
 from coordinator.placement.deadline import Allocation
 from coordinator.placement.infeasible import explain
 from coordinator.placement.milp import Limits
@@ -111,7 +112,7 @@ def plan(
 
 def _allocate(
     query: Query, cluster: Cluster, choices: Choices, watch: Watch | None = None
-) -> tuple[Allocation, problem.Contract]:
+) -> tuple[Allocation, Contract]:
     """Pinned chains contracted; where that model has no solution, or none in time, runs of free operators as well.
 
     The printed rows (6) take the operators of a free chain for jobs of one instant, so long free chains have no
@@ -124,7 +125,7 @@ def _allocate(
     if choices.allocator == "sqpr":
         return sqpr.allocate(fine, choices.limits, choices.sub_deadlines), "fixed"
     coarse = problem.build(query, cluster, choices.place, "linear")
-    attempts: list[tuple[problem.Problem, problem.Contract, float]] = [(fine, "fixed", seconds)]
+    attempts: list[tuple[problem.Problem, Contract, float]] = [(fine, "fixed", seconds)]
     if len(coarse.items) < len(fine.items):
         first = min(FIRST_ATTEMPT_SECONDS, seconds / 4)
         attempts = [(fine, "fixed", first), (coarse, "linear", seconds / 2), (fine, "fixed", seconds / 2 - first)]

@@ -15,7 +15,9 @@ from math import isfinite
 from typing import Any, Literal
 
 from coordinator.errors import CoordinatorError
+from coordinator.placement import rooms
 from coordinator.placement.problem import Item, Problem, Stream
+from coordinator.placement.rooms import Room
 
 MS = 10**6
 Solver = Literal["highs", "gscip"]
@@ -77,6 +79,7 @@ class Model:
     share: dict[tuple[int, int], Any] = field(default_factory=dict)
     nlr: list[Any] = field(default_factory=list)
     excess: list[Any] = field(default_factory=list)
+    lack: list[tuple[Room, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         try:
@@ -97,8 +100,11 @@ class Model:
         return self.total(terms)
 
 
-def base(problem: Problem, fixed: Mapping[int, int] | None = None, routed: bool | None = None) -> Model:
-    """Placement, routes and utilisation, which every objective shares. `fixed` holds items to a node.
+def base(
+    problem: Problem, fixed: Mapping[int, int] | None = None, routed: bool | None = None, elastic: bool = False
+) -> Model:
+    """Placement, routes and room, which every objective shares. `fixed` holds items to a node; `elastic`: what there is
+    room for may be exceeded, by `lack` of it.
 
     (10) forbids nodes by leaving their variables out. Corrected: every item is placed exactly once; as printed the
     optimum is 0 with operators unplaced.
@@ -110,13 +116,9 @@ def base(problem: Problem, fixed: Mapping[int, int] | None = None, routed: bool 
             low = 1.0 if hold.get(index) == node else 0.0
             model.z[index, node] = model.programme.add_integer_variable(lb=low, ub=1, name=f"z_{index}_{node}")
         model.programme.add_linear_constraint(model.total([model.z[index, node] for node in item.nodes]) == 1)
-    for place in problem.nodes:
-        held = [(index, item) for index, item in enumerate(problem.items) if place.index in item.nodes]
-        terms = [float(item.load[place.index]) * model.z[index, place.index] for index, item in held]
-        if terms:  # the node's cap, a linear extension: (6) holds for one burst, this for one after another
-            model.programme.add_linear_constraint(model.total(terms) <= float(place.cap) * (1 + 1e-9))
     for stream in problem.streams:
         (_routes if model.routed else _copies)(model, stream)
+    rooms.rows(model, elastic)
     return model
 
 

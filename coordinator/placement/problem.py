@@ -11,17 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
-from typing import Literal
 
 from coordinator import graph, places
 from coordinator.cluster import Cluster, Node
 from coordinator.guarantee.charges import MEASURED
 from coordinator.operators import Catalog
-from coordinator.placement import capacity
+from coordinator.placement import capacity, chains
 from coordinator.placement.capacity import Conflict, Pipe, Store
+from coordinator.placement.chains import Contract
 from coordinator.query import Operator, Query
-
-Contract = Literal["fixed", "linear"]
 
 
 @dataclass(frozen=True)
@@ -167,12 +165,12 @@ def build(
     nodes = tuple(cluster.nodes.values())
     flow = flows(query, cluster.catalog)
     allowed = {operator.name: candidates(operator, cluster) for operator in query.operators}
-    chains = _chains(query, cluster.catalog, allowed, held, contract)
+    linked = chains.chains(query, cluster.catalog, allowed, held, contract)
     homes = {name: tuple(node.index for node in cluster.places(at)) for name, at in held.items()}
-    item_of = {name: index for index, chain in enumerate(chains) for name in chain}
+    item_of = {name: index for index, chain in enumerate(linked) for name in chain}
     by_name = {operator.name: operator for operator in query.operators}
     items = []
-    for chain in chains:
+    for chain in linked:
         before = tuple(item_of[name] for name in by_name[chain[0]].inputs if name in item_of)
         item = _item([by_name[name] for name in chain], allowed[chain[0]], before, nodes, cluster.catalog, flow)
         items.append(_within(item, homes.get(chain[0], item.nodes)))
@@ -233,39 +231,6 @@ def _within(item: Item, home: Sequence[int]) -> Item:
 def tuple_cost_ns(operator: Operator, node: Node) -> int:
     """CPU time of one tuple on a node: the declared cost at its speed, at least what it emulates."""
     return max(ceil(operator.cost_ns / node.speed), node.emulate_cost_ns)
-
-
-def _chains(
-    query: Query, catalog: Catalog, allowed: Mapping[str, tuple[int, ...]], held: Mapping[str, str], contract: Contract
-) -> list[tuple[str, ...]]:
-    """Runs of operators that certainly share a node, contracted before (6) by the first merge rule of [P] 5.3.
-
-    Without this, (6) takes the members of a chain for jobs released at one instant: the 21 separate operators of the
-    query of [P] are infeasible. `fixed`: runs pinned to one node. `linear`: also runs with the same choice of
-    nodes, which then move together; used where the model has no solution otherwise.
-    """
-    readers: dict[str, list[str]] = {operator.name: [] for operator in query.operators}
-    for operator in query.operators:
-        for name in operator.inputs:
-            if name in readers:
-                readers[name].append(operator.name)
-    delivered = {output.origin for output in query.outputs}
-    follows: dict[str, str] = {}
-    for operator in query.operators:
-        source = operator.inputs[0]
-        single = len(operator.inputs) == 1 and catalog.operators[operator.run].kind == "map"
-        if single and source in readers and len(readers[source]) == 1 and source not in delivered:
-            together = allowed[source] == allowed[operator.name] and held.get(source) == held.get(operator.name)
-            if together and (len(allowed[source]) == 1 or contract == "linear"):
-                follows[source] = operator.name
-    heads = [operator.name for operator in graph.order(query) if operator.name not in set(follows.values())]
-    chains = []
-    for head in heads:
-        chain = [head]
-        while chain[-1] in follows:
-            chain.append(follows[chain[-1]])
-        chains.append(tuple(chain))
-    return chains
 
 
 def deadlines(query: Query) -> dict[str, int]:

@@ -30,9 +30,11 @@ SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that h
 
 
 def takes(problem: Problem, limits: Limits) -> bool:
-    """Whether a problem is for this road: large, and every stream may go straight."""
+    """Whether a problem is for this road: large, every stream may go straight, and no memory, link or ruled-out
+    placement could bind, which the board does not know."""
     choices = sum(len(item.nodes) - 1 for item in problem.items)
-    return choices >= SMALLEST and problem.meshed and limits.solver == "highs"
+    plain = problem.meshed and not problem.stores and not problem.conflicts
+    return choices >= SMALLEST and plain and limits.solver == "highs"
 
 
 def allocate(problem: Problem, limits: Limits, watch: Watch | None = None, patience: float | None = None) -> Allocation:
