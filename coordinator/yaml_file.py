@@ -8,7 +8,7 @@ wrong, and the mend`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
@@ -55,6 +55,9 @@ class Source:
         """Raises BadInputError with everything noted so far, if anything was."""
         if self.problems:
             raise BadInputError(self.problems)
+
+
+Edit = Callable[[Source], None]  # changes what was parsed, before it is validated
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -33,14 +33,15 @@ COVERED = frozenset({"edf"})
 
 @dataclass(frozen=True)
 class Analysis:
-    """The fixed point: `delays` and the `streams` that follow; per node the test of its sub-deadlines, or no entry
-    where the node has no bound at all."""
+    """The fixed point: `delays` and the `streams` that follow; per node its load and the test of its sub-deadlines, or
+    no entry where the node has no bound at all."""
 
     system: System
     charges: Charges
     delays: Delays
     streams: Streams
     verdicts: dict[str, Verdict]
+    loads: dict[str, Load]
 
 
 def analyse(system: System, charges: Charges) -> Analysis:
@@ -53,11 +54,12 @@ def analyse(system: System, charges: Charges) -> Analysis:
     else:
         _give_up(system, delays, f"delays still grow after {MOST_PASSES} passes")
         streams = propagate(system, delays, charges)
-    verdicts = {}
+    verdicts, loads = {}, {}
     for node in system.nodes.values():
         if node.name not in delays.broken:
-            verdicts[node.name] = demand.test(_tasks(system, delays, charges, streams, node))
-    return Analysis(system, charges, delays, streams, verdicts)
+            loads[node.name] = demand.load(_tasks(system, delays, charges, streams, node))
+            verdicts[node.name] = demand.test_load(loads[node.name])
+    return Analysis(system, charges, delays, streams, verdicts, loads)
 
 
 def _uncovered(system: System) -> dict[str, str]:

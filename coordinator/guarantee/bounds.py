@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.charges import MEASURED, Charges
+from coordinator.guarantee.curves import Time
 from coordinator.guarantee.demand import Verdict
-from coordinator.guarantee.propagate import Late, Trail
+from coordinator.guarantee.propagate import Late, Part, Trail
+from coordinator.guarantee.response import ahead
 from coordinator.guarantee.system import Plan, read
 from coordinator.units_of_measure import counted, show_ns
 
@@ -16,14 +19,22 @@ from coordinator.units_of_measure import counted, show_ns
 @dataclass(frozen=True)
 class Claim:
     """About one output. `bound_ns`: from the tuple's origin to the result, None: none; `from_admission_ns`: without
-    the age that tuples may have on admission, None: none; `trail`: where that time goes; `why`: one sentence."""
+    the age that tuples may have on admission, None: none; `parts`: where that time goes; `ahead`: per part of a unit,
+    who runs before the tuple at worst (unit, jobs, ns) and how much of that has run when it comes; `why`: one
+    sentence."""
 
     deadline_ns: int
     bound_ns: int | None
     from_admission_ns: int | None
     guaranteed: bool
     why: str
-    trail: Trail
+    parts: tuple[Part, ...]
+    ahead: Mapping[int, tuple[int, Sequence[tuple[str, int, int]]]] = field(default_factory=dict)
+
+    @property
+    def trail(self) -> Trail:
+        """What and how long, of each part."""
+        return tuple((part.what, part.ns) for part in self.parts)
 
     def document(self) -> dict[str, Any]:
         """For plan.json."""
@@ -33,8 +44,25 @@ class Claim:
             "guaranteed": self.guaranteed,
             "why": self.why,
             "from_admission_ns": self.from_admission_ns,
-            "trail": [{"what": what, "ns": ns} for what, ns in self.trail],
+            "trail": [self._part(part) for part in self.parts],
         }
+
+    def _part(self, part: Part) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "what": part.what,
+            "ns": part.ns,
+            "kind": part.kind,
+            "node": part.node,
+            "work_ns": part.work_ns,
+            "waiting_ns": part.waiting_ns,
+            "blocking_ns": part.blocking_ns,
+        }
+        if part.kind == "unit" and part.unit in self.ahead:
+            done_ns, before = self.ahead[part.unit]
+            told["unit"] = part.unit
+            told["ahead"] = [{"what": what, "jobs": jobs, "ns": ns} for what, jobs, ns in before]
+            told["done_before_ns"] = done_ns
+        return told
 
 
 def bounds(plan: Plan, charges: Charges = MEASURED) -> dict[str, Claim]:
@@ -51,6 +79,8 @@ def documents(plan: Plan, charges: Charges = MEASURED) -> tuple[dict[str, Any], 
         told = "every unit meets its sub-deadline" if verdict.holds else failure(verdict)
         share = round(float(verdict.utilisation), 6)
         nodes[name] = {"bounded": True, "utilisation": share, "sub_deadlines_hold": verdict.holds, "why": told}
+        if verdict.terms:
+            nodes[name]["tightest"] = _tightest(verdict)
     for name, facts in nodes.items():
         own = analysis.system.nodes[name].charges
         facts["charges"] = {"said": charges.said(own), **charges.on(own).document()}
@@ -73,6 +103,22 @@ def assumed(plan: Plan) -> str:
         f"what the runtime costs on {where} is assumed ({told}); measure it there with 'node-agent charges' and put "
         "the line that it prints under the node"
     )
+
+
+def _tightest(verdict: Verdict) -> dict[str, Any]:
+    """The demand inequality with the least room, or the first that fails."""
+    told = {
+        "u_ns": _whole(verdict.u),
+        "demand_ns": _whole(verdict.demand),
+        "of": [{"what": name, "jobs": jobs, "ns": _whole(time)} for name, jobs, time in verdict.terms if time],
+    }
+    if verdict.blocker:
+        told["blocker"] = {"what": verdict.blocker[0], "ns": _whole(verdict.blocker[1])}
+    return told
+
+
+def _whole(time: Time) -> int:
+    return int(-(-time // 1))
 
 
 def claims(analysis: Analysis) -> dict[str, Claim]:
@@ -99,11 +145,11 @@ def _claim(analysis: Analysis, name: str) -> Claim:
             if slowest.most_ns < output.deadline_ns
             else f"the bound is {show_ns(slowest.most_ns)} from admission alone{_where(analysis, slowest)}"
         )
-        return Claim(output.deadline_ns, None, slowest.most_ns, False, why, slowest.trail)
+        return _told(analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, slowest.parts))
     aged = {source: late.most_ns + system.sources[source].max_age_ns for source, late in flow.late.items()}
     source = max(aged, key=lambda each: aged[each])
     late, bound_ns, age_ns = flow.late[source], aged[source], system.sources[source].max_age_ns
-    trail = ((f"age of {source} on admission", age_ns), *late.trail)
+    parts = (Part("age", f"age of {source} on admission", age_ns, system.sources[source].node), *late.parts)
     held = bound_ns <= output.deadline_ns
     if held:
         why = "holds for edf, the declared arrivals, costs and selectivities, and links without loss"
@@ -113,7 +159,19 @@ def _claim(analysis: Analysis, name: str) -> Claim:
     else:
         over = show_ns(bound_ns - output.deadline_ns)
         why = f"the bound exceeds the deadline by {over}{_where(analysis, late)}"
-    return Claim(output.deadline_ns, bound_ns, late.most_ns, held, why, trail)
+    return _told(analysis, Claim(output.deadline_ns, bound_ns, late.most_ns, held, why, parts))
+
+
+def _told(analysis: Analysis, claim: Claim) -> Claim:
+    """With who is waited for, unit by unit."""
+    found = {}
+    for part in claim.parts:
+        response = analysis.delays.units.get(part.unit)
+        if part.kind == "unit" and response is not None and response.moments and part.node in analysis.loads:
+            moment = response.moments[part.stage]
+            before = ahead(analysis.loads[part.node], analysis.system.units[part.unit].name, moment)
+            found[part.unit] = (_whole(moment.released), [(what, jobs, _whole(ns)) for what, jobs, ns in before])
+    return replace(claim, ahead=found)
 
 
 def _where(analysis: Analysis, late: Late) -> str:

@@ -151,7 +151,8 @@ def _steps(each: Task, busy: Time) -> Steps:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the test found. Where it fails: the first u, what is demanded by then, of whom, and who blocks."""
+    """What the test found. u, what is demanded by then, of whom, and who blocks: where it fails the first such u, where
+    it holds the one with the least room."""
 
     holds: bool
     utilisation: Fraction
@@ -164,6 +165,11 @@ class Verdict:
     def excess(self) -> Time:
         """By how much the demand goes beyond u."""
         return self.demand - self.u
+
+    @property
+    def room(self) -> Time:
+        """The least u - demand(u), below 0 where the test fails."""
+        return self.u - self.demand
 
 
 def test(tasks: Sequence[Task]) -> Verdict:
@@ -183,18 +189,27 @@ def test_load(loaded: Load) -> Verdict:
         looks |= {at + each.task.deadline for at in each.times}
         if each.task.batch > 1:  # what a last batch takes with it has arrived by u
             looks |= set(each.times)
+    least: tuple[Time, Time, Time] | None = None  # room, u, demand
     for u in sorted(look for look in looks if first <= look < loaded.busy):
         blocker = max((unit for unit in units if unit.deadline > u), key=lambda unit: unit.longest, default=None)
         blocked = blocker.longest if blocker else 0
         demand = blocked + sum(each.at(u - each.task.deadline, u) for each in loaded.steps)
         if demand > u:
-            terms = tuple(
-                (each.task.name, each.count(u - each.task.deadline), each.at(u - each.task.deadline, u))
-                for each in loaded.steps
-                if u >= each.task.deadline
-            )
-            return Verdict(False, loaded.utilisation, u, demand, terms, (blocker.name, blocked) if blocker else None)
-    return Verdict(True, loaded.utilisation)
+            return _at(loaded, units, False, u, demand)
+        if least is None or u - demand < least[0]:
+            least = (u - demand, u, demand)
+    return _at(loaded, units, True, least[1], least[2]) if least else Verdict(True, loaded.utilisation)
+
+
+def _at(loaded: Load, units: Sequence[Task], holds: bool, u: Time, demand: Time) -> Verdict:
+    """The verdict, with who demands what by u."""
+    blocker = max((unit for unit in units if unit.deadline > u), key=lambda unit: unit.longest, default=None)
+    terms = tuple(
+        (each.task.name, each.count(u - each.task.deadline), each.at(u - each.task.deadline, u))
+        for each in loaded.steps
+        if u >= each.task.deadline
+    )
+    return Verdict(holds, loaded.utilisation, u, demand, terms, (blocker.name, blocker.longest) if blocker else None)
 
 
 test_load.__test__ = False  # type: ignore[attr-defined]

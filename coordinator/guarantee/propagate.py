@@ -11,30 +11,59 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.curves import Curve, Time
 from coordinator.guarantee.flow import Known, Spaced, jittered, least, selected, total
+from coordinator.guarantee.links import sending_ns
 from coordinator.guarantee.response import Response
 from coordinator.guarantee.selectivity import Selectivity
 from coordinator.guarantee.system import Stage, System, Unit
 
 Trail = tuple[tuple[str, int], ...]
+Kind = Literal["age", "unit", "socket", "link"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One stretch of the way. `ns`: at most; of these `work_ns` the tuple's own work (on a link: being sent and
+    travelling), `blocking_ns` behind an instance that cannot be stopped, and the rest waiting behind others. `node`:
+    where, of a link its start. `unit`, `stage`: of a unit, for who is waited for."""
+
+    kind: Kind
+    what: str
+    ns: int
+    node: str
+    work_ns: int = 0
+    blocking_ns: int = 0
+    unit: int = 0
+    stage: int = 0
+
+    @property
+    def waiting_ns(self) -> int:
+        """Behind others: of the same node, socket or link."""
+        return self.ns - self.work_ns - self.blocking_ns
 
 
 @dataclass(frozen=True)
 class Late:
-    """How long after its admission a tuple may be there, and at least is; `trail`: where the time goes, summing up."""
+    """How long after its admission a tuple may be there, and at least is; `parts`: where the time goes, summing up."""
 
     most_ns: int
     least_ns: int
-    trail: Trail
+    parts: tuple[Part, ...]
 
-    def after(self, what: str, most_ns: int, least_ns: int = 0) -> Late:
+    @property
+    def trail(self) -> Trail:
+        """What and how long, of each part."""
+        return tuple((part.what, part.ns) for part in self.parts)
+
+    def after(self, part: Part, least_ns: int = 0) -> Late:
         """One more thing on the way."""
-        if not most_ns:
+        if not part.ns:
             return self
-        return Late(self.most_ns + most_ns, self.least_ns + least_ns, (*self.trail, (what, most_ns)))
+        return Late(self.most_ns + part.ns, self.least_ns + least_ns, (*self.parts, part))
 
 
 @dataclass(frozen=True)
@@ -51,11 +80,11 @@ class Flow:
         known = Known(curve)
         return cls(known, known if events is curve else Known(events), late)
 
-    def delayed(self, what: str, most_ns: int) -> Flow:
-        """Anything from 0 to most_ns later."""
-        late = {name: each.after(what, most_ns) for name, each in self.late.items()}
-        curve = jittered(self.curve, most_ns)
-        return Flow.of(curve, curve if self.events is self.curve else jittered(self.events, most_ns), late)
+    def delayed(self, part: Part) -> Flow:
+        """Anything from 0 to the part's ns later."""
+        late = {name: each.after(part) for name, each in self.late.items()}
+        curve = jittered(self.curve, part.ns)
+        return Flow.of(curve, curve if self.events is self.curve else jittered(self.events, part.ns), late)
 
 
 @dataclass
@@ -99,16 +128,16 @@ def propagate(system: System, delays: Delays, charges: Charges) -> Streams:
             jitter = delays.drains.get(source.node, 0)  # its stamp, and so its admission, may wait for a drain
             stamped = jittered(flow.curve, jitter)
             streams.flows[at] = Flow.of(stamped, stamped, flow.late)
-        _travel(system, delays, name, streams)
+        _travel(system, delays, charges, name, streams)
     for number in system.order:
         unit = system.units[number]
         _run(system, delays, unit, streams)
         for stream in unit.exits:
-            _travel(system, delays, stream, streams)
+            _travel(system, delays, charges, stream, streams)
     return streams
 
 
-def _travel(system: System, delays: Delays, stream: str, streams: Streams) -> None:
+def _travel(system: System, delays: Delays, charges: Charges, stream: str, streams: Streams) -> None:
     """Along its hops: wait for the sender's sockets to be written, the link, the receiver's to be read."""
     for start, end in system.hops.get(stream, ()):
         pair = (start, end)
@@ -118,11 +147,16 @@ def _travel(system: System, delays: Delays, stream: str, streams: Streams) -> No
         if pair in delays.cut:
             streams.why[stream, end] = delays.cut[pair]
             continue
-        leaving = streams.flows[stream, start].delayed(f"{start} writes its sockets", delays.drains.get(start, 0))
+        leaving = streams.flows[stream, start].delayed(
+            Part("socket", f"{start} writes its sockets", delays.drains.get(start, 0), start)
+        )
         streams.sent[pair].append(leaving)
-        there = leaving.delayed(f"link {start} to {end}", delays.links.get(pair, 0))
+        link_ns = delays.links.get(pair, 0)
+        alone_ns = min(link_ns, system.links[pair].latency_ns + sending_ns(system.links[pair], charges))
+        there = leaving.delayed(Part("link", f"link {start} to {end}", link_ns, start, alone_ns))
         streams.arriving[end].append(there)
-        streams.flows[stream, end] = there.delayed(f"{end} reads its sockets", delays.drains.get(end, 0))
+        read = Part("socket", f"{end} reads its sockets", delays.drains.get(end, 0), end)
+        streams.flows[stream, end] = there.delayed(read)
 
 
 def _run(system: System, delays: Delays, unit: Unit, streams: Streams) -> None:
@@ -166,7 +200,7 @@ def joined(inputs: Sequence[Flow]) -> Flow:
         for flow in inputs:
             each = flow.late[name]
             late[name] = worse(late[name], each) if name in late else each
-        late[name] = Late(late[name].most_ns, max(flow.late[name].least_ns for flow in inputs), late[name].trail)
+        late[name] = Late(late[name].most_ns, max(flow.late[name].least_ns for flow in inputs), late[name].parts)
     waits = [max((late[name].most_ns - flow.late[name].least_ns for name in common), default=0) for flow in inputs]
     curves = [jittered(flow.curve, wait) for flow, wait in zip(inputs, waits, strict=True)]
     events = [jittered(flow.events, wait) for flow, wait in zip(inputs, waits, strict=True)]
@@ -176,7 +210,7 @@ def joined(inputs: Sequence[Flow]) -> Flow:
 def worse(one: Late, other: Late) -> Late:
     """The longer way; the shorter least."""
     longer = one if one.most_ns >= other.most_ns else other
-    return Late(longer.most_ns, min(one.least_ns, other.least_ns), longer.trail)
+    return Late(longer.most_ns, min(one.least_ns, other.least_ns), longer.parts)
 
 
 def _leave(unit: Unit, stage: int, batch: int, trigger: Flow, response: Response | None, marked: bool) -> Flow:
@@ -192,8 +226,20 @@ def _leave(unit: Unit, stage: int, batch: int, trigger: Flow, response: Response
         for each in passes:
             largest = max(1, each(largest))
         events = selected(jittered(trigger.events, most_ns), [Selectivity(((1, largest),))])
-    late = {name: each.after(f"{unit.name} on {unit.node}", most_ns, best_ns) for name, each in trigger.late.items()}
+    part = _part(unit, stage, most_ns, best_ns, response)
+    late = {name: each.after(part, best_ns) for name, each in trigger.late.items()}
     return Flow.of(curve, events, late)
+
+
+def _part(unit: Unit, stage: int, most_ns: int, best_ns: int, response: Response | None) -> Part:
+    """Of the time until that stage has run: own work, blocking, and waiting, in whole ns that sum up to it."""
+    what = f"{unit.name} on {unit.node}"
+    if response is None or not response.moments or most_ns == best_ns:
+        return Part("unit", what, most_ns, unit.node, most_ns, 0, unit.id, stage)
+    moment = response.moments[stage]
+    work_ns = min(_whole(moment.own), most_ns)
+    blocking_ns = min(_whole(moment.blocking), most_ns - work_ns)
+    return Part("unit", what, most_ns, unit.node, work_ns, blocking_ns, unit.id, stage)
 
 
 def _spacings(stages: Sequence[Stage], batch: int) -> list[Curve]:

@@ -30,11 +30,29 @@ MOST_LOOKS = 400_000
 
 
 @dataclass(frozen=True)
+class Moment:
+    """Where a bound is reached: a job released `released` after its busy period began starts at `start` (from the same
+    beginning), behind one instance of `blocked` ns that could not be stopped; `own`: it runs for that long itself."""
+
+    released: Time = 0
+    start: Time = 0
+    blocked: Time = 0
+    own: Time = 0
+
+    @property
+    def blocking(self) -> Time:
+        """What of the instance that could not be stopped is still to be waited for when the job comes."""
+        return min(self.blocked, max(0, self.start - self.released))
+
+
+@dataclass(frozen=True)
 class Response:
-    """From the release to the end of a unit's instance, and to the end of each of its operators, at most."""
+    """From the release to the end of a unit's instance, and to the end of each of its operators, at most; `moments`:
+    where each of these is reached."""
 
     end: Time
     stages: tuple[Time, ...]
+    moments: tuple[Moment, ...] = ()
 
 
 def responses(tasks: Sequence[Task]) -> dict[str, Response]:
@@ -55,6 +73,7 @@ def _response(own: Steps, loaded: Load) -> Response:
     others = [each for each in loaded.steps if each is not own]
     prefixes = [unit.work(unit.batch, count) for count in range(1, len(unit.stages) + 1)]
     worst: list[Time] = [0] * len(prefixes)
+    moments = [Moment()] * len(prefixes)
     looks = _looks(own, others, loaded.busy)
     blocked_before: Time | None = None
     start: Time = 0
@@ -70,8 +89,26 @@ def _response(own: Steps, loaded: Load) -> Response:
             continue  # nothing due by then would still be waiting at a
         last = unit.work(min(jobs + unit.batch - 1, max(jobs, own.count(start)))) - before
         for stage, prefix in enumerate(prefixes):
-            worst[stage] = max(worst[stage], _end(start, min(prefix, last), others) - a)
-    return Response(worst[-1], tuple(worst))
+            response = _end(start, min(prefix, last), others) - a
+            if response > worst[stage]:
+                worst[stage], moments[stage] = response, Moment(a, start, blocked, min(prefix, last))
+    return Response(worst[-1], tuple(worst), tuple(moments))
+
+
+def ahead(loaded: Load, name: str, moment: Moment) -> list[tuple[str, int, Time]]:
+    """Who runs before a job of that unit at that moment: unit, jobs, CPU time. With `blocked` they sum up to
+    `start`."""
+    own = next(each for each in loaded.steps if each.task.name == name)
+    due = moment.released + own.task.deadline
+    found = []
+    for each in loaded.steps:
+        if each is own:
+            jobs = own.count(moment.released) - 1
+            found.append((name, jobs, own.task.work(jobs)))
+        else:
+            by = min(due - each.task.deadline, moment.start)
+            found.append((each.task.name, each.count(by), each.at(by, moment.start)))
+    return [one for one in found if one[2]]
 
 
 def _looks(own: Steps, others: Sequence[Steps], busy: Time) -> list[Time]:
@@ -111,4 +148,4 @@ def _end(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
     raise TooLongError(f"no end found in {MOST_ROUNDS} rounds")
 
 
-__all__ = ["Response", "Task", "load_responses", "responses"]
+__all__ = ["Moment", "Response", "Task", "ahead", "load_responses", "responses"]

@@ -1,0 +1,241 @@
+"""`--what-if NAME.FIELD=VALUE`: a query and a cluster with something changed, without editing their files.
+
+The change is made in what was parsed, before it is validated, so a value means what it means in the file and is
+refused for the same reasons. NAME is a source, operator, output, node or link (`a-b`); `*` all of a kind; where a name
+is that of two things the kind stands before it (`nodes.b.speed`). FIELD is a key of the file, `with.keep` one below it;
+the fields of a source's arrival need no `arrival.`. VALUE is YAML; `null` removes the key.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from coordinator import planner, yaml_file
+from coordinator.cluster import Cluster
+from coordinator.cluster_file import LinkFile, NodeFile
+from coordinator.errors import BadInputError
+from coordinator.query import Query
+from coordinator.query_file import (
+    CHAIN_NAME,
+    NAME,
+    ArrivalFile,
+    JcpFile,
+    MemberFile,
+    OperatorFile,
+    OutputFile,
+    SourceFile,
+)
+from coordinator.yaml_file import nearest
+
+QUERY_KINDS: Mapping[str, type[BaseModel]] = {"sources": SourceFile, "operators": OperatorFile, "outputs": OutputFile}
+CLUSTER_KINDS: Mapping[str, type[BaseModel]] = {"nodes": NodeFile, "links": LinkFile}
+KINDS = {**QUERY_KINDS, **CLUSTER_KINDS}
+OPTION = re.compile(rf"(?:({'|'.join(KINDS)})\.)?(\*|{NAME}(?:\.\.{NAME})?)\.({NAME}(?:\.{NAME})*)")
+EXAMPLE = "write it like 'v2v.burst=20', 'b.speed=2' or 'a-b.latency=5 ms'"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One option, parsed. `kind` empty: to be found by the name."""
+
+    written: str
+    kind: str
+    name: str
+    field: tuple[str, ...]
+    value: Any
+
+    def wrong(self, text: str) -> planner.BadOptionError:
+        """What is wrong with it."""
+        return planner.BadOptionError([f"--what-if '{self.written}': {text}"])
+
+
+def parse(written: str) -> Change:
+    """One option. Raises BadOptionError."""
+    path, _, text = written.partition("=")
+    match = OPTION.fullmatch(path.strip())
+    if match is None or not text.strip():
+        raise planner.BadOptionError([f"--what-if '{written}' is not NAME.FIELD=VALUE; {EXAMPLE}"])
+    kind, name, field = match[1] or "", match[2], tuple(match[3].split("."))
+    return Change(written, kind, name, field, _value(written, text))
+
+
+def _value(written: str, text: str) -> Any:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return YAML(typ="safe").load(text)
+    except (YAMLError, ValueError) as error:
+        told = f"--what-if '{written}': the value is not YAML: {str(error).splitlines()[0]}; quote it"
+        raise planner.BadOptionError([told]) from error
+
+
+def load(query_path: Path, cluster_path: Path, options: Sequence[str]) -> tuple[Query, Cluster, dict[str, str]]:
+    """As `planner.load`, with the changes made, in their order. Raises BadOptionError naming the option."""
+    changes = [parse(option) for option in options]
+    try:
+        return _load(query_path, cluster_path, changes)
+    except BadInputError as error:
+        for count in range(1, len(changes) + 1):
+            try:
+                _load(query_path, cluster_path, changes[:count])
+            except BadInputError as first:
+                wrong = changes[count - 1].written
+                told = [f"--what-if '{wrong}': {problem.text}" for problem in first.problems]
+                raise planner.BadOptionError(told) from error
+        raise
+
+
+def _load(query_path: Path, cluster_path: Path, changes: Sequence[Change]) -> tuple[Query, Cluster, dict[str, str]]:
+    files = {"query": yaml_file.load(query_path).data, "cluster": yaml_file.load(cluster_path).data}
+    targets = [(change, *_target(change, files["query"], files["cluster"])) for change in changes]
+
+    def edited(file: yaml_file.Source, kinds: Mapping[str, type[BaseModel]]) -> None:
+        for change, kind, names in targets:
+            if kind in kinds:
+                for name in names:
+                    _set(change, kind, name, file.data)
+                file.raw += f"\n# {change.written}".encode()  # so that the hash is not the file's
+
+    query, cluster, types = planner.load(
+        query_path, cluster_path, (lambda file: edited(file, QUERY_KINDS), lambda file: edited(file, CLUSTER_KINDS))
+    )
+    assert cluster is not None  # a path was given
+    return query, cluster, types
+
+
+def _target(change: Change, query: Any, cluster: Any) -> tuple[str, list[str]]:
+    """Kind and names of what is changed. Raises BadOptionError."""
+    known = {kind: _names(kind, query if kind in QUERY_KINDS else cluster) for kind in KINDS}
+    if change.name == "*":
+        kinds = [change.kind] if change.kind else [kind for kind in KINDS if _has(kind, change.field[0])][:1]
+        if not kinds:
+            fields = {field for kind in KINDS for field in _fields(kind)}
+            raise change.wrong(f"nothing has a '{change.field[0]}'{nearest(change.field[0], fields)}")
+        if not known[kinds[0]]:
+            raise change.wrong(f"there are no {kinds[0]}")
+        return kinds[0], list(known[kinds[0]])
+    found = [kind for kind in KINDS if change.name in known[kind] and change.kind in ("", kind)]
+    if len(found) > 1:
+        fitting = [kind for kind in found if _has(kind, change.field[0])]
+        found = fitting or found[:1]
+    if not found:
+        names = known[change.kind] if change.kind else [name for kind in KINDS for name in known[kind]]
+        raise change.wrong(f"'{change.name}' is unknown{nearest(change.name, names)}")
+    if len(found) > 1:
+        told = " or ".join(f"'{kind}.{change.name}.{'.'.join(change.field)}'" for kind in found)
+        raise change.wrong(f"'{change.name}' is {' and '.join(f'in {kind}' for kind in found)}; write {told}")
+    if not _has(found[0], change.field[0]):
+        text = f"{found[0][:-1]} '{change.name}' has no field '{change.field[0]}'"
+        raise change.wrong(text + nearest(change.field[0], _fields(found[0])))
+    return found[0], [change.name]
+
+
+def _names(kind: str, data: Any) -> list[str]:
+    """What can be named: a chain by its range and by each of its operators; a link in both directions."""
+    section = data.get(kind) if isinstance(data, Mapping) else None
+    if kind == "links" and isinstance(section, Sequence):
+        pairs = [link.get("between") for link in section if isinstance(link, Mapping)]
+        return [f"{one}-{other}" for pair in pairs if pair and len(pair) == 2 for one, other in (pair, pair[::-1])]
+    if not isinstance(section, Mapping):
+        return []
+    names = []
+    for name in map(str, section):
+        names += [name, *(_members(name) if kind == "operators" else [])]
+    return names
+
+
+def _members(name: str) -> list[str]:
+    match = CHAIN_NAME.fullmatch(name)
+    if match is None:
+        return []
+    first, last = int(match[2]), int(match[3])
+    return [f"{match[1]}{number}" for number in range(first, min(last, first + 10_000) + 1)]
+
+
+def _fields(kind: str) -> list[str]:
+    models = [KINDS[kind]]
+    if kind == "sources":
+        models += [ArrivalFile, JcpFile]
+    return [info.alias or name for model in models for name, info in model.model_fields.items()]
+
+
+def _has(kind: str, field: str) -> bool:
+    return field in _fields(kind)
+
+
+def _set(change: Change, kind: str, name: str, data: Any) -> None:
+    """Make the change in a file's data."""
+    section = data[kind]
+    if kind == "links":
+        for link in section:
+            if name in (f"{link['between'][0]}-{link['between'][1]}", f"{link['between'][1]}-{link['between'][0]}"):
+                _put(change, link, change.field)
+    elif kind == "sources":
+        _arrival(change, section[name])
+    elif name not in section:
+        _member(change, section, name)
+    else:
+        _put(change, section[name], change.field)
+
+
+def _put(change: Change, at: Any, field: Sequence[str]) -> None:
+    """Set or remove one key, making mappings on the way to it."""
+    for step in field[:-1]:
+        if not isinstance(at, MutableMapping):
+            raise change.wrong(f"'{step}' has nothing below it")
+        if not isinstance(at.get(step), MutableMapping):
+            at[step] = {}
+        at = at[step]
+    if not isinstance(at, MutableMapping):
+        raise change.wrong(f"there is no '{field[-1]}' below '{'.'.join(field[:-1])}'")
+    if change.value is None:
+        at.pop(field[-1], None)
+    else:
+        at[field[-1]] = copy.deepcopy(change.value)
+
+
+def _arrival(change: Change, source: Any) -> None:
+    """A source's own field, or one of its arrival: a rate takes the place of a period and the other way round."""
+    first = change.field[0]
+    if not isinstance(source, MutableMapping) or first in {
+        info.alias or name for name, info in SourceFile.model_fields.items()
+    }:
+        _put(change, source, change.field)
+        return
+    arrival = source.get("arrival")
+    if not isinstance(arrival, MutableMapping):
+        arrival = source["arrival"] = {}
+    if first in JcpFile.model_fields and (first not in ArrivalFile.model_fields or "jcp" in arrival):
+        _put(change, arrival, ("jcp", *change.field))
+        return
+    if change.value is not None:
+        for other in {"rate": ("period", "jcp", "trace"), "period": ("rate", "trace")}.get(first, ()):
+            arrival.pop(other, None)
+        if first in ("trace", "jcp"):
+            for other in [key for key in arrival if key != first]:
+                del arrival[other]
+    _put(change, arrival, change.field)
+
+
+def _member(change: Change, operators: Any, name: str) -> None:
+    """One operator of a chain: a chain that is written as one name becomes a list."""
+    entry = next(entry for entry in operators if name in _members(str(entry)))
+    members, given = _members(str(entry)), operators[entry]
+    if change.field[0] not in {info.alias or key for key, info in MemberFile.model_fields.items()}:
+        raise change.wrong(f"'{change.field[0]}' is the whole chain's; write '{entry}.{'.'.join(change.field)}'")
+    if isinstance(given.get("chain"), str):
+        given["chain"] = [{"run": given["chain"]} for _ in members]
+    chain, index = given.get("chain"), members.index(name)
+    if not isinstance(chain, list) or index >= len(chain):
+        raise change.wrong(f"{entry} has no list of {len(members)} operators")
+    if isinstance(chain[index], str):
+        chain[index] = {"run": chain[index]}
+    _put(change, chain[index], change.field)
