@@ -120,9 +120,12 @@ class Executor:
                         step.call(payload) if step.plain else call(step, lineage, payload, start_ns, unit.deadline_ns)
                     )
                 except RAISED as error:
+                    self._within(unit, step, [])
                     return self._fail(start_ns, self._cause(step, error))
                 if spend is not None:
                     spend(step)
+                if step.policed and payload.__class__ is not Many:
+                    payload = self._policed(unit, step, lineage, payload)
                 if payload is None:
                     end_ns = 0
                     break
@@ -157,9 +160,11 @@ class Executor:
     def _run_many(self, unit: Unit, lineage: Lineage, result: Many, step: Step, start_ns: int) -> Job | None:
         """The rest of the chain, after one of its operators has returned several values."""
         try:
-            items = [(0, *each) for each in results(lineage, result)]
+            got = results(lineage, result)
         except OutputsError as error:
+            self._within(unit, step, [])
             return self._fail(start_ns, self._cause(step, error))
+        items = [(0, *each) for each in self._within(unit, step, got)]
         if not self._room(len(items)):
             return self._fail(start_ns, CAUSE_QUEUE_FULL)
         self._emit(step, items)
@@ -169,25 +174,26 @@ class Executor:
         """Operator by operator: each runs on all items before the next one starts."""
         failed: dict[int, int] = {}  # slot -> cause
         for step in chain:
-            items = self._operate(step, items, start_ns, unit.deadline_ns, failed)
+            items = self._operate(unit, step, items, start_ns, failed)
             self._emit(step, items)
         return self._finish(unit, items, failed, start_ns)
 
-    def _operate(
-        self, step: Step, items: list[Item], start_ns: int, deadline_ns: int, failed: dict[int, int]
-    ) -> list[Item]:
+    def _operate(self, unit: Unit, step: Step, items: list[Item], start_ns: int, failed: dict[int, int]) -> list[Item]:
         made: list[Item] = []
         per_slot: dict[int, int] = {}
         for slot, lineage, payload in items:
             if slot in failed:
                 continue
             try:
-                got = apply(step, lineage, payload, start_ns, deadline_ns)
-                per_slot[slot] = per_slot.get(slot, 0) + len(got)
-                if per_slot[slot] > MOST_OUTPUTS:
-                    raise OutputsError(f"more than {MOST_OUTPUTS} results of one instance")
+                got = apply(step, lineage, payload, start_ns, unit.deadline_ns)
             except RAISED as error:
+                self._within(unit, step, [], slot)
                 failed[slot] = self._cause(step, error)
+                continue
+            got = self._within(unit, step, got, slot)
+            per_slot[slot] = per_slot.get(slot, 0) + len(got)
+            if per_slot[slot] > MOST_OUTPUTS:
+                failed[slot] = self._cause(step, OutputsError(f"more than {MOST_OUTPUTS} results of one instance"))
                 continue
             if len(got) > 1 and not self._room(len(made) + len(got)):
                 failed[slot] = CAUSE_QUEUE_FULL
@@ -196,6 +202,22 @@ class Executor:
             if self.spend is not None:
                 self.spend(step)
         return [item for item in made if item[0] not in failed]
+
+    def _policed(self, unit: Unit, step: Step, lineage: Lineage, payload: Any) -> Any:
+        """What passes of the one result of an operator, or of none."""
+        if payload is None:
+            self._within(unit, step, [])
+        elif not self._within(unit, step, [(lineage, payload)]):
+            return None
+        return payload
+
+    def _within(
+        self, unit: Unit, step: Step, got: list[tuple[Lineage, Any]], slot: int = 0
+    ) -> list[tuple[Lineage, Any]]:
+        """What passes of the results of one input; the surplus is shed."""
+        if step.police is None:
+            return got
+        return got[: self.engine.police(self.now(), unit, step, [lineage for lineage, _ in got], slot)]
 
     def _room(self, more: int) -> bool:
         """Whether the queues take that many: operators in a row that each return several results could fill them."""

@@ -65,19 +65,45 @@ class Stream(_message.Message):
     def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Source(_message.Message):
-    __slots__ = ("id", "name", "stream", "max_age_ns")
+    __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
     MAX_AGE_NS_FIELD_NUMBER: _ClassVar[int]
+    PACES_FIELD_NUMBER: _ClassVar[int]
+    SPANS_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     stream: int
     max_age_ns: int
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ...) -> None: ...
+    paces: _containers.RepeatedCompositeFieldContainer[Pace]
+    spans: _containers.RepeatedCompositeFieldContainer[Span]
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., paces: _Optional[_Iterable[_Union[Pace, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ...) -> None: ...
+
+class Pace(_message.Message):
+    __slots__ = ("tuples", "interval", "slack", "parts", "most")
+    TUPLES_FIELD_NUMBER: _ClassVar[int]
+    INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    SLACK_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    tuples: int
+    interval: int
+    slack: int
+    parts: int
+    most: int
+    def __init__(self, tuples: _Optional[int] = ..., interval: _Optional[int] = ..., slack: _Optional[int] = ..., parts: _Optional[int] = ..., most: _Optional[int] = ...) -> None: ...
+
+class Span(_message.Message):
+    __slots__ = ("tuples", "span_ns")
+    TUPLES_FIELD_NUMBER: _ClassVar[int]
+    SPAN_NS_FIELD_NUMBER: _ClassVar[int]
+    tuples: int
+    span_ns: int
+    def __init__(self, tuples: _Optional[int] = ..., span_ns: _Optional[int] = ...) -> None: ...
 
 class Operator(_message.Message):
-    __slots__ = ("id", "name", "run", "with_json", "cost_ns", "inputs", "sides", "output", "join", "hang_ns", "sub_deadline_ns")
+    __slots__ = ("id", "name", "run", "with_json", "cost_ns", "inputs", "sides", "output", "join", "hang_ns", "sub_deadline_ns", "at_most")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
@@ -89,6 +115,7 @@ class Operator(_message.Message):
     JOIN_FIELD_NUMBER: _ClassVar[int]
     HANG_NS_FIELD_NUMBER: _ClassVar[int]
     SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
+    AT_MOST_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     run: str
@@ -100,7 +127,16 @@ class Operator(_message.Message):
     join: bool
     hang_ns: int
     sub_deadline_ns: int
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ...) -> None: ...
+    at_most: _containers.RepeatedCompositeFieldContainer[Most]
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ..., at_most: _Optional[_Iterable[_Union[Most, _Mapping]]] = ...) -> None: ...
+
+class Most(_message.Message):
+    __slots__ = ("inputs", "results")
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    inputs: int
+    results: int
+    def __init__(self, inputs: _Optional[int] = ..., results: _Optional[int] = ...) -> None: ...
 
 class Side(_message.Message):
     __slots__ = ("port", "stream")

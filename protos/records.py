@@ -11,13 +11,13 @@ source, epoch, seq: the tuple's lineage. ref and the words, by kind:
 kind      ref       w0        w1          w2         w3        w4           last
 PLAN      state     at        plan_epoch  -          -         -            first 8 bytes of the plan's hash
 ADMITTED  source    at        origin_lo   origin_hi  sent_ns   -            payload bytes
-RAN       unit      release   start       end        deadline  decision_ns  ordinal << 32 | outputs per exit
+RAN       unit      release   start       end        deadline  decision_ns  ordinal << 32 | outputs per exit  (*)
 SENT      peer      at        link_seq    stream     ordinal   -            -
 RECEIVED  peer      at        link_seq    sent_ns    stream    ordinal      -
 ACKED     peer      at        upto        -          -         -            -
 GAVE_UP   peer      at        link_seq    stream     ordinal   -            -
 OUTPUT    output    at        origin_lo   origin_hi  deadline  ordinal      -
-SHED      unit      at        policy      ordinal    -         -            -
+SHED      unit      at        policy      ordinal    stream    operator     -
 LOST      unit      at        cause       ordinal    stream    start        outputs per exit
 MERGED    unit      at        p. source   p. epoch   ordinal   absent       parent's seq
 ABSORBED  operator  at        stream      ordinal    -         -            -
@@ -28,10 +28,14 @@ GAP       -         at        dropped     -          -         -            -
 
 RAN with FLAG: the instance was switched away from at an operator's boundary and goes on in a later record.
 RAN's outputs: 8 bits per exit of the unit (at most 4), first exit in the lowest bits; all 0: filtered.
+(*) RAN's decision_ns has the results that policing shed within the instance above its 48 low bits (`ran_surplus`).
+SHED with ref NO_REF: an arrival on `stream`, shed as it was admitted; none of its consumers on this node got it.
+SHED with policy selectivity: not the unit's tuple but a result of `operator` in it, whose ordinal it is.
 SENT is written once per tuple, however often it is resent. GAVE_UP: the sender stopped trying; the peer may have it.
 LOST with FLAG: ref is a peer, the tuple never left for it. LOST never stands for a tuple that the peer may have.
 LOST with ref NO_REF: an arrival on `stream` that none of its consumers on this node got.
-LOST of an instance that failed: start_ns in w4, and in the last word the outputs it had made, as in RAN.
+LOST of an instance that failed: start_ns in w4, in w3 the results that policing shed before, and in the last word the
+outputs it had made, as in RAN.
 MERGED: a contributor of a join ended there; `absent` 1: its partner was filtered, shed or lost.
 ABSORBED with FLAG: the value could not be read and was not kept.
 The deadline in RAN is the sub-deadline's instant (release + sub-deadline); in OUTPUT the end-to-end deadline in
@@ -47,6 +51,8 @@ RECORD = Struct("<BBHHHQqqqqqQ")
 RECORD_BYTES = RECORD.size  # 64
 
 FLAG = 0x80
+SURPLUS_SHIFT = 48  # of RAN's word w4
+SURPLUS_MOST = 0xFFFF  # results shed in one instance that it can count
 PLAN_EPOCH_MASK = 0x7F
 NO_REF = 0xFFFF
 
@@ -72,8 +78,8 @@ CAUSES = (
 )  # fmt: skip
 
 # SHED policies
-POLICY_LATE, POLICY_RATE, POLICY_MEMORY = range(1, 4)
-SHED_POLICIES = ("-", "late", "rate", "memory")
+POLICY_LATE, POLICY_RATE, POLICY_MEMORY, POLICY_ARRIVALS, POLICY_SELECTIVITY = range(1, 6)
+SHED_POLICIES = ("-", "late", "rate", "memory", "arrivals", "selectivity")
 
 HEADER = Struct("<8sHHHHQIIqq32s40s")
 HEADER_BYTES = 128
@@ -150,3 +156,8 @@ def ran_outputs(last: int, exits: int) -> tuple[int, ...]:
 def ran_ordinal(last: int) -> int:
     """The ordinal of the input tuple from RAN's last word."""
     return last >> 32
+
+
+def ran_surplus(w4: int) -> int:
+    """How many results policing shed within the instance, from RAN's word w4."""
+    return w4 >> SURPLUS_SHIFT & SURPLUS_MOST

@@ -4,18 +4,21 @@ Pure: events come in as calls with their instant, commands go out through the ob
 the buffer handed in. An instance is never interrupted; an operator's output is inserted into the other units' queues
 when that operator ends, which the driver says by `emit` before it says by `step` that the instance has ended.
 
-One heap holds the head of every unit's queue. Its order is total: key, release, arrival number.
+One heap holds the head of every unit's queue. Its order is total: deadline or rank, release, arrival number.
+A decision costs O(log units), a tuple O(1) besides, however many are queued.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from heapq import heappop, heappush, heapreplace
 from typing import Any, Protocol
 
 from node_agent.core import plan as plans
 from node_agent.core.facts import Facts
 from node_agent.core.load import Calls, compile_plan
-from node_agent.core.parts import ABSENT, Exit, Job, Join, Lineage, Loaded, Route, Unit, Waiting, merged
-from node_agent.core.policies.parts import BatchFormer, Policy
+from node_agent.core.measure import NodeMeter
+from node_agent.core.parts import ABSENT, Exit, Job, Join, Lineage, Loaded, Route, Step, Unit, Waiting, merged
+from node_agent.core.policies.parts import Policy
 from protos.records import (
     ABSORBED,
     ADMITTED,
@@ -27,11 +30,15 @@ from protos.records import (
     MERGED,
     NO_REF,
     OUTPUT,
+    POLICY_ARRIVALS,
     POLICY_LATE,
+    POLICY_SELECTIVITY,
     RAN,
     RECORD,
     RECORD_BYTES,
     SHED,
+    SURPLUS_MOST,
+    SURPLUS_SHIFT,
 )  # fmt: skip
 
 pack = RECORD.pack_into
@@ -51,27 +58,36 @@ class Engine:
     """Schedules the units of all loaded plans under one policy."""
 
     __slots__ = (
-        "_push", "batch", "batching", "commands", "counts", "dispatched", "ended_ns", "facts", "fifo",
-        "form", "heads", "job", "limit_jobs", "loaded", "plain", "policy", "released", "resumed", "simple", "tuner",
+        "_push", "batch", "batching", "commands", "counts", "decided", "direct", "dispatched", "ended_ns", "facts",
+        "fifo", "form", "heads", "held", "job", "limit_jobs", "loaded", "meter", "order", "plain", "policy", "released",
+        "resumed", "simple", "slow", "stay", "surplus", "tuner",
     )  # fmt: skip
 
     def __init__(self, policy: Policy, facts: Facts, commands: Commands, limit_jobs: int = 1_000_000) -> None:
         self.policy, self.facts, self.commands, self.limit_jobs = policy, facts, commands, limit_jobs
         self.heads: list[Job] = []
         self.job: Job | None = None
-        self.tuner = policy.tuner() if policy.tuner is not None else None
+        self.meter = NodeMeter()  # kept up to date where the policy measures
+        self.tuner = policy.tuner(self.meter, policy.parameters) if policy.tuner is not None else None
+        self.order = policy.order(self.meter) if policy.order is not None else None
+        self.stay = policy.stays(self.meter) if policy.stays is not None else None
+        self.held: Unit | None = None  # the running unit under a policy that stays: its next head is not in the heap
+        self.decided = False  # the chosen instance took a decision; not, where its unit went on
         self.form = self.tuner.batch if self.tuner is not None else policy.batch
         self.batching = self.form is not None
         self.batch: list[Job] = []  # the running instance's jobs, where the policy batches
         self.counts: list[int] = [0]  # outputs word of each job of the instance
+        self.surplus: dict[int, int] = {}  # results of the running instance that were shed, by slot
         self.loaded: list[Loaded] = []
         self.released = self.dispatched = 0  # jobs
         self.ended_ns = 0
         self.resumed = False
-        self.fifo = policy.offset is not None
-        self._push = self._push_fifo if self.fifo else self._push_ordered
+        self.fifo = policy.key is None
+        self.direct = self.fifo and not policy.measured  # a job goes into its queue as it is
+        self._push = self._push_measured if policy.measured else self._push_fifo if self.fifo else self._push_ordered
         self.simple = not (self.batching or policy.yields)  # one job, one instance, never resumed
-        self.plain = self.fifo and self.simple and policy.dropper is None
+        self.slow = self.batching or policy.measured
+        self.plain = self.direct and self.simple and policy.dropper is None
 
     # -- plans
 
@@ -79,6 +95,11 @@ class Engine:
         """Add a plan; its tuples then run beside those of the plans that are already there."""
         loaded = compile_plan(plan, calls, self.policy)
         self.loaded.append(loaded)
+        if self.policy.measured:
+            for unit in loaded.units:
+                unit.meter = self.meter.add(unit)
+        if self.tuner is not None:
+            self.tuner.loaded()
         return loaded
 
     def unload(self, loaded: Loaded, at_ns: int) -> None:
@@ -94,7 +115,14 @@ class Engine:
             join.waiting.clear()
         self.heads = [job for job in self.heads if job[3].loaded is not loaded]
         self.heads.sort()
+        if self.held is not None and self.held.loaded is loaded:
+            self.held = None
         self.loaded.remove(loaded)
+        for unit in loaded.units:
+            if unit.meter is not None:
+                self.meter.remove(unit.meter)
+        if self.tuner is not None:
+            self.tuner.loaded()
 
     # -- arrivals
 
@@ -106,7 +134,11 @@ class Engine:
         self.facts.write(
             ADMITTED, loaded.flags, source, source, epoch, seq, at_ns, origin_lo_ns, origin_hi_ns, sent_ns, 0, size
         )
-        self._arrive(at_ns, loaded.source_routes[source], lineage, payload)
+        route = loaded.source_routes[source]
+        if route.police is None or route.police.passes(at_ns):
+            self._arrive(at_ns, route, lineage, payload)
+        else:
+            self._shed_arrival(at_ns, route, lineage)
 
     def receive(self, at_ns: int, loaded: Loaded, stream: int, lineage: Lineage, payload: Any) -> None:
         """A tuple, or ABSENT, arrives from a peer."""
@@ -154,6 +186,21 @@ class Engine:
         if unit.queue[0] is job:
             heappush(self.heads, job)  # the former head stays in the heap and is skipped when it is not the head
 
+    def _push_measured(self, unit: Unit, job: Job) -> None:
+        assert unit.meter is not None
+        unit.meter.arrived(job[1])
+        if unit.rule is not None:
+            job = (unit.rule(job[1]), *job[1:])
+        queue = unit.queue
+        queue.append(job)
+        if len(queue) == 1 and unit is not self.held:
+            self._head(unit)
+
+    def _head(self, unit: Unit) -> None:
+        """The head of a unit's queue, into the heap: by its deadline, or under the rank that it has now."""
+        job = unit.queue[0]
+        heappush(self.heads, job if self.order is None else (self.order.rank(job), *job[1:]))
+
     def next(self, at_ns: int) -> Job | None:
         """Start the next instance while none runs; None: nothing is ready."""
         self.ended_ns = at_ns
@@ -167,7 +214,7 @@ class Engine:
             for unit in route.units:
                 self.released = n = self.released + 1
                 job = (at_ns + unit.offset_ns, at_ns, n, unit, lineage, payload)
-                if self.fifo:  # `_push_fifo` without the call
+                if self.direct:  # `_push_fifo` without the call
                     if not unit.queue:
                         heappush(self.heads, job)
                     unit.queue.append(job)
@@ -183,8 +230,9 @@ class Engine:
         """
         job = self.job
         assert job is not None
-        if self.batching:
-            self._step_batch(start_ns, end_ns)
+        if self.slow:
+            if (job := self._step_slow(job, start_ns, end_ns)) is not None:
+                return job
         else:
             _, release_ns, _, unit, (source, epoch, seq, ordinal, _, _), _ = job
             facts = self.facts
@@ -194,7 +242,8 @@ class Engine:
             pack(
                 facts.buffer, facts.position, RAN, unit.flags | FLAG if self.resumed else unit.flags, unit.id,
                 source, epoch, seq, release_ns, start_ns, end_ns, release_ns + unit.sub_deadline_ns,
-                start_ns - self.ended_ns, ordinal << 32 | counts[0],
+                start_ns - self.ended_ns + self._take_surplus() if self.surplus else start_ns - self.ended_ns,
+                ordinal << 32 | counts[0],
             )  # fmt: skip
             facts.position += RECORD_BYTES
             if unit.marks and not self.resumed:
@@ -216,17 +265,23 @@ class Engine:
 
     def _dispatch(self) -> Job | None:
         self.resumed = False
-        dropper = self.policy.dropper
+        if self.held is not None:
+            held, self.held = self.held, None
+            if held.queue:
+                self._head(held)
+        selecting = self.form is not None or self.policy.dropper is not None
         while (job := self._take()) is not None:
-            drop = dropper is not None and dropper(job, self.ended_ns)
-            if drop:
-                self._shed(job)
-            elif self.form is not None:
-                self._form_batch(job, self.form)
-            if job[3].queue:
-                heappush(self.heads, job[3].queue[0])
-            if not drop:
+            unit: Unit = job[3]
+            chosen = self._select(job) if selecting else job
+            if chosen is not None and self.stay is not None:
+                self.held = unit
+                self.stay.begins(chosen, self.heads[0] if self.heads else None, self.ended_ns)
+            elif unit.queue:
+                self._head(unit)
+            if chosen is not None:
+                job = chosen
                 break
+        self.decided = True
         self.job = job
         return job
 
@@ -234,10 +289,12 @@ class Engine:
         """The job with the least key, out of its queue; the queue's next head is not in the heap yet."""
         heads = self.heads
         while heads:
-            job = heappop(heads)
-            queue = job[3].queue
+            entry = heappop(heads)
+            job, queue = entry, entry[3].queue
             if self.fifo:
-                queue.popleft()
+                job = queue.popleft()
+                if self.order is not None:
+                    self.order.chosen(entry[0])
             elif queue and queue[0] is job:
                 heappop(queue)
             else:
@@ -256,24 +313,64 @@ class Engine:
         if unit.marks:
             self._mark(self.ended_ns, unit, lineage, 0)
 
-    def _form_batch(self, job: Job, form: BatchFormer) -> None:
-        queue: deque[Job] = job[3].queue
-        more = form(job, queue)
-        self.batch = [job, *(queue.popleft() for _ in range(more))]
-        self.dispatched += more
-        self.counts = [0] * len(self.batch)
+    def _select(self, job: Job) -> Job | None:
+        """What runs of a unit that was chosen: its batch without what is dropped. The first job that runs, or None."""
+        batch = [job]
+        if self.form is not None:
+            queue: deque[Job] = job[3].queue
+            more = self.form(job, queue)
+            batch += [queue.popleft() for _ in range(more)]
+            self.dispatched += more
+        dropper = self.policy.dropper
+        if dropper is not None:
+            kept: list[Job] = []
+            for each in batch:
+                if dropper(each, self.ended_ns, len(kept)):
+                    self._shed(each)
+                    self.meter.shed()
+                else:
+                    kept.append(each)
+            batch = kept
+        if self.form is not None:
+            self.batch = batch
+            self.counts = [0] * len(batch)
+        return batch[0] if batch else None
 
-    def _step_batch(self, start_ns: int, end_ns: int) -> None:
-        for (_, release_ns, _, unit, lineage, _), counts in zip(self.batch, self.counts, strict=True):
+    def _step_slow(self, job: Job, start_ns: int, end_ns: int) -> Job | None:
+        """The end of a batch, or of an instance that is measured. Returns what goes on without a decision."""
+        unit, jobs, missed, ruled = job[3], self.batch if self.batching else [job], 0, self.policy.rule is not None
+        for slot, (each, counts) in enumerate(zip(jobs, self.counts, strict=True)):
+            deadline_ns, release_ns, _, _, lineage, _ = each
+            due_ns = deadline_ns if ruled else release_ns + unit.sub_deadline_ns
+            missed += end_ns > due_ns
             self.facts.write(
-                RAN, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], release_ns, start_ns, end_ns,
-                release_ns + unit.sub_deadline_ns, start_ns - self.ended_ns, lineage[3] << 32 | counts,
+                RAN, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], release_ns, start_ns, end_ns, due_ns,
+                start_ns - self.ended_ns + self._take_surplus(slot), lineage[3] << 32 | counts,
             )  # fmt: skip
             if unit.marks:
                 self._mark(end_ns, unit, lineage, counts)
+            if unit.meter is not None:
+                unit.meter.made(counts)
+        if unit.meter is not None:
+            decision_ns = start_ns - self.ended_ns if self.decided else None
+            self.meter.ran(unit.meter, len(jobs), missed, end_ns - start_ns, decision_ns)
         if self.tuner is not None:
-            self.tuner.ended(len(self.batch), end_ns - start_ns, start_ns - self.ended_ns)
-        self.batch, self.counts = [], [0]
+            self.tuner.ended(unit, len(jobs), end_ns - start_ns, start_ns - self.ended_ns)
+        self.batch, self.counts, self.ended_ns = [], [0], end_ns
+        return self._go_on()
+
+    def _go_on(self) -> Job | None:
+        """The next job of the unit that has just run, if its policy stays with it."""
+        if self.held is None or self.stay is None or not self.held.queue:
+            return None
+        queue = self.held.queue
+        if not self.stay.goes_on(queue[0], self.heads[0] if self.heads else None, self.ended_ns):
+            return None
+        assert isinstance(queue, deque)
+        self.job = job = queue.popleft()
+        self.dispatched += 1
+        self.decided = False
+        return job
 
     def resume(self, payload: Any) -> None:
         """Under a policy that yields: the running instance goes on with `unit.rest` later, its deadline unchanged."""
@@ -294,9 +391,11 @@ class Engine:
         """
         job = self.batch[slot] if self.batching else self.job
         assert job is not None
-        self._lost(end_ns, job[3], job[4], cause, start_ns, self.counts[slot])
+        shed = self.surplus.pop(slot, 0)
+        self._lost(end_ns, job[3], job[4], cause, start_ns, self.counts[slot], min(shed, SURPLUS_MOST))
         if self.batching:
             del self.batch[slot], self.counts[slot]
+            self.surplus = {each - (each > slot): n for each, n in self.surplus.items()}
             return None
         self.counts[0] = 0
         self.ended_ns = end_ns
@@ -405,12 +504,43 @@ class Engine:
             if not counts >> (8 * exit_.index) & 0xFF:
                 self._absent(at_ns, exit_.route, lineage)
 
-    def _lost(self, at_ns: int, unit: Unit, lineage: Lineage, cause: int, start_ns: int = 0, counts: int = 0) -> None:
+    def _lost(
+        self, at_ns: int, unit: Unit, lineage: Lineage, cause: int, start_ns: int = 0, counts: int = 0, shed: int = 0
+    ) -> None:
         self.facts.write(
-            LOST, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], at_ns, cause, lineage[3], 0, start_ns, counts
-        )
+            LOST, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], at_ns, cause, lineage[3], shed, start_ns,
+            counts,
+        )  # fmt: skip
         if unit.marks:
             self._mark(at_ns, unit, lineage, counts)
+
+    # -- policing
+
+    def _shed_arrival(self, at_ns: int, route: Route, lineage: Lineage) -> None:
+        """A source sent more than it declared: its tuple is admitted and goes nowhere."""
+        self.facts.write(
+            SHED, route.loaded.flags, NO_REF, lineage[0], lineage[1], lineage[2], at_ns, POLICY_ARRIVALS, lineage[3],
+            route.stream,
+        )  # fmt: skip
+        self._absent(at_ns, route, lineage)
+
+    def police(self, at_ns: int, unit: Unit, step: Step, lineages: Sequence[Lineage], slot: int = 0) -> int:
+        """An operator of the running instance has made these results of one input: how many of them pass.
+
+        The others, the last ones, are shed. If it gave none, or raised, it has to be told as well.
+        """
+        assert step.police is not None
+        passed = step.police.passes(len(lineages))
+        for lineage in lineages[passed:]:
+            self.facts.write(
+                SHED, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], at_ns, POLICY_SELECTIVITY, lineage[3],
+                0, step.operator_id,
+            )  # fmt: skip
+            self.surplus[slot] = self.surplus.get(slot, 0) + 1
+        return passed
+
+    def _take_surplus(self, slot: int = 0) -> int:
+        return min(self.surplus.pop(slot, 0), SURPLUS_MOST) << SURPLUS_SHIFT
 
 
 __all__ = ["Commands", "Engine"]

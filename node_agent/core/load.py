@@ -6,6 +6,7 @@ from typing import Any
 from node_agent.core import plan as plans
 from node_agent.core.parts import Exit, Join, Loaded, Route, Step, Unit
 from node_agent.core.policies.parts import Policy
+from node_agent.core.policing import arrival_police
 from protos.records import PLAN_EPOCH_MASK
 
 Calls = Mapping[int, tuple[Callable[..., Any], bool]]  # by operator id: the call, and whether it is plain
@@ -23,6 +24,8 @@ def compile_plan(plan: plans.Plan, calls: Calls, policy: Policy) -> Loaded:
         _add_unit(loaded, spec, [steps[each] for each in spec.operators], policy)
     _connect(loaded, steps)
     loaded.source_routes = {source.id: loaded.routes[source.stream] for source in plan.sources}
+    for source in plan.sources:
+        loaded.source_routes[source.id].police = arrival_police(source)
     return loaded
 
 
@@ -35,9 +38,10 @@ def _add_unit(loaded: Loaded, spec: plans.Unit, steps: list[Step], policy: Polic
     marks: tuple[Exit, ...] = ()
     pieces = [(step,) for step in steps] if policy.yields else [tuple(steps)]
     for chain in reversed(pieces):
-        unit = Unit(spec, chain, loaded.flags, loaded, fifo=policy.offset is not None)
+        unit = Unit(spec, chain, loaded.flags, loaded, fifo=policy.key is None)
         marks = tuple(each for each in unit.exits if each.route.marked) + marks
         unit.offset_ns = policy.offset(spec) if policy.offset else 0
+        unit.rule = policy.rule(spec) if policy.rule else None
         unit.marks, unit.rest = marks, rest
         loaded.units.append(unit)
         rest = unit

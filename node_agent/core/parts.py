@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from node_agent.core import plan as plans
+from node_agent.core.measure import UnitMeter
 from node_agent.core.policies.parts import Job, Lineage, Queue
+from node_agent.core.policing import ArrivalPolice, SelectivityPolice, selectivity_police
 
 
 class Absent:
@@ -43,15 +45,18 @@ class Step:
     """One operator in a unit's chain.
 
     plain: `call(payload)`; otherwise `call(inputs, sides, at)` with inputs a tuple and sides a dict by keyword.
+    police: where results are policed; `policed`: even those of an operator that returns one at most.
     """
 
-    __slots__ = ("call", "cost_ns", "exit", "join", "operator_id", "plain", "sides")
+    __slots__ = ("call", "cost_ns", "exit", "join", "operator_id", "plain", "police", "policed", "sides")
 
     def __init__(self, operator: plans.Operator, call: Callable[..., Any], plain: bool) -> None:
         self.operator_id, self.cost_ns, self.join = operator.id, operator.cost_ns, operator.join
         self.call, self.plain = call, plain
         self.sides: tuple[SideSlot, ...] = tuple(SideSlot(operator.id, port) for port, _ in operator.sides)
         self.exit: Exit | None = None
+        self.police: SelectivityPolice | None = selectivity_police(operator)
+        self.policed = self.police is not None and self.police.every
 
 
 class Unit:
@@ -59,7 +64,7 @@ class Unit:
 
     __slots__ = (
         "absences", "chain", "deadline_ns", "exits", "flags", "hang_ns", "id", "inputs", "last", "loaded", "marks",
-        "offset_ns", "queue", "rest", "spec", "sub_deadline_ns",
+        "meter", "offset_ns", "queue", "rest", "rule", "spec", "sub_deadline_ns",
     )  # fmt: skip
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
@@ -71,6 +76,8 @@ class Unit:
         self.exits = tuple(step.exit for step in chain if step.exit is not None)
         self.marks: tuple[Exit, ...] = ()  # exits that lead to a join, here and in the rest
         self.offset_ns = 0
+        self.rule: Callable[[int], int] | None = None  # release -> deadline, where it is not the offset
+        self.meter: UnitMeter | None = None  # where the policy measures
         self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
         self.queue: Queue = deque() if fifo else []
         self.rest: Unit | None = None
@@ -82,7 +89,7 @@ class Unit:
 class Route:
     """Everything that a stream triggers on this node."""
 
-    __slots__ = ("joins", "loaded", "marked", "outputs", "sends", "sides", "simple", "stream", "units")
+    __slots__ = ("joins", "loaded", "marked", "outputs", "police", "sends", "sides", "simple", "stream", "units")
 
     def __init__(self, loaded: "Loaded", stream: plans.Stream) -> None:
         self.loaded, self.stream, self.marked = loaded, stream.id, stream.marked
@@ -92,6 +99,7 @@ class Route:
         self.sends: tuple[int, ...] = ()  # peers
         self.outputs: tuple[plans.Output, ...] = ()
         self.simple = False  # units only
+        self.police: ArrivalPolice | None = None  # of the source that is admitted to it
 
     def settle(self) -> None:
         """Call when the parts are known."""

@@ -16,13 +16,27 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """Of admitted tuples any k * tuples + 1 in a row span at least (k * interval - slack) / parts ns, for k up to
+    `most` (0: for every k)."""
+
+    tuples: int
+    interval: int  # in 1/parts ns, as is slack
+    slack: int
+    parts: int = 1
+    most: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
-    """Where tuples are admitted."""
+    """Where tuples are admitted; what is beyond `paces` or `spans` is shed."""
 
     id: int
     name: str
     stream: int
     max_age_ns: int = 0
+    paces: tuple[Pace, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()  # (tuples, ns): that many in a row span at least so long
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +54,36 @@ class Operator:
     join: bool = False
     hang_ns: int = 1_000_000_000
     with_json: str = "{}"
+    at_most: tuple[tuple[int, int], ...] = ()  # (inputs, results): of so many inputs in a row at most so many results
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service curve that a unit is promised ([Q] 2.3). period_ns 0: a delay bound; else rate-latency: after
+    `latency_ns`, `tuples` in every `period_ns`."""
+
+    latency_ns: int
+    period_ns: int = 0
+    tuples: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Part of an arrival curve: at most 1 + (t + ahead_ns) / period_ns tuples in any closed span t ([Q] 2.2)."""
+
+    ahead_ns: int
+    period_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Of a policy. phi_ns, hop_phi_ns: error bounds of deadlines and of window hops ([A] 1.3); both 0: by the node's
+    deadlines. share_ppm: the part of the time that decisions may take. first_k: basic batches, to begin with."""
+
+    phi_ns: int = 0
+    hop_phi_ns: int = 0
+    share_ppm: int = 20_000
+    first_k: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +95,8 @@ class Unit:
     sub_deadline_ns: int
     deadline_ns: int
     exits: tuple[int, ...] = ()  # streams that leave the unit, in the operators' order
+    service: tuple[Service, ...] = ()  # promised; none: the sub-deadline as a delay bound
+    arrivals: tuple[Arrivals, ...] = ()  # declared; the least of them counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +140,7 @@ class Plan:
     memory_bytes: int = 0
     emulate_cost_ns: int = 0
     cpu: int = -1
+    parameters: Parameters = Parameters()
     operator_by_id: dict[int, Operator] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:

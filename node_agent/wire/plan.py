@@ -10,6 +10,12 @@ FORMAT = 1
 ID_LIMIT = 0xFFFF  # ids are 16 bits in trace records; 0xFFFF means none
 MOST_EXITS = 4
 LONGEST_NS = 10**18
+MOST_PACES = 16  # of one source; likewise pairs of one operator
+MOST_SPANS = 512
+MOST_TUPLES = 1 << 16  # that policing looks back on
+MOST_INPUTS = 1_000_000
+MOST_PARTS = 10**9  # of a nanosecond
+LARGEST = (1 << 63) - 1
 
 
 class PlanError(ValueError):
@@ -37,7 +43,7 @@ def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.P
         streams=tuple(
             core.Stream(s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers)) for s in message.streams
         ),
-        sources=tuple(core.Source(s.id, s.name, s.stream, s.max_age_ns) for s in message.sources),
+        sources=tuple(_source(s) for s in message.sources),
         operators=tuple(_operator(o) for o in message.operators),
         units=tuple(
             core.Unit(u.id, tuple(u.operators), u.sub_deadline_ns, u.deadline_ns, tuple(u.exits)) for u in message.units
@@ -53,6 +59,17 @@ def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.P
     return plan
 
 
+def _source(s: plan_pb2.Source) -> core.Source:
+    return core.Source(
+        s.id,
+        s.name,
+        s.stream,
+        s.max_age_ns,
+        tuple(core.Pace(p.tuples, p.interval, p.slack, p.parts, p.most) for p in s.paces),
+        tuple((span.tuples, span.span_ns) for span in s.spans),
+    )
+
+
 def _operator(o: plan_pb2.Operator) -> core.Operator:
     return core.Operator(
         id=o.id,
@@ -66,6 +83,7 @@ def _operator(o: plan_pb2.Operator) -> core.Operator:
         join=o.join,
         hang_ns=o.hang_ns or 1_000_000_000,
         with_json=o.with_json or "{}",
+        at_most=tuple((pair.inputs, pair.results) for pair in o.at_most),
     )
 
 
@@ -83,7 +101,10 @@ def _check(plan: core.Plan) -> None:
         _duration(f"stream {stream.name}: deadline", stream.deadline_ns)
     for output in plan.outputs:
         _duration(f"output {output.name}: deadline", output.deadline_ns)
+    for source in plan.sources:
+        _arrivals(source)
     for operator in plan.operators:
+        _selectivity(operator)
         used |= {operator.output, *operator.inputs, *(stream for _, stream in operator.sides)}
         _duration(f"operator {operator.name}: hang", operator.hang_ns)
         if not operator.inputs:
@@ -105,6 +126,31 @@ def _check(plan: core.Plan) -> None:
         seen += unit.operators
     if sorted(seen) != sorted(operators):
         raise PlanError("every operator must be in exactly one unit")
+
+
+def _arrivals(source: core.Source) -> None:
+    """What is policed has to be something, and to fit in the memory that policing may have."""
+    what = f"source {source.name}"
+    if len(source.paces) > MOST_PACES or len(source.spans) > MOST_SPANS:
+        raise PlanError(f"{what} has more than {MOST_PACES} paces or {MOST_SPANS} spans")
+    for pace in source.paces:
+        if not 1 <= pace.tuples <= MOST_INPUTS or not 1 <= pace.parts <= MOST_PARTS:
+            raise PlanError(f"{what}: a pace of {pace.tuples} tuples in 1/{pace.parts} ns is none")
+        if not 0 < pace.interval <= LARGEST or not 0 <= pace.slack <= LARGEST:
+            raise PlanError(f"{what}: a pace with interval {pace.interval} and slack {pace.slack} is none")
+    for tuples, span_ns in source.spans:
+        if not 2 <= tuples <= MOST_TUPLES:
+            raise PlanError(f"{what}: a span of {tuples} tuples: must be of 2 to {MOST_TUPLES}")
+        _duration(f"{what}: a span", span_ns)
+
+
+def _selectivity(operator: core.Operator) -> None:
+    what = f"operator {operator.name}"
+    if len(operator.at_most) > MOST_PACES:
+        raise PlanError(f"{what} has more than {MOST_PACES} pairs of inputs and results")
+    for inputs, results in operator.at_most:
+        if not 1 <= inputs <= MOST_INPUTS or not 0 <= results < 1 << 32:
+            raise PlanError(f"{what}: at most {results} results of {inputs} inputs cannot be policed")
 
 
 def _chain(plan: core.Plan, unit: core.Unit) -> None:

@@ -134,15 +134,15 @@ class VirtualNode:
         while True:
             step = chain[self._position]
             self._position += 1
-            end_ns += self._run(step)
+            end_ns += self._run(step, end_ns)
             if step.exit is not None or not self._items or self._position == len(chain) or chain[self._position].sides:
                 break
         self._step = step
         self.busy_ns += end_ns - at_ns
         self._events.at(end_ns, ENDED, self._ended)
 
-    def _run(self, step: Step) -> int:
-        """One operator on all items of the instance; its cost in ns."""
+    def _run(self, step: Step, start_ns: int) -> int:
+        """One operator on all items of the instance, beginning at start_ns; its cost in ns."""
         unit = self._unit
         assert unit is not None
         made: list[Item] = []
@@ -153,16 +153,22 @@ class VirtualNode:
             cost_ns += self._costs.cost_ns(step.operator_id, lineage)
             try:
                 got = apply(step, lineage, payload, self._start_ns, unit.deadline_ns)
-                if len(made) >= MOST_OUTPUTS and sum(each[0] == slot for each in made) + len(got) > MOST_OUTPUTS:
-                    raise OutputsError(f"more than {MOST_OUTPUTS} results of one instance")
             except RAISED as error:  # the author's code; it costs its tuple only
-                self._failed[slot] = CAUSE_ORDINALS if isinstance(error, OutputsError) else CAUSE_OPERATOR_ERROR
-                self._watch.failed(self.name, step.operator_id, error)
-                continue
+                self._fails(step, slot, error)
+                got = []
+            if step.police is not None:
+                ended_ns = start_ns + cost_ns
+                got = got[: self.engine.police(ended_ns, unit, step, [each for each, _ in got], slot)]
+            if len(made) >= MOST_OUTPUTS and sum(each[0] == slot for each in made) + len(got) > MOST_OUTPUTS:
+                self._fails(step, slot, OutputsError(f"more than {MOST_OUTPUTS} results of one instance"))
             for each, value in got:
                 made.append((slot, each, value))
         self._items = [item for item in made if item[0] not in self._failed] if self._failed else made
         return cost_ns
+
+    def _fails(self, step: Step, slot: int, error: BaseException) -> None:
+        self._failed[slot] = CAUSE_ORDINALS if isinstance(error, OutputsError) else CAUSE_OPERATOR_ERROR
+        self._watch.failed(self.name, step.operator_id, error)
 
     def _ended(self, at_ns: int, _: Any) -> None:
         """An operator has ended: its outputs are inserted now."""
