@@ -290,7 +290,8 @@ class Engine:
         heads = self.heads
         while heads:
             entry = heappop(heads)
-            job, queue = entry, entry[3].queue
+            job: Job = entry
+            queue = entry[3].queue
             if self.fifo:
                 job = queue.popleft()
                 if self.order is not None:
@@ -363,11 +364,11 @@ class Engine:
         """The next job of the unit that has just run, if its policy stays with it."""
         if self.held is None or self.stay is None or not self.held.queue:
             return None
-        queue = self.held.queue
+        queue: Any = self.held.queue
         if not self.stay.goes_on(queue[0], self.heads[0] if self.heads else None, self.ended_ns):
             return None
-        assert isinstance(queue, deque)
-        self.job = job = queue.popleft()
+        job: Job = queue.popleft()
+        self.job = job
         self.dispatched += 1
         self.decided = False
         return job

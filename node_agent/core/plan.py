@@ -86,6 +86,9 @@ class Parameters:
     first_k: int = 1
 
 
+DEFAULTS = Parameters()
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A task unit: a path of operators that one task instance runs without a break ([P] 5.3)."""
@@ -140,7 +143,7 @@ class Plan:
     memory_bytes: int = 0
     emulate_cost_ns: int = 0
     cpu: int = -1
-    parameters: Parameters = Parameters()
+    parameters: Parameters = DEFAULTS
     operator_by_id: dict[int, Operator] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:

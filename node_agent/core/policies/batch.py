@@ -24,3 +24,20 @@ def at_most(largest: int) -> BatchFormer:
         return whole_burst(head, islice(queue, largest - 1))
 
     return part_of_burst
+
+
+def basic_batches(head: Job, queue: Queue, k: int, phi_ns: int) -> int:
+    """All jobs behind the head in the first k basic batches ([A] definitions 6 and 7).
+
+    A basic batch begins with its first tuple and holds what was released within phi after it. The last one may still be
+    open: the node does not wait for what may come, so it is never idle with ready work.
+    """
+    end_ns, count = head[1] + phi_ns, 0
+    for job in queue:
+        if job[1] > end_ns:
+            k -= 1
+            if k <= 0:
+                break
+            end_ns = job[1] + phi_ns
+        count += 1
+    return count

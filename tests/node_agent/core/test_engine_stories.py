@@ -278,7 +278,7 @@ def test_unknown_policy_names_those_that_exist() -> None:
 @pytest.mark.parametrize("name", ["edf", "edf-e2e"])
 def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name: str) -> None:
     """Past its sub-deadline a job is shed; a partner that waits for it in a join ends."""
-    late = replace(policy(name), dropper=lambda job, at_ns: at_ns > job[1] + job[3].sub_deadline_ns)
+    late = replace(policy(name), dropper=lambda job, at_ns, ahead: at_ns > job[1] + job[3].sub_deadline_ns)
     story = Story(two_units(), late)
     story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 2, lineage(2)), Admitted(0, 1, lineage(3)))
     running = [each.seq for each in facts(story, records.RAN)]
@@ -292,7 +292,7 @@ def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name:
 
 
 def test_a_shed_branch_sends_an_absence_mark() -> None:
-    story = Story(diamond(), replace(policy("edf"), dropper=lambda job, at_ns: job[3].id == 2))
+    story = Story(diamond(), replace(policy("edf"), dropper=lambda job, at_ns, ahead: job[3].id == 2))
     story.handle(Admitted(0, 1, lineage(1)))
     story.handle(Ended(1, 0, "left"), Finished(0, 1))
     assert [each.ref for each in facts(story, records.SHED)] == [2]
@@ -307,17 +307,20 @@ class Doubling:
         self.largest = 1
         self.told: list[tuple[int, int, int]] = []
 
+    def loaded(self) -> None:
+        pass
+
     def batch(self, head: Job, queue: Queue) -> int:
         return min(self.largest - 1, len(queue))
 
-    def ended(self, jobs: int, ran_ns: int, decision_ns: int) -> None:
+    def ended(self, unit: object, jobs: int, ran_ns: int, decision_ns: int) -> None:
         self.told.append((jobs, ran_ns, decision_ns))
         self.largest *= 2
 
 
 def test_a_tuner_forms_the_batches_and_is_told_what_they_cost() -> None:
     tuner = Doubling()
-    story = Story(two_units(), replace(policy("edf"), tuner=lambda: tuner))
+    story = Story(two_units(), replace(policy("edf"), tuner=lambda meter, parameters: tuner))
     story.handle(*(Admitted(0, 1, lineage(seq)) for seq in range(1, 8)))
     for start_ns in (1, 12, 23):
         story.handle(Finished(start_ns, start_ns + 10))

@@ -1,0 +1,139 @@
+"""What a node measures of itself while it runs, for the policies that need it.
+
+All numbers are integers, taken from the events' own fields in the order of the events, so a journal gives the same
+measurements, and by them the same commands, on any machine. Every measurement is O(1).
+"""
+
+from typing import Any
+
+from node_agent.core.plan import Arrivals, Service
+
+PPM = 1_000_000
+JOBS, ARRIVALS, DECISIONS = 512, 128, 128  # how many samples a mean remembers at most; half of them at least
+LONG_NS = 1 << 34  # of time, for shares of time
+
+
+class Mean:
+    """A mean over the newest samples: sums, which are halved when they have become as many as `limit`.
+
+    Rejected: a mean with a fixed weight for each sample; a batch of 500 tuples is worth more than one tuple.
+    """
+
+    __slots__ = ("count", "limit", "total")
+
+    def __init__(self, limit: int) -> None:
+        self.total, self.count, self.limit = 0, 0, limit
+
+    def add(self, total: int, count: int = 1) -> None:
+        """`count` samples that are `total` together."""
+        self.total += total
+        self.count += count
+        if self.count >= self.limit:
+            self.total >>= 1
+            self.count >>= 1
+
+    def of(self, scale: int = 1) -> int:
+        """The mean times `scale`, rounded down; 0 without samples."""
+        return self.total * scale // self.count if self.count else 0
+
+
+class UnitMeter:
+    """One task unit: CPU time per tuple, gaps between arrivals, results per tuple and exit."""
+
+    __slots__ = (
+        "_last_ns", "arrivals", "cost", "declared_ns", "exits", "gap", "node", "number", "service", "sub_deadline_ns",
+    )  # fmt: skip
+
+    def __init__(self, node: "NodeMeter", number: int, unit: Any) -> None:
+        self.node, self.number = node, number
+        self.declared_ns = sum(step.cost_ns for step in unit.chain)
+        self.sub_deadline_ns: int = unit.sub_deadline_ns
+        self.service: tuple[Service, ...] = unit.spec.service
+        self.arrivals: tuple[Arrivals, ...] = unit.spec.arrivals
+        self.cost, self.gap = Mean(JOBS), Mean(ARRIVALS)
+        self.exits = tuple(Mean(JOBS) for _ in unit.exits)
+        self._last_ns: int | None = None
+
+    @property
+    def cost_ns(self) -> int:
+        """Per tuple, everything that its instance runs: [A] (4) with measured costs and selectivities. Before the first
+        instance, as declared."""
+        return max(1, self.cost.of() if self.cost.count else self.declared_ns)
+
+    @property
+    def gap_ns(self) -> int:
+        """Mean time between arrivals; 0: not known yet."""
+        return self.gap.of()
+
+    @property
+    def use_ppm(self) -> int:
+        """Share of the CPU that the unit takes at its measured rate; 0: not known yet."""
+        return self.cost_ns * PPM // max(1, self.gap_ns) if self.gap.count else 0
+
+    def arrived(self, at_ns: int) -> None:
+        """A tuple, at its release."""
+        if self._last_ns is not None:
+            self.gap.add(at_ns - self._last_ns)
+        self._last_ns = at_ns
+
+    def made(self, counts: int) -> None:
+        """What one tuple gave: the outputs word of its RAN record."""
+        for exit_ in self.exits:
+            exit_.add(counts & 0xFF)
+            counts >>= 8
+
+    def selectivity_ppm(self, exit_: int) -> int:
+        """Results per tuple on that exit."""
+        return self.exits[exit_].of(PPM)
+
+
+class NodeMeter:
+    """One engine. `ended` and `missed` count task instances since the start, those that were shed as missed."""
+
+    __slots__ = ("_number", "changes", "decision", "ended", "missed", "overhead", "units")
+
+    def __init__(self) -> None:
+        self.decision = Mean(DECISIONS)
+        self.overhead = Mean(LONG_NS)
+        self.ended = self.missed = 0
+        self.units: list[UnitMeter] = []
+        self.changes = 0  # of the units
+        self._number = 0
+
+    @property
+    def decision_ns(self) -> int:
+        """Cost of one scheduling decision."""
+        return self.decision.of()
+
+    @property
+    def overhead_ppm(self) -> int:
+        """Share of the busy time that goes into decisions."""
+        return self.overhead.of(PPM)
+
+    def add(self, unit: Any) -> UnitMeter:
+        """A meter for a unit of the engine. Numbers are never given twice."""
+        self._number += 1
+        self.changes += 1
+        meter = UnitMeter(self, self._number, unit)
+        self.units.append(meter)
+        return meter
+
+    def remove(self, unit: UnitMeter) -> None:
+        """The unit is gone."""
+        self.changes += 1
+        self.units.remove(unit)
+
+    def ran(self, unit: UnitMeter, jobs: int, missed: int, ran_ns: int, decision_ns: int | None) -> None:
+        """An instance of that many tuples. decision_ns None: nothing was decided, the unit went on."""
+        self.ended += jobs
+        self.missed += missed
+        if jobs:
+            unit.cost.add(ran_ns, jobs)
+        if decision_ns is not None:
+            self.decision.add(decision_ns)
+        self.overhead.add(decision_ns or 0, ran_ns + (decision_ns or 0))
+
+    def shed(self) -> None:
+        """A job was dropped."""
+        self.ended += 1
+        self.missed += 1

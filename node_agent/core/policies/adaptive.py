@@ -1,0 +1,37 @@
+"""Batches by feed-forward on the overhead share: as large as decisions would otherwise cost more than h of the time.
+
+    n* = s (1 - h) / (h c)      k = clamp(n* / n_phi, 1, floor(dl_min / (2 phi)))
+
+with s the measured cost of one decision, c the measured cost per tuple of the unit, n_phi its tuples per basic batch
+at the measured rate, dl_min the least sub-deadline of the node. What cannot be met end to end is shed.
+"""
+
+from node_agent.core.measure import PPM, NodeMeter
+from node_agent.core.plan import Parameters
+from node_agent.core.policies.batch import basic_batches
+from node_agent.core.policies.bts import Fixed
+from node_agent.core.policies.edf import sub_deadline
+from node_agent.core.policies.overdue import overdue
+from node_agent.core.policies.parts import Job, Policy, Queue
+
+
+class FeedForward(Fixed):
+    """Computes k at every decision. Before anything is measured it is the first k of the parameters."""
+
+    __slots__ = ("_share_ppm",)
+
+    def __init__(self, meter: NodeMeter, parameters: Parameters) -> None:
+        super().__init__(meter, parameters)
+        self._share_ppm = parameters.share_ppm
+
+    def batch(self, head: Job, queue: Queue) -> int:
+        """k basic batches for the unit at hand."""
+        unit, share_ppm, phi_ns = head[3].meter, self._share_ppm, self.phi_ns
+        if unit.gap.count and self.meter.decision.count:
+            above = self.meter.decision_ns * (PPM - share_ppm) * unit.gap_ns
+            wanted = -(-above // (share_ppm * unit.cost_ns * phi_ns))
+            self.k = max(1, min(wanted, self.least_ns // (2 * phi_ns)))
+        return basic_batches(head, queue, self.k, phi_ns)
+
+
+ADAPTIVE = Policy(name="adaptive", offset=sub_deadline, tuner=FeedForward, dropper=overdue)

@@ -1,0 +1,45 @@
+"""Basic batch scheduling ([A] algorithms 1 and 3): k basic batches of the queue whose head is most urgent, k fixed."""
+
+from typing import Any
+
+from node_agent.core.measure import NodeMeter
+from node_agent.core.plan import Parameters
+from node_agent.core.policies.batch import basic_batches
+from node_agent.core.policies.edf import sub_deadline
+from node_agent.core.policies.overdue import overdue
+from node_agent.core.policies.parts import Job, Policy, Queue
+
+MOST_PHI_NS = 100_000_000  # [A] table 1
+
+
+class Fixed:
+    """A tuner that leaves k as it is, and knows phi.
+
+    phi is the larger of two error bounds, the deadline's and the window hop's ([A] 1.3). Where none is given it is a
+    tenth of the least sub-deadline of the node, 0.1 s at most.
+    """
+
+    __slots__ = ("k", "least_ns", "meter", "parameters", "phi_ns")
+
+    def __init__(self, meter: NodeMeter, parameters: Parameters) -> None:
+        self.meter, self.parameters = meter, parameters
+        self.k = parameters.first_k
+        self.least_ns = 0  # sub-deadline
+        self.phi_ns = max(parameters.phi_ns, parameters.hop_phi_ns, 1)
+
+    def loaded(self) -> None:
+        """Deadlines may have changed."""
+        self.least_ns = min((each.sub_deadline_ns for each in self.meter.units), default=0)
+        given_ns = max(self.parameters.phi_ns, self.parameters.hop_phi_ns)
+        self.phi_ns = given_ns or max(1, min(MOST_PHI_NS, self.least_ns // 10))
+
+    def batch(self, head: Job, queue: Queue) -> int:
+        """k basic batches."""
+        return basic_batches(head, queue, self.k, self.phi_ns)
+
+    def ended(self, unit: Any, jobs: int, ran_ns: int, decision_ns: int) -> None:
+        """Nothing follows from it."""
+
+
+BTS = Policy(name="bts", offset=sub_deadline, tuner=Fixed)
+BTS1 = Policy(name="bts1", offset=sub_deadline, tuner=Fixed, dropper=overdue)

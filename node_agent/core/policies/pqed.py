@@ -1,0 +1,28 @@
+"""Packaged QED, sound: a unit goes on without a decision while its next tuple is the most urgent of all.
+
+What has arrived is looked at between tuples, so the schedule is exactly QED's, and so is every promise; what is saved
+is the decision. The printed form (`pqed-printed`) takes a number of tuples from the curves instead, and can miss.
+"""
+
+from node_agent.core.measure import NodeMeter
+from node_agent.core.policies.parts import Job, Policy
+from node_agent.core.policies.qed import qos
+
+
+class MostUrgent:
+    """Goes on while no other unit's head comes before."""
+
+    __slots__ = ()
+
+    def __init__(self, meter: NodeMeter) -> None:
+        """Needs nothing of the node."""
+
+    def begins(self, job: Job, other: Job | None, at_ns: int) -> None:
+        """Nothing to remember."""
+
+    def goes_on(self, head: Job, other: Job | None, at_ns: int) -> bool:
+        """In the engine's own order: deadline, release, arrival."""
+        return other is None or head[:3] < other[:3]
+
+
+PQED = Policy(name="pqed", rule=qos, stays=MostUrgent)

@@ -1,0 +1,32 @@
+"""Round robin over units, as [Q] 5 compares with: a turn is one task, since a task is not interrupted."""
+
+from node_agent.core.measure import NodeMeter
+from node_agent.core.policies.edf import sub_deadline
+from node_agent.core.policies.parts import Job, Policy
+
+MOST_UNITS = 1 << 24
+
+
+class Turns:
+    """Ranks by round, then by the unit's number.
+
+    The turn stands at the unit of the largest rank that was passed so far: a unit that becomes ready behind it waits
+    for the next round, one before it takes part in this one.
+    """
+
+    __slots__ = ("_round", "_turn")
+
+    def __init__(self, meter: NodeMeter) -> None:
+        self._round, self._turn = 0, 0
+
+    def rank(self, head: Job) -> int:
+        """The first free turn of the unit."""
+        number: int = head[3].meter.number
+        return (self._round + (number <= self._turn)) * MOST_UNITS + number
+
+    def chosen(self, rank: int) -> None:
+        """The turn is now at the unit of that rank."""
+        self._round, self._turn = divmod(rank, MOST_UNITS)
+
+
+RR = Policy(name="rr", offset=sub_deadline, order=Turns)
