@@ -1,4 +1,8 @@
-"""addresses.json: where the agents of a cluster are. Written by `coordinator up`, read by whatever talks to agents."""
+"""addresses.json: where the agents of a cluster are. Written by `coordinator up`, read by whatever talks to agents.
+
+An entry is a place: a node, or one of its further cores (`a.1`). The places of one node have data sockets of their own
+and share an agent, so they have one `control` (and `pid`).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from coordinator.yaml_file import nearest
 
 @dataclass(frozen=True)
 class AgentAddress:
-    """One agent. control, data: host:port. pid, state: of a local agent, else None."""
+    """One place of an agent. control, data: host:port. pid, state: of a local agent, else None."""
 
     name: str
     control: str
@@ -26,7 +30,7 @@ class AgentAddress:
 
 @dataclass(frozen=True)
 class Addresses:
-    """All agents, by node name; `started_by`: the command that started them."""
+    """All places, by name; `started_by`: the command that started them."""
 
     path: Path
     nodes: Mapping[str, AgentAddress]
@@ -37,6 +41,12 @@ class Addresses:
         missing = [name for name in plan["nodes"] if name not in self.nodes]
         if missing:
             text = f"has no node '{missing[0]}', which the plan needs{nearest(missing[0], self.nodes)}"
+            if (node := host_of(missing[0])) in self.nodes:
+                cores = int(missing[0].rpartition(".")[2]) + 1
+                text = (
+                    f"has no place '{missing[0]}', which the plan needs: the agent of node {node} runs fewer cores; "
+                    f"start it with --cores {cores}, as 'coordinator up' does with 'cores: {cores}' in cluster.yaml"
+                )
             raise BadInputError([Problem(str(self.path), 0, text)])
         return {name: self.nodes[name] for name in plan["nodes"]}
 
@@ -84,7 +94,17 @@ def load(path: Path) -> Addresses:
             node.get("rt") is True,
             state if isinstance(state, str) else None,
         )
+        first = next(agent for agent in agents.values() if host_of(agent.name) == host_of(name))
+        if agents[name].control != first.control:
+            raise refuse(
+                f"nodes.{name} and nodes.{first.name} are places of one agent, but have not the same 'control'"
+            )
     return Addresses(path, agents, str(values.get("started_by") or ""))
+
+
+def host_of(place: str) -> str:
+    """The node that a place is of: `a` of `a`, `a.1` and `a.2`."""
+    return place.partition(".")[0]
 
 
 def split(address: str) -> tuple[str, int]:

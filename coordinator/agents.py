@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import grpc
 
-from coordinator.addresses import AgentAddress, split
+from coordinator.addresses import AgentAddress, host_of, split
 from coordinator.errors import CoordinatorError
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 
@@ -44,13 +44,19 @@ class AgentsError(CoordinatorError):
 
 
 class Agents:
-    """Channels to some agents. Use it in a `with` statement."""
+    """Channels to some agents. Use it in a `with` statement.
 
-    def __init__(self, addresses: Mapping[str, AgentAddress]) -> None:
-        self.addresses = addresses
+    places: what was given, by place. addresses: one per agent, by node; every call is made once per agent.
+    """
+
+    def __init__(self, places: Mapping[str, AgentAddress]) -> None:
+        self.places = places
+        self.addresses: dict[str, AgentAddress] = {}
+        for name, agent in places.items():
+            self.addresses.setdefault(host_of(name), agent)
         self._channels: dict[str, grpc.Channel] = {}
         self._stubs: dict[str, Any] = {}
-        for name, agent in addresses.items():
+        for name, agent in self.addresses.items():
             if not _is_loopback(split(agent.control)[0]):
                 raise AgentError(name, f"{agent.control} is off loopback, where calls without TLS are refused")
             self._channels[name] = grpc.insecure_channel(agent.control, options=OPTIONS)
@@ -64,6 +70,10 @@ class Agents:
     ) -> None:
         for channel in self._channels.values():
             channel.close()
+
+    def places_of(self, node: str) -> list[str]:
+        """The given places of one agent."""
+        return [place for place in self.places if host_of(place) == node]
 
     def try_all(self, method: str, requests: Mapping[str, Any], seconds: float) -> dict[str, Any | AgentError]:
         """Call the method on every node in `requests` at once; each node's reply, or what went wrong."""

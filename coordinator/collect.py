@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from coordinator.addresses import host_of
 from coordinator.agents import AgentError, Agents
 from coordinator.errors import BadInputError, Problem
 from coordinator.plan_file import Plan
-from coordinator.run_traces import RunTraces, TraceError
+from coordinator.run_traces import RunTraces, TraceError, place_of
 from coordinator.units_of_measure import counted
 
 TRACE_S = 120.0
@@ -100,28 +102,33 @@ def collect(
 
 
 def _pull(node: str, traces: RunTraces, agents: Agents, lost: dict[str, str], progress: Progress) -> int:
-    """One node's part of a round; returns the records that came. A failure is noted in `lost`."""
-    added, shown = 0, 0
+    """One agent's part of a round, all its places; returns the records that came. A failure is noted in `lost`."""
+    added, shown, places = Counter[str](), 0, agents.places_of(node)
+    held = {boot: records for place in places for boot, records in traces.held(place).items()}
     try:
-        for chunk in agents.trace(node, traces.held(node), TRACE_S):
-            added += traces.incarnation(node, chunk.boot).add(chunk)
-            if added - shown >= PROGRESS_RECORDS:
-                shown = added
-                progress(f"node {node}: {added} records")
+        for chunk in agents.trace(node, held, TRACE_S):
+            place = place_of(chunk, node)
+            if place not in places:
+                continue  # a core that this plan does not use: its records stay there for a plan that does
+            added[place] += traces.incarnation(place, chunk.boot).add(chunk)
+            if added.total() - shown >= PROGRESS_RECORDS:
+                shown = added.total()
+                progress(f"node {node}: {shown} records")
     except (AgentError, TraceError) as error:
         lost[node] = str(error)
-        for incarnation in traces.of(node):
+        for incarnation in (each for place in places for each in traces.of(place)):
             incarnation.reachable = False
-    for incarnation in traces.of(node):
-        incarnation.sync()
-    if added:
-        progress(f"node {node}: {counted(sum(each.records for each in traces.of(node)), 'record')}")
-    return added
+    for place in places:
+        for incarnation in traces.of(place):
+            incarnation.sync()
+        if added[place]:
+            progress(f"node {place}: {counted(sum(each.records for each in traces.of(place)), 'record')}")
+    return added.total()
 
 
 def _behind(traces: RunTraces, lost: dict[str, str]) -> bool:
     return any(
-        each.node not in lost and each.written is not None and each.held < each.written
+        host_of(each.node) not in lost and each.written is not None and each.held < each.written
         for each in traces.incarnations.values()
     )
 

@@ -39,7 +39,7 @@ class DeployError(CoordinatorError):
 
 @dataclass(frozen=True)
 class Deployed:
-    """A plan that is committed on all its nodes. changed: False where it had been before."""
+    """A plan that is committed on all its nodes. nodes: places; changed: False where it had been before."""
 
     plan_hash: str
     epoch: int
@@ -52,12 +52,12 @@ def deploy(plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> D
 
     Raises DeployError or AgentsError; nothing is half deployed then, nor after Ctrl-C.
     """
-    hash_, nodes = bytes.fromhex(plan["hash"]), tuple(agents.addresses)
+    hash_, nodes = bytes.fromhex(plan["hash"]), tuple(agents.addresses)  # an agent answers for all its places
     before = agents.status()
     _check_names(before, agents.addresses)
     epoch = _next_epoch(max(_highest_epoch(status) for status in before.values()))
     running = {name for name, status in before.items() if _state(status, hash_) == agent_pb2.COMMITTED}
-    requests = _requests(plan, hash_, epoch, agents.addresses)
+    requests = _requests(plan, hash_, epoch, agents.places)
     machine = TwoPhase(nodes)
     _drive(machine, agents, requests, progress)
     if machine.result is Result.ABORTED:
@@ -67,7 +67,7 @@ def deploy(plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> D
             "deployed, but not every node has confirmed it; each starts with the plan's first tuple, or deploy again",
             machine.reasons,
         )
-    return Deployed(plan["hash"], epoch, nodes, changed=running != set(nodes))
+    return Deployed(plan["hash"], epoch, tuple(agents.places), changed=running != set(nodes))
 
 
 def _drive(machine: TwoPhase, agents: Agents, requests: Mapping[Verb, Any], progress: Progress) -> None:
@@ -123,8 +123,8 @@ def _await_drained(hashes: set[bytes] | None, agents: Agents, seconds: float, pr
         left = [
             f"node {name}: plan {plan.hash.hex()[:8]} has {plan.ready} task instances ready, {plan.waiting} join"
             f" entries waiting, {plan.unacknowledged} tuples unacknowledged"
-            for name, status in agents.status().items()
-            for plan in _plans(status, hashes)
+            for status in agents.status().values()
+            for name, plan in _plans_by_place(status, hashes)
         ]
         if not left or time.monotonic() >= end:
             return left
@@ -138,13 +138,18 @@ def _plans(status: Any, hashes: set[bytes] | None) -> list[agent_pb2.PlanStatus]
     return [plan for plan in status.plans if hashes is None or plan.hash in hashes]
 
 
-def _requests(plan: Plan, hash_: bytes, epoch: int, addresses: Mapping[str, AgentAddress]) -> dict[Verb, Any]:
+def _plans_by_place(status: Any, hashes: set[bytes] | None) -> list[tuple[str, agent_pb2.PlanStatus]]:
+    """As `_plans`, of every place of the agent by itself."""
+    return [(place.node, plan) for place in (status.places or (status,)) for plan in _plans(place, hashes)]
+
+
+def _requests(plan: Plan, hash_: bytes, epoch: int, places: Mapping[str, AgentAddress]) -> dict[Verb, Any]:
     whole = canonical(plan)
     if len(whole) > MOST_PLAN_BYTES:
         raise CoordinatorError(f"the plan has {len(whole)} bytes, agents take at most {MOST_PLAN_BYTES}")
     routes = [
         agent_pb2.Route(index=plan["cluster"]["nodes"][name]["index"], node=name, address=agent.data)
-        for name, agent in addresses.items()
+        for name, agent in places.items()
     ]
     return {
         Verb.PREPARE: agent_pb2.PrepareRequest(plan=whole, hash=hash_, epoch=epoch, routes=routes),

@@ -12,13 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
 import psutil
 
-from coordinator.addresses import AgentAddress, join, split
+from coordinator.addresses import AgentAddress, host_of, join, split
 from coordinator.errors import CoordinatorError
 
 READY_S = 30.0
@@ -34,12 +34,13 @@ class LocalAgentError(CoordinatorError):
 
 @dataclass(frozen=True)
 class Wanted:
-    """An agent to start. control, data: host:port, port 0 for any; state: its own directory."""
+    """An agent to start. control, data: host:port, port 0 for any; state: its own directory; cores: runtimes."""
 
     name: str
     control: str
     data: str
     state: Path
+    cores: int = 1
 
 
 @dataclass
@@ -49,7 +50,8 @@ class LocalAgent:
     wanted: Wanted
     process: subprocess.Popen[bytes]
     log_from: int = 0  # bytes that earlier agents had written into its log
-    address: AgentAddress | None = None
+    address: AgentAddress | None = None  # of its first place
+    places: tuple[AgentAddress, ...] = ()
 
     def last_words(self) -> str:
         """The end of what it wrote into its log."""
@@ -88,10 +90,11 @@ def stop(agents: Sequence[LocalAgent], seconds: float = STOP_S) -> None:
 
 
 def stop_by_pid(addresses: Sequence[AgentAddress], seconds: float = STOP_S) -> dict[str, str]:
-    """Stop agents that another `up` started. Per node what happened: stopped, killed, not running, not ours."""
+    """Stop agents that another `up` started; addresses: of any of their places. Per node what happened: stopped,
+    killed, not running, not ours."""
     outcome: dict[str, str] = {}
     running: dict[str, psutil.Process] = {}
-    for agent in addresses:
+    for agent in {host_of(each.name): replace(each, name=host_of(each.name)) for each in addresses}.values():
         found = find(agent)
         if isinstance(found, str):
             outcome[agent.name] = found
@@ -126,6 +129,7 @@ def _start(wanted: Wanted, operators: Sequence[Path]) -> LocalAgent:
     command = [
         *(sys.executable, "-m", "node_agent", "run", "--name", wanted.name),
         *("--control", wanted.control, "--data", wanted.data, "--state", str(wanted.state), *files),
+        *(("--cores", str(wanted.cores)) if wanted.cores > 1 else ()),
     ]
     with _log(wanted) as log:
         before = log.tell()
@@ -166,16 +170,22 @@ def _await_ready(agents: Sequence[LocalAgent], seconds: float) -> None:
                     agent.process.wait()
                     raise LocalAgentError(f"node {agent.wanted.name}: the agent did not start: {agent.last_words()}")
                 if b"\n" in lines[agent.wanted.name]:
-                    agent.address = _address(agent.wanted, lines[agent.wanted.name], agent.process.pid)
+                    agent.places = _places(agent.wanted, lines[agent.wanted.name], agent.process.pid)
+                    agent.address = agent.places[0]
                     selector.unregister(key.fileobj)
                     agent.process.stdout.close()
 
 
-def _address(wanted: Wanted, line: bytes, pid: int) -> AgentAddress:
+def _places(wanted: Wanted, line: bytes, pid: int) -> tuple[AgentAddress, ...]:
     try:
         ready: dict[str, Any] = json.loads(line)
-        host = split(wanted.control)[0]
-        control, data = join(host, int(ready["control"])), join(split(wanted.data)[0], int(ready["data"]))
-        return AgentAddress(wanted.name, control, data, pid, ready["rt"] is True, str(wanted.state))
+        control, host = join(split(wanted.control)[0], int(ready["control"])), split(wanted.data)[0]
+        cores = ready.get("cores") or [{"name": wanted.name, "data": ready["data"]}]
+        return tuple(
+            AgentAddress(
+                str(each["name"]), control, join(host, int(each["data"])), pid, ready["rt"] is True, str(wanted.state)
+            )
+            for each in cores
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise LocalAgentError(f"node {wanted.name}: the agent said {line[:80]!r} instead of its ports") from error

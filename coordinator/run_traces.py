@@ -2,9 +2,10 @@
 
     <run>/trace/raw/<node>/<boot, 16 hex>/NNNN.trace      segment header, then records
 
-How many records are held follows from the files' sizes, so a collection that was killed goes on where it was: a torn
-record at the end is cut off. `first`, the number of the first record that came, is 0 unless an earlier collection into
-another directory had made the agent free what was before; run.json keeps it.
+A node here is a place: each core's runtime of an agent writes a trace of its own, under its place's name. How many
+records are held follows from the files' sizes, so a collection that was killed goes on where it was: a torn record at
+the end is cut off. `first`, the number of the first record that came, is 0 unless an earlier collection into another
+directory had made the agent free what was before; run.json keeps it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from coordinator.addresses import host_of
 from coordinator.errors import CoordinatorError
 from protos import trace_pb2
 from protos.records import HEADER_BYTES, PLAN, RECORD_BYTES, STATE_DRAINED, STATE_ENDED, unpack_header, unpack_records
@@ -151,6 +153,17 @@ class RunTraces:
             for _, each in sorted(self.incarnations.items())
             if each.records or not (each.ended and each.written == each.first)
         ]
+
+
+def place_of(chunk: trace_pb2.TraceChunk, node: str) -> str:
+    """Which place of the agent of `node` a chunk is of. Raises TraceError where it is of another agent."""
+    try:
+        place = unpack_header(chunk.header).node
+    except ValueError as error:
+        raise TraceError(f"node {node}: a chunk of {chunk.boot:016x} has no header ({error})") from None
+    if host_of(place) != node:
+        raise TraceError(f"node {node}: a chunk of {place}/{chunk.boot:016x} came; correct the addresses")
+    return place
 
 
 def _mend(path: Path) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -37,7 +37,11 @@ def register(app: typer.Typer) -> None:
             everyone = dict.fromkeys(agents.addresses, agent_pb2.StatusRequest())
             replies = agents.try_all("Status", everyone, 5.0)
             health = agents.try_all("Health", dict.fromkeys(agents.addresses, agent_pb2.HealthRequest()), 5.0)
-        values = {name: _values(replies[name], health[name]) for name in replies}
+            values = {
+                place: told
+                for name in replies
+                for place, told in _by_place(replies[name], health[name], agents.places_of(name)).items()
+            }
         well = not any(isinstance(reply, AgentError) for reply in (*replies.values(), *health.values()))
         well = well and all(value.get("serving") for value in values.values())
         if as_json:
@@ -46,6 +50,17 @@ def register(app: typer.Typer) -> None:
             _show(values)
         if not well:
             raise typer.Exit(1)
+
+
+def _by_place(reply: Any, health: Any, places: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What one agent says of each of its places; where it says nothing, that of the places it should have."""
+    from coordinator.agents import AgentError
+
+    if isinstance(reply, AgentError):
+        return {place: _values(reply, health) for place in places}
+    if not reply.places:
+        return {places[0]: _values(reply, health)}
+    return {place.node: _values(place, health) for place in reply.places}
 
 
 def _values(reply: Any, health: Any) -> dict[str, Any]:
@@ -85,9 +100,12 @@ def _plan(plan: agent_pb2.PlanStatus) -> dict[str, Any]:
 
 
 def _show(nodes: Mapping[str, dict[str, Any]]) -> None:
+    said = set[str]()  # what an agent says of all its places
     for name, node in nodes.items():
         if not node["reachable"]:
-            typer.echo(node["why"])
+            if node["why"] not in said:
+                typer.echo(node["why"])
+            said.add(node["why"])
             continue
         share = 100 * node["busy_ns"] / node["uptime_ns"] if node["uptime_ns"] else 0.0
         typer.echo(
@@ -102,5 +120,6 @@ def _show(nodes: Mapping[str, dict[str, Any]]) -> None:
         told = {key: value for key, value in node["counters"].items() if value and key != "highest_epoch"}
         if told:
             typer.echo("  " + ", ".join(f"{key} {value}" for key, value in told.items()))
-        if node["why"]:
+        if node["why"] and node["why"] not in said:
+            said.add(node["why"])
             typer.echo(f"  {'not well: ' if not node['serving'] else ''}{node['why']}")

@@ -51,7 +51,7 @@ def register(app: typer.Typer) -> None:
         as_json: Annotated[bool, typer.Option("--json", help="addresses.json on stdout.")] = False,
     ) -> None:
         """Start an agent for every node of the cluster, and stop them all on Ctrl-C. Control is at the node's address,
-        data at the next port."""
+        data at the next port; each further core runs a runtime of its own, with its data at the port after that."""
         from coordinator import local_agents
         from coordinator.addresses import Addresses
         from coordinator.local_cluster import wanted
@@ -64,7 +64,7 @@ def register(app: typer.Typer) -> None:
             signal.signal(each, lambda number, _: _interrupt(stopping, number))
         agents = local_agents.start(nodes, files)
         try:
-            found = {agent.wanted.name: agent.address for agent in agents if agent.address is not None}
+            found = {place.name: place for agent in agents for place in agent.places}
             file = Addresses(addresses, found, " ".join(["coordinator", *sys.argv[1:]]))
             file.write()
             _show(file, as_json)
@@ -120,7 +120,8 @@ def _refuse_running(path: Path) -> None:
         nodes = address_file.load(path).nodes.values()
     except BadInputError:
         return
-    running = [agent.name for agent in nodes if not isinstance(local_agents.find(agent), str)]
+    found = [address_file.host_of(agent.name) for agent in nodes if not isinstance(local_agents.find(agent), str)]
+    running = list(dict.fromkeys(found))
     if running:
         raise local_agents.LocalAgentError(
             f"{path}: the agents of {', '.join(running)} are running already; stop them with 'coordinator down"

@@ -99,7 +99,8 @@ class Agent(agent_pb2_grpc.AgentServicer):
         if len(statuses) > 1:
             for core, status in enumerate(statuses):
                 here = [plan for plan in durable.deployments if core in plan.places]
-                reply.places.append(status_reply(place_name(self.settings.name, core), [status], here))
+                counters = {} if core else self._agent_counters()
+                reply.places.append(status_reply(place_name(self.settings.name, core), [status], here, counters))
         return reply
 
     def _agent_counters(self) -> dict[str, int]:
