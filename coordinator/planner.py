@@ -26,6 +26,9 @@ from coordinator.placement.milp import Limits
 from coordinator.placement.progress import Watch
 from coordinator.placement.units import Units
 from coordinator.query import Query
+from coordinator.sound import outcome
+from coordinator.sound.draft import Setting
+from coordinator.sound.search import Finder
 from coordinator.yaml_file import Edit, nearest
 
 Allocator = Literal["deadline", "sqpr"]
@@ -39,7 +42,8 @@ FIRST_ATTEMPT_SECONDS = 10.0
 class Choices:
     """What a user may choose beside the two files. `place`: operators held to a node; `policy` overrides every
     node's; `charges`: what bounds charge for the runtime; `tighten`: the output whose bound is made as small as the
-    others allow; `survive`: how many nodes may fail; `best_effort`: a plan even where no guarantee is possible."""
+    others allow; `survive`: how many nodes may fail; `best_effort`: a plan even where no guarantee is possible;
+    `quick`: without alternatives and without reasons, for whoever plans again and again."""
 
     allocator: Allocator = "deadline"
     model: Model = "paper"
@@ -52,6 +56,7 @@ class Choices:
     tighten: str | None = None
     survive: int = 0
     best_effort: bool = False
+    quick: bool = False
 
 
 def load(
@@ -95,6 +100,54 @@ def plan(
 ) -> plan_file.Plan:
     """As `make_plan`, of a query and a cluster that are checked already; `types`: of every stream."""
     _check_choices(query, cluster, choices)
+    if choices.allocator == "deadline" and choices.model == "sound":
+        made = _sound(query, cluster, types, choices, watch)
+    else:
+        made = _printed(query, cluster, types, choices, watch)
+    violations = audit(made)
+    if violations:
+        raise AuditError(violations)
+    return made
+
+
+def _sound(
+    query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None
+) -> plan_file.Plan:
+    """By the guarantee: placement and sub-deadlines such that every output's bound is within its deadline."""
+    setting = Setting(query, cluster, types, choices.units)
+    finder = Finder(setting, choices.charges, choices.limits, choices.place, choices.tighten, watch)
+    found = finder.run(choices.best_effort, choices.quick)
+    other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
+    shares = found.draft.per_operator(found.standing.due_ns)
+    layout = Layout(query, cluster, types, found.draft.place, shares, found.draft.hops, choices.policy, choices.units)
+    solver = {
+        "name": choices.limits.solver,
+        "seed": choices.limits.seed,
+        "contracted": "fixed",
+        "outcome": found.outcome,
+        "why": list(found.impossible),
+        "tighten": choices.tighten,
+        "placements": found.placements,
+        "analyses": found.analyses,
+        "cuts": found.cuts,
+    }
+    return plan_file.build(
+        layout,
+        outcome.allocation(found),
+        choices.allocator,
+        solver,
+        choices.place,
+        other.alternatives,
+        choices.charges,
+        model="sound",
+        paper=other.paper,
+    )
+
+
+def _printed(
+    query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None
+) -> plan_file.Plan:
+    """By the `paper` model, or by the baseline without deadlines."""
     allocation, contracted = _allocate(query, cluster, choices, watch)
     names = list(cluster.nodes)
     item_of = allocation.problem.item_of()
@@ -102,12 +155,8 @@ def plan(
     shares = allot.per_operator(allocation.problem, allocation.d_ns)
     layout = Layout(query, cluster, types, place, shares, allocation.hops, choices.policy, choices.units)
     solver = {"name": choices.limits.solver, "seed": choices.limits.seed, "contracted": contracted}
-    alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" else {}
-    made = plan_file.build(layout, allocation, choices.allocator, solver, choices.place, alternatives, choices.charges)
-    violations = audit(made)
-    if violations:
-        raise AuditError(violations)
-    return made
+    alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" and not choices.quick else {}
+    return plan_file.build(layout, allocation, choices.allocator, solver, choices.place, alternatives, choices.charges)
 
 
 def _allocate(
@@ -149,7 +198,7 @@ def _allocate(
             return replace(found, proven=found.proven and settled), contracted
     if len(impossible) < len({contracted for _, contracted, _ in attempts}):
         raise OutOfTimeError(f"no placement was found within {seconds:g} s; give more with --time-limit")
-    raise InfeasibleError(explain(coarse, choices.limits))
+    raise InfeasibleError(["no placement holds"] if choices.quick else explain(coarse, choices.limits))
 
 
 def _alternatives(allocation: Allocation, names: Sequence[str]) -> plan_file.Alternatives:
@@ -157,7 +206,7 @@ def _alternatives(allocation: Allocation, names: Sequence[str]) -> plan_file.Alt
     problem_ = allocation.problem
     free = [i for i in range(len(problem_.items)) if i not in problem_.held]
     moves = [(i, node) for i in free for node in problem_.items[i].nodes if node != allocation.place[i]]
-    found: plan_file.Alternatives = {}
+    found: dict[str, dict[str, dict[str, float] | None]] = {}
     for index, node in moves if len(moves) <= LARGEST_ALTERNATIVES else ():
         figures: dict[str, float] | None = None
         try:
@@ -186,6 +235,13 @@ def _check_choices(query: Query, cluster: Cluster, choices: Choices) -> None:
             wrong.append(f"--place {name}={node}: {only}; change 'nodes:' or 'forbid_nodes:' there")
     if choices.policy is not None and choices.policy not in POLICIES:
         wrong.append(f"--policy {choices.policy} is unknown{nearest(choices.policy, POLICIES)}")
+    outputs = {output.name for output in query.outputs}
+    if choices.tighten is not None and choices.tighten not in outputs:
+        wrong.append(
+            f"--tighten {choices.tighten}: output '{choices.tighten}' is unknown{nearest(choices.tighten, outputs)}"
+        )
+    if choices.tighten is not None and (choices.allocator, choices.model) != ("deadline", "sound"):
+        wrong.append("--tighten needs '--model sound', the only one that knows bounds")
     if wrong:
         raise BadOptionError(wrong)
 

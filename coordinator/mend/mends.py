@@ -1,0 +1,112 @@
+"""All the ways in turn, within a time: the mends found, the ways that do not help, and what there was no time for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from coordinator.guarantee.analysis import COVERED
+from coordinator.mend import promise, structure
+from coordinator.mend.mend import Mend
+from coordinator.mend.trial import Case, Outcome, OverError, Trials, outcome, told
+
+
+@dataclass(frozen=True)
+class Job:
+    """One way: its name, the sentence where it does not help (empty: not worth one), and what looks."""
+
+    name: str
+    useless: str
+    look: Callable[[], Mend | list[Mend] | None]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """`now`: what is without a change. `mends`: the smallest first. `useless`: ways that do not help, in sentences;
+    `untried`: what there was no time for; `undecided`: some attempts ended without a plan and without a proof."""
+
+    now: Outcome
+    mends: tuple[Mend, ...] = ()
+    useless: tuple[str, ...] = ()
+    untried: tuple[str, ...] = ()
+    attempts: int = 0
+    undecided: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "infeasible": list(self.now.reasons),
+            "missed": dict(self.now.missed),
+            "from_admission_only": list(self.now.ageless),
+            "mends": [mend.document() for mend in self.mends],
+            "useless": list(self.useless),
+            "untried": list(self.untried),
+            "attempts": self.attempts,
+        }
+
+
+def find(
+    case: Case, seconds: float, tell: Callable[[str], None] = lambda _: None, plan: dict[str, Any] | None = None
+) -> Findings:
+    """Mends of a case; none where every output is guaranteed already. `plan`: of the case, where there is one.
+
+    Ways that change no number first, then [Q] 4.4's three; each may take an equal part of the time that is left.
+    """
+    now = told(plan) if plan is not None else outcome(case)
+    quick = replace(case, choices=replace(case.choices, quick=True))
+    trials = Trials(quick, seconds, tell)
+    if now.holds and not now.ageless:
+        return Findings(now)
+    mends: list[Mend] = []
+    useless: list[str] = []
+    untried = list(_jobs(trials, now))
+    for _ in range(2):  # what was cut short goes on where it was with what the others have left
+        jobs, untried = untried, []
+        for position, job in enumerate(jobs):
+            trials.slice(len(jobs) - position)
+            try:
+                found = job.look()
+            except OverError:
+                untried.append(job)
+                continue
+            if found:
+                mends += found if isinstance(found, list) else [found]
+            elif job.useless:
+                useless.append(job.useless)
+    return Findings(
+        now,
+        tuple(sorted(mends, key=lambda mend: mend.size)),
+        tuple(useless),
+        tuple(job.name for job in untried),
+        trials.count,
+        trials.undecided,
+    )
+
+
+def _jobs(trials: Trials, now: Outcome) -> Iterator[Job]:
+    """Each way with its name and the sentence that is told where it does not help."""
+    case = trials.case
+    if now.holds:
+        plan = now.plan
+        assert plan is not None  # it holds
+        yield Job("max_age", "no declared age helps", partial(structure.declare_ages, trials, plan, now.ageless))
+        return
+    yield Job("policy", "", partial(structure.policy, trials, sorted(COVERED)))
+    for entry in structure.pinned(case, now.missed):
+        yield Job(f"{entry} free", "", partial(structure.free, trials, entry))
+    hosts = list(dict.fromkeys(promise.host(node) for node in case.cluster.nodes.values()))
+    if len(hosts) > 1:
+        yield Job("speed of all nodes", "no speed of all nodes helps", partial(promise.speed, trials, hosts))
+    asked = list(now.missed) if now.plan is not None else [output.name for output in case.query.outputs]
+    yield Job("deadlines", "relaxing deadlines does not help", partial(promise.deadlines, trials, asked))
+    for host in hosts:
+        yield Job(f"speed of {host}", f"no speed of node {host} alone helps", partial(promise.speed, trials, [host]))
+    for source in case.query.sources:
+        sentence = f"shedding input of {source.name} alone does not help"
+        yield Job(f"input of {source.name}", sentence, partial(promise.shedding, trials, source.name))
+        if source.max_age_ns:
+            yield Job(f"age of {source.name}", "", partial(promise.age, trials, source.name))
+    for name, node in structure.moves(case, now.plan):
+        yield Job(f"{name} on {node}", "", partial(structure.move, trials, name, node))

@@ -1,0 +1,184 @@
+"""Mends that change a number: [Q] 4.4's three ways, k (speed), D (deadlines), rho (input), and ages on admission."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from coordinator.cluster import Node
+from coordinator.mend import shed
+from coordinator.mend.bisect import growing, step_of
+from coordinator.mend.mend import Mend
+from coordinator.mend.trial import Case, Trials
+from coordinator.query import Arrival, Source
+from coordinator.units_of_measure import show_ns
+
+FASTEST = 100  # times as fast, at most
+LATEST = 1000  # times the deadline, at most
+HUNDRED = 100
+
+
+def speed(trials: Trials, hosts: Collection[str]) -> Mend | None:
+    """The least factor, in hundredths, by which those nodes together have to be faster; to 1 %. None: no speed helps.
+
+    A node that plays a slower one becomes faster by emulating less.
+    """
+    case, alone = trials.case, len(hosts) == 1
+    who = f"node {next(iter(hosts))}" if alone else "all nodes"
+
+    def holds(hundredths: int) -> bool:
+        return trials.holds(_faster(case, hosts, hundredths), f"{who} {hundredths / HUNDRED:g} times as fast")
+
+    nodes = [node for node in case.cluster.nodes.values() if host(node) in hosts]
+    limit = min(FASTEST * HUNDRED, *(int(1000 * HUNDRED / node.speed) for node in nodes))
+    found = growing(holds, HUNDRED, limit, 5, lambda hundredths: hundredths // HUNDRED)
+    if found is None:
+        return None
+    factor = Fraction(found, HUNDRED)
+    faster = _faster(case, hosts, found)
+    firsts = {host(node): node for node in reversed(nodes)}
+    facts = [_speed_told(firsts[name], faster.cluster.nodes[firsts[name].name]) for name in sorted(firsts)]
+    text = f"make {who} {float(factor):g} times as fast" + (f": {facts[0]}" if alone else "")
+    changes = [one for name in sorted(firsts) for one in _speed_what_if(name, faster.cluster.nodes[firsts[name].name])]
+    return Mend("speed", text, faster, (factor,) * len(firsts), tuple(changes))
+
+
+def host(node: Node) -> str:
+    """The node of the file that a place is on."""
+    return node.host or node.name
+
+
+def _faster(case: Case, hosts: Collection[str], hundredths: int) -> Case:
+    nodes = {
+        name: replace(
+            node,
+            speed=node.speed * hundredths / HUNDRED,
+            emulate_cost_ns=-(-node.emulate_cost_ns * HUNDRED // hundredths),
+        )
+        if host(node) in hosts
+        else node
+        for name, node in case.cluster.nodes.items()
+    }
+    return replace(case, cluster=replace(case.cluster, nodes=nodes))
+
+
+def _speed_told(before: Node, after: Node) -> str:
+    told = f"speed {float(after.speed):g} instead of {float(before.speed):g}"
+    if not before.emulate_cost_ns:
+        return told
+    return f"{told}, at least {show_ns(after.emulate_cost_ns)} per tuple instead of {show_ns(before.emulate_cost_ns)}"
+
+
+def _speed_what_if(name: str, after: Node) -> list[str]:
+    changes = [f"nodes.{name}.speed={float(after.speed)!r}"]
+    if after.emulate_cost_ns:
+        changes.append(f"nodes.{name}.emulate.cost_per_tuple={after.emulate_cost_ns} ns")
+    return changes
+
+
+def deadlines(trials: Trials, outputs: Iterable[str]) -> list[Mend]:
+    """The least deadline of each of those outputs that mends alone; where none does, of all that have to be relaxed
+    together, each the least once those before it in the file are. Empty: no relaxing helps."""
+    case = trials.case
+    now = {output.name: output.deadline_ns for output in case.query.outputs}
+    asked = list(outputs)
+    most = {name: now[name] * LATEST for name in asked}
+    if not trials.holds(_due(case, most), "every deadline far away"):
+        return []
+    mends = [mend for name in asked if (mend := _least(trials, now, [name], {name: most[name]})) is not None]
+    if not mends and len(asked) > 1:
+        joint = _least(trials, now, asked, most)
+        mends = [joint] if joint else []
+    return mends
+
+
+def _least(trials: Trials, now: Mapping[str, int], names: list[str], most: Mapping[str, int]) -> Mend | None:
+    """Those outputs' deadlines, one after the other made as short as the others allow."""
+    case, due = trials.case, dict(most)
+    if len(names) == 1 and not trials.holds(_due(case, due), f"the deadline of {names[0]} far away"):
+        return None
+    for name in names:
+        step = step_of(now[name])
+
+        def holds(steps: int, name: str = name, step: int = step) -> bool:
+            later = due | {name: now[name] + steps * step}
+            told = ", ".join(f"{one} {show_ns(later[one])}" for one in names)
+            return trials.holds(_due(case, later), f"deadline of {told}")
+
+        if len(names) > 1 and holds(0):
+            due[name] = now[name]
+            continue
+        steps = growing(holds, 0, (most[name] - now[name]) // step, near=lambda _: 1)
+        assert steps is not None  # the last step is as good as `most`, which holds
+        due[name] = now[name] + steps * step
+    changed = {name: due_ns for name, due_ns in due.items() if due_ns != now[name]}
+    told = ", ".join(f"{name} {show_ns(due_ns)} instead of {show_ns(now[name])}" for name, due_ns in changed.items())
+    ratios = tuple(Fraction(due_ns, now[name]) for name, due_ns in changed.items())
+    changes = tuple(f"outputs.{name}.deadline={due_ns} ns" for name, due_ns in changed.items())
+    return Mend("deadline", f"relax the deadline: {told}", _due(case, due), ratios, changes)
+
+
+def _due(case: Case, due_ns: Mapping[str, int]) -> Case:
+    outputs = tuple(replace(one, deadline_ns=due_ns.get(one.name, one.deadline_ns)) for one in case.query.outputs)
+    return replace(case, query=replace(case.query, outputs=outputs))
+
+
+def shedding(trials: Trials, name: str) -> Mend | None:
+    """The largest share of a source's input that holds. None: none does."""
+    case = trials.case
+    before = next(source for source in case.query.sources if source.name == name)
+
+    def changed(index: int) -> Case:
+        return _source(case, replace(before, arrival=shed.thinned(before.arrival, shed.share(before.arrival, index))))
+
+    def holds(index: int) -> bool:
+        rho = shed.share(before.arrival, index)
+        return trials.holds(changed(index), f"{rho} of the tuples of {name}")
+
+    index = growing(holds, 0, shed.last(before.arrival)) if shed.last(before.arrival) else None
+    if index is None:
+        return None
+    rho, after = shed.share(before.arrival, index), shed.thinned(before.arrival, shed.share(before.arrival, index))
+    kept = f"every {_nth(rho.denominator)}" if rho.numerator == 1 else f"{rho.numerator} of every {rho.denominator}"
+    text = f"shed input of {name}: keep {kept} tuple{'s' if rho.numerator > 1 else ''} (rho {float(rho):.3g})"
+    if before.arrival.written["kind"] == "burst":
+        text += f": {_bursts(after)} instead of {_bursts(before.arrival)}"
+    return Mend("input", text, changed(index), (1 / rho,), shed.what_if(f"sources.{name}", after))
+
+
+def _bursts(arrival: Arrival) -> str:
+    return f"{arrival.burst} every {show_ns(arrival.written['period_ns'])}"
+
+
+def _nth(number: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 not in (11, 12, 13) else 0, "th")
+    return f"{number}{ending}"
+
+
+def _source(case: Case, changed: Source) -> Case:
+    sources = tuple(changed if source.name == changed.name else source for source in case.query.sources)
+    return replace(case, query=replace(case.query, sources=sources))
+
+
+def age(trials: Trials, name: str) -> Mend | None:
+    """The largest `max_age` of a source that holds. None: none does, however small."""
+    case = trials.case
+    before = next(source for source in case.query.sources if source.name == name)
+    step = min(step_of(before.max_age_ns), max(1, before.max_age_ns - 1))
+    steps = (before.max_age_ns - 1) // step
+
+    def changed(index: int) -> Case:
+        return _source(case, replace(before, max_age_ns=max(1, before.max_age_ns - index * step)))
+
+    def holds(index: int) -> bool:
+        told = show_ns(max(1, before.max_age_ns - index * step))
+        return trials.holds(changed(index), f"tuples of {name} at most {told} old")
+
+    if not steps or (index := growing(holds, 0, steps)) is None:
+        return None
+    left_ns = max(1, before.max_age_ns - index * step)
+    text = f"admit only tuples of {name} that are at most {show_ns(left_ns)} old (max_age), instead of "
+    text += show_ns(before.max_age_ns)
+    ratio = Fraction(before.max_age_ns, left_ns)
+    return Mend("age", text, changed(index), (ratio,), (f"sources.{name}.max_age={left_ns} ns",))
