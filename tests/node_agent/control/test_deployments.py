@@ -47,10 +47,10 @@ class Driver:
                 case WriteDurably(durable):
                     self.disk = durable
                     queue += self.machine.wrote()
-                case LoadInRuntime(deployment, again):
+                case LoadInRuntime(deployment, again, place):
                     self.told.append(command)
                     if not again:
-                        queue += self.machine.loaded(deployment.hash, self.why_not)
+                        queue += self.machine.loaded(deployment.hash, self.why_not, place)
                 case Reply():
                     self.replies[command.token] = command
                 case _:
@@ -234,6 +234,60 @@ def test_a_runtime_that_ends_while_it_loads_fails_the_prepare() -> None:
     assert not machine.busy
 
 
+def two(hash_: str = A, epoch: int = 1) -> Deployment:
+    return replace(plan(hash_, epoch), places=(0, 1))
+
+
+def test_one_place_that_refuses_undoes_the_other_when_both_have_answered() -> None:
+    machine = Deployments()
+    machine.runtime_up(0)
+    machine.runtime_up(1)
+    prepared = replace(two(), state=State.PREPARED)
+    assert machine.prepare(1, two()) == [LoadInRuntime(prepared, False, place) for place in (0, 1)]
+    assert machine.loaded(A, "operator my.x is not installed", 1) == []
+    undone, also, reply = machine.loaded(A, "", 0)
+    assert (undone, also) == (UnloadInRuntime(A, 0), UnloadInRuntime(A, 1))
+    assert reply == Reply(1, False, "operator my.x is not installed", State.NONE)
+
+
+def test_a_place_whose_runtime_ends_after_it_has_loaded_fails_the_prepare() -> None:
+    machine = Deployments()
+    machine.runtime_up(0)
+    machine.runtime_up(1)
+    machine.prepare(1, two())
+    assert machine.loaded(A, "", 0) == []
+    assert machine.runtime_down(0) == [], "the other place has not answered"
+    assert machine.runtime_up(0) == []
+    *_, reply = machine.loaded(A, "", 1)
+    assert isinstance(reply, Reply) and not reply.accepted and "runtime ended" in reply.why
+
+
+def test_a_place_without_a_runtime_refuses() -> None:
+    machine = Deployments()
+    machine.runtime_up(0)
+    (reply,) = machine.prepare(1, two())
+    assert isinstance(reply, Reply) and "not running" in reply.why
+    (load,) = machine.prepare(2, plan(B, 2))
+    assert load == LoadInRuntime(replace(plan(B, 2), state=State.PREPARED)), "one that does not need it is taken"
+
+
+def test_a_plan_is_committed_in_all_places_and_gone_when_all_have_drained() -> None:
+    driver = Driver()
+    driver.do(driver.machine.runtime_up(1))
+    driver.ask("prepare", two())
+    driver.do(driver.machine.proven(A))
+    assert driver.told[-2:] == [CommitInRuntime(A, 1, 0), CommitInRuntime(A, 1, 1)]
+    driver.ask("stop", A, 1)
+    assert driver.told[-2:] == [DrainInRuntime(A, 0), DrainInRuntime(A, 1)]
+    driver.do(driver.machine.drained(A, 0))
+    assert driver.disk.get(A)
+    driver.do(driver.machine.runtime_up(0))  # it has the plan again
+    driver.do(driver.machine.drained(A, 1))
+    assert driver.disk.get(A)
+    driver.do(driver.machine.drained(A, 0))
+    assert driver.disk.deployments == ()
+
+
 HASHES = st.sampled_from(["1" * 64, "2" * 64, "3" * 64])
 EPOCHS = st.integers(1, 6)
 WAYS = {(state, state) for state in State} | {
@@ -249,13 +303,17 @@ WAYS = {(state, state) for state in State} | {
 class Crashes(RuleBasedStateMachine):
     """Any order of requests, answers and crashes; a write may or may not have reached the disk when the power went."""
 
+    places: tuple[int, ...] = (0,)
+
     def __init__(self) -> None:
         super().__init__()
         self.disk = Durable()
         self.machine = Deployments()
-        self.do(self.machine.runtime_up())
         self.write: Durable | None = None
-        self.load: str | None = None
+        self.loads: dict[int, str] = {}  # under way, by place
+        self.have: dict[int, set[str]] = {place: set() for place in self.places}  # what each runtime has
+        for place in self.places:
+            self.do(self.machine.runtime_up(place))
         self.token = 0
         self.asked: dict[int, tuple[str, str, int]] = {}
         self.aborted: dict[str, int] = {}  # plan: highest epoch of which an abort was asked
@@ -264,14 +322,19 @@ class Crashes(RuleBasedStateMachine):
         for command in commands:
             match command:
                 case WriteDurably(durable):
-                    assert self.write is None and self.load is None
+                    assert self.write is None and not self.loads
                     self.write = durable
-                case LoadInRuntime(deployment, False):
-                    assert self.write is None and self.load is None
-                    self.load = deployment.hash
-                case CommitInRuntime(hash_, _):
+                case LoadInRuntime(deployment, False, place):
+                    assert self.write is None and place not in self.loads
+                    self.loads[place] = deployment.hash
+                case LoadInRuntime(deployment, True, place):
+                    self.have[place].add(deployment.hash)
+                case UnloadInRuntime(hash_, place):
+                    self.have[place].discard(hash_)
+                case CommitInRuntime(hash_, _, place):
                     on_disk = self.disk.get(hash_)
                     assert on_disk and on_disk.state in (State.COMMITTED, State.DRAINING)
+                    assert hash_ in self.have[place]
                 case Reply(token, accepted, why, state):
                     self.answered(token, accepted, why, state)
 
@@ -309,7 +372,7 @@ class Crashes(RuleBasedStateMachine):
 
     @rule(hash_=HASHES, epoch=EPOCHS, port=st.integers(1, 2))
     def prepare(self, hash_: str, epoch: int, port: int) -> None:
-        wanted = Deployment(hash_, epoch, State.NONE, "q", ((1, "b", f"127.0.0.1:{port}"),))
+        wanted = Deployment(hash_, epoch, State.NONE, "q", ((1, "b", f"127.0.0.1:{port}"),), self.places)
         self.do(self.machine.prepare(self.request("prepare", hash_, epoch), wanted))
 
     @rule(hash_=HASHES, epoch=EPOCHS, event=st.sampled_from(["commit", "abort", "stop"]))
@@ -322,9 +385,14 @@ class Crashes(RuleBasedStateMachine):
     def proven(self, hash_: str) -> None:
         self.do(self.machine.proven(hash_))
 
-    @rule(hash_=HASHES)
-    def drained(self, hash_: str) -> None:
-        self.do(self.machine.drained(hash_))
+    @rule(hash_=HASHES, at=st.integers(0, 7))
+    def drained(self, hash_: str, at: int) -> None:
+        place, known = self.places[at % len(self.places)], self.disk.get(hash_)
+        if known is not None and known.state is State.DRAINING:
+            self.have[place].discard(hash_)
+        elif self.machine.busy:
+            return  # it may drain when its turn has come
+        self.do(self.machine.drained(hash_, place))
 
     @precondition(lambda self: self.write is not None)
     @rule(why=st.sampled_from(["", "", "", "disk full"]))
@@ -334,32 +402,57 @@ class Crashes(RuleBasedStateMachine):
         self.write = None
         self.do(self.machine.wrote(why))
 
-    @precondition(lambda self: self.load is not None)
-    @rule(why=st.sampled_from(["", "", "not installed"]))
-    def loaded(self, why: str) -> None:
-        hash_, self.load = self.load, None
-        assert hash_ is not None
-        self.do(self.machine.loaded(hash_, why))
+    @precondition(lambda self: self.loads)
+    @rule(why=st.sampled_from(["", "", "not installed"]), at=st.integers(0, 7))
+    def loaded(self, why: str, at: int) -> None:
+        place = sorted(self.loads)[at % len(self.loads)]
+        hash_ = self.loads.pop(place)
+        if not why:
+            self.have[place].add(hash_)
+        self.do(self.machine.loaded(hash_, why, place))
 
-    @rule()
-    def runtime_restarts(self) -> None:
-        self.load = None
-        self.do(self.machine.runtime_down())
-        self.do(self.machine.runtime_up())
+    @precondition(lambda self: self.write is None)  # a write is one call of the driver: nothing comes between
+    @rule(at=st.integers(0, 7))
+    def runtime_restarts(self, at: int) -> None:
+        place = self.places[at % len(self.places)]
+        self.loads.pop(place, None)
+        self.have[place].clear()
+        self.do(self.machine.runtime_down(place))
+        self.do(self.machine.runtime_up(place))
 
     @rule(reached=st.booleans())
     def crash(self, reached: bool) -> None:
         if self.write is not None and reached:
             self.reach_disk()
-        self.write = self.load = None
+        self.write = None
+        self.loads.clear()
         self.asked.clear()
         self.machine = Deployments(self.disk)
-        self.do(self.machine.runtime_up())
+        for place in self.places:
+            self.have[place].clear()
+            self.do(self.machine.runtime_up(place))
 
     @invariant()
     def one_version_of_a_query_runs(self) -> None:
         assert sum(each.state is State.COMMITTED for each in self.disk.deployments) <= 1
 
+    @invariant()
+    def what_is_on_disk_is_in_every_place_and_nothing_else_in_any(self) -> None:
+        for each in self.disk.deployments:
+            if each.state is not State.DRAINING:
+                assert all(each.hash in self.have[place] for place in each.places)
+        if not self.machine.busy:
+            on_disk = {each.hash for each in self.disk.deployments}
+            assert all(hashes <= on_disk for hashes in self.have.values())
+
+
+class CrashesOfThreePlaces(Crashes):
+    """The same on a node with three runtimes, each of which crashes by itself."""
+
+    places = (0, 1, 2)
+
 
 TestCrashes = Crashes.TestCase
+TestCrashesOfThreePlaces = CrashesOfThreePlaces.TestCase
+TestCrashesOfThreePlaces.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
 TestCrashes.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
