@@ -34,7 +34,7 @@ bench: setup ## measure against the floor; writes runs/bench.json
 	@$(BIN)/python -m infra.bench
 
 .PHONY: scale
-scale: setup ## measure the planner on growing clusters, a minute each
+scale: setup ## the part of bench that measures the planner on growing clusters, a minute each
 	@$(BIN)/python -m infra.bench.placement
 
 .PHONY: protos

@@ -9,7 +9,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from infra.bench import crossing, figures
+from infra.bench import crossing, figures, placement
 from infra.bench.agent import agent, deploy_hop, hops, send_paced
 from infra.bench.bare_socket import bare_hops_ns, fifo_class
 from infra.bench.engine import engine_ns
@@ -111,6 +111,7 @@ def main() -> int:
     measures = (
         ("per task instance", per_instance), ("hop", hop), ("footprint", footprint), ("operators", crossing.costs),
         ("crashes by speed and latency", crossing.crashes), ("false warnings", crossing.false_warnings),
+        ("placement of growing queries, a quarter of an hour", placement.placement),
     )  # fmt: skip
     for title, measure in measures:
         with console.status(f"measuring: {title}"):
