@@ -198,7 +198,7 @@ def _allocate(
             return replace(found, proven=found.proven and settled), contracted
     if len(impossible) < len({contracted for _, contracted, _ in attempts}):
         raise OutOfTimeError(f"no placement was found within {seconds:g} s; give more with --time-limit")
-    raise InfeasibleError(["no placement holds"] if choices.quick else explain(coarse, choices.limits))
+    raise InfeasibleError(["no placement holds"] if choices.quick else explain(coarse, choices.limits, finest=fine))
 
 
 def _alternatives(allocation: Allocation, names: Sequence[str]) -> plan_file.Alternatives:

@@ -1,8 +1,8 @@
 """Rechecks every constraint of a plan, from plan.json alone: no solver, no floats, no code shared with the model.
 
 Trust no solver: a plan that fails here is never written. What is checked: placement, sub-deadlines against every path
-(5), the demand of every node under EDF (6), utilisation, that every stream reaches its readers over links it may use,
-task units (5.3), and that the nodes' local plans say the same as the plan.
+(5), the demand of every node under EDF (6), utilisation, memory, bandwidth, that every stream reaches its readers over
+links it may use, task units (5.3), and that the nodes' local plans say the same as the plan.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from math import ceil
 from typing import Any
 
 from coordinator.placement.audit_local import local_plans, sends
+from coordinator.placement.audit_rooms import room
 
 Plan = dict[str, Any]
 
@@ -33,6 +34,7 @@ def audit(plan: Plan) -> list[str]:
     violations += _demand(plan, order, flow)
     violations += _utilisation(plan, flow)
     violations += _routes(plan, flow)
+    violations += room(plan, flow)
     violations += _units(plan)
     violations += _guarantees(plan)
     return violations + local_plans(plan)

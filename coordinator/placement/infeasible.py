@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from coordinator.placement import allot, milp
 from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem
+from coordinator.placement.unplaceable import EXPLAIN_SECONDS, unplaceable
 from coordinator.units_of_measure import show_ns
 
-EXPLAIN_SECONDS = 10.0
 
-
-def explain(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = None) -> list[str]:
+def explain(
+    problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = None, finest: Problem | None = None
+) -> list[str]:
     """Sentences for people. First what no placement can change (a path's own cost, a node's utilisation, a missing
     link); else the placement that exceeds the deadlines least (the model with a slack on every path), and the rows
-    that exceed."""
+    that exceed. `finest`: the problem with fewer contracted chains, for what chains have nothing to do with."""
     reasons = _too_costly(problem)
     if reasons:
         return reasons
@@ -26,7 +27,7 @@ def explain(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = 
         model, model.total(model.excess), limits, time.monotonic() + min(EXPLAIN_SECONDS, limits.seconds)
     )
     if answer.solution is None:
-        return unplaceable(problem)
+        return explain(finest, limits, fixed) if finest is not None else unplaceable(problem, limits)
     return _exceeded(problem, answer.solution.place) or ["no placement holds every deadline"]
 
 
@@ -75,27 +76,6 @@ def _row(problem: Problem, place: Mapping[int, int], index: int, need_ns: int) -
     due = f"{count} operators ({_names(problem, first)}) have" if count > 1 else f"{problem.items[index].name} has"
     by = f"by the sub-deadline of {problem.items[index].name}"
     return f"node {problem.nodes[node].name}: {due} {show_ns(need_ns)} to do {by}"
-
-
-def unplaceable(problem: Problem) -> list[str]:
-    """Whatever the deadlines, no placement is possible: utilisation, or routes."""
-    reasons = []
-    for node in problem.nodes:
-        pinned = [item for item in problem.items if item.nodes == (node.index,)]
-        load = sum(float(item.load[node.index]) for item in pinned)
-        if load > node.cap:
-            count = sum(len(item.members) for item in pinned)
-            reasons.append(
-                f"node {node.name}: the {count} operators pinned to it use {load:.1%}, its cap is {float(node.cap):.1%}"
-            )
-    total = sum(min(float(load) for load in item.load.values()) for item in problem.items)
-    room = sum(float(node.cap) for node in problem.nodes)
-    if not reasons and total > room:
-        reasons.append(f"all operators together use {total:.2f} processors, the nodes' caps leave {room:.2f}")
-    return reasons or [
-        "no placement is within every node's utilisation cap with every stream on links that exist; "
-        "relax 'nodes:', 'cap:', 'forbid_streams:' or add a link"
-    ]
 
 
 def _names(problem: Problem, indexes: list[int]) -> str:

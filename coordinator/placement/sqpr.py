@@ -17,9 +17,9 @@ from typing import Literal
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.placement import deadline, milp, routes
 from coordinator.placement.deadline import Allocation
-from coordinator.placement.infeasible import unplaceable
 from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem
+from coordinator.placement.unplaceable import unplaceable
 
 SubDeadlines = Literal["model", "deadline", "proportional"]
 CPU, NETWORK, IMBALANCE = 1.0, 1.0, 1.0
@@ -55,7 +55,7 @@ def allocate(
     )
     answer = milp.solve(model, objective, limits, time.monotonic() + limits.seconds)
     if answer.infeasible:
-        raise InfeasibleError(unplaceable(problem))
+        raise InfeasibleError(unplaceable(problem, limits))
     if answer.solution is None:
         raise OutOfTimeError(f"no placement was found within {limits.seconds:g} s; give more with --time-limit")
     chosen = answer.solution
