@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +18,23 @@ from google.protobuf import json_format
 from coordinator import places
 from coordinator.cluster import Cluster
 from coordinator.errors import BadInputError, Problem
-from coordinator.guarantee import bounds
+from coordinator.guarantee import bounds, policing
+from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.charges import MEASURED, Charges
+from coordinator.guarantee.system import read
 from coordinator.local_plan import Layout
 from coordinator.placement.deadline import Allocation
 from coordinator.placement.problem import mean_selectivity
+from coordinator.placement.progress import relative_gap
 from coordinator.query import Operator, Query
 from protos import plan_pb2
 
 VERSION = 1
 LARGEST_PLAN = 64 << 20
 Plan = dict[str, Any]
-Alternatives = dict[
-    str, dict[str, dict[str, float] | None]
-]  # operator, other node: its NLR and traffic; None: infeasible
+Alternatives = Mapping[
+    str, Mapping[str, Mapping[str, Any] | None]
+]  # operator, other node: its NLR and traffic, and whether it is guaranteed; None: infeasible
 KEYS = frozenset(
     [
         *("shimekiri", "hash", "query", "status", "allocator", "model", "units", "solver", "inputs", "objective"),
@@ -58,16 +62,18 @@ def build(
     held: dict[str, str],
     alternatives: Alternatives,
     charges: Charges = MEASURED,
+    model: str = "paper",
+    paper: dict[str, Any] | None = None,
 ) -> Plan:
     """The whole plan as JSON values, with its hash. `held`: operators that the caller held to a node; `charges`: what
-    the bounds charge for the runtime."""
+    the bounds charge for the runtime; `paper`: what the `paper` model would have chosen, where another was used."""
     query, cluster = layout.query, layout.cluster
     plan: Plan = {
         "shimekiri": VERSION,
         "query": query.name,
         "status": "optimal" if allocation.proven else "feasible",
         "allocator": allocator,
-        "model": "paper" if allocator == "deadline" else "sqpr",
+        "model": model if allocator == "deadline" else "sqpr",
         "units": layout.grouping,
         "solver": {**solver, "gap": _gap(allocation), "sub_deadlines": allocation.sub_deadlines},
         "inputs": {"query": query.sha256, "cluster": cluster.sha256, "operators": cluster.catalog.sha256},
@@ -88,7 +94,12 @@ def build(
         },
         **facts(layout),
     }
-    plan["guarantee"], plan["analysis"] = bounds.documents(plan, charges)
+    if paper is not None:
+        plan["paper"] = paper
+    analysis = analyse(read(plan), charges)
+    plan["guarantee"], plan["analysis"] = bounds.analysed(analysis)
+    if plan["model"] == "sound":  # a guarantee that a source could break would be none
+        policing.enforce(plan, analysis)
     plan["hash"] = digest(plan)
     return plan
 
@@ -116,7 +127,9 @@ def _objective(allocation: Allocation) -> dict[str, float]:
 
 
 def _gap(allocation: Allocation) -> float:
-    """Relative gap of the NLR to its bound; absolute where the bound is 0."""
+    """Relative gap of the NLR to its bound, absolute where the bound is 0; of model `sound`, of the traffic."""
+    if allocation.sub_deadlines == "sound" and not allocation.proven:
+        return round(relative_gap(float(allocation.traffic), allocation.traffic_bound or 0.0), 6)
     if allocation.sub_deadlines != "model":
         return 0.0
     return round((allocation.nlr - allocation.bound) / (allocation.bound or 1.0), 6)

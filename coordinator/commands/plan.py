@@ -33,7 +33,16 @@ def register(app: typer.Typer) -> None:
             Literal["deadline", "sqpr"],
             typer.Option(help="deadline: by sub-deadlines; sqpr: by CPU, network and balance."),
         ] = "deadline",
-        model: Annotated[Literal["paper"], typer.Option(help="The deadline model.")] = "paper",
+        model: Annotated[
+            Literal["sound", "paper"],
+            typer.Option(help="sound: every output guaranteed, then least traffic; paper: as printed, NLR first."),
+        ] = "paper",
+        tighten: Annotated[
+            str | None, typer.Option(help="OUTPUT: the least bound for it that leaves the others guaranteed.")
+        ] = None,
+        best_effort: Annotated[
+            bool, typer.Option("--best-effort", help="A plan even where it is proven that none is guaranteed.")
+        ] = False,
         units: Annotated[
             Literal["path", "operator"], typer.Option(help="Task units: merged paths, or every operator its own.")
         ] = "path",
@@ -64,7 +73,18 @@ def register(app: typer.Typer) -> None:
         held = dict(_pair(text) for text in place or [])
         limits = Limits(seconds=time_limit, seed=seed, solver=solver)
         charged = charges.MEASURED if overhead == "measured" else charges.NOTHING
-        choices = planner.Choices(allocator, model, units, policy, held, sub_deadlines, limits, charged)
+        choices = planner.Choices(
+            allocator,
+            model,
+            units,
+            policy,
+            held,
+            sub_deadlines,
+            limits,
+            charged,
+            tighten=tighten,
+            best_effort=best_effort,
+        )
         with _watching() as watch:
             made = planner.make_plan(query, cluster, choices, watch)
         plan_file.write(made, output)
@@ -132,6 +152,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     objective, solver = plan["objective"], plan["solver"]
     source = {
         "model": "of the deadline model",
+        "sound": "by their bounds",
         "deadline": "of the deadline allocator's own placement",
         "proportional": "in proportion to cost (1): no demand check holds",
     }[solver["sub_deadlines"]]

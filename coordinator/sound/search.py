@@ -1,0 +1,268 @@
+"""The `sound` model: a placement of least traffic, sub-deadlines for it, the analysis; where that fails a cut; again.
+
+It ends with a guaranteed plan, with the proof that there is none (the proven rows alone leave nothing), or with the
+best plan that was found. A placement that no sub-deadlines made hold is left out and not proven impossible, unless
+even with every unit before all others some output is late: then it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import prod
+
+from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.guarantee.charges import Charges
+from coordinator.placement import milp, problem, routes
+from coordinator.placement.milp import Limits
+from coordinator.placement.problem import Problem
+from coordinator.placement.progress import Progress, Watch
+from coordinator.placement.routes import Hops
+from coordinator.placement.unplaceable import unplaceable
+from coordinator.sound import alone
+from coordinator.sound.draft import Draft, Setting, draft
+from coordinator.sound.master import Master, Offer, nearest
+from coordinator.sound.needs import Needs
+from coordinator.sound.standing import Standing
+from coordinator.sound.sub_deadlines import Effort, Search
+
+FEW = 2000  # placements up to which all are looked at, one by one
+MOST_PLACEMENTS = 300  # tried where there are more
+MOST_TIES = 6  # placements of the same traffic, for the sake of slack
+MOST_TIGHTENED = 16  # placements for --tighten
+ANALYSES = 80  # per placement, until it holds
+POLISH = 150  # analyses to improve the one chosen
+
+
+@dataclass(frozen=True)
+class Sound:
+    """What was found. `proven`: no guaranteed plan has less traffic; `traffic_bound`: what it is at least;
+    `impossible`: the reasons why no plan is guaranteed, proven; `analyses`, `cuts`, `placements`: what it took."""
+
+    draft: Draft
+    standing: Standing
+    problem: Problem
+    place: Mapping[int, int]
+    proven: bool
+    traffic_bound: float
+    analyses: int
+    cuts: int
+    placements: int
+    impossible: tuple[str, ...] = ()
+
+    @property
+    def traffic(self) -> Fraction:
+        """Tuples per burst that cross between nodes."""
+        return routes.traffic(self.problem, self.draft.hops)
+
+    @property
+    def outcome(self) -> str:
+        """In words, for the plan."""
+        if self.standing.holds:
+            return "guaranteed"
+        return "proven impossible" if self.impossible else "no guaranteed plan was found, none is proven impossible"
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A placement by operators and nodes, with its routes."""
+
+    names: Mapping[str, str]
+    hops: Hops
+
+
+@dataclass
+class _Tried:
+    offer: Offer
+    search: Search
+    standing: Standing
+
+
+@dataclass
+class Finder:
+    """One search. `tighten`: the output whose bound is to be small, else least traffic and then most slack."""
+
+    setting: Setting
+    charges: Charges
+    limits: Limits
+    held: Mapping[str, str] = field(default_factory=dict)
+    tighten: str | None = None
+    watch: Watch | None = None
+
+    def __post_init__(self) -> None:
+        self.began = time.monotonic()
+        self.until = self.began + self.limits.seconds
+        self.problem = problem.build(self.setting.query, self.setting.cluster, self.held)
+        self.needs = Needs(self.setting.query, self.setting.cluster, self.problem)
+        self.analyses = self.cuts = 0
+        self.least: float | None = None  # proven: no guaranteed plan has less traffic
+        self.best: _Tried | None = None
+        self.seen = 0
+
+    def run(self, best_effort: bool, quick: bool = False) -> Sound:
+        """The plan; `quick`: without reasons, and without more slack than it takes.
+
+        Raises InfeasibleError where it is proven that none is guaranteed, or none is possible at all, OutOfTimeError
+        where nothing was looked at in time.
+        """
+        reasons = [*self.needs.unbounded, *alone.ways_too_long(self.needs)]
+        if reasons:
+            return self._give_up(reasons, best_effort)
+        master = Master(self.needs, self.limits)
+        found = list(self._guaranteed(master))
+        if not found and not master.steering and master.infeasible:
+            return self._give_up(["no plan is guaranteed"] if quick else self._why(), best_effort)
+        if self.best is None:
+            raise OutOfTimeError(
+                f"no placement was found within {self.limits.seconds:g} s; give more with --time-limit"
+            )
+        chosen = min(found, key=self._key) if found else self.best
+        return self._result(chosen if quick and not self.tighten else self._polished(chosen), ())
+
+    def _guaranteed(self, master: Master) -> Iterator[_Tried]:
+        """Guaranteed placements by their traffic: all of the least, or for `tighten` the first few."""
+        few = prod(len(self.needs.cost_ns[item.members[0]]) for item in self.problem.items) <= FEW
+        most = MOST_TIGHTENED if self.tighten else MOST_TIES
+        first: float | None = None
+        count = 0
+        while count < most and self.seen < (FEW if few else MOST_PLACEMENTS) and time.monotonic() < self.until:
+            offer = master.offer(self.until)
+            if offer is None:
+                if not few and master.infeasible and master.drop_oldest():
+                    continue
+                return
+            traffic = float(routes.traffic(self.problem, offer.hops))
+            if first is not None and not self.tighten and traffic > first + 1e-6:
+                return
+            if not master.steering and first is None:
+                self.least = max(self.least or 0.0, min(traffic, offer.traffic_bound))
+            tried = self._try(offer)
+            if tried.standing.holds:
+                first = traffic if first is None else first
+                count += 1
+                yield tried
+            self._exclude(master, tried, few)
+
+    def _exclude(self, master: Master, tried: _Tried, few: bool) -> None:
+        """Cuts, so that the next offer is another."""
+        holds = tried.standing.holds
+        proven = not holds and alone.late(tried.search.draft.system) is not None
+        master.exclude(tried.offer.place, proven)
+        if not holds:
+            self.cuts += 1
+        if not holds and not proven and not few:
+            self.cuts += self._cut_tests(master, tried)
+
+    def _cut_tests(self, master: Master, tried: _Tried) -> int:
+        """The failing tests of the nodes, as cuts."""
+        system, count = tried.search.draft.system, 0
+        named = {unit.name: unit for unit in system.units.values()}
+        nodes = {node.name: node.index for node in self.problem.nodes}
+        for node, verdict in tried.standing.analysis.verdicts.items():
+            if verdict.holds:
+                continue
+            work: dict[int, int] = {}
+            for name, entering, _ in verdict.terms:
+                if name not in named:
+                    continue
+                jobs = entering
+                for stage in named[name].stages:
+                    item = self.needs.item[stage.operator]
+                    work[item] = work.get(item, 0) + jobs * stage.cost_ns
+                    jobs = stage.selectivity(jobs)
+            blocked = int(verdict.blocker[1]) if verdict.blocker else 0
+            if sum(work.values()) > int(verdict.u) - blocked:
+                master.cut(nodes[node], work, int(verdict.u) - blocked)
+                count += 1
+        return count
+
+    def _try(self, offer: Offer, analyses: int = ANALYSES) -> _Tried:
+        """Sub-deadlines for a placement."""
+        place = self._names(offer.place)
+        search = Search(draft(self.setting, place, offer.hops), self.charges, self._effort(analyses), self.tighten)
+        standing = search.feasible()
+        assert standing is not None  # the first analysis is always made
+        self.analyses += search.effort.spent
+        self.seen += 1
+        tried = _Tried(offer, search, standing)
+        if self.best is None or self._key(tried) < self._key(self.best):
+            self.best = tried
+        self._tell()
+        return tried
+
+    def _names(self, place: Mapping[int, int]) -> dict[str, str]:
+        """The node of every operator."""
+        nodes = self.problem.nodes
+        return {name: nodes[place[i]].name for i, item in enumerate(self.problem.items) for name in item.members}
+
+    def laid(self, place: Mapping[int, int]) -> Laid | None:
+        """A placement with routes of least traffic; None: caps, room or links do not allow it."""
+        model = milp.base(self.problem, place)
+        answer = milp.solve(model, model.traffic(), self.limits, time.monotonic() + 5.0)
+        if answer.solution is None:
+            return None
+        meshed, hops = self.problem.meshed, answer.solution.hops
+        routed = routes.direct(self.problem, place) if meshed else routes.pruned(self.problem, place, hops)
+        return Laid(self._names(place), routed)
+
+    def _key(self, tried: _Tried) -> tuple[object, ...]:
+        late = tried.standing.rank()[:2]
+        traffic = routes.traffic(self.problem, tried.offer.hops)
+        if self.tighten:
+            return (*late, *tried.standing.rank(self.tighten)[2:3], traffic)
+        return (*late, traffic, *tried.standing.rank()[2:])
+
+    def _effort(self, analyses: int) -> Effort:
+        return Effort(analyses, self.until)
+
+    def _polished(self, tried: _Tried) -> _Tried:
+        search = tried.search
+        search.effort = self._effort(POLISH)
+        tried.standing = search.improve() or tried.standing
+        self.analyses += search.effort.spent
+        return tried
+
+    def _give_up(self, reasons: list[str], best_effort: bool) -> Sound:
+        """Proven: nothing is guaranteed. The plan that comes nearest, if that is wanted."""
+        if not best_effort:
+            raise InfeasibleError(reasons)
+        offer = self.best.offer if self.best else nearest(self.needs, self.limits)[0]
+        if offer is None:
+            raise InfeasibleError(unplaceable(self.problem))
+        return self._result(self._polished(self._try(offer)), tuple(reasons))
+
+    def _why(self) -> list[str]:
+        """The rows that leave nothing."""
+        offer, said = nearest(self.needs, self.limits)
+        if offer is None:
+            return unplaceable(self.problem)
+        if said:
+            return said[:5]
+        assert self.best is not None  # then placements were tried, and each is proven impossible
+        late = alone.late(self.best.search.draft.system)
+        return [late] if late else ["no placement is guaranteed under any sub-deadlines"]
+
+    def _result(self, tried: _Tried, impossible: tuple[str, ...]) -> Sound:
+        traffic = routes.traffic(self.problem, tried.offer.hops)
+        least = min(self.least or 0.0, float(traffic))
+        proven = tried.standing.holds and not self.tighten and least >= float(traffic) - 1e-6
+        return Sound(
+            tried.search.draft,
+            tried.standing,
+            self.problem,
+            tried.offer.place,
+            proven,
+            least,
+            self.analyses,
+            self.cuts,
+            self.seen,
+            impossible,
+        )
+
+    def _tell(self) -> None:
+        if self.watch and self.best:
+            traffic = float(routes.traffic(self.problem, self.best.offer.hops))
+            seconds = time.monotonic() - self.began
+            self.watch(Progress(seconds, self.best.standing.holds, 0.0, traffic, None, self.least))

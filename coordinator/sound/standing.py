@@ -1,0 +1,92 @@
+"""How good a draft with its sub-deadlines is: every output's bound against its deadline, as a rank to compare.
+
+A source without `max_age` counts with age 0: its outputs are planned for from admission on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from coordinator.guarantee.analysis import Analysis, analyse
+from coordinator.guarantee.charges import Charges
+from coordinator.guarantee.system import System
+
+SCALE = 10**9  # relative figures are integers in billionths: exact to compare, and the same on any machine
+NO_BOUND = 10**15
+Rank = tuple[int, ...]  # the least is the best
+
+
+@dataclass(frozen=True)
+class Standing:
+    """An analysed draft. `due_ns`: sub-deadlines by unit."""
+
+    due_ns: Mapping[int, int]
+    analysis: Analysis
+
+    @cached_property
+    def bounds_ns(self) -> dict[str, int | None]:
+        """From origin to result, per output; None: no bound."""
+        return {name: _bound_ns(self.analysis, name) for name in self.analysis.system.outputs}
+
+    @cached_property
+    def excess(self) -> dict[str, int]:
+        """By how much each output that is late goes beyond its deadline, relative, in billionths."""
+        found = {}
+        for name, bound_ns in self.bounds_ns.items():
+            deadline_ns = self.analysis.system.outputs[name].deadline_ns
+            if bound_ns is None:
+                found[name] = NO_BOUND
+            elif bound_ns > deadline_ns:
+                found[name] = max(1, (bound_ns - deadline_ns) * SCALE // deadline_ns)
+        return found
+
+    @property
+    def holds(self) -> bool:
+        """Whether every output's bound is within its deadline."""
+        return not self.excess
+
+    @cached_property
+    def slack(self) -> dict[str, int]:
+        """(deadline - bound) / deadline per output, in billionths; below 0 where it is late."""
+        outputs = self.analysis.system.outputs
+        return {
+            name: -NO_BOUND
+            if bound_ns is None
+            else (outputs[name].deadline_ns - bound_ns) * SCALE // outputs[name].deadline_ns
+            for name, bound_ns in self.bounds_ns.items()
+        }
+
+    @cached_property
+    def late_units(self) -> int:
+        """Units whose response bound is beyond their sub-deadline: it does no harm to the outputs' bounds, but a
+        sub-deadline that holds says more."""
+        units = self.analysis.system.units
+        return sum(each.end > units[number].deadline_ns for number, each in self.analysis.delays.units.items())
+
+    def rank(self, tighten: str | None = None) -> Rank:
+        """What is late first; then, of `tighten`, the bound; then sub-deadlines that do not hold; then the least
+        slack, and all of it."""
+        late = (len(self.excess), sum(self.excess.values()))
+        wish = (self.bounds_ns[tighten] or 0,) if tighten is not None and tighten not in self.excess else ()
+        return (*late, *wish, self.late_units, -min(self.slack.values()), -sum(self.slack.values()))
+
+    @property
+    def tightest(self) -> str:
+        """The output with the least relative slack; ties by name."""
+        return min(self.slack, key=lambda name: (self.slack[name], name))
+
+
+def stand(system: System, charges: Charges) -> Standing:
+    """Analyses a system with the sub-deadlines that it has."""
+    return Standing({number: unit.deadline_ns for number, unit in system.units.items()}, analyse(system, charges))
+
+
+def _bound_ns(analysis: Analysis, name: str) -> int | None:
+    output = analysis.system.outputs[name]
+    flow = analysis.streams.flows.get((output.stream, output.node))
+    if flow is None:
+        return None
+    sources = analysis.system.sources
+    return max((late.most_ns + sources[source].max_age_ns for source, late in flow.late.items()), default=0)

@@ -1,0 +1,112 @@
+"""The ways from sources to outputs through the units of a draft: lengths under sub-deadlines, and sub-deadlines that
+fit.
+
+(5) of [P] in units: along every way the sub-deadlines add up to at most the output's deadline. Of a unit that is left
+before its end, the part that stands in proportion to cost counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from coordinator.guarantee.system import System, Unit
+
+
+@dataclass(frozen=True)
+class Way:
+    """Everything behind one output. `units`: number to what is used of it (a share of 1), in topological order;
+    `before`: units that feed it, each with the share used until that exit; `end`: unit and share that deliver."""
+
+    output: str
+    deadline_ns: int
+    units: tuple[int, ...]
+    before: Mapping[int, tuple[tuple[int, Fraction], ...]]
+    entry_ns: Mapping[int, int]
+    fixed_ns: int
+    end: tuple[int, Fraction]
+
+    def length(self, due_ns: Mapping[int, int]) -> Fraction:
+        """The longest sum of sub-deadlines from a source to the output, in ns."""
+        reach: dict[int, Fraction] = {}
+        for number in self.units:
+            reach[number] = max(
+                (reach[one] + due_ns[one] * share for one, share in self.before[number]), default=Fraction(0)
+            )
+        return reach[self.end[0]] + due_ns[self.end[0]] * self.end[1]
+
+
+def ways(system: System) -> list[Way]:
+    """One per output. `fixed_ns`: the most that age and links take on any way to it."""
+    made = {stage.operator: unit for unit in system.units.values() for stage in unit.stages}
+    found = []
+    for name, output in system.outputs.items():
+        last = made[output.stream]
+        behind = _behind(last, made, system)
+        before = {
+            number: tuple(
+                (made[stream].id, share_until(made[stream], stream))
+                for stream in system.units[number].inputs
+                if stream in made
+            )
+            for number in behind
+        }
+        fixed: dict[int, int] = {}
+        for number in behind:
+            unit = system.units[number]
+            fixed[number] = max(
+                _links_ns(system, stream, unit.node)
+                + (fixed[made[stream].id] if stream in made else system.sources[stream].max_age_ns)
+                for stream in unit.inputs
+            )
+        fixed_ns = fixed[last.id] + _links_ns(system, output.stream, output.node)
+        end = (last.id, share_until(last, output.stream))
+        found.append(Way(name, output.deadline_ns, behind, before, fixed, fixed_ns, end))
+    return found
+
+
+def share_until(unit: Unit, stream: str) -> Fraction:
+    """The share of a unit's cost up to the operator whose stream leaves it there."""
+    costs = [stage.cost_ns for stage in unit.stages]
+    return Fraction(sum(costs[: unit.exits[stream] + 1]), sum(costs))
+
+
+def _behind(last: Unit, made: Mapping[str, Unit], system: System) -> tuple[int, ...]:
+    """The units that lead to one, itself included, in topological order."""
+    needed, waiting = {last.id}, [last]
+    while waiting:
+        for stream in waiting.pop().inputs:
+            if stream in made and made[stream].id not in needed:
+                needed.add(made[stream].id)
+                waiting.append(made[stream])
+    return tuple(number for number in system.order if number in needed)
+
+
+def _links_ns(system: System, stream: str, node: str) -> int:
+    """The latency of the hops that bring a stream to a node."""
+    total, at = 0, node
+    entry = {end: start for start, end in system.hops.get(stream, ())}
+    for _ in range(len(entry)):
+        if at not in entry:
+            break
+        total += system.links[entry[at], at].latency_ns
+        at = entry[at]
+    return total
+
+
+def fitted(system: System, every: list[Way], due_ns: Mapping[int, int | Fraction]) -> dict[int, int]:
+    """Sub-deadlines in whole ns that hold (5): those of a way that is too long are made shorter in proportion; at
+    least 1 ns per operator."""
+    wanted = {number: max(len(system.units[number].stages), int(due)) for number, due in due_ns.items()}
+    factor: dict[int, Fraction] = {}
+    for way in every:
+        length = way.length(wanted)
+        if length > way.deadline_ns:
+            share = way.deadline_ns / length
+            for number in way.units:
+                factor[number] = min(factor.get(number, share), share)
+    return {
+        number: max(len(system.units[number].stages), int(due * factor[number])) if number in factor else due
+        for number, due in wanted.items()
+    }
