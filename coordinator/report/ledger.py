@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from coordinator.report.completeness import Status, Trace, incomplete_nodes, unknown_nodes
-from coordinator.report.plan_view import OUTPUT, PEER, SIDE, UNIT, PlanView, consumer_id, consumer_parts
+from coordinator.report.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT, PlanView, consumer_id, consumer_parts
 from coordinator.report.reader import Run
 from coordinator.report.shape import LOST_LINK, LOST_RESTART, PROBLEMS_SHOWN, Counts, Fault, Outcome, Problem, Rank
 from protos import records as rec
@@ -45,6 +45,7 @@ class Instance:
     outputs: int = 0  # bytes of the outputs words, or-ed
     finals: int = 0
     lost: int = 0
+    shed: int = 0  # results that policing shed
 
 
 class Miss(NamedTuple):
@@ -108,6 +109,11 @@ def exits_of(record: Record, plan: PlanView) -> Iterator[tuple[int, int, int]]:
         yield from zip(range(4), streams, rec.ran_outputs(record.last, len(streams)), strict=False)
 
 
+def surplus_of(record: Record) -> int:
+    """Results that policing shed, from a RAN or LOST record of a unit."""
+    return rec.ran_surplus(record.w4) if record.kind == rec.RAN else record.w3 & rec.SURPLUS_MOST
+
+
 def instance_key(incarnation: int, record: Record) -> tuple[int, ...]:
     """Which task instance a RAN or LOST record belongs to."""
     ordinal = rec.ran_ordinal(record.last) if record.kind == rec.RAN else record.w2
@@ -143,6 +149,14 @@ def _outputs(ledger: Ledger, incarnation: int, record: Record) -> None:
         instance.lost += 1
     elif not record.flags & FLAG:
         instance.finals += 1
+    shed = surplus_of(record)
+    if shed:  # each is owed an end of its own; which ordinals they had, the record does not say
+        instance.shed += shed
+        bucket = Bucket(incarnation, consumer_id(RESULT, record.ref), record.source, record.epoch, record.seq)
+        ledger.obligations += shed
+        cell = ledger.buckets[bucket][ordinal]
+        cell.free += shed
+        cell.parents.add(ordinal)
     unit = ledger.plan.units.get(record.ref)
     if unit is None:
         return
@@ -178,9 +192,7 @@ def _end(ledger: Ledger, incarnation: int, record: Record) -> None:
     if kind == rec.RAN and not flagged:
         _book(ledger, incarnation, record, consumer_id(UNIT, record.ref), rec.ran_ordinal(record.last))
     elif kind == rec.SHED:
-        consumer = consumer_id(UNIT, record.ref)
-        _book(ledger, incarnation, record, consumer, record.w2, Outcome.SHED, record.w1)
-        _miss(ledger, Rank.SHED, incarnation, record, consumer, record.w2)
+        _shed(ledger, incarnation, record)
     elif kind == rec.LOST:
         _lost(ledger, incarnation, record, flagged)
     elif kind == rec.MERGED:
@@ -198,6 +210,23 @@ def _end(ledger: Ledger, incarnation: int, record: Record) -> None:
         lineage = (record.source, record.epoch, record.seq, ordinal)
         copies = ledger.sent[(ledger.node(incarnation), record.ref, stream, *lineage)]
         copies[incarnation] = copies.get(incarnation, 0) + 1
+
+
+def _shed(ledger: Ledger, incarnation: int, record: Record) -> None:
+    policy, ordinal = record.w1, record.w2
+    if record.ref == NO_REF:  # on admission: none of the stream's consumers here got it
+        consumers: tuple[int, ...] = ledger.plan.consumers.get((ledger.node(incarnation), record.w3), ())
+    elif policy == rec.POLICY_SELECTIVITY:  # a result of an operator in the unit
+        _book(ledger, incarnation, record, consumer_id(RESULT, record.ref), ordinal, Outcome.SHED, policy)
+        kept = ledger.plan.before.get((record.ref, record.w4), 0)
+        word = sum(0xFF << 8 * exit_ for exit_ in range(4) if kept >> exit_ & 1)
+        _miss(ledger, Rank.SHED, incarnation, record, consumer_id(UNIT, record.ref), ordinal, word)
+        return
+    else:
+        consumers = (consumer_id(UNIT, record.ref),)
+    for consumer in consumers:
+        _book(ledger, incarnation, record, consumer, ordinal, Outcome.SHED, policy)
+        _miss(ledger, Rank.SHED, incarnation, record, consumer, ordinal)
 
 
 def _lost(ledger: Ledger, incarnation: int, record: Record, flagged: bool) -> None:
@@ -224,9 +253,11 @@ def _book(
         ledger.outcomes[outcome, cause] += 1
 
 
-def _miss(ledger: Ledger, rank: Rank, incarnation: int, record: Record, consumer: int, ordinal: int) -> None:
+def _miss(
+    ledger: Ledger, rank: Rank, incarnation: int, record: Record, consumer: int, ordinal: int, kept: int = 0
+) -> None:
     node = ledger.node(incarnation)
-    ledger.misses.append(Miss(rank, node, consumer, 0, record.source, record.epoch, record.seq, ordinal))
+    ledger.misses.append(Miss(rank, node, consumer, kept, record.source, record.epoch, record.seq, ordinal))
 
 
 def _problem(fault: Fault, incarnation: int, ref: int, record: Record, ordinal: int) -> Problem:
@@ -240,7 +271,7 @@ def _settle_instances(ledger: Ledger) -> None:
     """An instance consumed its tuple or filtered it; one that failed loses what its exits had not given yet."""
     for (incarnation, unit, source, epoch, seq, ordinal), instance in ledger.instances.items():
         view = ledger.plan.units.get(unit)
-        filtered = instance.outputs == 0 and view is not None and bool(view.exits)
+        filtered = not instance.outputs and not instance.shed and view is not None and bool(view.exits)
         if instance.finals:
             ledger.outcomes[Outcome.FILTERED if filtered else Outcome.CONSUMED, 0] += instance.finals
         if instance.lost:
@@ -252,7 +283,7 @@ def seen_filtering(ledger: Ledger) -> set[tuple[int, int]]:
     """(unit, exit) pairs of which an instance that ended well gave nothing."""
     seen: set[tuple[int, int]] = set()
     for (_, unit, *_), instance in ledger.instances.items():
-        if instance.finals and not instance.lost and unit in ledger.plan.units:
+        if instance.finals and not instance.lost and not instance.shed and unit in ledger.plan.units:
             exits = range(len(ledger.plan.units[unit].exits))
             seen.update((unit, e) for e in exits if not instance.outputs >> (8 * e) & 0xFF)
     return seen
@@ -343,6 +374,7 @@ def _half_done(ledger: Ledger, bucket: Bucket) -> Iterator[Bucket]:
     kind, ref, _ = consumer_parts(bucket.consumer)
     node = ledger.node(bucket.incarnation)
     if kind == UNIT and ref in ledger.plan.units and ledger.plan.units[ref].node == node:
+        yield bucket._replace(consumer=consumer_id(RESULT, ref))
         for stream in ledger.plan.units[ref].exits:
             for consumer in ledger.plan.consumers.get((node, stream), ()):
                 yield bucket._replace(consumer=consumer)

@@ -2,7 +2,8 @@
 
 Read from plan.json's local plans (`nodes`), since these are what the agents obeyed. A *consumer* is whatever owes an
 end to each tuple that arrives on a stream at a node: a task unit, a side input, an output or a peer that it is sent
-to. It is named by one integer (`consumer_id`) so that both engines join and sort by the same key.
+to. Results that policing shed within a unit have a consumer of their own, RESULT. It is named by one integer
+(`consumer_id`) so that both engines join and sort by the same key.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +15,7 @@ from google.protobuf import json_format
 
 from protos.plan_pb2 import LocalPlan
 
-UNIT, SIDE, OUTPUT, PEER = range(1, 5)
+UNIT, SIDE, OUTPUT, PEER, RESULT = range(1, 6)
 
 
 def consumer_id(kind: int, ref: int, stream: int = 0) -> int:
@@ -71,6 +72,7 @@ class PlanView:
     outputs: Mapping[int, OutputView]
     operators: Mapping[int, str]
     consumers: Mapping[tuple[int, int], tuple[int, ...]]  # (node, stream) -> consumer ids, once per port
+    before: Mapping[tuple[int, int], int]  # (unit, operator id) -> bit set of the exits before that operator
     document: Mapping[str, Any] = field(repr=False, compare=False, default_factory=dict)
 
     @property
@@ -124,6 +126,7 @@ def _view(document: Mapping[str, Any]) -> PlanView:
         outputs=outputs,
         operators={operator.id: operator.name for plan in local.values() for operator in plan.operators},
         consumers={key: tuple(sorted(found)) for key, found in consumers.items()},
+        before={key: exits for plan in local.values() for key, exits in _before(plan)},
         document=document,
     )
 
@@ -151,6 +154,16 @@ def _units(plan: LocalPlan, node: int, declared: Mapping[str, bool]) -> Iterable
             join=chain[0].join,
             filters=tuple(filters),
         )
+
+
+def _before(plan: LocalPlan) -> Iterable[tuple[tuple[int, int], int]]:
+    """What a unit's exits have given when one of its operators ends is not lost with a result of that operator."""
+    makes = {operator.id: operator.output for operator in plan.operators}
+    for unit in plan.units:
+        given = 0
+        for id_ in unit.operators:
+            yield (unit.id, id_), given
+            given |= sum(1 << exit_ for exit_, stream in enumerate(unit.exits) if stream == makes[id_])
 
 
 def _consumers(plan: LocalPlan, units: Mapping[int, UnitView]) -> Iterable[tuple[int, int]]:

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from coordinator.report.completeness import Trace, completeness
-from coordinator.report.plan_view import OUTPUT, PEER, SIDE, UNIT, OutputView, PlanView, consumer_parts
+from coordinator.report.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT, OutputView, PlanView, consumer_parts
 from coordinator.report.reader import Run
 from protos.records import CAUSES, SHED_POLICIES
 
@@ -235,10 +235,16 @@ def consumer_text(plan: PlanView, consumer: int) -> str:
         return f"side input {on} of {plan.operators.get(ref, ref)}"
     if kind == OUTPUT:
         return f"output {plan.outputs[ref].name}" if ref in plan.outputs else f"output {ref}, which the plan lacks"
+    if kind == RESULT:
+        return (
+            f"a result shed in unit {ref} ({plan.units[ref].label})" if ref in plan.units else f"unit {ref}'s results"
+        )
     return f"sending {on} to {plan.nodes.get(ref, ref)}" if kind == PEER else f"consumer {consumer}"
 
 
-_ENDS = {UNIT: "RAN, SHED, LOST or MERGED", SIDE: "ABSORBED", OUTPUT: "OUTPUT", PEER: "SENT or LOST"}
+_ENDS = {
+    UNIT: "RAN, SHED, LOST or MERGED", SIDE: "ABSORBED", OUTPUT: "OUTPUT", PEER: "SENT or LOST", RESULT: "SHED",
+}  # fmt: skip
 
 
 def sentence(run: Run, problem: Problem) -> str:

@@ -92,7 +92,7 @@ def scan(
     epochs = every.where(is_(*LEDGER_KINDS)).groupBy("run", "inc", epoch.alias("plan_epoch")).count()
     given = F.expr("shiftright(outputs, cast(8 * exit as int))").bitwiseAND(lit(255))
     zero = (
-        done.where((col("finals") > 0) & (col("lost") == 0))
+        done.where((col("finals") > 0) & (col("lost") == 0) & (col("shed") == 0))
         .join(tables.exits, ["run", "ref"])
         .where(given == 0)
         .select("run", col("ref").cast("long").alias("ref"), "exit")

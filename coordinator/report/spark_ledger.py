@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.completeness import LEDGER_KINDS, Status
-from coordinator.report.plan_view import OUTPUT, PEER, SIDE, UNIT
+from coordinator.report.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT
 from coordinator.report.shape import LOST_LINK, LOST_RESTART, Fault, Outcome, Rank
 from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec
@@ -47,6 +47,11 @@ def of_unit() -> Column:
     return ~flagged() & (col("ref") != rec.NO_REF)
 
 
+def of_result() -> Column:
+    """SHED of a result within a unit."""
+    return is_(rec.SHED) & (col("w1") == rec.POLICY_SELECTIVITY) & (col("ref") != rec.NO_REF)
+
+
 def word() -> Column:
     """Outputs per exit, in RAN and LOST."""
     return col("last").bitwiseAND(lit(0xFFFFFFFF))
@@ -55,6 +60,12 @@ def word() -> Column:
 def instance_ordinal() -> Column:
     """The ordinal of the tuple that a RAN or LOST ended."""
     return F.when(is_(rec.RAN), F.shiftrightunsigned("last", 32)).otherwise(col("w2"))
+
+
+def surplus() -> Column:
+    """Results that policing shed, in RAN and in LOST of a unit."""
+    word = F.when(is_(rec.RAN), F.shiftright("w4", rec.SURPLUS_SHIFT)).otherwise(col("w3"))
+    return word.bitwiseAND(lit(rec.SURPLUS_MOST))
 
 
 def own(traces: DataFrame, plans: Plans) -> DataFrame:
@@ -82,6 +93,7 @@ def instances(rows: DataFrame) -> DataFrame:
             F.bit_or(word()).alias("outputs"),
             F.count_if(final).alias("finals"),
             F.count_if(is_(rec.LOST)).alias("lost"),
+            F.sum(surplus()).alias("shed"),
         )
     )
 
@@ -139,7 +151,8 @@ def arrivals(rows: DataFrame, plans: Plans) -> tuple[DataFrame, DataFrame]:
     )
     fixed = recorded.where(~lost).withColumn("parent", F.lit(None).cast("long"))
     counted = given(rows, plans).join(plans.consumers, ["run", "at_node", "stream"])
-    both = fixed.select(*BUCKET, "ordinal", "parent").unionByName(counted.select(*BUCKET, "ordinal", "parent"))
+    owed = [fixed, counted, shed_within(rows)]
+    both = reduce(DataFrame.unionByName, (frame.select(*BUCKET, "ordinal", "parent") for frame in owed))
     free = col("parent").isNotNull().cast("long")
     return both.withColumns({"fixed": 1 - free, "free": free, "ends": lit(0)}), nowhere
 
@@ -161,11 +174,21 @@ def given(rows: DataFrame, plans: Plans) -> DataFrame:
     )
 
 
+def shed_within(rows: DataFrame) -> DataFrame:
+    """One row per result that a RAN or LOST says was shed; its ordinal is the instance's or descends from it."""
+    ran = rows.where(is_(rec.RAN) | (is_(rec.LOST) & of_unit()))
+    named = ran.withColumns(
+        {"n": surplus(), "ordinal": instance_ordinal(), "consumer": consumer(RESULT, col("ref"))}
+    ).where(col("n") > 0)
+    return named.withColumns({"parent": col("ordinal"), "n": F.explode(F.sequence(lit(1), col("n")))})
+
+
 def ends(rows: DataFrame, plans: Plans) -> DataFrame:
     """BUCKET ordinal fixed free ends parent, and kind w1, one row per end."""
     final = ~(is_(rec.RAN) & flagged()) & ~is_(rec.ADMITTED, rec.RECEIVED)
     ending = rows.where(final)
-    ref, nobody = col("ref"), is_(rec.LOST) & ~flagged() & (col("ref") == rec.NO_REF)
+    ref = col("ref")
+    nobody = (is_(rec.SHED) | (is_(rec.LOST) & ~flagged())) & (ref == rec.NO_REF)
     lost_everywhere = (
         ending.where(nobody)
         .withColumn("stream", col("w3"))
@@ -178,6 +201,7 @@ def ends(rows: DataFrame, plans: Plans) -> DataFrame:
             .when(is_(rec.OUTPUT), consumer(OUTPUT, ref))
             .when(is_(rec.SENT), consumer(PEER, ref, col("w2")))
             .when(is_(rec.LOST) & flagged(), consumer(PEER, ref, col("w3")))
+            .when(of_result(), consumer(RESULT, ref))
             .otherwise(consumer(UNIT, ref)),
             "ordinal": F.when(is_(rec.RAN), F.shiftrightunsigned("last", 32))
             .when(is_(rec.SHED, rec.LOST, rec.ABSORBED), col("w2"))
@@ -288,7 +312,7 @@ def outcomes(
 ) -> DataFrame:
     """run outcome cause n, unsummed."""
     units = plans.units.select("run", "ref", "exits")
-    filtered = (col("outputs") == 0) & (F.coalesce(col("exits"), lit(0)) > 0)
+    filtered = (col("outputs") == 0) & (col("shed") == 0) & (F.coalesce(col("exits"), lit(0)) > 0)
     ran = done.join(units, ["run", "ref"], "left").select(
         "run",
         F.when(filtered, Outcome.FILTERED).otherwise(Outcome.CONSUMED).cast("long").alias("outcome"),
@@ -334,7 +358,7 @@ def misses(rows: DataFrame, plans: Plans, done: DataFrame, opened: DataFrame, li
     """run rank consumer kept TUPLE: tuples that came to an early end. kept: bit set of exits that had given outputs."""
     columns = ["run", "rank", "consumer", "kept", *TUPLE]
     none = lit(0).alias("kept")
-    early = ends(rows.where(is_(rec.SHED) | (is_(rec.LOST) & ~of_unit())), plans)
+    early = ends(rows.where((is_(rec.SHED) & ~of_result()) | (is_(rec.LOST) & ~of_unit())), plans)
     dropped = early.withColumns(
         {"rank": F.when(is_(rec.SHED), Rank.SHED).otherwise(Rank.LOST).cast("long"), "kept": none}
     )
@@ -344,13 +368,28 @@ def misses(rows: DataFrame, plans: Plans, done: DataFrame, opened: DataFrame, li
     failed = done.where(col("lost") > 0).withColumns(
         {"rank": lit(Rank.LOST), "consumer": consumer(UNIT, col("ref")), "kept": kept}
     )
+    before = plans.before.withColumnRenamed("operator", "w4")
+    surplus_results = (
+        rows.where(of_result())
+        .join(before, ["run", "ref", "w4"], "left")
+        .withColumns(
+            {
+                "rank": lit(Rank.SHED),
+                "consumer": consumer(UNIT, col("ref")),
+                "ordinal": col("w2"),
+                "kept": F.coalesce(col("kept"), lit(0)),
+            }
+        )
+    )
     crashed = F.when(col("status") == Status.CRASHED, Rank.LOST).otherwise(Rank.UNDECIDABLE).cast("long")
     unended = opened.withColumns({"rank": crashed, "kept": none})
     proven = F.when(col("incomplete") == F.lit(False), Rank.LOST).otherwise(Rank.UNDECIDABLE).cast("long")
     gone = linked.where(col("gone") > 0).withColumns(
         {"rank": proven, "consumer": consumer(PEER, col("to_node"), col("stream")), "kept": none}
     )
-    return reduce(DataFrame.unionByName, (frame.select(*columns) for frame in (dropped, failed, unended, gone)))
+    return reduce(
+        DataFrame.unionByName, (frame.select(*columns) for frame in (dropped, failed, surplus_results, unended, gone))
+    )
 
 
 # -- contradictions: run fault inc ref LINEAGE ordinal times
@@ -370,18 +409,17 @@ def open_problems(opened: DataFrame) -> DataFrame:
 def excess(settled: DataFrame, plans: Plans) -> DataFrame:
     """Ends without an arrival; a unit that was running at a crash may have given outputs before its RAN was written."""
     exits, units = plans.exits, plans.units
-    half_done = (
+    running = (
         settled.where((col("open") > 0) & (col("status") == Status.CRASHED))
         .where(F.shiftright("consumer", 40) == UNIT)
         .withColumn("ref", F.shiftright("consumer", 20).bitwiseAND(lit(0xFFFFF)))
         .drop("consumer")
-        .join(exits, ["run", "ref"])
         .join(units, ["run", "ref"])
         .withColumnRenamed("unit_node", "at_node")
-        .join(plans.consumers, ["run", "at_node", "stream"])
-        .select(*BUCKET)
-        .distinct()
     )
+    given_out = running.join(exits, ["run", "ref"]).join(plans.consumers, ["run", "at_node", "stream"])
+    shed = running.withColumn("consumer", consumer(RESULT, col("ref")))
+    half_done = given_out.select(*BUCKET).unionByName(shed.select(*BUCKET)).distinct()
     found = settled.where((col("excess") > 0) & (col("status") != Status.UNKNOWN))
     crashed = found.where(col("status") == Status.CRASHED).join(half_done, BUCKET, "left_anti")
     strict = found.where(col("status") != Status.CRASHED).unionByName(crashed.select(*found.columns))

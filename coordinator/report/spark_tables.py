@@ -63,6 +63,7 @@ class Plans:
     units: DataFrame  # run ref unit_node exits
     exits: DataFrame  # run ref exit stream
     consumers: DataFrame  # run at_node stream consumer
+    before: DataFrame  # run ref operator kept: exits of the unit before that operator
     outputs: DataFrame  # run ref out_node deadline
     lead_units: DataFrame  # run output unit: the unit leads to the output
     lead_streams: DataFrame  # run output at_node stream
@@ -96,6 +97,11 @@ def plans(spark: SparkSession, runs: Sequence[Run]) -> Plans:
             spark,
             "run at_node stream consumer",
             [(n, *where, c) for n, p in views for where, found in p.consumers.items() for c in found],
+        ),
+        before=small(
+            spark,
+            "run ref operator kept",
+            [(n, *key, exits) for n, p in views for key, exits in p.before.items()],
         ),
         outputs=small(
             spark,

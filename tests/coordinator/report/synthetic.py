@@ -152,12 +152,16 @@ class Node:
 
 
 class Cluster:
-    """Runs tuples through a plan, one event at a time; `mishaps` is the probability of each kind of trouble."""
+    """Runs tuples through a plan, one event at a time; `mishaps` is the probability of each kind of trouble, `policed`
+    that an admission, or results of an instance, are beyond what was declared."""
 
-    def __init__(self, document: dict[str, Any], seed: int, mishaps: float = 0.1, many: float = 0.1) -> None:
+    def __init__(
+        self, document: dict[str, Any], seed: int, mishaps: float = 0.1, many: float = 0.1, policed: float = 0.0
+    ) -> None:
         self.plan: PlanView = read_plan(document)
         self.document, self.random = document, random.Random(seed)
-        self.mishaps, self.many = mishaps, many
+        self.mishaps, self.many, self.policed = mishaps, many, policed
+        self.policing = random.Random(seed)
         self.nodes = {n: self._start(n, 1) for n in self.plan.nodes}
         self.all = list(self.nodes.values())
         self.events: deque[tuple[Any, ...]] = deque()
@@ -187,6 +191,10 @@ class Cluster:
         lo = max(node.now - age - blur, -(1 << 63))
         lineage = Lineage(source, node.boot, seq, 0, lo, node.now - age)
         node.write(rec.ADMITTED, self.flags, source, lineage, node.now, lineage.lo, lineage.hi, last=44)
+        if self.policing.random() < self.policed:
+            node.write(rec.SHED, self.flags, rec.NO_REF, lineage, node.now, rec.POLICY_ARRIVALS, 0, stream)
+            self.absent(node, stream, lineage)
+            return
         self.arrive(node, stream, lineage)
 
     def arrive(self, node: Node, stream: int, lineage: Lineage) -> None:
@@ -306,6 +314,7 @@ class Cluster:
                     rec.RAN, self.flags | rec.FLAG, unit, lineage, release, start, node.now, release + MS, 5, last=last
                 )
                 start, word = node.now, 0
+        shed = self.shed_results(node, unit, lineage)
         if crash:
             self.crash(node)
         elif fails:
@@ -317,7 +326,7 @@ class Cluster:
                 node.now,
                 rec.CAUSE_OPERATOR_ERROR,
                 lineage.ordinal,
-                0,
+                shed,
                 start,
                 last=word,
             )
@@ -333,9 +342,22 @@ class Cluster:
                 start,
                 node.now,
                 release + MS,
-                5,
+                5 + (shed << rec.SURPLUS_SHIFT),
                 last=lineage.ordinal << 32 | word,
             )
+
+    def shed_results(self, node: Node, unit: int, lineage: Lineage) -> int:
+        """Beside what the exits gave; how many there were."""
+        if self.policing.random() >= self.policed:
+            return 0
+        operators = [operator for of, operator in self.plan.before if of == unit]
+        children = [lineage.child(lineage.ordinal * 256 + i) for i in (5, 6, 7)] if lineage.ordinal < 1 << 24 else []
+        shed = self.policing.choice([[lineage], children or [lineage], children[1:2] or [lineage]])
+        for each in shed:
+            operator = self.policing.choice([*operators, 999])
+            words = (node.now, rec.POLICY_SELECTIVITY, each.ordinal, 0, operator)
+            node.write(rec.SHED, self.flags, unit, each, *words)
+        return len(shed)
 
     def outputs(self, unit: int, exit_: int, lineage: Lineage) -> list[Lineage]:
         draw = self.random.random()
@@ -451,9 +473,16 @@ def random_document(seed: int) -> dict[str, Any]:
     return plan_document(nodes, sources, ops, outputs)
 
 
-def play(document: dict[str, Any], seed: int, tuples: int = 12, mishaps: float = 0.1, many: float = 0.1) -> Cluster:
+def play(
+    document: dict[str, Any],
+    seed: int,
+    tuples: int = 12,
+    mishaps: float = 0.1,
+    many: float = 0.1,
+    policed: float = 0.0,
+) -> Cluster:
     """Admit tuples from every source in turn and stop in order."""
-    cluster = Cluster(document, seed, mishaps, many)
+    cluster = Cluster(document, seed, mishaps, many, policed)
     for _ in range(tuples):
         cluster.admit(cluster.random.choice(sorted(cluster.plan.sources)))
         if cluster.random.random() < 0.7:

@@ -61,7 +61,7 @@ def flip(node: Node, dice: random.Random) -> None:
     field = dice.randrange(len(fields))
     fields[field] = [dice.randrange(20), dice.choice((0, 3, 131, 255)), 1, 1, 1, 7][min(field, 5)]
     if field > 5:
-        fields[field] = dice.choice((0, 1, 2, 3, 255, 1 << 40))
+        fields[field] = dice.choice((0, 1, 2, 3, rec.POLICY_SELECTIVITY, 255, 1 << 40, 3 << rec.SURPLUS_SHIFT))
     node.records[place] = rec.RECORD.pack(*fields)
 
 
@@ -69,7 +69,8 @@ def random_run(seed: int, path: Path) -> Run:
     """A random plan and run; every second one is tampered with after its records were counted."""
     dice = random.Random(seed)
     document = everything() if dice.random() < 0.2 else random_document(seed)
-    cluster = play(document, seed, tuples=10, mishaps=dice.choice((0.0, 0.1, 0.3)))
+    mishaps, policed = dice.choice((0.0, 0.1, 0.3)), dice.choice((0.0, 0.2))
+    cluster = play(document, seed, tuples=10, mishaps=mishaps, policed=policed)
     cluster.save(path)
     if dice.random() < 0.6:
         for _ in range(dice.randrange(1, 3)):
@@ -99,7 +100,7 @@ def test_both_engines_agree_where_any_one_record_is_missing(spark: "SparkSession
     """And `balanced` is false for each of them."""
     from coordinator.report.spark import verdicts
 
-    cluster = play(everything(), seed=4, tuples=3, mishaps=0.25, many=0.15)
+    cluster = play(everything(), seed=4, tuples=3, mishaps=0.25, many=0.15, policed=0.2)
     runs = []
     for node in cluster.all:
         whole = list(node.records)

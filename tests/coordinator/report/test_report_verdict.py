@@ -230,14 +230,14 @@ def by_kind(cluster: Cluster) -> set[int]:
     return {record[0] for node in cluster.all for record in node.records}
 
 
-def full_run(mishaps: float, many: float) -> Cluster:
+def full_run(mishaps: float, many: float, policed: float = 0.0) -> Cluster:
     """A run of the plan with everything, in which every kind of record occurs (with mishaps)."""
-    return play(everything(), seed=4, tuples=14, mishaps=mishaps, many=many)
+    return play(everything(), seed=4, tuples=14, mishaps=mishaps, many=many, policed=policed)
 
 
-@pytest.mark.parametrize(("mishaps", "many"), [(0.0, 0.0), (0.25, 0.15)])
-def test_deleting_any_one_record_unbalances(tmp_path: Path, mishaps: float, many: float) -> None:
-    cluster = full_run(mishaps, many)
+@pytest.mark.parametrize(("mishaps", "many", "policed"), [(0.0, 0.0, 0.0), (0.25, 0.15, 0.0), (0.0, 0.15, 0.2)])
+def test_deleting_any_one_record_unbalances(tmp_path: Path, mishaps: float, many: float, policed: float) -> None:
+    cluster = full_run(mishaps, many, policed)
     path = cluster.save(tmp_path / "run")
     assert verdict(read_run(path))["conservation"]["balanced"]
     if mishaps:
@@ -255,7 +255,7 @@ def test_deleting_any_one_record_unbalances(tmp_path: Path, mishaps: float, many
 
 
 def test_deleting_a_ledger_record_unbalances_even_if_the_counts_are_made_to_agree(tmp_path: Path) -> None:
-    cluster = full_run(0.0, 0.15)
+    cluster = full_run(0.0, 0.15, 0.2)
     for node in cluster.all:
         node.records = [r for r in node.records if r[0] != rec.LOAD]
     assert judged(cluster, tmp_path)["conservation"]["balanced"]
@@ -272,9 +272,11 @@ def test_deleting_a_ledger_record_unbalances_even_if_the_counts_are_made_to_agre
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 2**32), mishaps=st.sampled_from([0.0, 0.1, 0.3]))
-def test_any_run_balances_and_every_obligation_has_one_outcome(tmp_path: Path, seed: int, mishaps: float) -> None:
-    cluster = play(random_document(seed), seed, tuples=10, mishaps=mishaps)
+@given(seed=st.integers(0, 2**32), mishaps=st.sampled_from([0.0, 0.1, 0.3]), policed=st.sampled_from([0.0, 0.2]))
+def test_any_run_balances_and_every_obligation_has_one_outcome(
+    tmp_path: Path, seed: int, mishaps: float, policed: float
+) -> None:
+    cluster = play(random_document(seed), seed, tuples=10, mishaps=mishaps, policed=policed)
     result = judged(cluster, tmp_path / str(seed))
     conservation = result["conservation"]
     assert conservation["balanced"], (seed, conservation["problems"])
