@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -115,7 +115,7 @@ def load(path: Path, edit: yaml_file.Edit | None = None) -> Query:
     sources = []
     for name, given in shape.sources.items():
         keys = ("sources", name)
-        arrival = _arrival(given.arrival, file, keys)
+        arrival = _tolerated(_arrival(given.arrival, file, keys), given.tolerance)
         forbidden = tuple(given.forbid_streams)
         sources.append(Source(name, given.at, given.type, arrival, given.max_age or 0, forbidden, keys))
     operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
@@ -226,6 +226,16 @@ def _arrival(given: ArrivalFile, file: yaml_file.Source, keys: tuple[object, ...
     assert given.period is not None  # the file's model has checked it
     burst = given.burst or 1
     return Arrival(burst, Fraction(burst, given.period), {"kind": "burst", "burst": burst, "period_ns": given.period})
+
+
+def _tolerated(arrival: Arrival, tolerance_ns: int | None) -> Arrival:
+    """With how late its tuples may be. Bursts are an ideal that no source keeps to the nanosecond; the other kinds say
+    what they allow."""
+    if tolerance_ns is None:
+        tolerance_ns = arrival.written["period_ns"] // 10 if arrival.written.get("kind") == "burst" else 0
+    if not tolerance_ns:
+        return arrival
+    return replace(arrival, written={**arrival.written, "tolerance_ns": tolerance_ns})
 
 
 def _recorded(name: str, file: yaml_file.Source, keys: tuple[object, ...]) -> Arrival:

@@ -112,13 +112,15 @@ Places = tuple[Place, Place]
 
 
 class SourceFile(Strict):
-    """`at`: the node where tuples enter; `type`: codec; `forbid_streams`: pairs of nodes, from and to, that it may
+    """`at`: the node where tuples enter; `type`: codec; `tolerance`: how much later than its arrivals say a tuple may
+    come (of bursts a tenth of their period, unless given); `forbid_streams`: pairs of nodes, from and to, that it may
     not take."""
 
     at: Place
     type: str
     arrival: ArrivalFile
     max_age: Duration | None = None
+    tolerance: DurationOrZero | None = None
     forbid_streams: list[Places] = []
 
 

@@ -100,8 +100,9 @@ def _grow(system: System, delays: Delays, charges: Charges, streams: Streams) ->
 
 def _grow_link(system: System, delays: Delays, charges: Charges, pair: tuple[str, str], streams: Streams) -> bool:
     try:
-        curves = [flow.events for flow in streams.sent[pair]]
-        found = links.delay_ns(system.links[pair], curves, charges)
+        link = system.links[pair]
+        curves = [flow.events for other in link.shared or (pair,) for flow in streams.sent[other]]
+        found = links.delay_ns(link, curves, charges)
     except UnboundedError as error:
         delays.cut[pair] = f"the link from {pair[0]} to {pair[1]} has no bound: {error}"
         return True
@@ -112,20 +113,26 @@ def _grow_link(system: System, delays: Delays, charges: Charges, pair: tuple[str
 def _grow_node(system: System, delays: Delays, charges: Charges, streams: Streams, node: Node) -> bool:
     tasks = _tasks(system, delays, charges, streams, node)
     if not tasks:
-        return False
+        return charges.drained and _grow_drain(
+            delays, charges, node, demand.load(_reading(delays, charges, streams, node))
+        )
     loaded = demand.load(tasks)
     delays.looks += len(tasks) * sum(len(each.times) for each in loaded.steps)
     changed = False
     if charges.drained:
-        drain_ns = _drain_ns(loaded, charges)
-        changed = drain_ns > delays.drains.get(node.name, 0)
-        delays.drains[node.name] = max(drain_ns, delays.drains.get(node.name, 0))
+        changed = _grow_drain(delays, charges, node, loaded)
     found = load_responses(loaded)
     for unit in _units(system, node):
         before = delays.units.get(unit.id)
         delays.units[unit.id] = found[unit.name]
         changed |= before is None or found[unit.name].stages != before.stages
     return changed
+
+
+def _grow_drain(delays: Delays, charges: Charges, node: Node, loaded: Load) -> bool:
+    before, drain_ns = delays.drains.get(node.name, 0), _drain_ns(loaded, charges)
+    delays.drains[node.name] = max(before, drain_ns)
+    return drain_ns > before
 
 
 def _drain_ns(loaded: Load, charges: Charges) -> int:
@@ -144,10 +151,8 @@ def _tasks(system: System, delays: Delays, charges: Charges, streams: Streams, n
     """What a node has to do. Raises UnboundedError where nothing bounds part of it."""
     own = charges.on(node.charges)
     tasks = [_task(unit, node, own, streams) for unit in _units(system, node)]
-    if tasks and own.drain_ns and streams.arriving[node.name]:
-        jitter = delays.drains.get(node.name, 0)
-        arriving = jittered(total([flow.events for flow in streams.arriving[node.name]]), jitter)
-        tasks.append(Task("reading sockets", arriving, 0, ((own.drain_ns, ONE),), chore=True))
+    if tasks:
+        tasks += _reading(delays, charges, streams, node)
     if tasks and own.side_ns and node.sides:
         sides = []
         for stream in node.sides:
@@ -156,6 +161,16 @@ def _tasks(system: System, delays: Delays, charges: Charges, streams: Streams, n
             sides.append(streams.flows[stream, node.name].curve)
         tasks.append(Task("updating side inputs", total(sides), 0, ((own.side_ns, ONE),), chore=True))
     return tasks
+
+
+def _reading(delays: Delays, charges: Charges, streams: Streams, node: Node) -> list[Task]:
+    """What comes by its sockets, if anything."""
+    drain_ns = charges.on(node.charges).drain_ns
+    if not drain_ns or not streams.arriving[node.name]:
+        return []
+    jitter = delays.drains.get(node.name, 0)
+    arriving = jittered(total([flow.events for flow in streams.arriving[node.name]]), jitter)
+    return [Task("reading sockets", arriving, 0, ((drain_ns, ONE),), chore=True)]
 
 
 def _task(unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:

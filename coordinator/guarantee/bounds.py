@@ -71,9 +71,14 @@ def bounds(plan: Plan, charges: Charges = MEASURED) -> dict[str, Claim]:
 
 
 def documents(plan: Plan, charges: Charges = MEASURED) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of a parsed plan.json, as `analysed`."""
+    return analysed(analyse(read(plan), charges))
+
+
+def analysed(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Any]]:
     """For plan.json: `guarantee`, an entry per output, and `analysis`: charges, per node its utilisation and the test
     of its sub-deadlines, per unit its response bound in ns."""
-    analysis = analyse(read(plan), charges)
+    charges = analysis.charges
     nodes: dict[str, Any] = {name: {"bounded": False, "why": why} for name, why in analysis.delays.broken.items()}
     for name, verdict in analysis.verdicts.items():
         told = "every unit meets its sub-deadline" if verdict.holds else failure(verdict)

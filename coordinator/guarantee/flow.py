@@ -141,13 +141,14 @@ class Known:
     """A curve that remembers what it was asked: its steps up to the largest limit, and single counts beyond it.
 
     Streams share their beginnings; without this a row of diamonds would be worked out once per path. It never asks its
-    own curve for more than it was asked: margins would multiply along the streams.
+    own curve for more than it was asked: margins would multiply along the streams. `asked`: the longest window so far.
     """
 
-    __slots__ = ("beyond", "curve", "stairs")
+    __slots__ = ("asked", "beyond", "curve", "stairs")
 
     def __init__(self, curve: Curve) -> None:
         self.curve = curve
+        self.asked: Time = 0
         self.stairs = Staircase((0,), (curve.count(0),), 0)
         self.beyond: dict[Time, int] = {}
 
@@ -162,11 +163,13 @@ class Known:
             return self.stairs.count(t)
         if t not in self.beyond:
             self.beyond[t] = self.curve.count(t)
+            self.asked = max(self.asked, t)
         return self.beyond[t]
 
     def points(self, limit: Time) -> Sequence[Time]:
         """The steps themselves."""
         if limit > self.stairs.limit:
+            self.asked = max(self.asked, limit)
             self.stairs = Staircase.of(self.curve, limit)
             self.beyond.clear()
         times = self.stairs.times

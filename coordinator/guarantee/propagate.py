@@ -123,7 +123,8 @@ def propagate(system: System, delays: Delays, charges: Charges) -> Streams:
         if source.curve is None:
             streams.why[at] = source.why
         else:
-            flow = Flow.of(source.curve, source.curve, {name: Late(0, 0, ())})
+            early = jittered(source.curve, source.tolerance_ns if charges.drained else 0)
+            flow = Flow.of(early, early, {name: Late(0, 0, ())})
             streams.arriving[source.node].append(flow)
             jitter = delays.drains.get(source.node, 0)  # its stamp, and so its admission, may wait for a drain
             stamped = jittered(flow.curve, jitter)

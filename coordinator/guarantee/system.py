@@ -66,21 +66,25 @@ class Node:
 
 @dataclass(frozen=True)
 class Link:
-    """One direction; bandwidth 0: sending takes no time."""
+    """One direction; bandwidth 0: sending takes no time. `shared`: the pairs of nodes whose tuples wait for each other on
+    it, itself among them: all between the cores of two hosts; empty: itself only."""
 
     latency_ns: int
     bandwidth_bps: int
+    shared: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where tuples enter. `curve` None: nothing bounds them, `why` says so; `max_age_ns` 0: of any age."""
+    """Where tuples enter. `curve` None: nothing bounds them, `why` says so; `max_age_ns` 0: of any age;
+    `tolerance_ns`: how much later than its instant a tuple may come."""
 
     name: str
     node: str
     curve: Curve | None
     max_age_ns: int
     why: str = ""
+    tolerance_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -132,11 +136,7 @@ def read(plan: Plan) -> System:
         for node, local in plan["nodes"].items()
         for unit in local.get("units", [])
     }
-    links = {
-        pair: Link(link["latency_ns"], link["bandwidth_bps"])
-        for link in cluster["links"]
-        for pair in (tuple(link["between"]), tuple(reversed(link["between"])))
-    }
+    links = _links(cluster)
     sides: dict[str, list[str]] = {node: [] for node in plan["nodes"]}
     for name, operator in graph["operators"].items():
         sides[plan["placement"][name]] += operator["side"].values()
@@ -160,6 +160,22 @@ def read(plan: Plan) -> System:
     )
 
 
+def _links(cluster: Mapping[str, Any]) -> dict[tuple[str, str], Link]:
+    """By pair of nodes, each way."""
+    host = {name: facts.get("host", name) for name, facts in cluster["nodes"].items()}
+    every = {
+        pair: link for link in cluster["links"] for pair in (tuple(link["between"]), tuple(reversed(link["between"])))
+    }
+    shared: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for one, other in every:
+        shared.setdefault((host[one], host[other]), []).append((one, other))
+    groups = {hosts: tuple(pairs) if len(pairs) > 1 else () for hosts, pairs in shared.items()}
+    return {
+        (one, other): Link(link["latency_ns"], link["bandwidth_bps"], groups[host[one], host[other]])
+        for (one, other), link in every.items()
+    }
+
+
 def _node(name: str, local: Mapping[str, Any], sides: tuple[str, ...], charges: Mapping[str, Any] | None) -> Node:
     policy = local["policy"]
     own = NodeCharges.read(charges) if charges else None
@@ -168,7 +184,9 @@ def _node(name: str, local: Mapping[str, Any], sides: tuple[str, ...], charges: 
 
 def _source(name: str, source: Mapping[str, Any]) -> Source:
     try:
-        return Source(name, source["at"], arrival_curve(source["arrival"]), source["max_age_ns"])
+        arrival = source["arrival"]
+        tolerance_ns = int(arrival.get("tolerance_ns", 0))
+        return Source(name, source["at"], arrival_curve(arrival), source["max_age_ns"], tolerance_ns=tolerance_ns)
     except (ValueError, KeyError) as error:
         return Source(
             name, source["at"], None, source["max_age_ns"], f"the arrivals of source {name} are unbounded: {error}"

@@ -10,12 +10,15 @@ FORMAT = 1
 ID_LIMIT = 0xFFFF  # ids are 16 bits in trace records; 0xFFFF means none
 MOST_EXITS = 4
 LONGEST_NS = 10**18
-MOST_PACES = 16  # of one source; likewise pairs of one operator
+MOST_PACES = 16  # of one source
+MOST_PAIRS = 64  # of inputs and results, of one operator
 MOST_SPANS = 512
 MOST_TUPLES = 1 << 16  # that policing looks back on
 MOST_INPUTS = 1_000_000
 MOST_PARTS = 10**9  # of a nanosecond
 LARGEST = (1 << 63) - 1
+MOST_CURVES = 16  # of one unit
+MOST_K = 1_000_000
 
 
 class PlanError(ValueError):
@@ -45,18 +48,54 @@ def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.P
         ),
         sources=tuple(_source(s) for s in message.sources),
         operators=tuple(_operator(o) for o in message.operators),
-        units=tuple(
-            core.Unit(u.id, tuple(u.operators), u.sub_deadline_ns, u.deadline_ns, tuple(u.exits)) for u in message.units
-        ),
+        units=tuple(_unit(u) for u in message.units),
         outputs=tuple(core.Output(o.id, o.name, o.stream, o.deadline_ns) for o in message.outputs),
         sends=tuple((s.stream, s.peer) for s in message.sends),
         peers=tuple(core.Peer(p.index, p.name, p.latency_ns, p.bandwidth_bps) for p in message.peers),
         memory_bytes=message.memory_bytes,
         emulate_cost_ns=message.emulate_cost_ns,
         cpu=message.cpu,
+        parameters=_parameters(message.policy),
     )
     _check(plan)
     return plan
+
+
+def _parameters(given: plan_pb2.Policy) -> core.Parameters:
+    _duration(f"policy {given.name}: phi", given.phi_ns)
+    _duration(f"policy {given.name}: phi of hops", given.hop_phi_ns)
+    found = core.Parameters(
+        phi_ns=given.phi_ns,
+        hop_phi_ns=given.hop_phi_ns,
+        share_ppm=given.share_ppm or core.DEFAULTS.share_ppm,
+        first_k=given.first_k or core.DEFAULTS.first_k,
+    )
+    if found.share_ppm >= 1_000_000 or found.first_k > MOST_K:
+        raise PlanError(f"policy {given.name}: share_ppm must be below 1000000 and first_k at most {MOST_K}")
+    return found
+
+
+def _unit(u: plan_pb2.Unit) -> core.Unit:
+    if len(u.service) > MOST_CURVES or len(u.arrivals) > MOST_CURVES:
+        raise PlanError(f"unit {u.id} has more than {MOST_CURVES} service or arrival curves")
+    for service in u.service:
+        _duration(f"unit {u.id}: latency of its service", service.latency_ns)
+        _duration(f"unit {u.id}: period of its service", service.period_ns)
+        if service.period_ns and not 0 < service.tuples <= MOST_INPUTS:
+            raise PlanError(f"unit {u.id}: a service with a period needs 1 to {MOST_INPUTS} tuples")
+    for arrivals in u.arrivals:
+        _duration(f"unit {u.id}: arrivals ahead", arrivals.ahead_ns)
+        if not 0 < arrivals.period_ns <= LONGEST_NS:
+            raise PlanError(f"unit {u.id}: the period of its arrivals must be between 1 and {LONGEST_NS}")
+    return core.Unit(
+        id=u.id,
+        operators=tuple(u.operators),
+        sub_deadline_ns=u.sub_deadline_ns,
+        deadline_ns=u.deadline_ns,
+        exits=tuple(u.exits),
+        service=tuple(core.Service(each.latency_ns, each.period_ns, each.tuples or 1) for each in u.service),
+        arrivals=tuple(core.Arrivals(each.ahead_ns, each.period_ns) for each in u.arrivals),
+    )
 
 
 def _source(s: plan_pb2.Source) -> core.Source:
@@ -146,8 +185,8 @@ def _arrivals(source: core.Source) -> None:
 
 def _selectivity(operator: core.Operator) -> None:
     what = f"operator {operator.name}"
-    if len(operator.at_most) > MOST_PACES:
-        raise PlanError(f"{what} has more than {MOST_PACES} pairs of inputs and results")
+    if len(operator.at_most) > MOST_PAIRS:
+        raise PlanError(f"{what} has more than {MOST_PAIRS} pairs of inputs and results")
     for inputs, results in operator.at_most:
         if not 1 <= inputs <= MOST_INPUTS or not 0 <= results < 1 << 32:
             raise PlanError(f"{what}: at most {results} results of {inputs} inputs cannot be policed")

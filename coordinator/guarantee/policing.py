@@ -1,0 +1,157 @@
+"""What nodes enforce so that a guarantee stays true when a source or an operator breaks its promise (theory: declared,
+policed at run time, the excess shed and counted).
+
+A source is held to the very curve that the analysis takes for the stream of its admitted tuples: the declared one,
+widened by its tolerance and by how long a tuple may wait until the node reads its sockets. So what conforms to the
+declaration is never shed, and what is admitted conforms to what the bounds rest on.
+
+alpha(t + J) = n (floor((t + J) / T) + 1) holds for a window of t iff any k n + 1 tuples in a row span at least k T - J,
+for k up to floor((t + J) / T) + 1: a pace. Only windows up to the longest that the analysis looked at matter, and only
+those are enforced: a source whose clock runs a little fast is not held to account for its drift of hours. (A single
+pair, k = 1, would let the jitter add up from period to period.)
+
+An operator is held to the pairs of its selectivity, whose subadditive extension is the curve that the analysis uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+from google.protobuf import json_format
+
+from coordinator.guarantee.analysis import Analysis
+from coordinator.guarantee.curves import Recorded, Time
+from coordinator.guarantee.flow import Known
+from coordinator.guarantee.selectivity import UndeclaredError, declared
+from coordinator.guarantee.system import Source, arrival_curve
+from protos import plan_pb2
+
+LARGEST = (1 << 63) - 1
+MOST_SPANS, MOST_TUPLES = 512, 1 << 16  # what nodes look back on at most
+MOST_PAIRS = 64
+MOST_PARTS = 10**9
+PARTS = 1000  # of a nanosecond, where exact parts are too many
+
+
+@dataclass(frozen=True)
+class Enforced:
+    """Of one source. `jitter_ns`: beyond the declared arrivals; `horizon_ns`: in windows up to this; `why`: what keeps
+    it from being policed, or nothing."""
+
+    source: plan_pb2.Source
+    jitter_ns: int = 0
+    horizon_ns: int = 0
+    why: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """For plan.json."""
+        return {"jitter_ns": self.jitter_ns, "horizon_ns": self.horizon_ns, "why": self.why}
+
+
+def enforce(plan: dict[str, Any], analysis: Analysis) -> None:
+    """Write into the local plans of a parsed plan.json what its nodes police, and into its `analysis` what that is."""
+    told: dict[str, Any] = {}
+    for local in plan["nodes"].values():
+        local["sources"] = [_source(plan, analysis, entry, told) for entry in local.get("sources", [])]
+        local["operators"] = [_operator(plan, entry) for entry in local.get("operators", [])]
+        for kind in ("sources", "operators"):
+            if not local[kind]:
+                del local[kind]
+    plan["analysis"]["policing"] = told
+
+
+def _source(
+    plan: Mapping[str, Any], analysis: Analysis, entry: Mapping[str, Any], told: dict[str, Any]
+) -> dict[str, Any]:
+    source = analysis.system.sources[entry["name"]]
+    found = arrivals(analysis, source, plan["graph"]["sources"][source.name]["arrival"])
+    told[source.name] = found.document()
+    message = json_format.ParseDict(dict(entry), plan_pb2.Source())
+    message.MergeFrom(found.source)
+    written: dict[str, Any] = json_format.MessageToDict(message, preserving_proto_field_name=True)
+    return written
+
+
+def arrivals(analysis: Analysis, source: Source, arrival: Mapping[str, Any]) -> Enforced:
+    """What a node enforces of a source, from its `arrival` in plan.json."""
+    flow = analysis.streams.flows.get((source.name, source.node))
+    if source.curve is None or flow is None:
+        return Enforced(plan_pb2.Source(), why=source.why)
+    if source.node in analysis.delays.broken:  # how long a tuple may wait to be read is not known
+        return Enforced(plan_pb2.Source(), why=analysis.delays.broken[source.node])
+    jitter_ns = 0
+    if analysis.charges.drained:
+        jitter_ns = source.tolerance_ns + analysis.delays.drains.get(source.node, 0)
+    assert isinstance(flow.curve, Known)
+    horizon_ns = max(floor(flow.curve.asked) + 1, *(output.deadline_ns for output in analysis.system.outputs.values()))
+    message = plan_pb2.Source()
+    if arrival["kind"] == "trace":
+        curve = arrival_curve(arrival)
+        assert isinstance(curve, Recorded)
+        spans = recorded(curve, jitter_ns, horizon_ns)
+        if len(spans) > MOST_SPANS or spans[-1][0] > MOST_TUPLES:
+            why = f"the recording of source {source.name} has too many tuples in the longest busy period"
+            return Enforced(message, jitter_ns, horizon_ns, why)
+        message.spans.extend(plan_pb2.Span(tuples=n, span_ns=span_ns) for n, span_ns in spans)
+    else:
+        message.paces.extend(paces(arrival, jitter_ns, horizon_ns))
+    return Enforced(message, jitter_ns, horizon_ns)
+
+
+def paces(arrival: Mapping[str, Any], jitter_ns: int, horizon_ns: int) -> list[plan_pb2.Pace]:
+    """As paces: every kind but recordings."""
+    kind = arrival["kind"]
+    if kind == "burst":
+        return [_pace(arrival["burst"], Fraction(arrival["period_ns"]), Fraction(jitter_ns), horizon_ns)]
+    if kind == "jcp":
+        jitter = arrival["early_ns"] + arrival["late_ns"]
+        found = [_pace(1, Fraction(arrival["period_ns"]), Fraction(jitter + jitter_ns), horizon_ns)]
+        if arrival["min_gap_ns"]:
+            found.append(_pace(1, Fraction(arrival["min_gap_ns"]), Fraction(jitter_ns), horizon_ns))
+        return found
+    interval = 10**9 / Fraction(str(arrival["rate_per_s"]))
+    slack = (arrival["burst"] - 1) * interval + jitter_ns + 1  # instants in whole ns may be early by one
+    return [_pace(1, interval, slack, horizon_ns)]
+
+
+def _pace(tuples: int, interval: Fraction, slack: Fraction, horizon_ns: int) -> plan_pb2.Pace:
+    """Exact; where that takes too many digits, stricter by less than a thousandth of a nanosecond."""
+    parts = interval.denominator
+    if parts > MOST_PARTS or max(interval, slack) * parts > LARGEST:
+        parts = PARTS
+    whole, room = -floor(-interval * parts), floor(slack * parts)
+    most = (horizon_ns * parts + room) // whole + 1
+    return plan_pb2.Pace(tuples=tuples, interval=whole, slack=room, parts=parts, most=min(most, (1 << 32) - 1))
+
+
+def recorded(curve: Recorded, jitter_ns: int, horizon_ns: int) -> list[tuple[int, int]]:
+    """(tuples, ns) for every step of alpha(t + J) up to the horizon, or as many as show that there are too many."""
+    found: list[tuple[int, int]] = []
+    span: Time = 0
+    while not found or (found[-1][1] <= horizon_ns and len(found) <= MOST_SPANS and found[-1][0] <= MOST_TUPLES):
+        tuples = curve.count(max(jitter_ns, span)) + 1
+        span = curve.span(tuples)
+        found.append((tuples, int(span) - jitter_ns))
+    return found
+
+
+def _operator(plan: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    message = json_format.ParseDict(dict(entry), plan_pb2.Operator())
+    pairs = selectivity(plan["graph"]["operators"][message.name]["selectivity"])
+    message.at_most.extend(plan_pb2.Most(inputs=inputs, results=results) for inputs, results in pairs)
+    written: dict[str, Any] = json_format.MessageToDict(message, preserving_proto_field_name=True)
+    return written
+
+
+def selectivity(said: Mapping[str, Any] | None) -> tuple[tuple[int, int], ...]:
+    """The pairs that an operator is held to, from its `selectivity` in plan.json; () where nothing bounds it."""
+    said = said or {"mean": 1, "at_most": []}
+    try:
+        pairs = declared(said["at_most"], Fraction(str(said["mean"]))).pairs
+    except UndeclaredError:
+        return ()
+    return pairs if len(pairs) <= MOST_PAIRS else ()
