@@ -159,6 +159,26 @@ outputs:
     assert sum("link" in what for what, _ in claims["out"].trail + claims["other"].trail) >= 1
 
 
+def test_the_cores_of_two_hosts_share_one_bandwidth(files: Files) -> None:
+    """Two bursts of four at one instant over 10 Mbit/s, 1.2 ms a tuple: the last of them waits for all eight."""
+    query = """
+shimekiri: 1
+query: q
+sources:
+  s: {at: a, type: json, arrival: {burst: 4, period: 100 ms}, max_age: 1 ms}
+  t: {at: a.1, type: json, arrival: {burst: 4, period: 100 ms}, max_age: 1 ms}
+operators:
+  one: {run: pass, in: s, cost: 1 ms, nodes: [b.0]}
+  two: {run: pass, in: t, cost: 1 ms, nodes: [b.1]}
+outputs:
+  out: {from: one, at: b, deadline: 100 ms}
+  other: {from: two, at: b.1, deadline: 100 ms}
+"""
+    claims = bounds(_plan(files, query), NOTHING)
+    for name in ("out", "other"):
+        assert next(ns for what, ns in claims[name].trail if "link" in what) == 3 * MS + 8 * 1_200_000
+
+
 def test_plan_json_has_an_entry_per_place_and_simulates_as_it_is(files: Files) -> None:
     plan = _plan(files, place={"one": "a.1", "two": "b.1"})
     nodes = plan["cluster"]["nodes"]
