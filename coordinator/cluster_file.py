@@ -9,7 +9,10 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from coordinator.query_file import Duration, DurationOrZero, Memory, Name, Pair, Strict
 from coordinator.units_of_measure import rate_bps
 
-POLICIES = ("edf", "edf-e2e", "edf-op", "fifo")
+POLICIES = (
+    "edf", "edf-e2e", "edf-op", "fifo", "spt", "rr", "muf", "taat", "bts", "bts1", "ats", "ats1", "adaptive", "qed",
+    "pqed", "pqed-printed", "ideal",
+)  # fmt: skip
 NOT_YET: dict[str, str] = {}
 CORE_LINK_NS = 200_000  # assumed where not given: near the measured p99 of a hop between two processes of one machine
 

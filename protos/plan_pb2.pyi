@@ -41,12 +41,20 @@ class LocalPlan(_message.Message):
     def __init__(self, version: _Optional[int] = ..., query: _Optional[str] = ..., node: _Optional[str] = ..., index: _Optional[int] = ..., policy: _Optional[_Union[Policy, _Mapping]] = ..., streams: _Optional[_Iterable[_Union[Stream, _Mapping]]] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., operators: _Optional[_Iterable[_Union[Operator, _Mapping]]] = ..., units: _Optional[_Iterable[_Union[Unit, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., sends: _Optional[_Iterable[_Union[Send, _Mapping]]] = ..., peers: _Optional[_Iterable[_Union[Peer, _Mapping]]] = ..., memory_bytes: _Optional[int] = ..., emulate_cost_ns: _Optional[int] = ..., cpu: _Optional[int] = ...) -> None: ...
 
 class Policy(_message.Message):
-    __slots__ = ("name", "largest_batch")
+    __slots__ = ("name", "largest_batch", "phi_ns", "hop_phi_ns", "share_ppm", "first_k")
     NAME_FIELD_NUMBER: _ClassVar[int]
     LARGEST_BATCH_FIELD_NUMBER: _ClassVar[int]
+    PHI_NS_FIELD_NUMBER: _ClassVar[int]
+    HOP_PHI_NS_FIELD_NUMBER: _ClassVar[int]
+    SHARE_PPM_FIELD_NUMBER: _ClassVar[int]
+    FIRST_K_FIELD_NUMBER: _ClassVar[int]
     name: str
     largest_batch: int
-    def __init__(self, name: _Optional[str] = ..., largest_batch: _Optional[int] = ...) -> None: ...
+    phi_ns: int
+    hop_phi_ns: int
+    share_ppm: int
+    first_k: int
+    def __init__(self, name: _Optional[str] = ..., largest_batch: _Optional[int] = ..., phi_ns: _Optional[int] = ..., hop_phi_ns: _Optional[int] = ..., share_ppm: _Optional[int] = ..., first_k: _Optional[int] = ...) -> None: ...
 
 class Stream(_message.Message):
     __slots__ = ("id", "name", "codec", "marked", "deadline_ns", "producers")
@@ -147,18 +155,40 @@ class Side(_message.Message):
     def __init__(self, port: _Optional[str] = ..., stream: _Optional[int] = ...) -> None: ...
 
 class Unit(_message.Message):
-    __slots__ = ("id", "operators", "sub_deadline_ns", "deadline_ns", "exits")
+    __slots__ = ("id", "operators", "sub_deadline_ns", "deadline_ns", "exits", "service", "arrivals")
     ID_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
     EXITS_FIELD_NUMBER: _ClassVar[int]
+    SERVICE_FIELD_NUMBER: _ClassVar[int]
+    ARRIVALS_FIELD_NUMBER: _ClassVar[int]
     id: int
     operators: _containers.RepeatedScalarFieldContainer[int]
     sub_deadline_ns: int
     deadline_ns: int
     exits: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[int]] = ..., sub_deadline_ns: _Optional[int] = ..., deadline_ns: _Optional[int] = ..., exits: _Optional[_Iterable[int]] = ...) -> None: ...
+    service: _containers.RepeatedCompositeFieldContainer[Service]
+    arrivals: _containers.RepeatedCompositeFieldContainer[Arrivals]
+    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[int]] = ..., sub_deadline_ns: _Optional[int] = ..., deadline_ns: _Optional[int] = ..., exits: _Optional[_Iterable[int]] = ..., service: _Optional[_Iterable[_Union[Service, _Mapping]]] = ..., arrivals: _Optional[_Iterable[_Union[Arrivals, _Mapping]]] = ...) -> None: ...
+
+class Service(_message.Message):
+    __slots__ = ("latency_ns", "period_ns", "tuples")
+    LATENCY_NS_FIELD_NUMBER: _ClassVar[int]
+    PERIOD_NS_FIELD_NUMBER: _ClassVar[int]
+    TUPLES_FIELD_NUMBER: _ClassVar[int]
+    latency_ns: int
+    period_ns: int
+    tuples: int
+    def __init__(self, latency_ns: _Optional[int] = ..., period_ns: _Optional[int] = ..., tuples: _Optional[int] = ...) -> None: ...
+
+class Arrivals(_message.Message):
+    __slots__ = ("ahead_ns", "period_ns")
+    AHEAD_NS_FIELD_NUMBER: _ClassVar[int]
+    PERIOD_NS_FIELD_NUMBER: _ClassVar[int]
+    ahead_ns: int
+    period_ns: int
+    def __init__(self, ahead_ns: _Optional[int] = ..., period_ns: _Optional[int] = ...) -> None: ...
 
 class Output(_message.Message):
     __slots__ = ("id", "name", "stream", "deadline_ns")

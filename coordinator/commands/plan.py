@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
             Literal["path", "operator"], typer.Option(help="Task units: merged paths, or every operator its own.")
         ] = "path",
         policy: Annotated[
-            str | None, typer.Option(help="On every node: edf, edf-e2e, edf-op or fifo; else as in the cluster file.")
+            str | None, typer.Option(help="On every node, like edf, fifo, bts, qed, adaptive; else as in the cluster file.")
         ] = None,
         place: Annotated[list[str] | None, typer.Option(help="OP=NODE: hold an operator to a node.")] = None,
         sub_deadlines: Annotated[
@@ -70,7 +70,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.guarantee import charges
         from coordinator.placement.milp import Limits
 
-        held = dict(_pair(text) for text in place or [])
+        held = dict(pair(text) for text in place or [])
         limits = Limits(seconds=time_limit, seed=seed, solver=solver)
         charged = charges.MEASURED if overhead == "measured" else charges.NOTHING
         choices = planner.Choices(
@@ -115,7 +115,7 @@ def _watching() -> Iterator[Watch]:
         yield lambda now: line.update(f"planning {now.seconds:.0f} s: {now.sentence()} (Ctrl-C: take this)")
 
 
-def _pair(text: str) -> tuple[str, str]:
+def pair(text: str) -> tuple[str, str]:
     operator, equals, node = text.partition("=")
     if not operator or not equals or not node:
         raise typer.BadParameter(f"'{text}' is not OP=NODE, like O3=a", param_hint="--place")

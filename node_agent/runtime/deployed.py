@@ -20,11 +20,11 @@ MOST_QUIET_NS = 10_000_000_000
 
 
 class Lane:
-    """The plans of one policy share an engine, and so one queue. Lanes take turns."""
+    """The plans of one policy with the same parameters share an engine, and so one queue. Lanes take turns."""
 
     __slots__ = ("engine", "executor", "parked", "policy")
 
-    def __init__(self, policy: tuple[str, int], engine: Engine, executor: Executor) -> None:
+    def __init__(self, policy: tuple[str, int, core.Parameters], engine: Engine, executor: Executor) -> None:
         self.policy, self.engine, self.executor = policy, engine, executor
         self.parked: Job | None = None  # chosen, not started
 

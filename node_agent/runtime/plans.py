@@ -207,11 +207,17 @@ class Plans:
         return engine.step(at_ns, at_ns)
 
     def _lane(self, plan: core.Plan) -> Lane:
-        key = (plan.policy, plan.largest_batch)
+        key = (plan.policy, plan.largest_batch, plan.parameters)
         for lane in self.lanes:
             if lane.policy == key:
                 return lane
-        engine = Engine(policy(*key), self.shared.facts, self.commands)
+        chosen = policy(*key)
+        if chosen.virtual:
+            raise PlanError(
+                f"policy {chosen.name} needs decisions that cost nothing, which only `sim-vehicles simulate` can give; "
+                "choose another policy for live nodes"
+            )
+        engine = Engine(chosen, self.shared.facts, self.commands)
         lane = Lane(key, engine, Executor(engine, now_ns, failed=self._failed))
         self.lanes.append(lane)
         return lane

@@ -36,6 +36,8 @@ Examples:
 
   sim-vehicles simulate plan.json --latency 0 --batch barrier --burst v2v=15 --json
 
+  sim-vehicles simulate plan.json --policy bts --phi 10ms --decision-cost 50us
+
   sim-vehicles simulate plan.json --trials 50 --jitter exp --out runs/exp && coordinator report runs/exp
 """
 
@@ -48,7 +50,11 @@ def register(app: typer.Typer) -> None:
 def simulate(
     plan: Annotated[Path, typer.Argument(help="plan.json")],
     policy: Annotated[
-        str | None, typer.Option(help="edf, edf-e2e, edf-op or fifo on every node, not the plan's.")
+        str | None,
+        typer.Option(
+            help="On every node, not the plan's: edf, edf-e2e, edf-op, fifo, spt, rr, muf, taat, bts, bts1, ats, ats1, "
+            "adaptive, qed, pqed, pqed-printed or ideal."
+        ),
     ] = None,
     trials: Annotated[int, typer.Option(help="How often, each time from empty queues.")] = 1,
     seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 1,
@@ -69,6 +75,14 @@ def simulate(
     ] = None,
     tuples: Annotated[
         list[str] | None, typer.Option(help="SOURCE=FILE: what it admits, one tuple in JSON per line.")
+    ] = None,
+    decision_cost: Annotated[
+        str, typer.Option(help="CPU time of a scheduling decision, like 50us; `ideal` does not pay it.")
+    ] = "0",
+    phi: Annotated[str | None, typer.Option(help="Length of a basic batch (bts, ats, adaptive).")] = None,
+    first_k: Annotated[int | None, typer.Option(help="Basic batches per decision, to begin with.")] = None,
+    share: Annotated[
+        float | None, typer.Option(help="Of the time that decisions may take, in percent (adaptive).")
     ] = None,
     loss: Annotated[float, typer.Option(help="Probability that a tuple is lost on a link.")] = 0.0,
     operators: Annotated[list[Path] | None, typer.Option(help="FILE.py with operators; may be repeated.")] = None,
@@ -98,6 +112,10 @@ def simulate(
             latency_ns=None if latency is None else _duration(latency, "--latency"),
             loss=loss,
             tuples=_pairs(tuples, "--tuples", "--tuples v2v=v2v.jsonl"),
+            decision_ns=_duration(decision_cost, "--decision-cost"),
+            phi_ns=None if phi is None else _duration(phi, "--phi"),
+            first_k=first_k,
+            share_ppm=None if share is None else round(share * 10_000),
         )
         if out is not None:
             runs.check_out(out)

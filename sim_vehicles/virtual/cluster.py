@@ -56,7 +56,7 @@ class Cluster:
         self._ids = {source.name: source.id for source in plan.sources}
         self.facts: dict[str, Facts] = {local.node: MemoryFacts() if trace else NoFacts() for local in self._locals}
         self.instances = self.admitted = 0
-        self.busy_ns = dict.fromkeys(self.facts, 0)
+        self.busy_ns, self.overhead_ns = dict.fromkeys(self.facts, 0), dict.fromkeys(self.facts, 0)
         self.failures: dict[tuple[str, int], tuple[int, BaseException]] = {}
         self._numbers: dict[tuple[int, int], int] = {}  # the last tuple on each link, by both ends
         oldest_ns = max(scenario.ages_ns.values(), default=0)
@@ -87,6 +87,7 @@ class Cluster:
         for node in self._nodes.values():
             self.instances += node.instances
             self.busy_ns[node.name] += node.busy_ns
+            self.overhead_ns[node.name] += node.overhead_ns
             for peer, link in node.links.items():
                 self._numbers[node.loaded.plan.index, peer] = link.number
 
@@ -95,7 +96,8 @@ class Cluster:
         for local in self._locals:
             facts = self.facts[local.node]
             facts.write(LOAD, PLAN_EPOCH & PLAN_EPOCH_MASK, NO_REF, 0, 0, 0, self.now_ns, 0, 0,
-                        self.busy_ns[local.node], 0, facts.position // RECORD_BYTES)  # fmt: skip
+                        self.busy_ns[local.node], self.overhead_ns[local.node],
+                        facts.position // RECORD_BYTES)  # fmt: skip
             self._state(local, STATE_ENDED)
 
     # -- what nodes tell
@@ -134,7 +136,7 @@ class Cluster:
             )
             self._nodes[local.node] = VirtualNode(
                 local, self._calls(local), self.facts[local.node], costs, self._events, self,
-                barrier=scenario.batch == "barrier",
+                barrier=scenario.batch == "barrier", decision_ns=scenario.decision_ns,
             )  # fmt: skip
         by_index = {local.index: self._nodes[local.node] for local in self._locals}
         for local in self._locals:

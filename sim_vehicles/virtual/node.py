@@ -43,15 +43,19 @@ class VirtualNode:
     """One node with one plan. It is also the engine's `Commands`."""
 
     __slots__ = (
-        "_barrier", "_chain", "_costs", "_events", "_failed", "_held", "_items", "_position", "_start_ns", "_step",
-        "_unit", "_waking", "_watch", "busy_ns", "engine", "instances", "links", "loaded", "name",
+        "_barrier", "_chain", "_costs", "_decision_ns", "_events", "_failed", "_held", "_items", "_position",
+        "_start_ns", "_step", "_unit", "_waking", "_watch", "busy_ns", "engine", "instances", "links", "loaded",
+        "name", "overhead_ns",
     )  # fmt: skip
 
     def __init__(
-        self, plan: core.Plan, calls: Calls, facts: Facts, costs: Costs, events: Events, watch: Watch, barrier: bool
-    ) -> None:
+        self, plan: core.Plan, calls: Calls, facts: Facts, costs: Costs, events: Events, watch: Watch, barrier: bool,
+        decision_ns: int = 0,
+    ) -> None:  # fmt: skip
         self.name, self._costs, self._events, self._watch = plan.node, costs, events, watch
-        self.engine = Engine(policy(plan.policy, plan.largest_batch), facts, self)
+        self.engine = Engine(policy(plan.policy, plan.largest_batch, plan.parameters), facts, self)
+        self._decision_ns = 0 if self.engine.policy.virtual else decision_ns
+        self.overhead_ns = 0
         self.loaded: Loaded = self.engine.load(plan, calls)
         self.links: Mapping[int, Link] = {}
         self.busy_ns = self.instances = 0
@@ -112,6 +116,10 @@ class VirtualNode:
             job = self._finish(at_ns)
         if job is None:
             self._unit = None
+        elif self._decision_ns and self.engine.decided:
+            self._unit = job[3]
+            self.overhead_ns += self._decision_ns
+            self._events.at(at_ns + self._decision_ns, DISPATCHED, self._begin, job)
         else:
             self._begin(at_ns, job)
 

@@ -7,8 +7,9 @@ from typing import Any
 from google.protobuf import json_format
 
 from node_agent.core import plan as core
+from node_agent.core.measure import PPM
 from node_agent.core.policies import POLICIES
-from node_agent.wire.plan import PlanError, core_plan
+from node_agent.wire.plan import MOST_K, PlanError, core_plan
 from protos.plan_pb2 import LocalPlan
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.costs import NO_JITTER, Jitter
@@ -25,7 +26,8 @@ class Scenario:
     ages_ns: how old a source's tuples are on admission. burst: tuples per burst instead of the plan's. phase_ns: first
     burst after the trial's start. latency_ns: of every link, which then takes no time to send either; None: the
     plan's. batch: None: as each node's plan says; see README.md. loss: probability that a tuple never crosses a link.
-    tuples: files with what the sources admit.
+    tuples: files with what the sources admit. decision_ns: what a scheduling decision costs; one is taken for every
+    task instance, but where a policy goes on without. phi_ns, first_k, share_ppm: of the policy; None: the plan's.
     """
 
     trials: int = 1
@@ -41,16 +43,27 @@ class Scenario:
     latency_ns: int | None = None
     loss: float = 0.0
     tuples: Mapping[str, str] = field(default_factory=dict)
+    decision_ns: int = 0
+    phi_ns: int | None = None
+    first_k: int | None = None
+    share_ppm: int | None = None
 
     def document(self) -> dict[str, Any]:
         """For run.json: plain values."""
-        given = {"tuples": dict(self.tuples)} if self.tuples else {}
-        return given | {
+        given: dict[str, Any] = {"tuples": dict(self.tuples)} if self.tuples else {}
+        if self.decision_ns:
+            given["decision_ns"] = self.decision_ns
+        return given | self.parameters() | {
             "trials": self.trials, "seed": self.seed, "policy": self.policy, "batch": self.batch,
             "jitter": self.jitter.text, "cost_scale": self.cost_scale, "bursts": self.bursts,
             "ages_ns": dict(self.ages_ns), "burst": dict(self.burst), "phase_ns": dict(self.phase_ns),
             "latency_ns": self.latency_ns, "loss": self.loss,
         }  # fmt: skip
+
+    def parameters(self) -> dict[str, int]:
+        """The policy's, as far as they are given."""
+        given = {"phi_ns": self.phi_ns, "first_k": self.first_k, "share_ppm": self.share_ppm}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -125,6 +138,7 @@ def check(plan: PlanFile, scenario: Scenario) -> None:
         raise BadInputError(f"--loss {scenario.loss}: must be a probability below 1")
     if scenario.policy is not None and scenario.policy not in POLICIES:
         raise BadInputError(f"--policy {scenario.policy!r}: unknown; use one of {', '.join(sorted(POLICIES))}")
+    _check_parameters(scenario)
     if scenario.batch is not None and scenario.batch not in BATCHES:
         raise BadInputError(f"--batch {scenario.batch!r}: unknown; use one of {', '.join(BATCHES)}")
     known = {source.name: source for source in plan.sources}
@@ -145,13 +159,24 @@ def check(plan: PlanFile, scenario: Scenario) -> None:
     _check_batch(plan, scenario)
 
 
+def _check_parameters(scenario: Scenario) -> None:
+    if scenario.decision_ns < 0:
+        raise BadInputError("--decision-cost: must not be negative")
+    if scenario.phi_ns is not None and scenario.phi_ns < 1:
+        raise BadInputError("--phi: must be above 0, like 10ms")
+    if scenario.first_k is not None and not 1 <= scenario.first_k <= MOST_K:
+        raise BadInputError(f"--first-k {scenario.first_k}: must be between 1 and {MOST_K}")
+    if scenario.share_ppm is not None and not 0 < scenario.share_ppm < PPM:
+        raise BadInputError("--share: must be a percentage above 0 and below 100")
+
+
 def _check_batch(plan: PlanFile, scenario: Scenario) -> None:
     if scenario.batch == "barrier" and any(len(unit.operators) > 1 for local in plan.nodes for unit in local.units):
         raise BadInputError("--batch barrier: needs one operator per task unit; plan with `--units operator`")
     if scenario.batch == "burst":
         for local in plan.nodes:
             chosen = POLICIES[scenario.policy or local.policy]
-            if chosen.yields or chosen.offset is None:
+            if chosen.yields or chosen.key is not None or chosen.tuner or chosen.stays:
                 raise BadInputError(
                     f"--batch burst: policy {chosen.name} runs tuple by tuple; use --policy edf or fifo"
                 )
@@ -160,4 +185,5 @@ def _check_batch(plan: PlanFile, scenario: Scenario) -> None:
 def as_run(plan: core.Plan, scenario: Scenario) -> core.Plan:
     """The local plan with the scenario's policy and batches."""
     batch = {None: plan.largest_batch, "tuple": 1, "barrier": 1, "burst": 0}[scenario.batch]
-    return replace(plan, policy=scenario.policy or plan.policy, largest_batch=batch)
+    parameters = replace(plan.parameters, **scenario.parameters())
+    return replace(plan, policy=scenario.policy or plan.policy, largest_batch=batch, parameters=parameters)
