@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
             Literal["path", "operator"], typer.Option(help="Task units: merged paths, or every operator its own.")
         ] = "path",
         policy: Annotated[
-            str | None, typer.Option(help="On every node, like edf, fifo, bts, qed, adaptive; else as in the cluster file.")
+            str | None, typer.Option(help="On every node, like edf, bts or qed; else as in the cluster file.")
         ] = None,
         place: Annotated[list[str] | None, typer.Option(help="OP=NODE: hold an operator to a node.")] = None,
         sub_deadlines: Annotated[
