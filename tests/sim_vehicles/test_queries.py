@@ -1,9 +1,15 @@
 """The queries that come with the vehicles: what the cluster says is installed is what is installed here."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+from coordinator import planner
 from node_agent.registry import Registry
+from protos import records
+from sim_vehicles.loop.brake import AUTO
+from sim_vehicles.loop.world import replay_virtual
+from sim_vehicles.replay import Options, prepare
 
 QUERIES = Path(__file__).resolve().parents[2] / "sim_vehicles" / "queries"
 
@@ -21,3 +27,59 @@ def test_all_21_operators_of_the_query_have_a_manual() -> None:
     assert len(vehicles) == 21
     for name in vehicles:
         assert registry.shape(name).implementation.__doc__, f"{name} says neither unit nor source"
+
+
+def test_every_shipped_query_is_valid_on_the_shipped_cluster() -> None:
+    found = sorted(path for path in QUERIES.glob("*.yaml") if not path.name.startswith("cluster"))
+    assert [path.stem for path in found] == ["collision_guaranteed", "collision_paper", "collision_warning"]
+    for path in found:
+        query, _, _ = planner.load(path, QUERIES / "cluster_paper.yaml")
+        assert query.name == path.stem
+
+
+def test_the_guaranteed_query_is_the_warnings_with_other_promises() -> None:
+    """Same operators, O3 with another threshold; every source says how old its tuples may be, every selective operator
+    what its worst case is."""
+    warning, _, _ = planner.load(QUERIES / "collision_warning.yaml", None)
+    sure, _, _ = planner.load(QUERIES / "collision_guaranteed.yaml", None)
+    for ours, theirs in zip(sure.operators, warning.operators, strict=True):
+        parameters = {**ours.parameters, "min_closing_mps": 0.5} if ours.name == "O3" else ours.parameters
+        assert replace(ours, selectivity=None, keys=(), parameters=parameters) == replace(
+            theirs, selectivity=None, keys=()
+        )
+    assert [(each.name, each.origin, each.at, each.deadline_ns) for each in sure.outputs] == [
+        (each.name, each.origin, each.at, each.deadline_ns) for each in warning.outputs
+    ]
+    assert all(source.max_age_ns for source in sure.sources)
+    assert all(each.selectivity is None or each.selectivity.at_most for each in sure.operators)
+    deadlines = {output.name: output.deadline_ns for output in sure.outputs}
+    ages = {source.name: source.max_age_ns for source in sure.sources}
+    assert ages["sensor"] < deadlines["control"] and ages["v2v"] < deadlines["warning"]
+    assert ages["centre"] < deadlines["advisory"]
+    assert ages["v2v"] > 100_000_000, "a replay's measurements are up to 100 ms old when they are sent"
+
+
+def test_a_replay_keeps_what_the_guaranteed_query_declares(tmp_path: Path) -> None:
+    """No more of any inputs in a row pass O3 than declared, in the recorded motion with the ego braking. With O3 beside
+    O2 they are one unit, whose records say what passed."""
+    query, cluster = QUERIES / "collision_guaranteed.yaml", QUERIES / "cluster_paper.yaml"
+    plan = planner.make_plan(query, cluster, planner.Choices(model="paper", place={"O3": "a"}))
+    (unit,) = [task["id"] for task in plan["tasks"]["a"] if task["operators"] == ["O2", "O3"]]
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    prepared = prepare(Options("crossing_50", virtual=tmp_path / "plan.json"))
+    laps = replay_virtual(
+        plan, prepared.scenario, prepared.feeds, prepared.inputs.options, AUTO, 4, 1, Registry(), tmp_path / "run"
+    )
+    assert len(laps) == 4
+    (trace,) = (tmp_path / "run" / "trace" / "raw" / "a").glob("*/*.trace")
+    passed: dict[int, list[tuple[int, int]]] = {}
+    for fact in records.unpack_records(trace.read_bytes()[records.HEADER_BYTES :]):
+        if fact.kind == records.RAN and fact.ref == unit:
+            passed.setdefault(fact.epoch, []).append((fact.seq, fact.last & 0xFF))
+        assert fact.kind != records.SHED
+    for k, m in plan["graph"]["operators"]["O3"]["selectivity"]["at_most"]:
+        most = 0
+        for each in passed.values():
+            row = [count for _, count in sorted(each)]
+            most = max(most, *(sum(row[i : i + k]) for i in range(len(row) - k + 1)))
+        assert 0 < most <= m, f"{most} of {k} in a row, {m} are declared"
