@@ -106,7 +106,7 @@ def ahead(loaded: Load, name: str, moment: Moment) -> list[tuple[str, int, Time]
             jobs = own.count(moment.released) - 1
             found.append((name, jobs, own.task.work(jobs)))
         else:
-            by = min(due - each.task.deadline, moment.start)
+            by = _by(each, due, moment.start)
             found.append((each.task.name, each.count(by), each.at(by, moment.start)))
     return [one for one in found if one[2]]
 
@@ -129,11 +129,17 @@ def _blocked(due: Time, others: Sequence[Steps]) -> Time:
 def _start(start: Time, fixed: Time, due: Time, others: Sequence[Steps]) -> Time:
     """The least solution for s, searched from a value that is not above it."""
     for _ in range(MOST_ROUNDS):
-        grown = fixed + sum(each.at(min(due - each.task.deadline, start), start) for each in others)
+        grown = fixed + sum(each.at(_by(each, due, start), start) for each in others)
         if grown <= start:
             return start
         start = grown
     raise TooLongError(f"no start found in {MOST_ROUNDS} rounds")
+
+
+def _by(each: Steps, due: Time, start: Time) -> Time:
+    """Until when what is released runs before a job that is due then and starts at `start`: chores always do, also
+    where the job is late."""
+    return start if each.task.chore else min(due - each.task.deadline, start)
 
 
 def _end(start: Time, runs: Time, others: Sequence[Steps]) -> Time:
