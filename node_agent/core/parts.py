@@ -157,6 +157,21 @@ class Loaded:
         """Join results that wait for a contributor."""
         return sum(len(join.waiting) for join in self.joins)
 
+    def take_over(self, old: "Loaded") -> None:
+        """This plan is admitted to instead of an old one: what sources of both were let pass goes on counting."""
+        before = {police.name: police for route in old.source_routes.values() if (police := route.police) is not None}
+        for route in self.source_routes.values():
+            if route.police is not None and route.police.name in before:
+                route.police.take_over(before[route.police.name])
+
+    def policed(self) -> dict[str, int]:
+        """What policing has shed, where it has: `arrivals.SOURCE`, `results.OPERATOR`."""
+        sources = [route.police for route in self.source_routes.values()]
+        operators = [step.police for unit in self.units for step in unit.chain]
+        shed = {f"arrivals.{police.name}": police.shed for police in sources if police is not None}
+        shed |= {f"results.{police.name}": police.shed for police in operators if police is not None}
+        return {name: n for name, n in shed.items() if n}
+
 
 def merged(lineages: list[Lineage]) -> Lineage:
     """The lineage of a join's result: the first port's, with the oldest origin."""

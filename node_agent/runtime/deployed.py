@@ -1,6 +1,6 @@
 """One plan in the runtime: its state, and what is looked up per tuple."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from node_agent.codecs import Codec, UnknownCodecError
 from node_agent.core import plan as core
@@ -42,6 +42,7 @@ class Deployed:
     state: int = PREPARED
     held: int = 0  # tuples in links, waiting or unacknowledged
     arrived_ns: int = 0  # when a peer last sent a tuple of this plan
+    policed: dict[str, int] = field(default_factory=dict)  # shed by policing, as counted so far
 
     @property
     def ready(self) -> int:

@@ -209,5 +209,6 @@ class Runtime:
             lane.engine.expire(at_ns)
         if at_ns >= self.load.next_ns:
             self.load.write(at_ns)
+            self.plans.count_policed(at_ns)
         self.facts.publish()
         self._tick_ns = max(min(due_ns, self.load.next_ns, at_ns + 20_000_000), at_ns + TICK_NS)

@@ -37,6 +37,7 @@ from node_agent.wire.plan import PlanError, core_plan
 from protos import plan_pb2, records
 
 MOST_PLANS = 8
+POLICED_TOLD_NS = 60_000_000_000
 DEFAULT_BYTES = 64 << 20  # of queued payloads, where no plan says
 FACT_STATES = {
     PREPARED: records.STATE_PREPARED,
@@ -60,6 +61,7 @@ class Plans:
         self.emulating = False  # some operator is to be filled up
         self.limit_bytes = DEFAULT_BYTES  # of queued payloads: the sum of what the plans allow
         self._sources: dict[str, tuple[Deployed, core.Source]] = {}  # where tuples are admitted now, by name
+        self._policed_told_ns = 0  # not before this again
 
     # -- what control asks; each returns (accepted, why)
 
@@ -114,6 +116,7 @@ class Plans:
             return True, ""
         for other in self.by_hash.values():
             if other.state == COMMITTED and other.plan.query == deployed.plan.query:
+                deployed.loaded.take_over(other.loaded)
                 self._set(other, DRAINING)
                 self.changed(other, f"plan {plan_hash[:8]} of the same query was committed")
         if deployed.plan.cpu >= 0 and not scheduling.pin(deployed.plan.cpu):
@@ -184,6 +187,7 @@ class Plans:
 
     def unload(self, deployed: Deployed, at_ns: int, state: int) -> None:
         """Forget a plan. What is queued is lost (stopped). state: for the PLAN record."""
+        self._count_policed(deployed)
         lane = deployed.lane
         while lane.parked is not None and lane.parked[3].loaded is deployed.loaded:
             lane.parked = self._give_up(lane.engine, at_ns)
@@ -195,6 +199,28 @@ class Plans:
             self.lanes.remove(lane)
         self._look_up()
         self._fact(deployed, state)
+
+    # -- policing
+
+    def count_policed(self, at_ns: int) -> None:
+        """Bring the counters of what was shed up to date; say it at most once a minute, and on few occasions."""
+        news = [each for deployed in self.by_hash.values() for each in self._count_policed(deployed)]
+        if news and at_ns >= self._policed_told_ns:
+            self._policed_told_ns = at_ns + POLICED_TOLD_NS
+            self.shared.note("policing_told", f"beyond what was declared, and shed: {', '.join(news)}")
+
+    def _count_policed(self, deployed: Deployed) -> list[str]:
+        """Of one plan; in words what has come to it."""
+        found, told = deployed.loaded.policed(), deployed.policed
+        news = []
+        for name, shed in found.items():
+            more = shed - told.get(name, 0)
+            if more:
+                self.shared.counters[f"policed_{name}"] += more
+                kind, _, of = name.partition(".")
+                news.append(f"{shed} {'tuples of source' if kind == 'arrivals' else 'results of operator'} {of}")
+        deployed.policed = found
+        return news
 
     # -- inside
 

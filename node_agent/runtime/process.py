@@ -197,6 +197,7 @@ class Process:
 
     def _status(self, id_: int) -> ipc.Status:
         runtime, load = self.runtime, self.runtime.load
+        runtime.plans.count_policed(now_ns())
         plans = tuple(
             (each.hash, each.plan.epoch, each.state, each.plan.query, each.ready, each.loaded.waiting, each.held)
             for each in runtime.plans.by_hash.values()
