@@ -7,8 +7,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from node_agent import plan_files
 from node_agent.control.deployment import Deployment, Durable, State
@@ -41,11 +44,18 @@ def chain_plan(node: str = "a", run: str = "pass", **changes: Any) -> plan_pb2.L
 
 def store(state: Path, plan: plan_pb2.LocalPlan, routes: plan_files.Routes = (), whole: bytes = WHOLE) -> StateDir:
     """Put a committed plan into the state directory of an agent that does not run, as control does."""
+    return store_places(state, (plan,), routes, whole)
+
+
+def store_places(
+    state: Path, parts: Sequence[plan_pb2.LocalPlan], routes: plan_files.Routes = (), whole: bytes = WHOLE
+) -> StateDir:
+    """The same for an agent with several cores; parts: the plan of each place, the first core's first."""
     directory = StateDir(state)
     plan_hash = hashlib.sha256(whole).hexdigest()
-    plans = PlanStore(directory.plans)
-    plans.put_plan(plan_hash, whole, {0: plan.SerializeToString()})
-    plans.write(Durable(1, 0, (Deployment(plan_hash, 1, State.COMMITTED, plan.query, routes),)))
+    plans, places = PlanStore(directory.plans), tuple(range(len(parts)))
+    plans.put_plan(plan_hash, whole, {core: part.SerializeToString() for core, part in enumerate(parts)})
+    plans.write(Durable(1, 0, (Deployment(plan_hash, 1, State.COMMITTED, parts[0].query, routes, places),)))
     return directory
 
 
@@ -74,7 +84,7 @@ class Agent:
             self.stop()
 
     def children(self) -> list[int]:
-        """Process ids of runtime and control."""
+        """Process ids of the runtimes and control."""
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return [int(pid) for pid in path.read_text().split()]
 
@@ -86,6 +96,26 @@ class Agent:
     def runtime(self) -> int:
         """Process id of the runtime: the child that does not have grpc."""
         return next(pid for pid in self.children() if "grpc" not in Path(f"/proc/{pid}/maps").read_text())
+
+    def place(self, name: str) -> str:
+        """host:port of the data socket of that place."""
+        return next(f"127.0.0.1:{each['data']}" for each in self.ready["cores"] if each["name"] == name)
+
+    def runtime_of(self, name: str) -> int:
+        """Process id of the runtime of that place: the only child that listens there. Raises ValueError while there is
+        none."""
+        port = int(self.place(name).rpartition(":")[2])
+        (pid,) = (pid for pid in self.children() if port in listening(pid))
+        return pid
+
+
+def listening(pid: int) -> set[int]:
+    """Ports of TCP sockets that the process listens on."""
+    try:
+        found = psutil.Process(pid).net_connections("tcp")
+    except psutil.Error:
+        return set()
+    return {each.laddr.port for each in found if each.status == psutil.CONN_LISTEN}
 
 
 def alive(pid: int) -> bool:
