@@ -240,8 +240,8 @@ class Plans:
         chosen = policy(*key)
         if chosen.virtual:
             raise PlanError(
-                f"policy {chosen.name} needs decisions that cost nothing, which only `sim-vehicles simulate` can give; "
-                "choose another policy for live nodes"
+                f"policy {chosen.name} is for simulation: its decisions cost nothing, which a live node cannot give; "
+                "choose another, like edf"
             )
         engine = Engine(chosen, self.shared.facts, self.commands)
         lane = Lane(key, engine, Executor(engine, now_ns, failed=self._failed))
