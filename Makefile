@@ -37,6 +37,10 @@ bench: setup ## measure against the floor; writes runs/bench.json
 scale: setup ## the part of bench that measures the planner on growing clusters, a minute each
 	@$(BIN)/python -m infra.bench.placement
 
+.PHONY: papers
+papers: setup ## the papers' figures beside ours; writes runs/papers
+	@$(BIN)/python -m infra.papers
+
 .PHONY: protos
 protos: setup ## generate code and schemas again
 	@$(BIN)/python -m infra.generate

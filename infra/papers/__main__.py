@@ -1,0 +1,97 @@
+"""`make papers`: `python -m infra.papers [NAME...] [--quick]` writes runs/papers/PAPER.json and PAPER.html."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.status import Status
+
+from infra.papers import readme
+from infra.papers.figures import OUT, Effort, Figure, Reproduction, Tell, keep, read
+from infra.papers.page import WORDS, page
+from infra.papers.registry import PAPERS, REPRODUCTIONS, named
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit code 0 whatever the figures are; 1: --check finds that README.md tells others; 2: a bad name."""
+    options = _options(arguments)
+    console = Console()
+    if options.readme or options.check:
+        return _readme(console, options.readme)
+    try:
+        chosen = named(options.names)
+    except ValueError as error:
+        console.print(str(error))
+        return 2
+    effort: Effort = "quick" if options.quick else "full"
+    done = _run(console, chosen, effort)
+    for paper in sorted({each.paper for each in done}):
+        (OUT / f"{paper}.html").write_text(page(PAPERS[paper], read(OUT / f"{paper}.json")))
+        console.print(f"written: {(OUT / paper).relative_to(OUT.parents[1])}.json and .html")
+    if effort == "full":
+        _readme(console, write=False)
+    return 0 if len(done) == len(chosen) else 130
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m infra.papers", description="the papers' figures, beside ours")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(each.key for each in REPRODUCTIONS))
+    parser.add_argument("--quick", action="store_true", help="within a minute: fewer points and trials")
+    parser.add_argument("--readme", action="store_true", help="write README.md's tables from runs/papers")
+    parser.add_argument("--check", action="store_true", help="compare README.md's tables with runs/papers")
+    return parser.parse_args(arguments)
+
+
+def _run(console: Console, chosen: Sequence[Reproduction], effort: Effort) -> list[Reproduction]:
+    """All that end before Ctrl-C; each is kept as soon as it has ended."""
+    done: list[Reproduction] = []
+    try:
+        for number, each in enumerate(chosen, start=1):
+            began = time.monotonic()
+            head = f"{number} of {len(chosen)}: {each.key}"
+            with console.status(head) as status:
+                figures = list(each.run(effort, _teller(status, head)))
+            keep(each.paper, figures, effort)
+            done.append(each)
+            console.print(f"[bold]{each.key}[/bold], {time.monotonic() - began:.1f} s")
+            for figure in figures:
+                _tell(console, figure)
+    except KeyboardInterrupt:
+        console.print(f"stopped; {len(done)} of {len(chosen)} are kept")
+    return done
+
+
+def _teller(status: Status, head: str) -> Tell:
+    return lambda what: status.update(f"{head}: {what}")
+
+
+def _tell(console: Console, figure: Figure) -> None:
+    seeds = f" (seeds {', '.join(map(str, figure.seeds))})" if figure.seeds else ""
+    console.print(f"  {figure.name}: {WORDS[figure.reproduces]}{seeds}", highlight=False)
+    if figure.reproduces is False:
+        console.print(f"    {figure.why}", style="dim", highlight=False)
+
+
+def _readme(console: Console, write: bool) -> int:
+    try:
+        if write:
+            readme.write()
+    except ValueError as error:
+        console.print(str(error))
+        return 1
+    different = readme.differences()
+    if different:
+        console.print(
+            "README.md tells otherwise: " + "; ".join(different) + " (`python -m infra.papers --readme` writes it)"
+        )
+        return 1
+    console.print("README.md tells the figures of these runs")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

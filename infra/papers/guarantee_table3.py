@@ -1,0 +1,80 @@
+"""[Q] table 3: four queries, three with a branch in common; from which cost of it they are schedulable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+from coordinator.guarantee.curves import Jcp, RateBurst
+from coordinator.guarantee.service import DelayBound, RateLatency
+from coordinator.guarantee.theorems import QosQuery, sharper, theorem4, theorem5
+from infra.papers.figures import Effort, Figure, Tell
+
+SHARING = 3  # the first three queries share
+PRINTED_MS = Fraction(914, 1000)
+SIMPLEST = 10_000  # thresholds are fractions of small integers: denominators up to this are told apart
+
+
+def queries() -> list[QosQuery]:
+    """In ms. JCP(1/0.8, 1/0.25, 6, 4); Q4: 200 tuples/s at most, served with 150/s after 3 ms."""
+    stream = Jcp(Fraction(4), Fraction(5, 4), Fraction(10))
+    fourth = RateBurst(1, Fraction(1, 5), whole=False)
+    return [
+        QosQuery("Q1", stream, DelayBound(Fraction(10)), Fraction(3, 2)),
+        QosQuery("Q2", stream, DelayBound(Fraction(13)), Fraction(2)),
+        QosQuery("Q3", stream, DelayBound(Fraction(10)), Fraction(3, 2)),
+        QosQuery("Q4", fourth, RateLatency(Fraction(3, 20), Fraction(3)), Fraction(7, 5)),
+    ]
+
+
+def threshold(admitted: Callable[[Fraction], bool]) -> Fraction:
+    """The least shared cost in (0, 1.5] ms that is admitted: by bisection, then the simplest fraction there that is
+    admitted while nothing below it is."""
+    low, high = Fraction(0), Fraction(3, 2)
+    while high - low > Fraction(1, 10**9):
+        middle = (low + high) / 2
+        low, high = (low, middle) if admitted(middle) else (middle, high)
+    simple = high.limit_denominator(SIMPLEST)
+    if not (admitted(simple) and not admitted(simple - Fraction(1, 10**9))):
+        raise AssertionError(f"no simple fraction near {float(high)}")
+    return simple
+
+
+def full_at(four: list[QosQuery]) -> Fraction:
+    """The shared cost at which U = 1: U is affine in it, so two costs with U > 1 tell (no horizon is searched "
+    "there)."""
+    low, high = Fraction(1, 10), Fraction(1, 5)
+    at_low, at_high = (theorem5(four, SHARING, shared).utilisation for shared in (low, high))
+    return low + (at_low - 1) * (high - low) / (at_low - at_high)
+
+
+def exact(value: Fraction) -> str:
+    """As a fraction and in decimals."""
+    return f"{value} = {float(value):.4f}"
+
+
+def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
+    """Thresholds by the tests that are sound; by utilisation alone."""
+    tell("thresholds")
+    four = queries()
+    by_theorem = threshold(lambda shared: theorem5(four, SHARING, shared).admitted)
+    by_sharper = threshold(lambda shared: sharper(four, SHARING, shared).admitted)
+    by_utilisation = full_at(four)
+    at_printed = theorem5(four, SHARING, PRINTED_MS).utilisation
+    yield Figure(
+        "table 3: schedulable from a shared cost of (ms)",
+        {"without sharing": "not schedulable", "with": 0.914},
+        {
+            "without sharing": "schedulable" if theorem4(four).admitted else "not schedulable",
+            "theorems 4 and 5": exact(by_theorem),
+            "sharper test": exact(by_sharper),
+            "utilisation 1": exact(by_utilisation),
+        },
+        by_sharper <= PRINTED_MS,
+        "Sharing is needed, as printed. The printed 0.914 can come from no sound test: there the processor's "
+        f"utilisation is {float(at_printed):.4f} in "
+        "the worst case, above 1. By theorems 4 and 5 (floors, finite horizon, j <= M) the queries are "
+        f"schedulable from {by_theorem} ms on, by the sharper "
+        f"test, which blocks once instead of shifting every deadline, from {by_sharper}.",
+        "JCP(1/0.8, 1/0.25, 6, 4) is D = 1.25, T = 4, J = 10 ms; Q4 comes at 0.2 per ms without a burst.",
+    )

@@ -1,0 +1,86 @@
+"""A self-contained page per paper: every figure with its verdict, our curves with the printed points on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from infra.papers.figures import text
+
+COLOURS = ("#2f7ed8", "#e07b39", "#3aa17e", "#9b6fd0", "#c2528b", "#8a8f3c", "#5b6b7b", "#b3263a")
+CSS = """
+:root { color-scheme: light dark; --bg: #f7f8fa; --card: #fff; --ink: #1d2733; --soft: #5d6b7a; --rule: #e3e7ec; }
+@media (prefers-color-scheme: dark) { :root { --bg: #14181d; --card: #1c2229; --ink: #e6ebf0; --soft: #98a5b3;
+  --rule: #2c343d; } }
+body { margin: 0; background: var(--bg); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 60rem; margin: 0 auto; padding: 1rem .9rem 4rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin: 0 0 .5rem; }
+section { background: var(--card); border: 1px solid var(--rule); border-radius: 12px; padding: 1rem; margin: 1rem 0; }
+dt { color: var(--soft); font-size: .9rem; } dd { margin: 0 0 .5rem; overflow-wrap: anywhere; }
+"""
+SCRIPT = """
+const style = getComputedStyle(document.documentElement);
+const ink = style.getPropertyValue('--ink').trim(), rule = style.getPropertyValue('--rule').trim();
+for (const [id, figure] of Object.entries(PLOTS)) {
+  const axis = {gridcolor: rule, zerolinecolor: rule, linecolor: rule};
+  const layout = {...figure.layout, font: {color: ink, size: 13}, xaxis: {...figure.layout.xaxis, ...axis},
+    yaxis: {...figure.layout.yaxis, ...axis}};
+  Plotly.newPlot(id, figure.data, layout, {responsive: true, displayModeBar: false});
+}
+"""
+WORDS = {True: "reproduces", False: "does not reproduce", None: "cannot be compared"}
+
+
+def page(title: str, figures: Mapping[str, Mapping[str, Any]]) -> str:
+    """The HTML document; figures as in the paper's JSON."""
+    from plotly.offline import get_plotlyjs
+
+    plots: dict[str, Any] = {}
+    body = "".join(_section(name, figure, plots) for name, figure in figures.items())
+    data = json.dumps(plots, allow_nan=False).replace("<", "\\u003c")
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{CSS}</style></head><body><main><h1>{escape(title)}</h1>{body}</main>"
+        f"<script>{get_plotlyjs()}</script><script>const PLOTS = {data};{SCRIPT}</script></body></html>"
+    )
+
+
+def _section(name: str, figure: Mapping[str, Any], plots: dict[str, Any]) -> str:
+    rows = [
+        ("printed", text(figure["printed"]) or "nothing"),
+        ("measured", text(figure["measured"])),
+        (WORDS[figure["reproduces"]], figure["why"]),
+        ("reading", figure["reading"]),
+        ("seeds", ", ".join(map(str, figure["seeds"]))),
+    ]
+    told = "".join(f"<dt>{escape(term)}</dt><dd>{escape(said)}</dd>" for term, said in rows if said)
+    drawn = ""
+    for plot in figure["plots"]:
+        where = f"plot{len(plots)}"
+        plots[where] = _plot(plot)
+        drawn += f'<div id="{where}"></div>'
+    return f"<section><h2>{escape(name)}</h2>{drawn}<dl>{told}</dl></section>"
+
+
+def _plot(plot: Mapping[str, Any]) -> dict[str, Any]:
+    """Plotly's data and layout; a printed point has the colour of the curve that it belongs to, by name."""
+    lines = [curve["name"] for curve in plot["curves"] if not curve["printed"]]
+    data = []
+    for curve in plot["curves"]:
+        of = curve["name"].removesuffix(", printed")
+        colour = COLOURS[lines.index(of) % len(COLOURS)] if of in lines else "#808080"
+        marks = {"color": colour, "size": 11, "symbol": "x"} if curve["printed"] else {"color": colour, "size": 5}
+        data.append({
+            "type": "scatter", "mode": "markers" if curve["printed"] else "lines+markers",
+            "name": escape(curve["name"]), "x": curve["x"], "y": curve["y"], "marker": marks, "line": {"color": colour},
+        })  # fmt: skip
+    layout = {
+        "title": {"text": escape(plot["title"])}, "height": 420, "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)", "xaxis": {"title": {"text": escape(plot["x"])}},
+        "yaxis": {"title": {"text": escape(plot["y"])}, "rangemode": "tozero"},
+        "legend": {"orientation": "h", "y": -0.2},
+    }  # fmt: skip
+    return {"data": data, "layout": layout}

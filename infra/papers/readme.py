@@ -1,0 +1,67 @@
+"""README.md's tables: made from what the runs wrote, and compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from infra.papers.figures import OUT, read, text
+from infra.papers.registry import PAPERS
+
+README = Path(__file__).with_name("README.md")
+BEGIN, END = "<!-- {}: made by `python -m infra.papers --readme` -->", "<!-- {}: end -->"
+WORDS = {True: "yes", False: "**no**", None: "–"}
+HEAD = "| figure | printed | measured | reproduces | why |\n|---|---|---|---|---|\n"
+
+
+def row(name: str, figure: Mapping[str, Any]) -> str:
+    """One figure as a line of its paper's table."""
+    seeds = f" Seeds {', '.join(map(str, figure['seeds']))}." if figure["seeds"] else ""
+    reading = f" *Reading:* {figure['reading']}" if figure["reading"] else ""
+    cells = (
+        name,
+        text(figure["printed"]) or "–",
+        text(figure["measured"]),
+        WORDS[figure["reproduces"]],
+        f"{figure['why']}{reading}{seeds}",
+    )
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def table(figures: Mapping[str, Mapping[str, Any]]) -> str:
+    """A paper's table. Raises ValueError for figures of a short run."""
+    short = [name for name, figure in figures.items() if figure["effort"] != "full"]
+    if short:
+        raise ValueError(f"{short[0]}: from a run with --quick; README.md holds full runs only")
+    return HEAD + "".join(row(name, figure) + "\n" for name, figure in figures.items())
+
+
+def rows() -> dict[str, str]:
+    """README.md's rows by the figure's name."""
+    lines = [line for line in README.read_text().splitlines() if line.startswith("| ")]
+    return {line.split(" | ")[0].removeprefix("| "): line for line in lines}
+
+
+def write(directory: Path = OUT) -> None:
+    """Put the runs' tables into README.md. Raises ValueError."""
+    content = README.read_text()
+    for paper in PAPERS:
+        figures = read(directory / f"{paper}.json")
+        if not figures:
+            continue
+        before, _, rest = content.partition(BEGIN.format(paper) + "\n")
+        _, _, after = rest.partition(END.format(paper))
+        content = f"{before}{BEGIN.format(paper)}\n\n{table(figures)}\n{END.format(paper)}{after}"
+    README.write_text(content)
+
+
+def differences(directory: Path = OUT) -> list[str]:
+    """Figures of full runs that README.md tells otherwise, or does not tell."""
+    told = rows()
+    return [
+        name
+        for paper in PAPERS
+        for name, figure in read(directory / f"{paper}.json").items()
+        if figure["effort"] == "full" and told.get(name) != row(name, figure)
+    ]

@@ -1,0 +1,35 @@
+"""All reproductions, in the order in which they run: what is quick first."""
+
+from __future__ import annotations
+
+from infra.papers import (
+    guarantee_table3,
+    placement_figure6,
+    placement_figure7,
+    placement_section41,
+    placement_table,
+)
+from infra.papers.figures import Reproduction
+
+PAPERS = {
+    "placement": "[P] Placement, sub-deadlines and EDF",
+    "batching": "[A] Batching (ATS)",
+    "guarantee": "[Q] Deterministic QoS (QED, PQED)",
+}
+
+REPRODUCTIONS = (
+    Reproduction("placement", "figure6", placement_figure6.run, fixed=True),
+    Reproduction("placement", "section41", placement_section41.run, fixed=True),
+    Reproduction("placement", "placements", placement_table.run),
+    Reproduction("placement", "figure7", placement_figure7.run),
+    Reproduction("guarantee", "table3", guarantee_table3.run, fixed=True),
+)
+
+
+def named(names: list[str]) -> list[Reproduction]:
+    """Those of the given papers or keys; all for none. Raises ValueError with what there is."""
+    known = {each.key for each in REPRODUCTIONS} | {each.paper for each in REPRODUCTIONS}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"unknown: {name}; choose from {', '.join(sorted(known))}")
+    return [each for each in REPRODUCTIONS if not names or each.key in names or each.paper in names]

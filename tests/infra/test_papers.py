@@ -1,0 +1,63 @@
+"""Every reproduction runs, small; what does not depend on its size is as README.md tells it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from infra.papers import readme
+from infra.papers.figures import Curve, Figure, Plot, Reproduction, keep, read
+from infra.papers.page import page
+from infra.papers.registry import PAPERS, REPRODUCTIONS, named
+
+
+def figures(reproduction: Reproduction) -> dict[str, Figure]:
+    return {each.name: each for each in reproduction.run("tiny", lambda what: None)}
+
+
+@pytest.mark.parametrize("reproduction", REPRODUCTIONS, ids=lambda each: each.key)
+def test_every_reproduction_runs_small(reproduction: Reproduction, tmp_path: Path) -> None:
+    """And what it says can be written, drawn and put in a table; fixed ones say what README.md says."""
+    made = figures(reproduction)
+    assert made and all(each.why for each in made.values())
+    keep(reproduction.paper, made.values(), "full", tmp_path)
+    written = read(tmp_path / f"{reproduction.paper}.json")
+    assert {"printed", "measured", "reproduces", "why"} <= set(next(iter(written.values())))
+    assert "Plotly.newPlot" in page(PAPERS[reproduction.paper], written)
+    if reproduction.fixed:
+        assert readme.differences(tmp_path) == []
+
+
+def test_readme_tells_every_figure_of_a_verdict_once() -> None:
+    told = readme.README.read_text()
+    rows = readme.rows()
+    for reproduction in REPRODUCTIONS:
+        for name in figures(reproduction) if reproduction.fixed else ():
+            assert told.count(f"\n| {name} | ") == 1 and name in rows
+
+
+def test_a_short_run_does_not_get_into_the_readme(tmp_path: Path) -> None:
+    keep("placement", [Figure("figure 0", {}, {"x": 1}, True, "because")], "quick", tmp_path)
+    with pytest.raises(ValueError, match="--quick"):
+        readme.write(tmp_path)
+
+
+def test_figures_are_replaced_by_name_and_others_stay(tmp_path: Path) -> None:
+    plot = Plot("t", "x", "y", [Curve("ours", [1, 2], [0.5, None]), Curve("ours, printed", [1], [0.4], printed=True)])
+    keep(
+        "placement",
+        [Figure("a", {}, {"x": 1}, True, "w"), Figure("b", {"x": 2}, {"x": 1}, False, "w")],
+        "full",
+        tmp_path,
+    )
+    keep("placement", [Figure("a", {}, {"x": 3}, None, "w", seeds=[1], plots=[plot])], "full", tmp_path)
+    kept = json.loads((tmp_path / "placement.json").read_text())
+    assert kept["a"]["measured"] == {"x": 3} and kept["b"]["reproduces"] is False
+    assert kept["a"]["plots"][0]["curves"][1]["printed"] is True
+
+
+def test_names_are_papers_or_reproductions() -> None:
+    assert [each.key for each in named(["placement.figure6"])] == ["placement.figure6"]
+    assert len(named(["placement"])) > 1 and named([]) == list(REPRODUCTIONS)
+    with pytest.raises(ValueError, match=r"placement\.figure6"):
+        named(["figure66"])
