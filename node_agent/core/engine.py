@@ -242,8 +242,7 @@ class Engine:
             pack(
                 facts.buffer, facts.position, RAN, unit.flags | FLAG if self.resumed else unit.flags, unit.id,
                 source, epoch, seq, release_ns, start_ns, end_ns, release_ns + unit.sub_deadline_ns,
-                start_ns - self.ended_ns + self._take_surplus() if self.surplus else start_ns - self.ended_ns,
-                ordinal << 32 | counts[0],
+                start_ns - self.ended_ns, ordinal << 32 | counts[0],
             )  # fmt: skip
             facts.position += RECORD_BYTES
             if unit.marks and not self.resumed:
@@ -338,17 +337,21 @@ class Engine:
         return batch[0] if batch else None
 
     def _step_slow(self, job: Job, start_ns: int, end_ns: int) -> Job | None:
-        """The end of a batch, or of an instance that is measured. Returns what goes on without a decision."""
+        """The end of a batch, of an instance that is measured, or of one of which results were shed.
+
+        Returns what goes on without a decision.
+        """
         unit, jobs, missed, ruled = job[3], self.batch if self.batching else [job], 0, self.policy.rule is not None
         for slot, (each, counts) in enumerate(zip(jobs, self.counts, strict=True)):
             deadline_ns, release_ns, _, _, lineage, _ = each
             due_ns = deadline_ns if ruled else release_ns + unit.sub_deadline_ns
             missed += end_ns > due_ns
             self.facts.write(
-                RAN, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], release_ns, start_ns, end_ns, due_ns,
-                start_ns - self.ended_ns + self._take_surplus(slot), lineage[3] << 32 | counts,
+                RAN, unit.flags | FLAG if self.resumed else unit.flags, unit.id, lineage[0], lineage[1], lineage[2],
+                release_ns, start_ns, end_ns, due_ns, start_ns - self.ended_ns + self._take_surplus(slot),
+                lineage[3] << 32 | counts,
             )  # fmt: skip
-            if unit.marks:
+            if unit.marks and not self.resumed:
                 self._mark(end_ns, unit, lineage, counts)
             if unit.meter is not None:
                 unit.meter.made(counts)
@@ -358,6 +361,7 @@ class Engine:
         if self.tuner is not None:
             self.tuner.ended(unit, len(jobs), end_ns - start_ns, start_ns - self.ended_ns)
         self.batch, self.counts, self.ended_ns = [], [0], end_ns
+        self.slow = self.batching or self.policy.measured
         return self._go_on()
 
     def _go_on(self) -> Job | None:
@@ -538,6 +542,7 @@ class Engine:
                 0, step.operator_id,
             )  # fmt: skip
             self.surplus[slot] = self.surplus.get(slot, 0) + 1
+            self.slow = True  # its record is not the usual one
         return passed
 
     def _take_surplus(self, slot: int = 0) -> int:
