@@ -44,17 +44,18 @@ class BadInputError(CoordinatorError):
 
 
 class InfeasibleError(CoordinatorError):
-    """No placement holds every deadline; `reasons` name what cannot hold and by how much."""
+    """No placement holds every deadline; `reasons` name what cannot hold and by how much; `hint`: what to do next."""
 
     exit_code = 3
 
-    def __init__(self, reasons: Iterable[str]) -> None:
+    def __init__(self, reasons: Iterable[str], hint: str = "") -> None:
         self.reasons = list(reasons)
+        self.hint = hint
         super().__init__("\n".join(self.reasons))
 
     def lines(self) -> list[str]:
-        """`infeasible: ` and one reason per line."""
-        return [f"infeasible: {reason}" for reason in self.reasons]
+        """`infeasible: ` and one reason per line, then the hint."""
+        return [*(f"infeasible: {reason}" for reason in self.reasons), *([self.hint] if self.hint else [])]
 
 
 class OutOfTimeError(CoordinatorError):

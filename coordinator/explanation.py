@@ -1,12 +1,47 @@
-"""A plan in sentences, from plan.json alone."""
+"""A plan in sentences, from plan.json alone; what would mend it comes from `coordinator.mend`."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from coordinator import deadline_parts
+from coordinator.mend.mends import Findings
 from coordinator.units_of_measure import counted, show_ns
 
 Plan = dict[str, Any]
+
+
+def short(plan: Plan) -> dict[str, list[str]]:
+    """Sections of sentences: where each output's deadline goes, and what binds."""
+    claims = plan["guarantee"].values()
+    holding = sum(claim["guaranteed"] for claim in claims)
+    title = (
+        f"Plan {plan['hash'][:8]} of query {plan['query']}: {holding} of {counted(len(claims), 'output')} guaranteed"
+    )
+    lines = [line for name in plan["graph"]["outputs"] for line in deadline_parts.sentences(plan, name)]
+    return {title: lines}
+
+
+def mended(found: Findings) -> dict[str, list[str]]:
+    """Sections of sentences: what would make every output hold."""
+    if found.now.holds and not found.now.ageless:
+        return {}
+    lines = [f"{name} admits tuples as old as a whole deadline: that has to change" for name in found.hopeless]
+    for mend in found.mends:
+        lines.append(mend.text)
+        if options := mend.options():
+            lines.append(f"    coordinator plan ... {options}")
+    lines += [f"not: {sentence}" for sentence in found.useless]
+    if found.untried:
+        lines.append(f"not tried in time, more with --time-limit: {', '.join(found.untried)}")
+    if not found.mends and not found.untried:
+        lines.append("no single change that was tried mends it")
+    if found.undecided:
+        lines.append("some attempts found no plan in time and no proof that there is none: less may do")
+    if not found.now.holds and found.now.ageless:
+        names = ", ".join(found.now.ageless)
+        lines.append(f"then still from admission on only, until their sources declare a 'max_age': {names}")
+    return {"What would mend it, the smallest change first; each was planned and holds": lines}
 
 
 def explain(plan: Plan) -> dict[str, list[str]]:
@@ -116,15 +151,35 @@ def _places(plan: Plan) -> list[str]:
         elif plan["allocator"] == "sqpr":
             why = f"least CPU, traffic and imbalance; {', '.join(others)} was possible; deadlines were not looked at"
         else:
-            why = f"chosen over {', '.join(others)}: evenest slack (NLR), then least traffic"
-        told = [
-            f"on {node}: NLR {figures['nlr']:g}, traffic {figures['traffic']:g}"
-            if figures
-            else f"on {node}: infeasible"
-            for node, figures in plan.get("alternatives", {}).get(name, {}).items()
-        ]
+            why = f"chosen over {', '.join(others)}: {_chosen_by(plan, name)}"
+        told = [_elsewhere(node, figures) for node, figures in plan.get("alternatives", {}).get(name, {}).items()]
         lines.append(f"{name} on {at}: {why}" + (f" ({'; '.join(told)})" if told else ""))
     return lines
+
+
+def _chosen_by(plan: Plan, name: str) -> str:
+    """Why a free operator is where it is; under `sound` also where the `paper` model would put it, and why."""
+    if plan["model"] != "sound":
+        return "evenest slack (NLR), then least traffic"
+    wish = plan["solver"].get("tighten")
+    why = f"the least bound for {wish} with every output guaranteed" if wish else "guaranteed, then least traffic"
+    paper = plan.get("paper")
+    if not paper or name not in paper["elsewhere"]:
+        return why
+    here = "no solution here" if paper["nlr_here"] is None else f"NLR {paper['nlr_here']:g} here"
+    at = paper["elsewhere"][name]
+    return f"{why}; the paper model would choose {at}, with NLR {paper['nlr']:g} against {here}, whatever the traffic"
+
+
+def _elsewhere(node: str, figures: dict[str, Any] | None) -> str:
+    """What the plan would be with the operator on another node."""
+    if figures is None:
+        return f"on {node}: infeasible"
+    laxity = "no solution of the paper model" if figures["nlr"] is None else f"NLR {figures['nlr']:g}"
+    if "guaranteed" not in figures:
+        return f"on {node}: {laxity}, traffic {figures['traffic']:g}"
+    said = "guaranteed" if figures["guaranteed"] else "no guarantee found"
+    return f"on {node}: {said}, traffic {figures['traffic']:g}, {laxity}"
 
 
 def _nodes(plan: Plan) -> list[str]:

@@ -112,9 +112,16 @@ def validate(source: Source, model: type[Model], not_yet: Mapping[str, str]) -> 
         return model.model_validate(source.data)
     except ValidationError as error:
         for item in error.errors():
-            keys = [part for part in item["loc"] if part != "[key]"]
+            keys = [part for part in item["loc"] if part != "[key]" and not _branch(part)]
+            if keys[-1:] == ["str"] and isinstance(item.get("input"), list):
+                continue  # the other way to write a chain; what is wrong with the list is told
             source.wrong(keys, _worded(item, keys, model, not_yet))
         raise BadInputError(source.problems) from error
+
+
+def _branch(part: object) -> bool:
+    """Pydantic's name for one of several ways to write a value: no key of the file."""
+    return isinstance(part, str) and part.startswith(("list[", "dict[", "function-"))
 
 
 def _worded(item: Any, keys: list[Any], model: type[BaseModel], not_yet: Mapping[str, str]) -> str:

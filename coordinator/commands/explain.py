@@ -1,16 +1,25 @@
-"""`coordinator explain`: how a plan divides each deadline, and why each operator is where it is."""
+"""`coordinator explain`: where each deadline goes, what binds, and what would mend a plan or a query without one."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-EPILOG = """Example:
+if TYPE_CHECKING:
+    from coordinator.mend.trial import Case
 
-  coordinator explain plan.json"""
+EPILOG = """Examples:
+
+  coordinator explain plan.json
+
+  coordinator explain plan.json --all               (sub-deadlines, places, units, nodes as well)
+
+  coordinator explain query.yaml cluster.yaml       (also where there is no plan)"""
 
 
 def register(app: typer.Typer) -> None:
@@ -18,18 +27,97 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=EPILOG)
     def explain(
-        plan: Annotated[Path, typer.Argument(help="plan.json")],
+        files: Annotated[
+            list[Path], typer.Argument(metavar="PLAN | QUERY CLUSTER", help="plan.json, or query.yaml cluster.yaml")
+        ],
+        everything: Annotated[bool, typer.Option("--all", help="How and why of everything else, too.")] = False,
+        time_limit: Annotated[
+            float, typer.Option(min=0, help="Seconds to look for what would mend it; 0: do not look.")
+        ] = 30.0,
+        model: Annotated[
+            Literal["sound", "paper"] | None, typer.Option(help="Of a query: as of 'coordinator plan'.")
+        ] = None,
+        units: Annotated[
+            Literal["path", "operator"], typer.Option(help="Of a query: as of 'coordinator plan'.")
+        ] = "path",
+        policy: Annotated[str | None, typer.Option(help="Of a query: as of 'coordinator plan'.")] = None,
+        place: Annotated[list[str] | None, typer.Option(help="Of a query: as of 'coordinator plan'.")] = None,
+        overhead: Annotated[
+            Literal["measured", "none"], typer.Option(help="Of a query: as of 'coordinator plan'.")
+        ] = "measured",
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
-        """Say how each deadline is divided and why each operator is where it is."""
-        from coordinator import plan_file
-        from coordinator.explanation import explain as explained
+        """Say where every millisecond of each deadline goes, what binds, and the smallest changes that mend what is
+        not guaranteed, each found by planning again."""
+        from coordinator import deadline_parts, explanation, plan_file, plan_inputs, planner
+        from coordinator.commands.plan import pair
+        from coordinator.errors import InfeasibleError
+        from coordinator.guarantee import charges
+        from coordinator.mend import mends
+        from coordinator.mend.trial import Case, Outcome, told
 
-        sections = explained(plan_file.load(plan))
+        made: dict[str, Any] | None = None
+        now: Outcome | None = None
+        if len(files) == 1:
+            made = plan_file.load(files[0])
+            case = Case(*plan_inputs.inputs(made, files[0]))
+        elif len(files) == 2:
+            query, cluster, types = planner.load(files[0], files[1])
+            assert cluster is not None  # a path was given
+            choices = planner.Choices(
+                model=model or planner.Choices().model,
+                units=units,
+                policy=policy,
+                place=dict(pair(text) for text in place or []),
+                charges=charges.MEASURED if overhead == "measured" else charges.NOTHING,
+            )
+            case = Case(query, cluster, types, choices)
+            try:
+                with _telling(as_json) as tell:
+                    tell("planning")
+                    made = planner.plan(query, cluster, types, choices)
+            except InfeasibleError as error:
+                now = Outcome(None, tuple(error.reasons))
+        else:
+            raise typer.BadParameter("give a plan.json, or a query.yaml and a cluster.yaml", param_hint="FILES")
+        now = now or told(made or {})
+        found = mends.Findings(now)
+        if time_limit:
+            found = _look(case, now, time_limit, as_json)
+        sections: dict[str, list[str]] = {}
+        if made is None:
+            sections[f"Query {case.query.name} is infeasible"] = list(now.reasons)
+        else:
+            sections |= explanation.short(made)
+        if time_limit:
+            sections |= explanation.mended(found)
+        if made is not None and everything:
+            sections |= explanation.explain(made)
         if as_json:
-            typer.echo(json.dumps(sections))
+            outputs = {name: deadline_parts.document(made, name) for name in made["guarantee"]} if made else {}
+            typer.echo(json.dumps({"outputs": outputs, "mends": found.document(), "sections": sections}))
             return
         for title, lines in sections.items():
             typer.echo(title)
             for line in lines:
                 typer.echo(f"  {line}")
+
+
+def _look(case: Case, now: Any, seconds: float, quiet: bool) -> Any:
+    """Mends, with progress on stderr."""
+    from coordinator.mend import mends
+
+    with _telling(quiet) as tell:
+        return mends.find(case, seconds, lambda what: tell(f"looking for what mends it: {what}"), now)
+
+
+@contextmanager
+def _telling(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Progress as one line on stderr, where that is a terminal."""
+    from rich.console import Console
+
+    if quiet:
+        yield lambda _: None
+        return
+    with Console(stderr=True).status("planning") as line:
+        yield line.update

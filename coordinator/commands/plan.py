@@ -6,11 +6,16 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from coordinator.placement.progress import Watch, relative_gap
+
+if TYPE_CHECKING:
+    from coordinator.cluster import Cluster
+    from coordinator.planner import Choices
+    from coordinator.query import Query
 
 EPILOG = """Examples:
 
@@ -18,7 +23,9 @@ EPILOG = """Examples:
 
   coordinator plan query.yaml cluster.yaml -o base.json --allocator sqpr --policy fifo
 
-  coordinator plan query.yaml cluster.yaml --place O3=a --place O4=a --json"""
+  coordinator plan query.yaml cluster.yaml --place O3=a --place O4=a --json
+
+  coordinator plan query.yaml cluster.yaml --what-if 'v2v.burst=20' --what-if 'b.speed=2'"""
 
 
 def register(app: typer.Typer) -> None:
@@ -26,6 +33,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=EPILOG)
     def plan(
+        context: typer.Context,
         query: Annotated[Path, typer.Argument(help="query.yaml")],
         cluster: Annotated[Path, typer.Argument(help="cluster.yaml")],
         output: Annotated[Path, typer.Option("--output", "-o", help="Where the plan is written.")] = Path("plan.json"),
@@ -63,6 +71,13 @@ def register(app: typer.Typer) -> None:
             Literal["measured", "none"],
             typer.Option(help="What bounds charge for decisions, sockets and side inputs: none is for virtual time."),
         ] = "measured",
+        what_if: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--what-if",
+                help="NAME.FIELD=VALUE of a source, operator, output, node or link (a-b): tell what it changes.",
+            ),
+        ] = None,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
@@ -85,7 +100,12 @@ def register(app: typer.Typer) -> None:
             tighten=tighten,
             best_effort=best_effort,
         )
-        with _watching() as watch:
+        if what_if:
+            came_from = context.get_parameter_source("output")
+            given = output if came_from is not None and came_from.name != "DEFAULT" else None
+            _what_if((query, cluster), choices, what_if, given, as_json)
+            return
+        with _watching() as watch, _hinting(query, cluster):
             made = planner.make_plan(query, cluster, choices, watch)
         plan_file.write(made, output)
         if as_json:
@@ -104,6 +124,61 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps({"plan": str(output), **{key: made[key] for key in keys}, "tasks": made["tasks"]}))
         else:
             _show(made, output)
+
+
+@contextmanager
+def _hinting(query: Path, cluster: Path) -> Iterator[None]:
+    """Where there is no plan: what tells the way out."""
+    from coordinator.errors import InfeasibleError
+
+    try:
+        yield
+    except InfeasibleError as error:
+        error.hint = f"the smallest changes that mend it: coordinator explain {query} {cluster}"
+        raise
+
+
+def _what_if(
+    files: tuple[Path, Path], choices: Choices, options: list[str], output: Path | None, as_json: bool
+) -> None:
+    """Plans as it is and with the changes, and tells what differs; writes the changed plan where `output` is given."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from coordinator import comparison, plan_file, planner, what_if
+    from coordinator.errors import InfeasibleError
+
+    def side(loaded: tuple[Query, Cluster | None, dict[str, str]], watch: Watch) -> comparison.Side:
+        query, cluster, types = loaded
+        assert cluster is not None  # a path was given
+        try:
+            return comparison.Side(planner.plan(query, cluster, types, choices, watch))
+        except InfeasibleError as error:
+            return comparison.Side(None, tuple(error.reasons))
+
+    now, then = planner.load(*files), what_if.load(*files, options)
+    with _watching() as watch:
+        before, after = side(now, watch), side(then, watch)
+    if output is not None and after.plan is not None:
+        plan_file.write(dict(after.plan), output)
+    if as_json:
+        typer.echo(json.dumps({"what_if": options, **comparison.document(before, after)}))
+    else:
+        console = Console()
+        table = Table(title=f"{then[0].name}: what if {', '.join(options)}", title_justify="left")
+        for heading in ("output", "deadline", "bound", "promise"):
+            table.add_column(heading)
+        for row in comparison.rows(before, after):
+            table.add_row(*row)
+        console.print(table)
+        for line in comparison.lines(before, after):
+            console.print(line, soft_wrap=True, highlight=False)
+        if output is not None and after.plan is not None:
+            console.print(f"plan {after.plan['hash'][:8]} written to {output}", soft_wrap=True)
+        elif output is None:
+            console.print("nothing was written; '-o plan.json' writes the changed plan", soft_wrap=True)
+    if after.plan is None:
+        raise typer.Exit(InfeasibleError.exit_code)
 
 
 @contextmanager
@@ -128,6 +203,18 @@ def _at_least(objective: dict[str, float]) -> str:
         return ""
     least = objective["traffic_bound"]
     return f" (bound {least:g}, gap {relative_gap(objective['traffic'], least):.2%})"
+
+
+def _outcome(plan: dict[str, Any]) -> list[str]:
+    """What the search of model sound ended with."""
+    from coordinator.units_of_measure import counted
+
+    solver = plan["solver"]
+    lines = [
+        f"sound: {solver['outcome']}; looked at {counted(solver['placements'], 'placement')} and "
+        f"{counted(solver['analyses'], 'choice')} of sub-deadlines"
+    ]
+    return lines + [f"  not possible: {why}" for why in solver["why"]]
 
 
 def _show(plan: dict[str, Any], path: Path) -> None:
@@ -156,6 +243,9 @@ def _show(plan: dict[str, Any], path: Path) -> None:
         "deadline": "of the deadline allocator's own placement",
         "proportional": "in proportion to cost (1): no demand check holds",
     }[solver["sub_deadlines"]]
+    if plan["model"] == "sound":
+        for line in _outcome(plan):
+            console.print(line, soft_wrap=True, highlight=False)
     console.print(
         f"{plan['status']}: NLR {objective['nlr']:g} (bound {objective['bound']:g}, gap {solver['gap']:g}), "
         f"traffic {objective['traffic']:g} tuples per burst{_at_least(objective)}, "

@@ -10,7 +10,7 @@ from typing import Any
 from coordinator.guarantee.analysis import COVERED
 from coordinator.mend import promise, structure
 from coordinator.mend.mend import Mend
-from coordinator.mend.trial import Case, Outcome, OverError, Trials, outcome, told
+from coordinator.mend.trial import Case, Outcome, OverError, Trials, outcome
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Job:
 @dataclass(frozen=True)
 class Findings:
     """`now`: what is without a change. `mends`: the smallest first. `useless`: ways that do not help, in sentences;
-    `untried`: what there was no time for; `undecided`: some attempts ended without a plan and without a proof."""
+    `untried`: what there was no time for; `undecided`: some attempts ended without a plan and without a proof;
+    `hopeless`: sources whose ages on admission take a whole deadline, so that every mend has to change them, too."""
 
     now: Outcome
     mends: tuple[Mend, ...] = ()
@@ -33,6 +34,7 @@ class Findings:
     untried: tuple[str, ...] = ()
     attempts: int = 0
     undecided: bool = False
+    hopeless: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """For --json."""
@@ -43,37 +45,42 @@ class Findings:
             "mends": [mend.document() for mend in self.mends],
             "useless": list(self.useless),
             "untried": list(self.untried),
+            "too_old": list(self.hopeless),
             "attempts": self.attempts,
         }
 
 
 def find(
-    case: Case, seconds: float, tell: Callable[[str], None] = lambda _: None, plan: dict[str, Any] | None = None
+    case: Case, seconds: float, tell: Callable[[str], None] = lambda _: None, known: Outcome | None = None
 ) -> Findings:
-    """Mends of a case; none where every output is guaranteed already. `plan`: of the case, where there is one.
+    """Mends of a case; none where every output is guaranteed already. `known`: how it is without a change.
 
     Ways that change no number first, then [Q] 4.4's three; each may take an equal part of the time that is left.
     """
-    now = told(plan) if plan is not None else outcome(case)
-    quick = replace(case, choices=replace(case.choices, quick=True))
-    trials = Trials(quick, seconds, tell)
+    now = known or outcome(case)
     if now.holds and not now.ageless:
         return Findings(now)
+    hopeless = structure.hopeless(case)
+    base = structure.aged(case, dict.fromkeys(hopeless, 0))
+    quick = replace(base, choices=replace(base.choices, quick=True))
+    trials = Trials(quick, seconds, tell)
+    start = outcome(trials.limited(quick)) if hopeless else now
     mends: list[Mend] = []
     useless: list[str] = []
-    untried = list(_jobs(trials, now))
+    untried = list(_jobs(trials, start, hopeless))
     for _ in range(2):  # what was cut short goes on where it was with what the others have left
         jobs, untried = untried, []
         for position, job in enumerate(jobs):
             trials.slice(len(jobs) - position)
             try:
                 found = job.look()
+                several = found if isinstance(found, list) else [found] if found else []
+                several = [_with_ages(trials, mend, [] if start.holds else hopeless) for mend in several]
             except OverError:
                 untried.append(job)
                 continue
-            if found:
-                mends += found if isinstance(found, list) else [found]
-            elif job.useless:
+            mends += several
+            if not several and job.useless:
                 useless.append(job.useless)
     return Findings(
         now,
@@ -82,16 +89,31 @@ def find(
         tuple(job.name for job in untried),
         trials.count,
         trials.undecided,
+        tuple(hopeless),
     )
 
 
-def _jobs(trials: Trials, now: Outcome) -> Iterator[Job]:
+def _with_ages(trials: Trials, mend: Mend, hopeless: list[str]) -> Mend:
+    """The mend, and the ages on admission that it leaves room for."""
+    if not hopeless:
+        return mend
+    found = trials.outcome(mend.case, f"{mend.text}, any age")
+    assert found.plan is not None  # a mend holds
+    also = structure.declare_ages(trials, mend.case, found.plan, hopeless, mend.text)
+    if also is None:
+        return replace(mend, text=f"{mend.text}, and let no tuple be old on admission")
+    return replace(mend, text=f"{mend.text}; and {also.text}", case=also.case, what_if=(*mend.what_if, *also.what_if))
+
+
+def _jobs(trials: Trials, now: Outcome, hopeless: list[str]) -> Iterator[Job]:
     """Each way with its name and the sentence that is told where it does not help."""
     case = trials.case
     if now.holds:
         plan = now.plan
         assert plan is not None  # it holds
-        yield Job("max_age", "no declared age helps", partial(structure.declare_ages, trials, plan, now.ageless))
+        names = hopeless or [source.name for source in case.query.sources if not source.max_age_ns]
+        look = partial(structure.declare_ages, trials, case, plan, names)
+        yield Job("max_age", "no declared age helps", look)
         return
     yield Job("policy", "", partial(structure.policy, trials, sorted(COVERED)))
     for entry in structure.pinned(case, now.missed):

@@ -9,7 +9,7 @@ from fractions import Fraction
 from coordinator.cluster import Node
 from coordinator.mend import shed
 from coordinator.mend.bisect import growing, step_of
-from coordinator.mend.mend import Mend
+from coordinator.mend.mend import Mend, exact
 from coordinator.mend.trial import Case, Trials
 from coordinator.query import Arrival, Source
 from coordinator.units_of_measure import show_ns
@@ -73,7 +73,7 @@ def _speed_told(before: Node, after: Node) -> str:
 def _speed_what_if(name: str, after: Node) -> list[str]:
     changes = [f"nodes.{name}.speed={float(after.speed)!r}"]
     if after.emulate_cost_ns:
-        changes.append(f"nodes.{name}.emulate.cost_per_tuple={after.emulate_cost_ns} ns")
+        changes.append(f"nodes.{name}.emulate.cost_per_tuple={exact(after.emulate_cost_ns)}")
     return changes
 
 
@@ -115,7 +115,7 @@ def _least(trials: Trials, now: Mapping[str, int], names: list[str], most: Mappi
     changed = {name: due_ns for name, due_ns in due.items() if due_ns != now[name]}
     told = ", ".join(f"{name} {show_ns(due_ns)} instead of {show_ns(now[name])}" for name, due_ns in changed.items())
     ratios = tuple(Fraction(due_ns, now[name]) for name, due_ns in changed.items())
-    changes = tuple(f"outputs.{name}.deadline={due_ns} ns" for name, due_ns in changed.items())
+    changes = tuple(f"outputs.{name}.deadline={exact(due_ns)}" for name, due_ns in changed.items())
     return Mend("deadline", f"relax the deadline: {told}", _due(case, due), ratios, changes)
 
 
@@ -144,7 +144,7 @@ def shedding(trials: Trials, name: str) -> Mend | None:
     text = f"shed input of {name}: keep {kept} tuple{'s' if rho.numerator > 1 else ''} (rho {float(rho):.3g})"
     if before.arrival.written["kind"] == "burst":
         text += f": {_bursts(after)} instead of {_bursts(before.arrival)}"
-    return Mend("input", text, changed(index), (1 / rho,), shed.what_if(f"sources.{name}", after))
+    return Mend("input", text, changed(index), (1 / rho,), shed.what_if(f"sources.{name}", before.arrival, after))
 
 
 def _bursts(arrival: Arrival) -> str:
@@ -181,4 +181,4 @@ def age(trials: Trials, name: str) -> Mend | None:
     text = f"admit only tuples of {name} that are at most {show_ns(left_ns)} old (max_age), instead of "
     text += show_ns(before.max_age_ns)
     ratio = Fraction(before.max_age_ns, left_ns)
-    return Mend("age", text, changed(index), (ratio,), (f"sources.{name}.max_age={left_ns} ns",))
+    return Mend("age", text, changed(index), (ratio,), (f"sources.{name}.max_age={exact(left_ns)}",))

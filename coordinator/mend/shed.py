@@ -13,6 +13,7 @@ from math import ceil, floor
 from typing import Any
 
 from coordinator.guarantee.curves import Recorded
+from coordinator.mend.mend import exact
 from coordinator.query import Arrival
 
 LEAST = 100  # at least every hundredth tuple, or burst, is kept
@@ -80,14 +81,18 @@ def _recorded(written: Mapping[str, Any], rho: Fraction) -> Arrival:
     return Arrival(burst, Fraction(tuples, written["span_ns"]), {**written, **changed})
 
 
-def what_if(name: str, arrival: Arrival) -> tuple[str, ...]:
+FIELDS = {
+    "burst": {"burst": "burst", "period_ns": "period"},
+    "jcp": {"period_ns": "jcp.period", "min_gap_ns": "jcp.min_gap", "late_ns": "jcp.late"},
+    "rate": {"rate_per_s": "rate", "burst": "burst"},
+}
+
+
+def what_if(name: str, before: Arrival, after: Arrival) -> tuple[str, ...]:
     """The options of `plan --what-if` that declare it; none for a recording."""
-    written = arrival.written
-    if written["kind"] == "burst":
-        return (f"{name}.burst={written['burst']}", f"{name}.period={written['period_ns']} ns")
-    if written["kind"] == "jcp":
-        fields = (("period", "period_ns"), ("min_gap", "min_gap_ns"), ("late", "late_ns"))
-        return tuple(f"{name}.jcp.{field}={written[key]} ns" for field, key in fields)
-    if written["kind"] == "rate":
-        return (f"{name}.rate={written['rate_per_s']}", f"{name}.burst={written['burst']}")
-    return ()
+    written = after.written
+    return tuple(
+        f"{name}.{field}={exact(written[key]) if key.endswith('_ns') else written[key]}"
+        for key, field in FIELDS.get(written["kind"], {}).items()
+        if written[key] != before.written[key]
+    )

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from coordinator import graph
 from coordinator.mend.bisect import first, step_of
-from coordinator.mend.mend import Mend
+from coordinator.mend.mend import Mend, exact
 from coordinator.mend.promise import host
 from coordinator.mend.trial import Case, Plan, Trials
 from coordinator.query import Operator
@@ -97,16 +97,34 @@ def policy(trials: Trials, covered: Sequence[str]) -> Mend | None:
     return Mend("policy", text, changed, what_if=tuple(f"nodes.{name}.policy={covered[0]}" for name in names))
 
 
-def declare_ages(trials: Trials, plan: Plan, ageless: Sequence[str]) -> Mend | None:
-    """The largest `max_age` of all sources without one, in proportion to what their outputs leave, that makes every
-    output guaranteed and not only from admission on."""
-    case = trials.case
-    claims = plan["guarantee"]
+def hopeless(case: Case) -> list[str]:
+    """Sources whose tuples may be as old on admission as an output's whole deadline."""
+    due = {output.name: output.deadline_ns for output in case.query.outputs}
+    return [
+        source.name
+        for source in case.query.sources
+        if source.max_age_ns and source.max_age_ns >= min(due[name] for name in _outputs(case, source.name))
+    ]
+
+
+def aged(case: Case, ages_ns: Mapping[str, int]) -> Case:
+    """With these ages on admission; 0: any."""
+    sources = tuple(
+        replace(source, max_age_ns=ages_ns.get(source.name, source.max_age_ns)) for source in case.query.sources
+    )
+    return replace(case, query=replace(case.query, sources=sources))
+
+
+def declare_ages(trials: Trials, case: Case, plan: Plan, names: Sequence[str], after: str = "") -> Mend | None:
+    """The largest `max_age` of those sources, which have none in `case`, under which its outputs hold: in proportion to
+    what `plan`, its plan, leaves. `after`: what was changed before, in words."""
     left: dict[str, int] = {}
-    for source in case.query.sources:
-        fed = [name for name in _outputs(case, source.name) if name in ageless]
-        if not source.max_age_ns and fed:
-            left[source.name] = min(claims[name]["deadline_ns"] - claims[name]["from_admission_ns"] for name in fed)
+    for name in names:
+        claims = [plan["guarantee"][output] for output in _outputs(case, name)]
+        if any(claim["from_admission_ns"] is None for claim in claims):
+            return None
+        left[name] = min(claim["deadline_ns"] - claim["from_admission_ns"] for claim in claims)
+    others = {source.name for source in case.query.sources if not source.max_age_ns} - set(names)
 
     def ages(percent: int) -> dict[str, int]:
         found = {}
@@ -115,25 +133,18 @@ def declare_ages(trials: Trials, plan: Plan, ageless: Sequence[str]) -> Mend | N
             found[name] = share_ns // step_of(share_ns) * step_of(share_ns)
         return found
 
-    def changed(percent: int) -> Case:
-        chosen = ages(percent)
-        sources = tuple(
-            replace(source, max_age_ns=chosen.get(source.name, source.max_age_ns)) for source in case.query.sources
-        )
-        return replace(case, query=replace(case.query, sources=sources))
-
     def holds(percent: int) -> bool:
-        found = trials.outcome(changed(percent), f"ages of {percent} % of what is left")
-        return found.holds and not found.ageless
+        told = ", ".join(f"{name} {show_ns(age_ns)}" for name, age_ns in ages(percent).items())
+        found = trials.outcome(aged(case, ages(percent)), f"{after}{', ' if after else ''}ages of {told}")
+        return found.holds and (bool(others) or not found.ageless)
 
-    if not left or not (holds(100) or holds(1)):
+    if not (holds(100) or holds(1)):
         return None
     percent = 100 if holds(100) else first(holds, 100, 1)
     told = ", ".join(f"{name} {show_ns(age_ns)}" for name, age_ns in ages(percent).items())
-    changes = tuple(f"sources.{name}.max_age={age_ns} ns" for name, age_ns in ages(percent).items())
-    return Mend(
-        "age", f"declare how old tuples may be on admission, at most (max_age): {told}", changed(percent), (), changes
-    )
+    changes = tuple(f"sources.{name}.max_age={exact(age_ns)}" for name, age_ns in ages(percent).items())
+    text = f"declare how old tuples may be on admission at most (max_age): {told}"
+    return Mend("age", text, aged(case, ages(percent)), (), changes)
 
 
 def _outputs(case: Case, source: str) -> list[str]:

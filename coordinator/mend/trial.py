@@ -80,19 +80,20 @@ class Trials:
             raise OverError
         self.count += 1
         self._tell(what)
-        seconds = min(LONGEST_ATTEMPT_S, max(0.2, left_s), case.choices.limits.seconds)
-        found = outcome(replace(case, choices=replace(case.choices, limits=_limited(case.choices, seconds))))
+        found = outcome(self.limited(case, left_s))
         self.undecided |= found.undecided
         self._known[what] = found
         return found
 
+    def limited(self, case: Case, left_s: float = LONGEST_ATTEMPT_S) -> Case:
+        """The case with the time of one attempt."""
+        limits = case.choices.limits
+        seconds = min(LONGEST_ATTEMPT_S, max(0.2, left_s), limits.seconds)
+        return replace(case, choices=replace(case.choices, limits=replace(limits, seconds=seconds)))
+
     def holds(self, case: Case, what: str) -> bool:
         """Whether it does. Raises OverError."""
         return self.outcome(case, what).holds
-
-
-def _limited(choices: Choices, seconds: float) -> Any:
-    return replace(choices.limits, seconds=seconds)
 
 
 def outcome(case: Case) -> Outcome:

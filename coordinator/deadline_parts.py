@@ -1,0 +1,163 @@
+"""Where every millisecond of an output's deadline goes, from plan.json alone: parts that sum up to the deadline.
+
+The stretches of the longest way, as the guarantee found them, each split into the tuple's own work, waiting behind
+others (the queueing bound), blocking by an instance that cannot be stopped, sockets, links and age; then the slack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from coordinator.units_of_measure import counted, show_ns
+
+Plan = Mapping[str, Any]
+SAID = {
+    "age": "age on admission",
+    "work": "own work",
+    "waiting": "waiting behind others",
+    "blocking": "blocking",
+    "socket": "sockets",
+    "link": "links",
+    "slack": "slack",
+}
+
+
+def parts(plan: Plan, output: str) -> list[dict[str, Any]]:
+    """`{kind, what, ns}` in the order of the way; they sum up to the deadline. Kinds: those of SAID; the slack is last,
+    and below 0 where the bound exceeds the deadline. Empty: there is no bound, not even from admission on."""
+    claim = plan["guarantee"][output]
+    bound_ns = claim["from_admission_ns"] if claim["bound_ns"] is None else claim["bound_ns"]
+    if bound_ns is None:
+        return []
+    found: list[dict[str, Any]] = []
+    for part in claim["trail"]:
+        if part["kind"] == "unit":
+            split = (("work", "work_ns"), ("waiting", "waiting_ns"), ("blocking", "blocking_ns"))
+            found += [
+                {"kind": kind, "what": part["what"], "ns": part[key], "part": part} for kind, key in split if part[key]
+            ]
+        else:
+            found.append({"kind": part["kind"], "what": part["what"], "ns": part["ns"], "part": part})
+    found.append({"kind": "slack", "what": "slack", "ns": claim["deadline_ns"] - bound_ns})
+    return found
+
+
+def totals(plan: Plan, output: str) -> dict[str, int]:
+    """ns per kind, in SAID's order; they sum up to the deadline."""
+    found = parts(plan, output)
+    return {kind: sum(part["ns"] for part in found if part["kind"] == kind) for kind in SAID} if found else {}
+
+
+def document(plan: Plan, output: str) -> dict[str, Any]:
+    """For --json: the claim, the parts and their totals."""
+    claim = plan["guarantee"][output]
+    return {
+        **{key: claim[key] for key in ("deadline_ns", "bound_ns", "from_admission_ns", "guaranteed", "why")},
+        "parts": [{key: part[key] for key in ("kind", "what", "ns")} for part in parts(plan, output)],
+        "totals_ns": totals(plan, output),
+    }
+
+
+def sentences(plan: Plan, output: str) -> list[str]:
+    """One output: its bound, each stretch with what it is made of, and what binds."""
+    claim = plan["guarantee"][output]
+    deadline = show_ns(claim["deadline_ns"])
+    said = standing(claim)
+    if not claim["trail"]:
+        return [f"{output}: deadline {deadline}, {said}, and no bound: {claim['why']}"]
+    from_admission = claim["bound_ns"] is None
+    bound_ns = claim["from_admission_ns"] if from_admission else claim["bound_ns"]
+    slack_ns = claim["deadline_ns"] - bound_ns
+    left = f"{show_ns(slack_ns)} to spare" if slack_ns >= 0 else f"{show_ns(-slack_ns)} too late"
+    since = " from admission on" if from_admission else ""
+    lines = [f"{output}: takes at most {show_ns(bound_ns)}{since} of its {deadline}, {left}; {said}"]
+    if not claim["guaranteed"]:
+        lines.append(f"  because {claim['why']}")
+    lines += [f"  {show_ns(part['ns']):>12}  {_stretch(part)}" for part in claim["trail"]]
+    lines.append(f"  {show_ns(slack_ns):>12}  slack: the parts above and this are the deadline")
+    lines.append(
+        "  in all: " + ", ".join(f"{SAID[kind]} {show_ns(ns)}" for kind, ns in totals(plan, output).items() if ns)
+    )
+    return lines + [f"  {line}" for line in binding(plan, output)]
+
+
+def standing(claim: Mapping[str, Any]) -> str:
+    """Guaranteed, from admission on only, or not."""
+    if claim["guaranteed"]:
+        return "guaranteed"
+    admitted = claim["from_admission_ns"]
+    if claim["bound_ns"] is None and admitted is not None and admitted < claim["deadline_ns"]:
+        return "guaranteed from admission on only"
+    return "NOT guaranteed"
+
+
+def _stretch(part: Mapping[str, Any]) -> str:
+    """A stretch and what it is made of."""
+    if part["kind"] != "unit":
+        queue = (
+            f" ({show_ns(part['waiting_ns'])} of it waiting)" if part["kind"] == "link" and part["waiting_ns"] else ""
+        )
+        return f"{part['what']}{queue}"
+    told = [f"own work {show_ns(part['work_ns'])}"]
+    if part["waiting_ns"]:
+        told.append(f"waiting {show_ns(part['waiting_ns'])}{_behind(part)}")
+    if part["blocking_ns"]:
+        told.append(f"blocked for {show_ns(part['blocking_ns'])} by an instance that cannot be stopped")
+    return f"{part['what']}: {', '.join(told)}"
+
+
+def _behind(part: Mapping[str, Any]) -> str:
+    """Who is waited for; what had run before the tuple came is taken off."""
+    ahead = part.get("ahead", [])
+    if not ahead:
+        return ""
+    own = part["what"].rpartition(" on ")[0]
+    told = [
+        f"{counted(one['jobs'], 'tuple')} before it {show_ns(one['ns'])}"
+        if one["what"] == own
+        else f"{one['what']} {one['jobs']} times {show_ns(one['ns'])}"
+        for one in sorted(ahead, key=lambda one: -one["ns"])
+    ]
+    done_ns = part["done_before_ns"]
+    since = f"; of this {show_ns(done_ns)} were over when it came" if done_ns else ""
+    return f" (behind {', '.join(told)}{since})"
+
+
+def binding(plan: Plan, output: str) -> list[str]:
+    """What binds: the longest single part, and of the nodes on the way the one whose test has the least room."""
+    found = [part for part in parts(plan, output) if part["kind"] != "slack"]
+    if not found:
+        return []
+    longest = max(found, key=lambda part: part["ns"])
+    what = (
+        f"{SAID[longest['kind']]} at {longest['what']}"
+        if longest["kind"] in ("work", "waiting", "blocking")
+        else longest["what"]
+    )
+    lines = [f"what binds: {what}, {show_ns(longest['ns'])}"]
+    nodes = {part["part"]["node"] for part in found if part["part"]["kind"] == "unit"}
+    rooms = [(room, node) for node in nodes if (room := _room_ns(plan, node)) is not None]
+    if rooms:
+        lines.append(tightest(plan, min(rooms)[1]))
+    return lines
+
+
+def _room_ns(plan: Plan, node: str) -> int | None:
+    facts = plan.get("analysis", {}).get("nodes", {}).get(node, {})
+    tightest_ = facts.get("tightest")
+    return tightest_["u_ns"] - tightest_["demand_ns"] if tightest_ else None
+
+
+def tightest(plan: Plan, node: str) -> str:
+    """A node's tightest demand inequality, in words."""
+    found = plan["analysis"]["nodes"][node]["tightest"]
+    room_ns = found["u_ns"] - found["demand_ns"]
+    terms = [f"{one['what']} {one['jobs']} times {show_ns(one['ns'])}" for one in found["of"]]
+    if "blocker" in found:
+        terms.append(f"{found['blocker']['what']} blocking {show_ns(found['blocker']['ns'])}")
+    left = f"{show_ns(room_ns)} left" if room_ns >= 0 else f"{show_ns(-room_ns)} too much"
+    return (
+        f"node {node} is fullest {show_ns(found['u_ns'])} after a burst: at most {show_ns(found['demand_ns'])} of work "
+        f"is due by then, {left} ({', '.join(terms)})"
+    )
