@@ -10,7 +10,6 @@ so the tests count deadlines: no convolution is needed.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -130,19 +129,21 @@ def _search(
     if utilisation >= 1:
         return Answer(False, utilisation)
     horizon = _horizon(queries, utilisation)
-    due = [deadlines_of(query, horizon) for query in queries]
-    for t in sorted({at for each in due for at in each}):
-        counts = [bisect_right(each, t) for each in due]
-        demand = sum(
-            count * (query.cost - (shared if i < sharing else 0))
-            for i, (count, query) in enumerate(zip(counts, queries, strict=True))
-        )
-        demand += max(counts[:sharing], default=0) * shared
-        if blocks:
-            demand += max(
-                (query.cost for count, query in zip(counts, queries, strict=True) if not count or blocks[query.name]),
-                default=0,
-            )
-        if demand > t:
-            return Answer(False, utilisation, t, demand)
+    due = sorted((at, i) for i, query in enumerate(queries) for at in deadlines_of(query, horizon))
+    counts = [0] * len(queries)
+    waiting = sorted(range(len(queries)), key=lambda i: queries[i].cost)  # of those that may block, the costliest last
+    shared_runs, demand = 0, Fraction(0)
+    for position, (t, i) in enumerate(due):
+        counts[i] += 1
+        demand += queries[i].cost - (shared if i < sharing else 0)
+        if i < sharing and counts[i] > shared_runs:
+            shared_runs += 1
+            demand += shared
+        if position + 1 < len(due) and due[position + 1][0] == t:
+            continue
+        while waiting and counts[waiting[-1]] and not blocks.get(queries[waiting[-1]].name):
+            waiting.pop()
+        blocked = queries[waiting[-1]].cost if blocks and waiting else 0
+        if demand + blocked > t:
+            return Answer(False, utilisation, t, demand + blocked)
     return Answer(True, utilisation)
