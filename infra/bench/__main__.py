@@ -12,6 +12,7 @@ from rich.table import Table
 from infra.bench import crossing, figures, placement
 from infra.bench.agent import agent, deploy_hop, hops, send_paced
 from infra.bench.bare_socket import bare_hops_ns, fifo_class
+from infra.bench.cores import core_hop
 from infra.bench.engine import engine_ns
 from infra.bench.figures import Figure, paired_ratio, percentile
 from infra.bench.floor import floor_ns
@@ -109,7 +110,8 @@ def main() -> int:
     console = Console()
     made: list[Figure] = []
     measures = (
-        ("per task instance", per_instance), ("hop", hop), ("footprint", footprint), ("operators", crossing.costs),
+        ("per task instance", per_instance), ("hop", hop), ("hop between cores", core_hop), ("footprint", footprint),
+        ("operators", crossing.costs),
         ("crashes by speed and latency", crossing.crashes), ("false warnings", crossing.false_warnings),
         ("placement of growing queries, a quarter of an hour", placement.placement),
     )  # fmt: skip
