@@ -92,7 +92,7 @@ class ArrivalFile(Strict):
     burst: Count | None = None
     period: Duration | None = None
     jcp: JcpFile | None = None
-    rate: Annotated[float, Field(gt=0)] | None = None
+    rate: Annotated[float, Field(ge=1e-6, le=1e9)] | None = None  # instants are whole ns
     trace: str | None = None
 
     @model_validator(mode="after")

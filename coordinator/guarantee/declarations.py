@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from coordinator.guarantee.selectivity import contradiction
+from coordinator.guarantee.selectivity import contradiction, crossing
 from coordinator.query import Query
 
 
 def check(query: Query) -> None:
-    """Raises BadInputError where an operator passes more on average than it declares to pass at worst."""
+    """Raises BadInputError where an operator passes more on average than it declares to pass at worst, or where fewer
+    inputs may have more outputs than more of them."""
     for operator in query.operators:
         if operator.selectivity is None:
             continue
         at_most = operator.selectivity.at_most
+        if (pairs := crossing(at_most)) is not None:
+            (k, m), (more, fewer) = pairs
+            text = f"operator '{operator.name}': at most {m} of any {k} contradicts at most {fewer} of any {more}"
+            query.file.wrong((*operator.keys, "selectivity"), f"{text}; correct one of them")
+            continue
         means = [(operator.mean, f"a mean of {operator.selectivity.mean:g}")]
         if operator.run == "filter":
             keep, of = operator.parameters.get("keep", 1), operator.parameters.get("of", 2)

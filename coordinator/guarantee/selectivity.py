@@ -82,6 +82,16 @@ def declared(at_most: Sequence[Sequence[int]], mean: Fraction | float) -> Select
     return Selectivity(tuple(sorted(pairs)))
 
 
+def crossing(at_most: Sequence[Sequence[int]]) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Two pairs of which one allows fewer inputs more outputs than the other allows as many or more: one is a slip."""
+    ordered = sorted((int(k), int(m)) for k, m in at_most)
+    for i, (k, m) in enumerate(ordered):
+        for other_k, other_m in ordered[i + 1 :]:
+            if m > other_m or (k == other_k and m != other_m):
+                return ((k, m), (other_k, other_m)) if m > other_m else ((other_k, other_m), (k, m))
+    return None
+
+
 def contradiction(at_most: Sequence[Sequence[int]], mean: Fraction | float) -> tuple[int, int] | None:
     """The pair that a mean goes beyond, if there is one: a worst case below the average."""
     ratio, pair = min(((Fraction(m, k), (k, m)) for k, m in at_most), default=(inf, None))

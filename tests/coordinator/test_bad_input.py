@@ -94,7 +94,7 @@ def test_the_files_as_they_stand_are_right(files: Files) -> None:
         ("{burst: 1, period: 500 ms}", "{burst: 1}", 5, "has the keys burst", "write one of"),
         ("{burst: 1, period: 500 ms}", "{burst: 0, period: 500 ms}", 5, "greater than or equal to 1", "correct it"),
         ("{burst: 1, period: 500 ms}", "{rate: .nan}", 5, "finite", "write one"),
-        ("{burst: 1, period: 500 ms}", "{rate: -3}", 5, "greater than 0", "correct it"),
+        ("{burst: 1, period: 500 ms}", "{rate: -3}", 5, "greater than or equal to 0.000001", "correct it"),
         ("{burst: 1, period: 500 ms}", "{trace: none.txt}", 5, "cannot be read", "one instant in ns per line"),
         ("{burst: 1, period: 500 ms}", "{jcp: {period: 1 ms, min_gap: 1 ms}}", 5, "'min_gap'", "shorter"),
         ("type: json, arrival: {burst: 2", "type: jsn, arrival: {burst: 2", 4, "no node has a codec", "'json'?"),
