@@ -44,12 +44,12 @@ class Analysis:
     loads: dict[str, Load]
 
 
-def analyse(system: System, charges: Charges) -> Analysis:
-    """Repeats passes until nothing grows."""
+def analyse(system: System, charges: Charges, worth_having: int = WORTH_HAVING) -> Analysis:
+    """Repeats passes until nothing grows, or a delay grows beyond `worth_having` times the longest deadline."""
     delays = Delays(broken=_uncovered(system))
     for _ in range(MOST_PASSES):
         streams = propagate(system, delays, charges)
-        if not _grow(system, delays, charges, streams):
+        if not _grow(system, delays, charges, streams, worth_having):
             break
     else:
         _give_up(system, delays, f"delays still grow after {MOST_PASSES} passes")
@@ -74,7 +74,7 @@ def _uncovered(system: System) -> dict[str, str]:
     return found
 
 
-def _grow(system: System, delays: Delays, charges: Charges, streams: Streams) -> bool:
+def _grow(system: System, delays: Delays, charges: Charges, streams: Streams, worth_having: int) -> bool:
     """Every link and node once, with the streams of the last pass. Whether anything has changed."""
     changed = False
     for pair, flows in streams.sent.items():
@@ -89,8 +89,8 @@ def _grow(system: System, delays: Delays, charges: Charges, streams: Streams) ->
                 changed = True
     largest = max(max((each.end for each in delays.units.values()), default=0), *delays.links.values(), 0)
     longest = max(output.deadline_ns for output in system.outputs.values())
-    if largest > WORTH_HAVING * longest:
-        _give_up(system, delays, f"delays grow beyond {WORTH_HAVING} times the longest deadline")
+    if largest > worth_having * longest:
+        _give_up(system, delays, f"delays grow beyond {worth_having} times the longest deadline")
         return True
     if changed and delays.looks > MOST_LOOKS:
         _give_up(system, delays, f"delays still grow after {delays.looks} looks")

@@ -21,6 +21,7 @@ from coordinator.units_of_measure import counted, show_ns
 
 LARGEST_PAIRS = 150  # pairs of nodes up to which a way's latency is by pair, not the least of all
 LARGEST_MESH = 60
+MOST_REASONS = 4
 TOLERANCE = 1e-6  # ms and relative: what a solver may leave open is not taken for a proof
 
 
@@ -210,8 +211,11 @@ def nearest(needs: Needs, limits: Limits) -> tuple[Offer | None, list[str]]:
     result = milp.bound(master.model, master._objective(), limits, until)
     if result.values is None:
         return None, []
-    broken = sorted(((result.values[slack], said) for slack, said in master.slacks), reverse=True)
-    said = list(dict.fromkeys(text for value, text in broken if value > 10 * TOLERANCE))
+    broken = sorted(((result.values[slack], text) for slack, text in master.slacks), reverse=True)
+    said: dict[str, str] = {}  # by node or output: what is broken most
+    for value, text in broken:
+        if value > 10 * TOLERANCE:
+            said.setdefault(text.partition(":")[0], text)
     place = {i: n for (i, n), one in master.model.z.items() if result.values[one] > 0.5}
     chosen: dict[str, set[tuple[int, int]]] = {}
     for (name, start, end), one in master.model.hop.items():
@@ -219,4 +223,4 @@ def nearest(needs: Needs, limits: Limits) -> tuple[Offer | None, list[str]]:
             chosen.setdefault(name, set()).add((start, end))
     problem = needs.problem
     hops = routes.direct(problem, place) if problem.meshed else routes.pruned(problem, place, chosen)
-    return Offer(place, hops, 0.0), said
+    return Offer(place, hops, 0.0), list(said.values())[:MOST_REASONS]

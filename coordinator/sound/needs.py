@@ -25,7 +25,7 @@ from coordinator import graph
 from coordinator.cluster import Cluster
 from coordinator.guarantee.selectivity import Selectivity, UndeclaredError, declared
 from coordinator.guarantee.system import arrival_curve
-from coordinator.placement.problem import Problem, mean_selectivity, tuple_cost_ns
+from coordinator.placement.problem import Problem, deadlines, mean_selectivity, tuple_cost_ns
 from coordinator.query import Operator, Query
 
 MOST_TUPLES = 20_000
@@ -84,6 +84,7 @@ class Needs:
 
     def __post_init__(self) -> None:
         self.order = graph.order(self.query)
+        self.led = deadlines(self.query)  # 0: leads to no output
         self.by_name = {operator.name: operator for operator in self.order}
         self.kind = {one.name: self.cluster.catalog.operators[one.run].kind for one in self.order}
         self.sigma = {operator.name: self._selectivity(operator) for operator in self.order}
@@ -114,7 +115,8 @@ class Needs:
         try:
             return declared(at_most, mean_selectivity(operator))
         except UndeclaredError as error:
-            self.unbounded.append(f"operator {operator.name} {error}; declare 'at_most'")
+            if self.led[operator.name]:  # else only what shares a node with it has no bound
+                self.unbounded.append(f"operator {operator.name} {error}; declare 'at_most'")
             return Selectivity(())
 
     @cached_property
@@ -230,7 +232,8 @@ class Needs:
             try:
                 found[source.name] = arrival_curve(source.arrival.written).rate
             except (ValueError, KeyError) as error:
-                self.unbounded.append(f"the arrivals of source {source.name} are unbounded: {error}")
+                if any(self.led[reader.name] for reader in self.readers[source.name]):
+                    self.unbounded.append(f"the arrivals of source {source.name} are unbounded: {error}")
                 found[source.name] = Fraction(0)
         jobs: dict[str, Fraction] = {}
         for operator in self.order:

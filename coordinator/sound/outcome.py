@@ -18,7 +18,7 @@ from coordinator.sound.sub_deadlines import Effort, Search
 
 LARGEST_ALTERNATIVES = 12
 SECONDS = 5.0
-ANALYSES = 60
+ANALYSES = 24
 
 Figures = dict[str, Any]
 

@@ -8,20 +8,20 @@ even with every unit before all others some output is late: then it is.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.guarantee.charges import Charges
-from coordinator.placement import milp, problem, routes
+from coordinator.placement import milp, problem, routes, scale
 from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem
 from coordinator.placement.progress import Progress, Watch
 from coordinator.placement.routes import Hops
 from coordinator.placement.unplaceable import unplaceable
-from coordinator.sound import alone
+from coordinator.sound import alone, large
 from coordinator.sound.draft import Draft, Setting, draft
 from coordinator.sound.master import Master, Offer, nearest
 from coordinator.sound.needs import Needs
@@ -33,6 +33,8 @@ MOST_PLACEMENTS = 300  # tried where there are more
 MOST_TIES = 6  # placements of the same traffic, for the sake of slack
 MOST_TIGHTENED = 16  # placements for --tighten
 ANALYSES = 80  # per placement, until it holds
+LARGE_ANALYSES = 6  # per placement of a large problem
+MOST_REASONS = 6
 POLISH = 150  # analyses to improve the one chosen
 
 
@@ -75,9 +77,12 @@ class Laid:
 
 @dataclass
 class _Tried:
+    """`late`: why no sub-deadlines make it hold, proven, or nothing."""
+
     offer: Offer
     search: Search
     standing: Standing
+    late: str | None = None
 
 
 @dataclass
@@ -90,11 +95,13 @@ class Finder:
     held: Mapping[str, str] = field(default_factory=dict)
     tighten: str | None = None
     watch: Watch | None = None
+    conflicts: Sequence[Mapping[str, frozenset[str]]] = ()
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
         self.until = self.began + self.limits.seconds
-        self.problem = problem.build(self.setting.query, self.setting.cluster, self.held)
+        query, cluster = self.setting.query, self.setting.cluster
+        self.problem = problem.build(query, cluster, self.held, conflicts=self.conflicts)
         self.needs = Needs(self.setting.query, self.setting.cluster, self.problem)
         self.analyses = self.cuts = 0
         self.least: float | None = None  # proven: no guaranteed plan has less traffic
@@ -107,9 +114,13 @@ class Finder:
         Raises InfeasibleError where it is proven that none is guaranteed, or none is possible at all, OutOfTimeError
         where nothing was looked at in time.
         """
+        self.needs.rates  # noqa: B018 - finds sources without a curve
         reasons = [*self.needs.unbounded, *alone.ways_too_long(self.needs)]
         if reasons:
-            return self._give_up(reasons, best_effort)
+            more = [f"and {len(reasons) - MOST_REASONS} more"] if len(reasons) > MOST_REASONS else []
+            return self._give_up(reasons[:MOST_REASONS] + more, best_effort)
+        if scale.takes(self.problem, self.limits):
+            return self._result(self._large(), ())
         master = Master(self.needs, self.limits)
         found = list(self._guaranteed(master))
         if not found and not master.steering and master.infeasible:
@@ -120,6 +131,20 @@ class Finder:
             )
         chosen = min(found, key=self._key) if found else self.best
         return self._result(chosen if quick and not self.tighten else self._polished(chosen), ())
+
+    def _large(self) -> _Tried:
+        """A first placement, and steps from the best one until it holds."""
+        place = large.start(self.problem, self.limits, self.watch)
+        best = self._try(Offer(place, routes.direct(self.problem, place), 0.0), LARGE_ANALYSES)
+        steps = large.Steps(self.needs)
+        for _ in range(large.MOST_MOVES):
+            after = steps.after(best.offer.place, best.standing)
+            if best.standing.holds or after is None or time.monotonic() >= self.until:
+                break
+            tried = self._try(Offer(after, routes.direct(self.problem, after), 0.0), LARGE_ANALYSES)
+            if self._key(tried) < self._key(best):
+                best = tried
+        return best
 
     def _guaranteed(self, master: Master) -> Iterator[_Tried]:
         """Guaranteed placements by their traffic: all of the least, or for `tighten` the first few."""
@@ -148,7 +173,7 @@ class Finder:
     def _exclude(self, master: Master, tried: _Tried, few: bool) -> None:
         """Cuts, so that the next offer is another."""
         holds = tried.standing.holds
-        proven = not holds and alone.late(tried.search.draft.system) is not None
+        proven = tried.late is not None
         master.exclude(tried.offer.place, proven)
         if not holds:
             self.cuts += 1
@@ -181,12 +206,14 @@ class Finder:
     def _try(self, offer: Offer, analyses: int = ANALYSES) -> _Tried:
         """Sub-deadlines for a placement."""
         place = self._names(offer.place)
-        search = Search(draft(self.setting, place, offer.hops), self.charges, self._effort(analyses), self.tighten)
+        laid = draft(self.setting, place, offer.hops)
+        late = alone.late(laid.system, self.charges)
+        search = Search(laid, self.charges, self._effort(1 if late else analyses), self.tighten)
         standing = search.feasible()
         assert standing is not None  # the first analysis is always made
         self.analyses += search.effort.spent
         self.seen += 1
-        tried = _Tried(offer, search, standing)
+        tried = _Tried(offer, search, standing, late)
         if self.best is None or self._key(tried) < self._key(self.best):
             self.best = tried
         self._tell()
@@ -239,10 +266,9 @@ class Finder:
         if offer is None:
             return unplaceable(self.problem)
         if said:
-            return said[:5]
+            return said
         assert self.best is not None  # then placements were tried, and each is proven impossible
-        late = alone.late(self.best.search.draft.system)
-        return [late] if late else ["no placement is guaranteed under any sub-deadlines"]
+        return [f"{self.best.late} (of the placements, the one that comes nearest)"]
 
     def _result(self, tried: _Tried, impossible: tuple[str, ...]) -> Sound:
         traffic = routes.traffic(self.problem, tried.offer.hops)

@@ -15,6 +15,7 @@ from coordinator.guarantee.system import System
 
 SCALE = 10**9  # relative figures are integers in billionths: exact to compare, and the same on any machine
 NO_BOUND = 10**15
+WORTH_HAVING = 3  # times the longest deadline: a search learns nothing from what is later
 Rank = tuple[int, ...]  # the least is the best
 
 
@@ -80,7 +81,9 @@ class Standing:
 
 def stand(system: System, charges: Charges) -> Standing:
     """Analyses a system with the sub-deadlines that it has."""
-    return Standing({number: unit.deadline_ns for number, unit in system.units.items()}, analyse(system, charges))
+    return Standing(
+        {number: unit.deadline_ns for number, unit in system.units.items()}, analyse(system, charges, WORTH_HAVING)
+    )
 
 
 def _bound_ns(analysis: Analysis, name: str) -> int | None:

@@ -25,7 +25,6 @@ from coordinator.sound.ways import Way, fitted, ways
 Due = dict[int, int]
 ROUNDS = 6  # of HOPA, from each start
 DAMPING = (Fraction(1), Fraction(1, 2))
-LARGE = 200  # units from which analyses are counted out
 
 
 class SpentError(Exception):

@@ -1,0 +1,94 @@
+"""Placements of large problems for the `sound` model: the `paper` model's search gives the first one, since it spreads
+demand and keeps streams short; then operators move away from where the analysis says that outputs wait.
+
+Nothing is proven here but the traffic bound of no rows at all (0), so such a plan is never called optimal.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.guarantee.propagate import Part
+from coordinator.placement import greedy, milp, scale
+from coordinator.placement.board import Board
+from coordinator.placement.milp import Limits
+from coordinator.placement.problem import Problem
+from coordinator.placement.progress import Watch
+from coordinator.sound.needs import Needs
+from coordinator.sound.standing import Standing
+
+START_SHARE = 4  # part of the time for the first placement
+MOST_MOVES = 200
+MOST_OUTPUTS = 8  # late outputs that are looked at for one step
+MOST_AWAY = 4  # nodes tried for an item
+
+
+def start(problem: Problem, limits: Limits, watch: Watch | None) -> dict[int, int]:
+    """A first placement: the `paper` model's best in its share of the time, else the greedy one."""
+    seconds = limits.seconds / START_SHARE
+    try:
+        return dict(scale.allocate(problem, replace(limits, seconds=seconds), watch).place)
+    except (InfeasibleError, OutOfTimeError):
+        board = Board(problem, milp.proportional(problem))
+        until = time.monotonic() + seconds
+        greedy.start(board, lambda: time.monotonic() >= until)
+        return dict(enumerate(board.place))
+
+
+@dataclass
+class Steps:
+    """Placements to try after one that does not hold."""
+
+    needs: Needs
+    used: set[tuple[int, int]] = field(default_factory=set)  # item and node it was moved to: not again
+
+    def after(self, place: Mapping[int, int], standing: Standing) -> dict[int, int] | None:
+        """The next one: for some late outputs at once, an item of the place where they wait longest goes elsewhere.
+        None: everything was tried."""
+        load = self._loads(place)
+        moved = dict(place)
+        touched: set[int] = set()
+        names = sorted(standing.excess, key=lambda name: (-standing.excess[name], name))
+        for name in names[:MOST_OUTPUTS]:
+            step = next((one for one in self._moves(name, place, standing, load) if one not in self.used), None)
+            if step is None or {place[step[0]], step[1]} & touched:
+                continue
+            self.used.add(step)
+            touched |= {place[step[0]], step[1]}
+            moved[step[0]] = step[1]
+        return moved if touched else None
+
+    def _moves(
+        self, name: str, place: Mapping[int, int], standing: Standing, load: Mapping[int, float]
+    ) -> Iterator[tuple[int, int]]:
+        """(item, node): items of nodes on the way, the longest wait first, to the least loaded nodes."""
+        problem, nodes = self.needs.problem, {node.name: node.index for node in self.needs.problem.nodes}
+        for part in sorted(_parts(standing, name), key=lambda one: -one.ns):
+            here = nodes[part.node]
+            items = [i for i, at in place.items() if at == here and i not in problem.held]
+            for item in sorted(items, key=lambda i: (-problem.items[i].cost_ns[here], i)):
+                away = sorted((n for n in problem.items[item].nodes if n != here), key=lambda n: (load[n], n))
+                for node in away[:MOST_AWAY]:
+                    cost = float(problem.items[item].load[node])
+                    if load[node] + cost <= float(problem.nodes[node].cap):
+                        yield item, node
+
+    def _loads(self, place: Mapping[int, int]) -> dict[int, float]:
+        load = {node.index: 0.0 for node in self.needs.problem.nodes}
+        for item, node in place.items():
+            load[node] += float(self.needs.problem.items[item].load[node])
+        return load
+
+
+def _parts(standing: Standing, name: str) -> list[Part]:
+    """Where the longest way to an output waits; of an output without a bound, on every node that has none."""
+    analysis = standing.analysis
+    output = analysis.system.outputs[name]
+    flow = analysis.streams.flows.get((output.stream, output.node))
+    if flow is None or not flow.late:
+        return [Part("unit", why, 1, node) for node, why in analysis.delays.broken.items()]
+    late = max(flow.late.values(), key=lambda each: each.most_ns)
+    return [part for part in late.parts if part.kind == "unit"]
