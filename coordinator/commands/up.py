@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -147,4 +149,7 @@ def _show(file: Addresses, as_json: bool) -> None:
     for name, agent in file.nodes.items():
         rt = "" if agent.rt else ", no FIFO class: latencies will be worse"
         typer.echo(f"node {name}: control {agent.control}, data {agent.data}, pid {agent.pid}{rt}")
+    here, places = len(os.sched_getaffinity(0)), Counter(agent.control for agent in file.nodes.values())
+    if 1 < max(places.values()) >= here:
+        typer.echo(f"{max(places.values())} runtimes of one agent on {here} cores leave none for control", err=True)
     typer.echo(f"addresses written to {file.path}")

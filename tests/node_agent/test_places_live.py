@@ -4,14 +4,16 @@ import contextlib
 import os
 import signal
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import grpc
 import psutil
 import pytest
 
 from node_agent.client import Admitted, NotAcceptedError, Sink, Source
-from protos import plan_pb2, records
+from protos import agent_pb2, agent_pb2_grpc, plan_pb2, records
 from tests.node_agent.live import Agent, alive, kinds, spooled, store_places, until
 from tests.node_agent.test_agent_live import OPERATORS
 
@@ -160,4 +162,39 @@ def test_every_place_resumes_its_part_whatever_the_ports_and_without_enough_core
             assert far.get(10).value == {"got": "x"}
         with pytest.raises(NotAcceptedError):
             Source(agent.place("a.2"), "in")
+        _check_control_is_told_again(agent)
+        with Source(agent.place("a"), "in") as source, Sink(agent.place("a.1"), "far") as far:
+            source.send("y")
+            assert far.get(10).value == {"got": "y"}
         assert agent.stop() == 0
+
+
+def _check_control_is_told_again(agent: Agent) -> None:
+    """Control crashes: its successor is connected to every runtime, none of which was restarted."""
+    with grpc.insecure_channel(f"127.0.0.1:{agent.ready['control']}") as channel:
+        stub: Any = agent_pb2_grpc.AgentStub(channel)  # type: ignore[no-untyped-call]
+        before = stub.Status(agent_pb2.StatusRequest(), wait_for_ready=True, timeout=20).places
+        runtimes = [agent.runtime_of(name) for name in ("a", "a.1", "a.2")]
+        (control,) = set(agent.children()) - set(runtimes)
+        os.kill(control, signal.SIGKILL)
+        until(lambda: not alive(control))
+
+        def connected() -> bool:
+            status = stub.Status(agent_pb2.StatusRequest(), wait_for_ready=True, timeout=20)
+            return bool(status.runtime_alive)
+
+        until(lambda: _answers(connected))
+        after = stub.Status(agent_pb2.StatusRequest(), timeout=20).places
+        assert [each.boot for each in after] == [each.boot for each in before]
+        assert [each.node for each in after] == ["a", "a.1", "a.2"]
+        described = stub.Describe(agent_pb2.DescribeRequest(), timeout=30).places
+        assert [(each.name, each.data_port) for each in described] == [
+            (each["name"], each["data"]) for each in agent.ready["cores"]
+        ]
+
+
+def _answers(question: Callable[[], bool]) -> bool:
+    try:
+        return question()
+    except grpc.RpcError:  # the control process that was killed had the connection
+        return False

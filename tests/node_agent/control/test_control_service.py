@@ -46,8 +46,8 @@ def prepare(plan: bytes, epoch: int = 1, **changes: Any) -> agent_pb2.PrepareReq
 class MemoryRuntime:
     """Answers as the runtime does; reads the plan files that control wrote."""
 
-    def __init__(self, node: "Node", boot: int) -> None:
-        self.node, self.boot = node, boot
+    def __init__(self, node: "Node", boot: int, core: int = 0) -> None:
+        self.node, self.boot, self.core = node, boot, core
         self.mine, self.theirs = ipc.Channel.pair()
         self.states: dict[str, int] = {}
         self.log: list[ipc.Message] = []
@@ -66,7 +66,7 @@ class MemoryRuntime:
     def _answer(self, message: Any) -> ipc.Message:
         match message:
             case ipc.Prepare(id_, hash_):
-                plan_pb2.LocalPlan.FromString(local_path(self.node.state.plans, hash_).read_bytes())
+                plan_pb2.LocalPlan.FromString(local_path(self.node.state.plans, hash_, self.core).read_bytes())
                 if not self.why_not:
                     self.states.setdefault(hash_, PREPARED)
                 return ipc.PlanAnswer(id_, not self.why_not, self.why_not, self.states.get(hash_, 0))
@@ -95,13 +95,13 @@ class MemoryRuntime:
 class Node:
     """Control in a thread of this process, as the supervisor would start it, and a client to it."""
 
-    def __init__(self, root: Path) -> None:
-        self.state = StateDir(root)
+    def __init__(self, root: Path, cores: int = 1) -> None:
+        self.state, self.cores = StateDir(root), cores
         self.start()
 
     def start(self) -> None:
         self.supervisor, theirs = ipc.Channel.pair()
-        settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 7701), self.state, clock="c")
+        settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 7701), self.state, clock="c", cores=self.cores)
         self.code: list[int] = []
         control = Control(settings, theirs)
         self.thread = threading.Thread(target=lambda: self.code.append(asyncio.run(control.run())), daemon=True)
@@ -285,6 +285,38 @@ def test_the_trace_comes_in_chunks_and_what_is_held_is_freed(node: Node) -> None
     (last,) = node.stub.Trace(trace_pb2.TraceRequest(held=held))
     assert last.ended and last.records == b"" and last.written == 3000
     assert not node.state.ring_paths()
+
+
+def test_a_place_without_a_runtime_is_named_and_takes_no_plan_until_it_is_back(tmp_path: Path) -> None:
+    node = Node(tmp_path / "state", cores=2)
+    first = node.runtime
+    try:
+        health = node.stub.Health(agent_pb2.HealthRequest())
+        assert not health.serving and health.why == "the runtime of a.1 does not answer"
+        part = json.loads(plan_bytes())["nodes"]["a"]
+        parts = {"a": part, "a.1": part | {"node": "a.1", "operators": [], "units": [], "sources": [], "outputs": []}}
+        both = json.dumps({"nodes": parts}).encode()
+        refused = node.stub.Prepare(prepare(both))
+        assert not refused.accepted and "runtime is not running" in refused.why
+        second = MemoryRuntime(node, 2, core=1)
+        node.supervisor.send(ipc.RuntimeStarted(2, 2, "", 1), second.theirs.fileno())
+        wait_for(lambda: node.stub.Status(agent_pb2.StatusRequest()).runtime_alive)
+        second.why_not = "operator 'my.x' is not installed"
+        refused = node.stub.Prepare(prepare(both))
+        assert not refused.accepted and "my.x" in refused.why
+        wait_for(lambda: not first.states and not second.states)
+        assert list(node.state.plans.iterdir()) == [], "nothing is half prepared"
+        second.why_not = ""
+        assert node.stub.Prepare(prepare(both)).accepted and set(first.states.values()) == {PREPARED}
+        hash_ = hashlib.sha256(both).digest()
+        assert node.stub.Commit(agent_pb2.CommitRequest(hash=hash_, epoch=1)).accepted
+        assert first.states == second.states == {hash_.hex(): COMMITTED}
+        status = node.stub.Status(agent_pb2.StatusRequest())
+        assert [(each.node, each.boot, each.plans[0].ready) for each in status.places] == [("a", 1, 3), ("a.1", 2, 3)]
+        assert status.plans[0].ready == 6 and len(node.stub.Profile(agent_pb2.ProfileRequest(hash=hash_)).costs) == 2
+        second.end()
+    finally:
+        node.stop()
 
 
 def test_a_port_that_is_taken_is_said(node: Node, tmp_path: Path) -> None:
