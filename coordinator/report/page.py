@@ -8,6 +8,7 @@ from typing import Any
 from coordinator.report import figures
 from coordinator.report.page_style import CSS, SCRIPT
 from coordinator.report.reader import Run
+from coordinator.report.shape import cause_text
 from coordinator.report.timeline import timeline
 
 Verdict = Mapping[str, Any]
@@ -140,7 +141,7 @@ def _ledger(named: Named) -> str:
         books, whole = verdict["conservation"], verdict["completeness"]
         balanced = '<b class="good">balanced</b>' if books["balanced"] else '<b class="bad">not balanced</b>'
         ends = ", ".join(f"{n:,} {escape(key)}" for key, n in books["by_outcome"].items() if n)
-        causes = ", ".join(f"{n:,} {escape(key)}" for key, n in books["by_cause"].items())
+        causes = ", ".join(f"{n:,} {escape(cause_text(key))}" for key, n in books["by_cause"].items())
         tuples = f"{books['admitted']:,} tuples admitted, {books['accounted']:,} accounted for"
         text = f"<p>{_dot(number)}{escape(name)}: {tuples}: {balanced}.</p>"
         text += f"<p class=soft>Ends: {ends or 'none'}{f'. Of these: {causes}' if causes else ''}.</p>"

@@ -187,6 +187,17 @@ def _conservation(run: Run, counts: Counts) -> dict[str, Any]:
     }
 
 
+CAUSE_WORDS = {
+    "shed(arrivals)": "shed: beyond its source's declared arrivals",
+    "shed(selectivity)": "shed: beyond its operator's declared selectivity",
+}
+
+
+def cause_text(key: str) -> str:
+    """A key of `by_cause` for people."""
+    return CAUSE_WORDS.get(key, key)
+
+
 def _cause(outcome: int, cause: int) -> str:
     if cause in INFERRED:
         return f"lost({INFERRED[cause]})"

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from coordinator.report.page import COLUMNS, LATENCIES, labels, milliseconds, operators_of, percent
 from coordinator.report.reader import Run
+from coordinator.report.shape import cause_text
 
 WIDE = 140  # columns of text; in less, results and latencies are two tables, and counts that are all 0 a line above
 COUNTS = ("deadline", *COLUMNS, "missed", "at most")
@@ -78,7 +79,7 @@ def _conservation(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) ->
     for name, report in zip(names, reports, strict=True):
         books, whole = report["conservation"], report["completeness"]["complete"]
         told = {outcome: n for outcome, n in books["by_outcome"].items() if n and outcome not in ("shed", "lost")}
-        ends = ", ".join(f"{n} {outcome}" for outcome, n in (told | books["by_cause"]).items())
+        ends = ", ".join(f"{n} {cause_text(outcome)}" for outcome, n in (told | books["by_cause"]).items())
         table.add_row(
             escape(name), str(books["admitted"]), str(books["accounted"]), ends,
             "[green]balanced[/]" if books["balanced"] else "[red]not balanced[/]",

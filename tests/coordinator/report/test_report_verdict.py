@@ -132,6 +132,29 @@ def test_a_shed_tuple_is_missed_unless_it_might_have_been_filtered(
     assert result["conservation"]["balanced"]
 
 
+@pytest.mark.parametrize("operator", [1, 2])
+def test_a_result_shed_within_a_unit_misses_the_outputs_from_its_operator_on(tmp_path: Path, operator: int) -> None:
+    """`first` is delivered, `second` behind it in the same unit too; one result of either is beyond its selectivity."""
+    ops: list[dict[str, Any]] = [
+        {"name": "first", "at": "a", "in": ["s"]},
+        {"name": "second", "at": "a", "in": ["first"], "unit": "first"},
+    ]
+    outputs = {"near": ("first", "a", 50 * MS), "far": ("second", "a", 50 * MS)}
+    cluster = Cluster(plan_document(["a"], {"s": "a"}, ops, outputs), 0, mishaps=0, many=0)
+    node, lineage, given = cluster.nodes[0], Lineage(1, 1, 1, 0, 0, 0), operator - 1
+    node.write(rec.ADMITTED, cluster.flags, 1, lineage, 0, 0, 0)
+    if given:
+        node.write(rec.OUTPUT, cluster.flags, 1, lineage, 1, 0, 0, 50 * MS, 0)
+    node.write(rec.SHED, cluster.flags, 1, lineage, 2, rec.POLICY_SELECTIVITY, 0, 0, operator)
+    node.write(rec.RAN, cluster.flags, 1, lineage, 0, 0, 2, MS, 1 << rec.SURPLUS_SHIFT, last=given)
+    cluster.finish()
+    result = judged(cluster, tmp_path)
+    assert result["conservation"]["by_cause"] == {"shed(selectivity)": 1} and result["conservation"]["balanced"]
+    assert result["conservation"]["by_outcome"]["filtered"] == 0, "it gave a result, which was shed"
+    found = {name: (each["met"], each["shed"]) for name, each in result["outputs"].items()}
+    assert found == {"near": (given, 1 - given), "far": (0, 1)}
+
+
 def test_filtering_that_was_seen_makes_a_loss_unsure(tmp_path: Path) -> None:
     cluster = chain()
     for _ in range(3):
