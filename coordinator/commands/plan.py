@@ -105,7 +105,7 @@ def register(app: typer.Typer) -> None:
             given = output if came_from is not None and came_from.name != "DEFAULT" else None
             _what_if((query, cluster), choices, what_if, given, as_json)
             return
-        with _watching() as watch, _hinting(query, cluster):
+        with _watching() as watch, _hinting(query, cluster, choices):
             made = planner.make_plan(query, cluster, choices, watch)
         plan_file.write(made, output)
         if as_json:
@@ -127,14 +127,23 @@ def register(app: typer.Typer) -> None:
 
 
 @contextmanager
-def _hinting(query: Path, cluster: Path) -> Iterator[None]:
+def _hinting(query: Path, cluster: Path, choices: Choices) -> Iterator[None]:
     """Where there is no plan: what tells the way out."""
     from coordinator.errors import InfeasibleError
+    from coordinator.guarantee.charges import NOTHING
 
+    given = [
+        f"--model {choices.model}",
+        *([f"--units {choices.units}"] if choices.units != "path" else []),
+        *([f"--policy {choices.policy}"] if choices.policy else []),
+        *(f"--place {name}={node}" for name, node in choices.place.items()),
+        *(["--overhead none"] if choices.charges == NOTHING else []),
+    ]
     try:
         yield
     except InfeasibleError as error:
-        error.hint = f"the smallest changes that mend it: coordinator explain {query} {cluster}"
+        command = " ".join(["coordinator explain", str(query), str(cluster), *given])
+        error.hint = f"the smallest changes that mend it: {command}"
         raise
 
 

@@ -10,7 +10,7 @@ from tests.coordinator.guarantee.plans import MS, paper
 from tests.simulation.random_plans import documents as random_plans
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(random_plans())
 def test_parts_sum_up_and_are_split_into_work_blocking_and_waiting(plan: dict[str, Any]) -> None:
     guarantee, _ = documents(plan, MEASURED)
