@@ -233,60 +233,6 @@ def recorded_spans(instants: Sequence[int], most: int = 256) -> tuple[list[int],
 
 
 @dataclass(frozen=True)
-class TimeWindows(Spanned):
-    """Windows by time: one every `hop`. [Q] 2.2 prints t/H; a window may end at once, so it is ceil(t/H)."""
-
-    hop: Time
-
-    def __post_init__(self) -> None:
-        if self.hop <= 0:
-            raise ValueError(f"a hop of {self.hop} is none")
-
-    @property
-    def rate(self) -> Fraction:  # type: ignore[override]
-        """1/H."""
-        return 1 / Fraction(self.hop)
-
-    @property
-    def burst(self) -> Fraction:
-        """One."""
-        return Fraction(1)
-
-    def span(self, n: int) -> Time:
-        """(n - 1) H."""
-        return (n - 1) * self.hop
-
-    def count(self, t: Time) -> int:
-        """One at either end."""
-        return int(t // self.hop) + 1
-
-
-@dataclass(frozen=True)
-class CountWindows:
-    """Windows by count: one every `hop` tuples. [Q] 2.2 prints alpha/H, which most traces violate: ceil(alpha/H)."""
-
-    tuples: Curve
-    hop: int
-
-    def __post_init__(self) -> None:
-        if self.hop < 1:
-            raise ValueError(f"a hop of {self.hop} tuples is none")
-
-    @property
-    def rate(self) -> Fraction:
-        """The tuples' / H."""
-        return self.tuples.rate / self.hop
-
-    def count(self, t: Time) -> int:
-        """ceil(alpha / H)."""
-        return -(-self.tuples.count(t) // self.hop)
-
-    def points(self, limit: Time) -> Sequence[Time]:
-        """The tuples'."""
-        return self.tuples.points(limit)
-
-
-@dataclass(frozen=True)
 class Staircase:
     """A curve written out up to `limit`, for the many looks that a test takes. Beyond it: not asked."""
 

@@ -8,18 +8,17 @@ import pytest
 
 from coordinator.guarantee.curves import (
     Bursts,
-    CountWindows,
     Curve,
     Jcp,
     RateBurst,
     Recorded,
     Spanned,
     Staircase,
-    TimeWindows,
     recorded_spans,
 )
 from coordinator.guarantee.flow import Jittered, Known, Selected, Spaced, jittered, least, selected, total
-from coordinator.guarantee.selectivity import ONE, Selectivity, UndeclaredError, contradiction, declared
+from coordinator.guarantee.selectivity import ONE, Selectivity, UndeclaredError, contradiction, crossing, declared
+from coordinator.guarantee.windows import CountWindows, TimeWindows
 
 SPANNED: list[Spanned] = [
     Jcp(10, 3, 25),
@@ -29,6 +28,8 @@ SPANNED: list[Spanned] = [
     RateBurst(3, Fraction(2, 7)),
     TimeWindows(6),
     Recorded((1, 2, 3, 5), (0, 1, 4, 11)),
+    CountWindows(Jcp(10, 3, 25), 3),
+    CountWindows(Bursts(4, 9), 6),
 ]
 
 
@@ -134,6 +135,12 @@ def test_undeclared_is_one_output_per_input_and_more_has_to_be_declared() -> Non
 def test_a_mean_above_the_worst_case_is_found() -> None:
     assert contradiction([[20, 10]], 0.6) == (20, 10)
     assert contradiction([[20, 10]], 0.5) is None and contradiction([], 0.5) is None
+
+
+def test_fewer_inputs_with_more_outputs_contradict() -> None:
+    assert crossing([[20, 5], [10, 6]]) == ((10, 6), (20, 5))
+    assert crossing([[10, 6], [10, 7]]) == ((10, 7), (10, 6))
+    assert crossing([[1, 1], [10, 6], [20, 6], [20, 6]]) is None and crossing([]) is None
 
 
 # -- compositions
