@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from coordinator import cluster as clusters
-from coordinator import graph, places, plan_file
+from coordinator import failover, graph, places, plan_file
 from coordinator import query as queries
 from coordinator.cluster import Cluster
 from coordinator.cluster_file import POLICIES
@@ -43,7 +43,8 @@ class Choices:
     """What a user may choose beside the two files. `place`: operators held to a node; `policy` overrides every
     node's; `charges`: what bounds charge for the runtime; `tighten`: the output whose bound is made as small as the
     others allow; `survive`: how many nodes may fail; `best_effort`: a plan even where no guarantee is possible;
-    `quick`: without alternatives and without reasons, for whoever plans again and again."""
+    `quick`: without alternatives and without reasons, for whoever plans again and again; `conflicts`: operators that
+    may not all be in these places."""
 
     allocator: Allocator = "deadline"
     model: Model = "paper"
@@ -57,6 +58,7 @@ class Choices:
     survive: int = 0
     best_effort: bool = False
     quick: bool = False
+    conflicts: tuple[Mapping[str, frozenset[str]], ...] = ()
 
 
 def load(
@@ -100,7 +102,9 @@ def plan(
 ) -> plan_file.Plan:
     """As `make_plan`, of a query and a cluster that are checked already; `types`: of every stream."""
     _check_choices(query, cluster, choices)
-    if choices.allocator == "deadline" and choices.model == "sound":
+    if choices.survive:
+        made = failover.survivable(query, cluster, types, choices, plan, watch)
+    elif choices.allocator == "deadline" and choices.model == "sound":
         made = _sound(query, cluster, types, choices, watch)
     else:
         made = _printed(query, cluster, types, choices, watch)
@@ -115,7 +119,9 @@ def _sound(
 ) -> plan_file.Plan:
     """By the guarantee: placement and sub-deadlines such that every output's bound is within its deadline."""
     setting = Setting(query, cluster, types, choices.units)
-    finder = Finder(setting, choices.charges, choices.limits, choices.place, choices.tighten, watch)
+    finder = Finder(
+        setting, choices.charges, choices.limits, choices.place, choices.tighten, watch, choices.conflicts
+    )
     found = finder.run(choices.best_effort, choices.quick)
     other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
     shares = found.draft.per_operator(found.standing.due_ns)
@@ -170,10 +176,10 @@ def _allocate(
     """
     seconds = choices.limits.seconds
     until = time.monotonic() + seconds
-    fine = problem.build(query, cluster, choices.place)
+    fine = problem.build(query, cluster, choices.place, conflicts=choices.conflicts)
     if choices.allocator == "sqpr":
         return sqpr.allocate(fine, choices.limits, choices.sub_deadlines), "fixed"
-    coarse = problem.build(query, cluster, choices.place, "linear")
+    coarse = problem.build(query, cluster, choices.place, "linear", conflicts=choices.conflicts)
     attempts: list[tuple[problem.Problem, Contract, float]] = [(fine, "fixed", seconds)]
     if len(coarse.items) < len(fine.items):
         first = min(FIRST_ATTEMPT_SECONDS, seconds / 4)
@@ -233,6 +239,8 @@ def _check_choices(query: Query, cluster: Cluster, choices: Choices) -> None:
         elif named.isdisjoint(allowed := places.allowed(operators[name], cluster)):
             only = f"the query allows it on {', '.join(allowed)} only"
             wrong.append(f"--place {name}={node}: {only}; change 'nodes:' or 'forbid_nodes:' there")
+    if choices.survive not in (0, 1):
+        wrong.append(f"--survive {choices.survive}: plans can survive 0 or 1 failing nodes; write --survive 1")
     if choices.policy is not None and choices.policy not in POLICIES:
         wrong.append(f"--policy {choices.policy} is unknown{nearest(choices.policy, POLICIES)}")
     outputs = {output.name for output in query.outputs}

@@ -2,7 +2,8 @@
 
 Trust no solver: a plan that fails here is never written. What is checked: placement, sub-deadlines against every path
 (5), the demand of every node under EDF (6), utilisation, memory, bandwidth, that every stream reaches its readers over
-links it may use, task units (5.3), and that the nodes' local plans say the same as the plan.
+links it may use, task units (5.3), that the nodes' local plans say the same as the plan; and
+all of it of each fail-over plan.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from itertools import pairwise
 from math import ceil
 from typing import Any
 
+from coordinator.placement.audit_failover import failover
 from coordinator.placement.audit_local import local_plans, sends
 from coordinator.placement.audit_rooms import room
 
@@ -37,7 +39,7 @@ def audit(plan: Plan) -> list[str]:
     violations += room(plan, flow)
     violations += _units(plan)
     violations += _guarantees(plan)
-    return violations + local_plans(plan)
+    return violations + local_plans(plan) + failover(plan, audit)
 
 
 def _placement(plan: Plan) -> list[str]:

@@ -61,14 +61,16 @@ def pipes(cluster: Cluster, bits_per_s: Fraction) -> tuple[Pipe, ...]:
     )
 
 
-def merged(conflicts: Iterable[Mapping[str, frozenset[int]]], item_of: Mapping[str, int]) -> tuple[Conflict, ...]:
-    """Conflicts of operators as conflicts of items; one that items cannot be in at all is left out."""
+def merged(
+    conflicts: Iterable[Mapping[str, frozenset[str]]], item_of: Mapping[str, int], index: Mapping[str, int]
+) -> tuple[Conflict, ...]:
+    """Conflicts of operators and places as those of items and nodes; one that cannot come about is left out."""
     found = []
     for conflict in conflicts:
         together: dict[int, frozenset[int]] = {}
-        for name, nodes in conflict.items():
-            index = item_of[name]
-            together[index] = together.get(index, nodes) & nodes
+        for name, places in conflict.items():
+            item, nodes = item_of[name], frozenset(index[place] for place in places)
+            together[item] = together.get(item, nodes) & nodes
         if all(together.values()):
             found.append(tuple(sorted(together.items())))
     return tuple(found)

@@ -157,7 +157,7 @@ def build(
     held: Mapping[str, str],
     contract: Contract = "fixed",
     tuple_bytes: int = MEASURED.tuple_bytes,
-    conflicts: Sequence[Mapping[str, frozenset[int]]] = (),
+    conflicts: Sequence[Mapping[str, frozenset[str]]] = (),
 ) -> Problem:
     """The problem of a checked query on a cluster; `held`: operators that the caller holds to a node, or to any core of
     one. `tuple_bytes`: the largest size of a tuple on a link. `conflicts`: operators that may not all be on these
@@ -192,7 +192,7 @@ def build(
         held={item_of[name]: home[0] for name, home in homes.items() if len(home) == 1},
         stores=capacity.stores(cluster, [(item.nodes, item.memory_bytes) for item in items]),
         pipes=capacity.pipes(cluster, sum((stream.bits_per_s for stream in streams), Fraction(0))),
-        conflicts=capacity.merged(conflicts, item_of),
+        conflicts=capacity.merged(conflicts, item_of, {name: node.index for name, node in cluster.nodes.items()}),
     )
 
 
