@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from node_agent.core import plan as core
+from node_agent.core.policies import POLICIES
 from node_agent.ring import TAKEN, WRITTEN
 from node_agent.runtime.deployed import COMMITTED, DRAINING
 from node_agent.runtime.inprocess import in_process, run_queued
@@ -77,11 +78,11 @@ def test_queries_under_different_policies_take_turns(tmp_path: Path) -> None:
         assert ran.count(1) == ran.count(2) == 300
 
 
-@pytest.mark.parametrize("policy", ["edf", "edf-e2e", "edf-op", "fifo"])
+@pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"ideal"}))
 @pytest.mark.parametrize("batch", [1, 0])
 def test_stopping_a_plan_gives_up_what_is_queued_and_what_was_chosen(tmp_path: Path, policy: str, batch: int) -> None:
-    if batch == 0 and policy in {"edf-e2e", "edf-op"}:
-        pytest.skip("these do not batch")
+    if batch == 0 and policy not in {"edf", "fifo", "spt"}:
+        pytest.skip("these do not batch, or form their own")
     with in_process(replace(_plan(policy=policy), largest_batch=batch), tmp_path) as runtime:
         (deployed,) = runtime.plans.by_hash.values()
         for seq in range(5):
@@ -92,6 +93,31 @@ def test_stopping_a_plan_gives_up_what_is_queued_and_what_was_chosen(tmp_path: P
         lost = [record for record in _records(runtime) if record.kind == records.LOST]
         assert sorted(record.seq for record in lost) == list(range(5))
         assert not runtime.plans.lanes and not runtime.meter.costs
+
+
+@pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"ideal"}))
+def test_every_policy_runs_in_the_live_loop(tmp_path: Path, policy: str) -> None:
+    """Nothing is shed: a second is enough for 200 operators that do nothing."""
+    with in_process(_plan(policy=policy), tmp_path) as runtime:
+        assert run_queued(runtime, 200)[0] == 200
+        found = _records(runtime)
+        assert [record.seq for record in found if record.kind == records.OUTPUT] == list(range(1, 201))
+        (lane,) = runtime.plans.lanes
+        meter = lane.engine.meter
+        assert meter.ended == (200 if POLICIES[policy].measured else 0)
+
+
+def test_a_policy_that_needs_free_decisions_is_refused_with_the_reason(tmp_path: Path) -> None:
+    with in_process(_plan(), tmp_path) as runtime:
+        with pytest.raises(PlanError, match="its decisions cost nothing"):
+            runtime.plans.load(_plan(2 << 60, policy="ideal"), "2" * 64)
+        assert len(runtime.plans.lanes) == len(runtime.plans.by_hash) == 1
+
+
+def test_plans_with_other_parameters_of_the_same_policy_have_a_lane_of_their_own(tmp_path: Path) -> None:
+    with in_process(_plan(policy="bts"), tmp_path) as runtime:
+        _add(runtime, replace(_plan(2 << 60, 2, "other", "bts"), parameters=core.Parameters(first_k=4)))
+        assert [lane.engine.policy.parameters.first_k for lane in runtime.plans.lanes] == [1, 4]
 
 
 def test_an_emulated_node_uses_the_cost_it_is_to_have(tmp_path: Path) -> None:
