@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf
 from typing import Protocol
 
 from coordinator.guarantee.curves import Spanned, Time
@@ -104,10 +103,12 @@ def deadlines(arrivals: Iterable[Time], service: Service) -> Iterator[Time]:
     if isinstance(service, DelayBound):  # D_n = a_n + D
         yield from (at + service.delay for at in arrivals)
     elif isinstance(service, RateLatency):  # D_n = max(a_n + L, D_{n-1}) + 1/P
-        last: Time | float = -inf
+        last: Time | None = None
+        every = 1 / Fraction(service.per)
+        step: Time = every.numerator if every.denominator == 1 else every  # whole numbers stay whole: sorted sooner
         for at in arrivals:
             ready = at + service.latency
-            last = (ready if ready > last else Fraction(last)) + 1 / Fraction(service.per)
+            last = (ready if last is None or ready > last else last) + step
             yield last
     else:
         seen: list[Time] = []

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import takewhile
+from math import ceil
 
 from coordinator.guarantee.curves import Spanned, Time
 from coordinator.guarantee.service import Service, deadlines
@@ -128,7 +129,7 @@ def _search(
     utilisation = _utilisation(queries, sharing, shared)
     if utilisation >= 1:
         return Answer(False, utilisation)
-    horizon = _horizon(queries, utilisation)
+    horizon = ceil(_horizon(queries, utilisation))
     due = sorted((at, i) for i, query in enumerate(queries) for at in deadlines_of(query, horizon))
     counts = [0] * len(queries)
     waiting = sorted(range(len(queries)), key=lambda i: queries[i].cost)  # of those that may block, the costliest last
