@@ -28,7 +28,7 @@ QUERY = """
 shimekiri: 1
 query: across_cores
 sources:
-  s: {at: a, type: json, arrival: {burst: 10, period: 100 ms}}
+  s: {at: a, type: json, arrival: {burst: 100, period: 100 ms}}
 operators:
   first:  {run: pass, in: s, cost: 10 us, nodes: [a.0]}
   second: {run: pass, in: first, cost: 10 us, nodes: [%s]}
