@@ -8,7 +8,8 @@ leaves through a socket of its own. What the loop wrote to its trace is then rea
 - decision: the end of an instance to the start of the next one, nothing having arrived in between: the result is
   encoded and written to its socket, the facts are written, the sockets are polled, the next instance is chosen.
 - drain: the same stretch where tuples have arrived in it, less its median without any, per tuple: a read, the frame,
-  the payload decoded, the tuple admitted and queued, its answer written.
+  the payload decoded, the tuple admitted and queued, its answer written. One tuple per write, the worst, unless
+  `burst` says how many a source puts into one.
 - side: a tuple that was read before is handed to the engine, where it is the side input of one operator.
 
 What it says holds for one result per instance, payloads of the given kind, and Python's pauses as they came.
@@ -118,15 +119,18 @@ class _Operators(Registry):
         self._add(reads)
 
 
-def measure(seconds: float, codec: str = "json", value: Any = TYPICAL, rt: bool = True, cpu: int = -1) -> Charges:
-    """Takes a little longer than that. Raises ChargesError, UnknownCodecError, CodecError."""
+def measure(
+    seconds: float, codec: str = "json", value: Any = TYPICAL, rt: bool = True, cpu: int = -1, burst: int = 1
+) -> Charges:
+    """Takes a little longer than that. `burst`: tuples that come in one write. Raises ChargesError, UnknownCodecError,
+    CodecError."""
     registry = _Operators()
     payload = registry.codecs.get(codec)
     encoded = payload.encode(payload.from_json(value))
     with (
         TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name,
         in_process(_plan(codec), Path(name), registry) as runtime,
-        _client(runtime, codec, value) as client,
+        _client(runtime, codec, value, burst) as client,
     ):
         _connected(runtime, client)
         if cpu >= 0 and not scheduling.pin(cpu):
@@ -173,11 +177,11 @@ def _plan(codec: str) -> core.Plan:
 
 
 @contextmanager
-def _client(runtime: Runtime, codec: str, value: Any) -> Iterator["subprocess.Popen[str]"]:
+def _client(runtime: Runtime, codec: str, value: Any, burst: int) -> Iterator["subprocess.Popen[str]"]:
     """The process at the other end; it is ended with the context."""
     assert runtime.inbound is not None
     host, port = runtime.inbound.address
-    command = [sys.executable, "-m", "node_agent.charges_client", f"{host}:{port}", codec, str(UNITS)]
+    command = [sys.executable, "-m", "node_agent.charges_client", f"{host}:{port}", codec, str(UNITS), str(burst)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdin is not None

@@ -1,8 +1,9 @@
 """The other end of the sockets while charges are measured: a process of its own, so that it takes no time of the loop.
 
-python -m node_agent.charges_client HOST:PORT TYPE OUTPUTS < one JSON value, then a line when to begin
+python -m node_agent.charges_client HOST:PORT TYPE OUTPUTS BURST < one JSON value, then a line when to begin
 
-It listens to the outputs out1, out2, ... and puts the value into source `fed`, one tuple at a time, until it is ended.
+It listens to the outputs out1, out2, ... and puts the value into source `fed`, BURST tuples in one call, until it is
+ended.
 """
 
 import itertools
@@ -17,7 +18,7 @@ from node_agent.codecs import Codecs
 PAUSES_S = (0.0003, 0.0007, 0.0011, 0.0002)  # not in step with the loop
 
 
-def main(address: str, codec: str, outputs: int) -> None:
+def main(address: str, codec: str, outputs: int, burst: int) -> None:
     """Connect all, say so on stdout, wait for a line, feed."""
     value = Codecs().get(codec).from_json(json.loads(sys.stdin.readline()))
     for number in range(1, outputs + 1):
@@ -26,7 +27,7 @@ def main(address: str, codec: str, outputs: int) -> None:
         if not sys.stdin.readline():
             return
         for pause_s in itertools.cycle(PAUSES_S):
-            source.send(value)
+            source.send_many([value] * burst)
             time.sleep(pause_s)
 
 
@@ -38,6 +39,6 @@ def _listen(address: str, output: str) -> None:
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+        main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
     except (client.AgentError, KeyboardInterrupt, BrokenPipeError):
         sys.exit(1)

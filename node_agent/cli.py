@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     charges.add_argument("--seconds", type=float, default=3.0, metavar="N", help="0.2 to 600 (default 3)")
     charges.add_argument("--type", default="json", metavar="NAME", help="the streams' type (default json)")
     charges.add_argument("--payload", type=Path, metavar="FILE.json", help="a typical value of that type, as JSON")
+    charges.add_argument("--burst", type=int, default=1, metavar="N", help="tuples that a source sends in one write")
     charges.add_argument("--cpu", type=int, default=-1, metavar="N", help="stay on that core, as the node will")
     charges.add_argument("--no-rt", action="store_true", help="stay in the normal scheduling class")
     charges.add_argument("--json", action="store_true", help="the figures as JSON")
@@ -175,8 +176,10 @@ def _charges(parsed: argparse.Namespace) -> int:
             raise _InputError(f"--seconds {parsed.seconds:g}: between 0.2 and 600")
         if parsed.type != "json" and parsed.payload is None:
             raise _InputError(f"--type {parsed.type}: give a typical value with --payload FILE.json")
+        if not 1 <= parsed.burst <= 1000:
+            raise _InputError(f"--burst {parsed.burst}: between 1 and 1000")
         value = charges.TYPICAL if parsed.payload is None else json.loads(parsed.payload.read_bytes())
-        found = charges.measure(parsed.seconds, parsed.type, value, not parsed.no_rt, parsed.cpu)
+        found = charges.measure(parsed.seconds, parsed.type, value, not parsed.no_rt, parsed.cpu, parsed.burst)
     except (OSError, ValueError) as error:
         return _say(f"node-agent: --payload {parsed.payload}: {error}", 2)
     except (_InputError, CodecError, UnknownCodecError) as error:

@@ -83,6 +83,7 @@ def test_the_lines_for_people() -> None:
     ("arguments", "said"),
     [
         (("--seconds", "0"), "between 0.2 and 600"),
+        (("--burst", "0"), "between 1 and 1000"),
         (("--seconds", "nan"), "between 0.2 and 600"),
         (("--type", "vehicles"), "give a typical value with --payload"),
         (("--payload", "none.json"), "No such file"),
