@@ -88,18 +88,21 @@ def arrivals(analysis: Analysis, source: Source, arrival: Mapping[str, Any]) -> 
         jitter_ns = source.tolerance_ns + analysis.delays.drains.get(source.node, 0)
     assert isinstance(flow.curve, Known)
     horizon_ns = max(floor(flow.curve.asked) + 1, *(output.deadline_ns for output in analysis.system.outputs.values()))
-    message = plan_pb2.Source()
-    if arrival["kind"] == "trace":
-        curve = arrival_curve(arrival)
-        assert isinstance(curve, Recorded)
-        spans = recorded(curve, jitter_ns, horizon_ns)
-        if len(spans) > MOST_SPANS or spans[-1][0] > MOST_TUPLES:
-            why = f"the recording of source {source.name} has too many tuples in the longest busy period"
-            return Enforced(message, jitter_ns, horizon_ns, why)
-        message.spans.extend(plan_pb2.Span(tuples=n, span_ns=span_ns) for n, span_ns in spans)
-    else:
-        message.paces.extend(paces(arrival, jitter_ns, horizon_ns))
-    return Enforced(message, jitter_ns, horizon_ns)
+    found = promise(arrival, jitter_ns, horizon_ns)
+    why = "" if found.paces or found.spans else f"the recording of source {source.name} has too many tuples to look at"
+    return Enforced(found, jitter_ns, horizon_ns, why)
+
+
+def promise(arrival: Mapping[str, Any], jitter_ns: int, horizon_ns: int) -> plan_pb2.Source:
+    """Paces or spans of declared arrivals; nothing where they are too many."""
+    if arrival["kind"] != "trace":
+        return plan_pb2.Source(paces=paces(arrival, jitter_ns, horizon_ns))
+    curve = arrival_curve(arrival)
+    assert isinstance(curve, Recorded)
+    spans = recorded(curve, jitter_ns, horizon_ns)
+    if len(spans) > MOST_SPANS or spans[-1][0] > MOST_TUPLES:
+        return plan_pb2.Source()
+    return plan_pb2.Source(spans=[plan_pb2.Span(tuples=n, span_ns=span_ns) for n, span_ns in spans])
 
 
 def paces(arrival: Mapping[str, Any], jitter_ns: int, horizon_ns: int) -> list[plan_pb2.Pace]:

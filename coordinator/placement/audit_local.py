@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
+from coordinator.guarantee import policing
 from protos import plan_pb2
 
 VERSION = 1  # of local plans
@@ -57,6 +58,7 @@ def _local(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         found
         + _operators(plan, node, local)
         + _ends(plan, node, local)
+        + _policed(plan, local)
         + _streams(plan, node, local)
         + _units(plan, node, local)
     )
@@ -81,8 +83,34 @@ def _operators(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
             or operator.hang_ns != stated["hang_ns"]
             or _parameters(operator) != stated["with"]
             or operator.sub_deadline_ns != plan["sub_deadlines_ns"][name]
+            or {(pair.inputs, pair.results) for pair in operator.at_most} != _held_to(plan, stated)
         ):
             found.append(f"operator {name} differs from the plan's")
+    return found
+
+
+def _held_to(plan: Plan, stated: dict[str, Any]) -> set[tuple[int, int]]:
+    """What an operator's results are policed by, in plans of model `sound` only: its pairs, and one per input where
+    none allows more."""
+    said = stated["selectivity"] or {"mean": 1, "at_most": []}
+    pairs = {(inputs, results) for inputs, results in said["at_most"]}
+    if plan["model"] != "sound" or (not pairs and said["mean"] > 1):
+        return set()
+    pairs |= {(1, 1)} if all(results <= inputs for inputs, results in pairs) else set()
+    return pairs if len(pairs) <= policing.MOST_PAIRS else set()
+
+
+def _policed(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
+    """Sources are policed in plans of model `sound`, by what the analysis says, or it says why not."""
+    told = plan["analysis"].get("policing", {}) if plan["model"] == "sound" else {}
+    found = []
+    for source in local.sources:
+        stated, held = plan["graph"]["sources"].get(source.name), told.get(source.name)
+        expected = plan_pb2.Source()
+        if stated is not None and held is not None and not held["why"]:
+            expected = policing.promise(stated["arrival"], held["jitter_ns"], held["horizon_ns"])
+        if (list(source.paces), list(source.spans)) != (list(expected.paces), list(expected.spans)):
+            found.append(f"source {source.name} is held to other arrivals than the plan's")
     return found
 
 

@@ -1,6 +1,7 @@
 """What nodes enforce is what the bounds rest on: the admitted stream keeps the analysed curve, and whoever keeps the
 declared one is never shed."""
 
+import copy
 from random import Random
 from typing import Any
 
@@ -15,6 +16,7 @@ from coordinator.guarantee.curves import Recorded, recorded_spans
 from coordinator.guarantee.flow import Known, jittered
 from coordinator.guarantee.selectivity import Selectivity
 from coordinator.guarantee.system import arrival_curve, read
+from coordinator.placement.audit import audit
 from node_agent.core.plan import Operator, Pace, Source
 from node_agent.core.policing import ArrivalPolice, SelectivityPolice
 from node_agent.wire.plan import core_plan
@@ -172,3 +174,23 @@ def test_a_recording_that_would_take_too_much_is_not_policed() -> None:
     assert found[-1][0] > policing.MOST_TUPLES
     found = policing.recorded(Recorded((1, 2), (0, 10)), 0, 10**9)
     assert len(found) > policing.MOST_SPANS
+
+
+def test_no_promise_that_a_node_polices_changes_unseen() -> None:
+    plan = written(QUERY, cluster("ab", "{between: [a, b]}"), charges=MEASURED, model="sound", best_effort=True)
+    assert plan["model"] == "sound" and audit(plan) == []
+    policed = [("a", "sources", i, "paces") for i in range(3)] + [("b", "sources", 0, "paces")]
+    policed += [("a", "operators", i, "at_most") for i in range(2)]
+    for node, kind, number, field in policed:
+        for i, entry in enumerate(plan["nodes"][node][kind][number][field]):
+            for key in entry:
+                broken = copy.deepcopy(plan)
+                told = broken["nodes"][node][kind][number][field][i]
+                told[key] = int(told[key]) + 1
+                assert audit(broken), f"{kind} {number}: {entry} with another {key}"
+        broken = copy.deepcopy(plan)
+        del broken["nodes"][node][kind][number][field]
+        assert audit(broken)
+    other = copy.deepcopy(plan)
+    other["model"] = "paper"
+    assert len([text for text in audit(other) if "differs" in text or "held to" in text]) == 6
