@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator import deadline_parts
+from coordinator import deadline_parts, failover_lines
 from coordinator.mend.mends import Findings
 from coordinator.units_of_measure import counted, show_ns
 
 Plan = dict[str, Any]
+FAILS = "If a node fails"
 
 
 def short(plan: Plan) -> dict[str, list[str]]:
@@ -19,7 +20,7 @@ def short(plan: Plan) -> dict[str, list[str]]:
         f"Plan {plan['hash'][:8]} of query {plan['query']}: {holding} of {counted(len(claims), 'output')} guaranteed"
     )
     lines = [line for name in plan["graph"]["outputs"] for line in deadline_parts.sentences(plan, name)]
-    return {title: lines}
+    return {title: lines, **({FAILS: failover_lines.sentences(plan)} if "failover" in plan else {})}
 
 
 def mended(found: Findings) -> dict[str, list[str]]:
@@ -28,7 +29,7 @@ def mended(found: Findings) -> dict[str, list[str]]:
         return {}
     lines = [f"{name} admits tuples as old as a whole deadline: that has to change" for name in found.hopeless]
     for mend in found.mends:
-        lines.append(mend.text)
+        lines.append(mend.text + ("" if mend.settled else " (less may do: not narrowed down in time)"))
         if options := mend.options():
             lines.append(f"    coordinator plan ... {options}")
     lines += [f"not: {sentence}" for sentence in found.useless]
@@ -55,6 +56,7 @@ def explain(plan: Plan) -> dict[str, list[str]]:
         "What crosses between nodes": _crossing(plan) or ["nothing"],
         "What is guaranteed": [line for name in plan["graph"]["outputs"] for line in _guaranteed(plan, name)]
         + _analysed(plan),
+        FAILS: failover_lines.sentences(plan),
     }
 
 

@@ -160,7 +160,8 @@ def choices(plan: Plan) -> Choices:
         model="sound" if plan["model"] == "sound" else "paper",
         units=plan["units"],
         place=dict(plan.get("held", {})),
-        sub_deadlines=solver["sub_deadlines"],
+        sub_deadlines=solver["sub_deadlines"] if plan["allocator"] == "sqpr" else "model",
+        tighten=solver.get("tighten"),
         limits=Limits(seed=solver["seed"], solver=solver["name"]),
         charges=charged,
     )

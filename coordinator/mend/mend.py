@@ -28,7 +28,7 @@ class Mend:
     """One change that makes every output hold, and was planned to make sure. `text`: what to do; `ratios`: by how much
     each quantity changes, all at least 1, so that changes of different kinds compare; none: a promise is neither
     bought nor broken (an operator freed or moved). `what_if`: options of `plan --what-if` that make the change,
-    `place`: operators held to a node, `case`: the changed query and cluster."""
+    `place`: operators held to a node, `case`: the changed query and cluster; `settled`: one step less does not hold."""
 
     way: Way
     text: str
@@ -36,6 +36,7 @@ class Mend:
     ratios: tuple[Fraction, ...] = ()
     what_if: tuple[str, ...] = ()
     place: Mapping[str, str] = field(default_factory=dict)
+    settled: bool = True
 
     @property
     def size(self) -> float:
@@ -55,4 +56,5 @@ class Mend:
             "ratios": [float(ratio) for ratio in self.ratios],
             "what_if": list(self.what_if),
             "place": dict(self.place),
+            "settled": self.settled,
         }

@@ -9,8 +9,9 @@ from typing import Any
 
 from coordinator.guarantee.analysis import COVERED
 from coordinator.mend import promise, structure
+from coordinator.mend.bisect import OverError
 from coordinator.mend.mend import Mend
-from coordinator.mend.trial import Case, Outcome, OverError, Trials, outcome
+from coordinator.mend.trial import Case, Outcome, Trials, outcome
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def find(
     mends: list[Mend] = []
     useless: list[str] = []
     untried = list(_jobs(trials, start, hopeless))
-    for _ in range(2):  # what was cut short goes on where it was with what the others have left
+    for last_round in (False, True):  # what was cut short goes on where it was with what the others have left
         jobs, untried = untried, []
         for position, job in enumerate(jobs):
             trials.slice(len(jobs) - position)
@@ -79,7 +80,10 @@ def find(
             except OverError:
                 untried.append(job)
                 continue
-            mends += several
+            if last_round or all(mend.settled for mend in several):
+                mends += several
+            else:
+                untried.append(job)
             if not several and job.useless:
                 useless.append(job.useless)
     return Findings(

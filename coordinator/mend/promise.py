@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from coordinator.cluster import Node
 from coordinator.mend import shed
-from coordinator.mend.bisect import growing, step_of
+from coordinator.mend.bisect import first, least, step_of
 from coordinator.mend.mend import Mend, exact
 from coordinator.mend.trial import Case, Trials
 from coordinator.query import Arrival, Source
@@ -32,16 +33,16 @@ def speed(trials: Trials, hosts: Collection[str]) -> Mend | None:
 
     nodes = [node for node in case.cluster.nodes.values() if host(node) in hosts]
     limit = min(FASTEST * HUNDRED, *(int(1000 * HUNDRED / node.speed) for node in nodes))
-    found = growing(holds, HUNDRED, limit, 5, lambda hundredths: hundredths // HUNDRED)
+    found = least(holds, HUNDRED, [min(2 * HUNDRED, limit), limit], lambda hundredths: hundredths // HUNDRED)
     if found is None:
         return None
-    factor = Fraction(found, HUNDRED)
-    faster = _faster(case, hosts, found)
+    factor = Fraction(found.value, HUNDRED)
+    faster = _faster(case, hosts, found.value)
     firsts = {host(node): node for node in reversed(nodes)}
     facts = [_speed_told(firsts[name], faster.cluster.nodes[firsts[name].name]) for name in sorted(firsts)]
     text = f"make {who} {float(factor):g} times as fast" + (f": {facts[0]}" if alone else "")
     changes = [one for name in sorted(firsts) for one in _speed_what_if(name, faster.cluster.nodes[firsts[name].name])]
-    return Mend("speed", text, faster, (factor,) * len(firsts), tuple(changes))
+    return Mend("speed", text, faster, (factor,) * len(firsts), tuple(changes), settled=found.settled)
 
 
 def host(node: Node) -> str:
@@ -83,40 +84,52 @@ def deadlines(trials: Trials, outputs: Iterable[str]) -> list[Mend]:
     case = trials.case
     now = {output.name: output.deadline_ns for output in case.query.outputs}
     asked = list(outputs)
-    most = {name: now[name] * LATEST for name in asked}
-    if not trials.holds(_due(case, most), "every deadline far away"):
+    most = {name: now[name] + (LATEST - 1) * (now[name] // step_of(now[name])) * step_of(now[name]) for name in asked}
+    if len(asked) > 1 and not trials.holds(_due(case, most), "every deadline far away"):
         return []
-    mends = [mend for name in asked if (mend := _least(trials, now, [name], {name: most[name]})) is not None]
+    mends = [mend for name in asked if (mend := _alone(trials, now, name)) is not None]
     if not mends and len(asked) > 1:
-        joint = _least(trials, now, asked, most)
-        mends = [joint] if joint else []
+        mends = [_together(trials, now, asked, most)]
     return mends
 
 
-def _least(trials: Trials, now: Mapping[str, int], names: list[str], most: Mapping[str, int]) -> Mend | None:
-    """Those outputs' deadlines, one after the other made as short as the others allow."""
-    case, due = trials.case, dict(most)
-    if len(names) == 1 and not trials.holds(_due(case, due), f"the deadline of {names[0]} far away"):
-        return None
+def _alone(trials: Trials, now: Mapping[str, int], name: str) -> Mend | None:
+    """One output's deadline. None: no deadline helps."""
+    step = step_of(now[name])
+    steps = now[name] // step
+    found = least(partial(_holds, trials, now, name, step), steps, [2 * steps, LATEST * steps])
+    return _relaxed(trials.case, now, {name: found.value * step + now[name] % step}, found.settled) if found else None
+
+
+def _together(trials: Trials, now: Mapping[str, int], names: list[str], most: Mapping[str, int]) -> Mend:
+    """Those outputs' deadlines, that hold at `most`, one after the other made as short as the others allow."""
+    due, settled = dict(most), True
     for name in names:
         step = step_of(now[name])
-
-        def holds(steps: int, name: str = name, step: int = step) -> bool:
-            later = due | {name: now[name] + steps * step}
-            told = ", ".join(f"{one} {show_ns(later[one])}" for one in names)
-            return trials.holds(_due(case, later), f"deadline of {told}")
-
-        if len(names) > 1 and holds(0):
+        holds = partial(_holds, trials, due, name, step)
+        if holds(now[name] // step):
             due[name] = now[name]
             continue
-        steps = growing(holds, 0, (most[name] - now[name]) // step, near=lambda _: 1)
-        assert steps is not None  # the last step is as good as `most`, which holds
-        due[name] = now[name] + steps * step
+        found = first(holds, now[name] // step, most[name] // step)
+        due[name] = found.value * step + now[name] % step
+        settled &= found.settled
+    return _relaxed(trials.case, now, due, settled)
+
+
+def _holds(trials: Trials, due: Mapping[str, int], name: str, step: int, steps: int) -> bool:
+    """With those deadlines, and one of so many steps."""
+    later = {**due, name: steps * step + due[name] % step}
+    changed = {one.name: later[one.name] for one in trials.case.query.outputs if later[one.name] != one.deadline_ns}
+    told = ", ".join(f"{one} {show_ns(due_ns)}" for one, due_ns in changed.items())
+    return trials.holds(_due(trials.case, later), f"deadline of {told}")
+
+
+def _relaxed(case: Case, now: Mapping[str, int], due: Mapping[str, int], settled: bool) -> Mend:
     changed = {name: due_ns for name, due_ns in due.items() if due_ns != now[name]}
     told = ", ".join(f"{name} {show_ns(due_ns)} instead of {show_ns(now[name])}" for name, due_ns in changed.items())
     ratios = tuple(Fraction(due_ns, now[name]) for name, due_ns in changed.items())
     changes = tuple(f"outputs.{name}.deadline={exact(due_ns)}" for name, due_ns in changed.items())
-    return Mend("deadline", f"relax the deadline: {told}", _due(case, due), ratios, changes)
+    return Mend("deadline", f"relax the deadline: {told}", _due(case, due), ratios, changes, settled=settled)
 
 
 def _due(case: Case, due_ns: Mapping[str, int]) -> Case:
@@ -136,15 +149,17 @@ def shedding(trials: Trials, name: str) -> Mend | None:
         rho = shed.share(before.arrival, index)
         return trials.holds(changed(index), f"{rho} of the tuples of {name}")
 
-    index = growing(holds, 0, shed.last(before.arrival)) if shed.last(before.arrival) else None
-    if index is None:
+    found = least(holds, 0, [shed.half(before.arrival), shed.last(before.arrival)])
+    if found is None:
         return None
+    index = found.value
     rho, after = shed.share(before.arrival, index), shed.thinned(before.arrival, shed.share(before.arrival, index))
     kept = f"every {_nth(rho.denominator)}" if rho.numerator == 1 else f"{rho.numerator} of every {rho.denominator}"
     text = f"shed input of {name}: keep {kept} tuple{'s' if rho.numerator > 1 else ''} (rho {float(rho):.3g})"
     if before.arrival.written["kind"] == "burst":
         text += f": {_bursts(after)} instead of {_bursts(before.arrival)}"
-    return Mend("input", text, changed(index), (1 / rho,), shed.what_if(f"sources.{name}", before.arrival, after))
+    changes = shed.what_if(f"sources.{name}", before.arrival, after)
+    return Mend("input", text, changed(index), (1 / rho,), changes, settled=found.settled)
 
 
 def _bursts(arrival: Arrival) -> str:
@@ -175,10 +190,11 @@ def age(trials: Trials, name: str) -> Mend | None:
         told = show_ns(max(1, before.max_age_ns - index * step))
         return trials.holds(changed(index), f"tuples of {name} at most {told} old")
 
-    if not steps or (index := growing(holds, 0, steps)) is None:
+    if not steps or (found := least(holds, 0, [steps // 2, steps])) is None:
         return None
-    left_ns = max(1, before.max_age_ns - index * step)
+    left_ns = max(1, before.max_age_ns - found.value * step)
     text = f"admit only tuples of {name} that are at most {show_ns(left_ns)} old (max_age), instead of "
     text += show_ns(before.max_age_ns)
     ratio = Fraction(before.max_age_ns, left_ns)
-    return Mend("age", text, changed(index), (ratio,), (f"sources.{name}.max_age={exact(left_ns)}",))
+    changes = (f"sources.{name}.max_age={exact(left_ns)}",)
+    return Mend("age", text, changed(found.value), (ratio,), changes, settled=found.settled)

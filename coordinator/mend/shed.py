@@ -34,6 +34,11 @@ def last(arrival: Arrival) -> int:
     return arrival.burst + LEAST - 2 if arrival.written["kind"] == "burst" else 99
 
 
+def half(arrival: Arrival) -> int:
+    """The index of about half of it."""
+    return arrival.burst // 2 if arrival.written["kind"] == "burst" else 50
+
+
 def thinned(arrival: Arrival, rho: Fraction) -> Arrival:
     """What is left of it, 0 < rho <= 1, as a declaration."""
     if rho == 1:
@@ -91,8 +96,11 @@ FIELDS = {
 def what_if(name: str, before: Arrival, after: Arrival) -> tuple[str, ...]:
     """The options of `plan --what-if` that declare it; none for a recording."""
     written = after.written
-    return tuple(
+    changes = [
         f"{name}.{field}={exact(written[key]) if key.endswith('_ns') else written[key]}"
         for key, field in FIELDS.get(written["kind"], {}).items()
         if written[key] != before.written[key]
-    )
+    ]
+    if written.get("tolerance_ns") and written["kind"] == "burst" and any(".period=" in one for one in changes):
+        changes.append(f"{name}.tolerance={exact(written['tolerance_ns'])}")  # else it would be of the longer period
+    return tuple(changes)

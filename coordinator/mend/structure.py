@@ -140,7 +140,7 @@ def declare_ages(trials: Trials, case: Case, plan: Plan, names: Sequence[str], a
 
     if not (holds(100) or holds(1)):
         return None
-    percent = 100 if holds(100) else first(holds, 100, 1)
+    percent = 100 if holds(100) else first(holds, 100, 1).value
     told = ", ".join(f"{name} {show_ns(age_ns)}" for name, age_ns in ages(percent).items())
     changes = tuple(f"sources.{name}.max_age={exact(age_ns)}" for name, age_ns in ages(percent).items())
     text = f"declare how old tuples may be on admission at most (max_age): {told}"

@@ -10,6 +10,7 @@ from typing import Any
 from coordinator import planner
 from coordinator.cluster import Cluster
 from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.mend.bisect import OverError
 from coordinator.planner import Choices
 from coordinator.query import Query
 
@@ -43,10 +44,6 @@ class Outcome:
     def holds(self) -> bool:
         """Whether every output is within its deadline, at least from admission on."""
         return self.plan is not None and not self.missed
-
-
-class OverError(Exception):
-    """The time for looking is over."""
 
 
 class Trials:

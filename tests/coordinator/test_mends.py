@@ -19,7 +19,7 @@ from coordinator import plan_inputs, planner, what_if
 from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.system import arrival_curve
 from coordinator.mend import shed
-from coordinator.mend.bisect import first, growing, step_of
+from coordinator.mend.bisect import Found, OverError, first, least, step_of
 from coordinator.mend.mend import Mend
 from coordinator.mend.mends import Findings, find
 from coordinator.mend.trial import Case, outcome
@@ -161,6 +161,7 @@ def test_a_plan_is_rebuilt_from_itself(files: Callable[[str, str], Files]) -> No
     """Query, cluster and choices of plan.json make the same plan again."""
     for case in (
         files(PAPER, paper_cluster()).case(),
+        files(PAPER, paper_cluster()).case(model="sound"),
         files(PINNED.replace("3 ms", "1 ms"), cluster("abc", speed="0.7")).case(place={"X": "a"}),
     ):
         plan = planner.plan(case.query, case.cluster, case.types, case.choices)
@@ -171,12 +172,28 @@ def test_a_plan_is_rebuilt_from_itself(files: Callable[[str, str], Files]) -> No
 # -- bisection and shedding
 
 
-@given(st.integers(0, 500), st.integers(1, 500), st.integers(1, 40))
-def test_bisection_finds_the_change(start: int, away: int, gap: int) -> None:
-    least = start + away
-    assert growing(lambda value: value >= least, start, start + 500, gap) == least
-    assert growing(lambda _: False, start, start + 500, gap) is None
-    assert first(lambda value: value <= -least, 0, -1000) == -least
+@given(st.integers(0, 500), st.integers(1, 500))
+def test_bisection_finds_the_change(start: int, away: int) -> None:
+    change = start + away
+    limits = [start + 7, start + 500]
+    assert least(lambda value: value >= change, start, limits) == Found(change, True)
+    assert least(lambda _: False, start, limits) is None
+    assert first(lambda value: value <= -change, 0, -1000) == Found(-max(1, change), True)
+
+
+@given(st.integers(1, 500), st.integers(0, 12))
+def test_bisection_without_time_tells_the_best_so_far(change: int, looks: int) -> None:
+    asked: list[int] = []
+
+    def holds(value: int) -> bool:
+        if len(asked) == looks:
+            raise OverError
+        asked.append(value)
+        return value >= change
+
+    found = first(holds, 0, 500)
+    assert found.value == min([500, *(value for value in asked if value >= change)])
+    assert not found.settled or found.value == change
 
 
 @cache
@@ -236,3 +253,25 @@ def _span(curve: Any, n: int) -> int:
 def test_every_nth_of_a_jittered_stream_is_exact() -> None:
     thinned = shed.thinned(_arrivals()[2], Fraction(1, 3)).written
     assert (thinned["period_ns"], thinned["min_gap_ns"], thinned["late_ns"]) == (30 * MS, 6 * MS, 25 * MS)
+
+
+def test_deadlines_that_have_to_give_way_together(files: Callable[[str, str], Files]) -> None:
+    """Two outputs, each beyond its deadline by its own work: none alone mends it, each by what it lacks does."""
+    made = files(
+        PINNED.replace("nodes: [a]", "nodes: [b]", 1).replace("50 ms", "25.0005 ms"), cluster("ab", FREE[8:-1])
+    )
+    found = [mend for mend in find(made.case(), 60).mends if mend.way == "deadline"]
+    assert [mend.what_if for mend in found] == [("outputs.x.deadline=31.0005 ms", "outputs.y.deadline=31.0005 ms")]
+    assert outcome(made.applied(found[0])).holds
+    for name in "xy":
+        assert not outcome(made.case((*found[0].what_if, f"outputs.{name}.deadline=30.99 ms"))).holds
+
+
+def test_shedding_down_to_whole_bursts_is_the_same_by_options(files: Callable[[str, str], Files]) -> None:
+    """One tuple a period is too much work: every so many periods, and the tolerance stays that of the file."""
+    query = PINNED.replace("burst: 10, period: 100 ms", "burst: 1, period: 5 ms").replace("50 ms", "90 ms")
+    made = files(query, cluster("a"))
+    mend = next(mend for mend in find(made.case(), 60).mends if mend.way == "input")
+    assert mend.what_if[0] == "sources.s.period=10 ms" and mend.what_if[1] == "sources.s.tolerance=500 us"
+    applied = made.applied(mend)
+    assert applied.query.sources == mend.case.query.sources and outcome(applied).holds
