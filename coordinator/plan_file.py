@@ -27,6 +27,7 @@ from coordinator.placement.deadline import Allocation
 from coordinator.placement.problem import mean_selectivity
 from coordinator.placement.progress import relative_gap
 from coordinator.query import Operator, Query
+from coordinator.yaml_file import nearest
 from protos import plan_pb2
 
 VERSION = 1
@@ -261,3 +262,24 @@ def load(path: Path) -> Plan:
 def local_plan(plan: Plan, node: str) -> plan_pb2.LocalPlan:
     """One node's part of a plan. Raises KeyError for a node the plan does not have."""
     return json_format.ParseDict(plan["nodes"][node], plan_pb2.LocalPlan())
+
+
+def after(plan: Plan, host: str, path: Path) -> tuple[Plan, Path]:
+    """The fail-over plan for a host, and where it was written, beside the plan that it is part of. Raises BadInputError
+    where there is none."""
+
+    def refuse(text: str) -> BadInputError:
+        return BadInputError([Problem(str(path), 0, text)])
+
+    if "failover" not in plan:
+        raise refuse("has no fail-over plans; make it again with 'coordinator plan --survive 1'")
+    if host not in plan["failover"]:
+        raise refuse(f"has no fail-over plan without '{host}'{nearest(host, plan['failover'])}")
+    found = plan["failover"][host]["plan"]
+    if found is None:
+        raise refuse(f"without '{host}' no output is left, so there is nothing to deploy")
+    if digest(found) != found["hash"]:
+        raise refuse(f"its fail-over plan without '{host}' was changed after it was made; make it again")
+    beside = path.with_name(f"{path.stem}-without-{host}{path.suffix}")
+    write(found, beside)
+    return found, beside

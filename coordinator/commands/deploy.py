@@ -15,7 +15,9 @@ EPILOG = """Examples:
 
   coordinator deploy plan.json
 
-  coordinator deploy plan.json --addresses run/addresses.json --json"""
+  coordinator deploy plan.json --addresses run/addresses.json --json
+
+  coordinator deploy plan.json --without b         (b has failed: what was planned for that, on the others)"""
 
 
 def register(app: typer.Typer) -> None:
@@ -25,6 +27,9 @@ def register(app: typer.Typer) -> None:
     def deploy(
         plan: Annotated[Path, typer.Argument(help="plan.json")],
         addresses: AddressesOption = DEFAULT_ADDRESSES,
+        without: Annotated[
+            str | None, typer.Option(metavar="NODE", help="Its fail-over plan, to the other nodes.")
+        ] = None,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Prepare a plan on all its nodes, then commit it. The same plan again changes nothing."""
@@ -34,6 +39,9 @@ def register(app: typer.Typer) -> None:
         from coordinator.agents import Agents
 
         made = plan_file.load(plan)
+        if without is not None:
+            made, beside = plan_file.after(made, without, plan)
+            typer.echo(f"what remains without {without} is in {beside}, for collect and report", err=True)
         with Agents(address_file.load(addresses).of_plan(made)) as agents:
             done = deployment.deploy(made, agents, Lines())
         if as_json:

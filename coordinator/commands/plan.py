@@ -51,6 +51,9 @@ def register(app: typer.Typer) -> None:
         best_effort: Annotated[
             bool, typer.Option("--best-effort", help="A plan even where it is proven that none is guaranteed.")
         ] = False,
+        survive: Annotated[
+            int, typer.Option(metavar="[0|1]", help="1: any one node may fail; with a plan for each to deploy then.")
+        ] = 0,
         units: Annotated[
             Literal["path", "operator"], typer.Option(help="Task units: merged paths, or every operator its own.")
         ] = "path",
@@ -98,6 +101,7 @@ def register(app: typer.Typer) -> None:
             limits,
             charged,
             tighten=tighten,
+            survive=survive,
             best_effort=best_effort,
         )
         if what_if:
@@ -121,7 +125,9 @@ def register(app: typer.Typer) -> None:
                 "sub_deadlines_ns",
                 "guarantee",
             )
-            typer.echo(json.dumps({"plan": str(output), **{key: made[key] for key in keys}, "tasks": made["tasks"]}))
+            after = {"failover": made["failover"]} if survive else {}
+            values = {"plan": str(output), **{key: made[key] for key in keys}, "tasks": made["tasks"], **after}
+            typer.echo(json.dumps(values))
         else:
             _show(made, output)
 
@@ -231,6 +237,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from coordinator import failover_lines
     from coordinator.guarantee import bounds
     from coordinator.units_of_measure import show_ns
 
@@ -268,4 +275,6 @@ def _show(plan: dict[str, Any], path: Path) -> None:
         console.print(text, soft_wrap=True, highlight=False)
     if assumed := bounds.assumed(plan):
         console.print(assumed, soft_wrap=True, highlight=False)
+    for line in failover_lines.summary(plan):
+        console.print(line, soft_wrap=True, highlight=False)
     console.print(f"plan {plan['hash'][:8]} written to {path}", soft_wrap=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import places, plan_file, planner
+from coordinator import failover_lines, places, plan_file, planner
 from coordinator.cluster import Cluster
 from coordinator.errors import InfeasibleError
 from coordinator.guarantee.charges import NOTHING
@@ -109,6 +109,33 @@ def test_a_host_without_which_nothing_is_left(files: Files) -> None:
     assert plan["failover"]["a"]["plan"] is None
     assert plan["failover"]["a"]["lost_outputs"] == ["all", "twice", "seen"]
     assert audit(plan) == []
+
+
+def test_what_it_says(files: Files) -> None:
+    plan = _plan(files, QUERY, CLUSTER + "operators: operators.json\n", place={"mine": "b.1", "seen": "c", "all": "c"})
+    lines = failover_lines.summary(plan)
+    assert [line.partition(":")[0] for line in lines] == ["without a", "without b", "without c"]
+    moved = plan["failover"]["b"]["moved"]["mine"]
+    assert lines[1] == f"without b: moved: mine to {moved}; 2 of 2 outputs left guaranteed; lost: twice"
+    assert "    seen reads nothing at arm: that side input is lost" in failover_lines.sentences(plan)
+    assert "not planned for" in failover_lines.sentences({})[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda failover: failover.pop("a"), "the fail-over plans are not those of the cluster's nodes"),
+        (lambda failover: failover["b"]["lost_outputs"].clear(), "the lost outputs are not those that its plan does"),
+        (lambda failover: failover["a"].update(failover["b"]), "without node a: its plan is not of the other nodes"),
+        (lambda failover: failover["b"]["moved"].update(x="a"), "what it says has moved is not what has moved"),
+        (lambda failover: failover["b"]["plan"]["placement"].update(all="a"), "though nothing happened to it"),
+        (lambda failover: failover["c"]["plan"]["sub_deadlines_ns"].update(seen=0), "without node c: operator seen"),
+    ],
+)
+def test_the_audit_finds_broken_failover_plans(files: Files, change: Callable[[Any], Any], said: str) -> None:
+    plan = _plan(files, QUERY, CLUSTER + "operators: operators.json\n", place={"mine": "b", "seen": "c", "all": "c"})
+    change(plan["failover"])
+    assert any(said in text for text in audit(plan)), audit(plan)
 
 
 LEFT = """
