@@ -29,7 +29,7 @@ def mended(found: Findings) -> dict[str, list[str]]:
         return {}
     lines = [f"{name} admits tuples as old as a whole deadline: that has to change" for name in found.hopeless]
     for mend in found.mends:
-        lines.append(mend.text)
+        lines.append(mend.text + ("" if mend.settled else " (less may do: not narrowed down in time)"))
         if options := mend.options():
             lines.append(f"    coordinator plan ... {options}")
     lines += [f"not: {sentence}" for sentence in found.useless]
