@@ -8,11 +8,12 @@ Told the time, never asking for it; nothing is allocated per tuple. `shed` count
 """
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from node_agent.core.plan import Operator, Pace, Source
 
-LONG_AGO = -(1 << 200)
+LONG_AGO = -1  # before any instant
 
 
 class PacePolice:
@@ -73,24 +74,37 @@ class PacePolice:
 
 
 class SpanPolice:
-    """Any n tuples in a row span at least s(n), for some n: from recordings. Looks back once per n."""
+    """Any n tuples in a row span at least s(n), for some n: from recordings.
 
-    __slots__ = ("at", "held", "latest", "spans")
+    A stretch that ends now is the longer the more tuples it has, so one look back settles every n whose span is no
+    longer than what it found: few looks for a source well within its curve, one per n at worst.
+    """
+
+    __slots__ = ("at", "counts", "held", "latest", "least")
 
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
-        self.spans = tuple(sorted(spans))
-        self.latest = array("q", bytes(8 * (self.spans[-1][0] - 1)))  # instants that passed, a ring
+        self.counts: list[int] = []
+        self.least: list[int] = []  # of each count, ascending
+        for tuples, span_ns in sorted(spans):
+            if span_ns > (self.least[-1] if self.least else 0):  # else a smaller count says as much
+                self.counts.append(tuples)
+                self.least.append(span_ns)
+        size = self.counts[-1] - 1 if self.counts else 1
+        self.latest = array("q", bytes(8 * size))  # instants that passed, a ring
         self.at = self.held = 0  # where the next one goes; how many are known
 
     def conforms(self, at_ns: int) -> bool:
         """Whether a tuple may come now."""
-        latest, at, size, held = self.latest, self.at, len(self.latest), self.held
-        for tuples, span_ns in self.spans:
-            if tuples > held + 1:
+        latest, least, at, i = self.latest, self.least, self.at, 0
+        while i < len(least):
+            tuples = self.counts[i]
+            if tuples > self.held + 1:
                 return True
             first = at - tuples + 1
-            if at_ns - latest[first if first >= 0 else first + size] < span_ns:
+            stretch_ns = at_ns - latest[first if first >= 0 else first + len(latest)]
+            if stretch_ns < least[i]:
                 return False
+            i = bisect_right(least, stretch_ns, i + 1)
         return True
 
     def count(self, at_ns: int) -> None:

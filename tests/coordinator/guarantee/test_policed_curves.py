@@ -91,6 +91,7 @@ def test_a_source_that_keeps_its_declaration_is_never_shed_however_late_its_tupl
         assert asked.passes(read_ns), f"tuple {len(sent)} of {sent}"
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 5)), min_size=1, max_size=3),
     st.lists(st.integers(0, 4), max_size=50),

@@ -6,7 +6,7 @@ The reference here knows nothing of how policing works: it looks at all stretche
 from itertools import accumulate
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.core.plan import Operator, Pace, Source
@@ -54,6 +54,7 @@ def latest_conforms(declared: Source, instants: list[int]) -> bool:
     return all(instants[-1] - instants[i] >= least_ns(declared, len(instants) - i) for i in range(len(instants) - 1))
 
 
+@settings(deadline=None)
 @given(declarations, gaps)
 def test_what_passes_conforms_and_nothing_else_is_shed(
     declared: tuple[list[Pace], list[tuple[int, int]]], gaps: list[int]
@@ -73,6 +74,7 @@ def test_what_passes_conforms_and_nothing_else_is_shed(
     assert police.shed == shed and conforms(asked, passed)
 
 
+@settings(deadline=None)
 @given(declarations, gaps)
 def test_a_source_that_keeps_its_promise_is_never_shed(
     declared: tuple[list[Pace], list[tuple[int, int]]], gaps: list[int]
@@ -121,6 +123,7 @@ def test_what_an_old_plan_let_pass_counts_in_the_new_one() -> None:
     assert all(other.passes(10) for _ in range(7)) and not other.passes(10)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 5)), min_size=1, max_size=3),
     st.lists(st.integers(0, 4), max_size=60),
