@@ -12,6 +12,7 @@ from typing import Any
 from coordinator.units_of_measure import counted, show_ns
 
 Plan = Mapping[str, Any]
+MISSED = "NOT guaranteed"
 SAID = {
     "age": "age on admission",
     "work": "own work",
@@ -89,7 +90,7 @@ def standing(claim: Mapping[str, Any]) -> str:
     admitted = claim["from_admission_ns"]
     if claim["bound_ns"] is None and admitted is not None and admitted < claim["deadline_ns"]:
         return "guaranteed from admission on only"
-    return "NOT guaranteed"
+    return MISSED
 
 
 def _stretch(part: Mapping[str, Any]) -> str:
@@ -158,6 +159,6 @@ def tightest(plan: Plan, node: str) -> str:
         terms.append(f"{found['blocker']['what']} blocking {show_ns(found['blocker']['ns'])}")
     left = f"{show_ns(room_ns)} left" if room_ns >= 0 else f"{show_ns(-room_ns)} too much"
     return (
-        f"node {node} is fullest {show_ns(found['u_ns'])} after a burst: at most {show_ns(found['demand_ns'])} of work "
-        f"is due by then, {left} ({', '.join(terms)})"
+        f"node {node} has the least room {show_ns(found['u_ns'])} after a burst: work due by then is at most "
+        f"{show_ns(found['demand_ns'])}, {left} ({', '.join(terms)})"
     )

@@ -39,8 +39,8 @@ def mended(found: Findings) -> dict[str, list[str]]:
         lines.append("no single change that was tried mends it")
     if found.undecided:
         lines.append("some attempts found no plan in time and no proof that there is none: less may do")
-    if not found.now.holds and found.now.ageless:
-        names = ", ".join(found.now.ageless)
+    if found.mends and found.from_admission:
+        names = ", ".join(found.from_admission)
         lines.append(f"then still from admission on only, until their sources declare a 'max_age': {names}")
     return {"What would mend it, the smallest change first; each was planned and holds": lines}
 

@@ -238,6 +238,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     from rich.table import Table
 
     from coordinator import failover_lines
+    from coordinator.deadline_parts import MISSED, standing
     from coordinator.guarantee import bounds
     from coordinator.units_of_measure import show_ns
 
@@ -278,3 +279,5 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     for line in failover_lines.summary(plan):
         console.print(line, soft_wrap=True, highlight=False)
     console.print(f"plan {plan['hash'][:8]} written to {path}", soft_wrap=True)
+    if any(standing(claim) == MISSED for claim in plan["guarantee"].values()):
+        console.print(f"what would mend it: coordinator explain {path}", soft_wrap=True)

@@ -32,17 +32,22 @@ MOST_LOOKS = 400_000
 @dataclass(frozen=True)
 class Moment:
     """Where a bound is reached: a job released `released` after its busy period began starts at `start` (from the same
-    beginning), behind one instance of `blocked` ns that could not be stopped; `own`: it runs for that long itself."""
+    beginning), behind one instance of `blocked` ns that could not be stopped; `own`: it runs for that long itself.
+
+    Where most inputs are dropped, the last of a burst does less than one that passes. The result is of one that passes;
+    `moved` is what it does more, taken from what ran before: the sum is the same.
+    """
 
     released: Time = 0
     start: Time = 0
     blocked: Time = 0
     own: Time = 0
+    moved: Time = 0
 
     @property
     def blocking(self) -> Time:
         """What of the instance that could not be stopped is still to be waited for when the job comes."""
-        return min(self.blocked, max(0, self.start - self.released))
+        return min(self.blocked, max(0, self.start - self.moved - self.released))
 
 
 @dataclass(frozen=True)
@@ -91,20 +96,22 @@ def _response(own: Steps, loaded: Load) -> Response:
         for stage, prefix in enumerate(prefixes):
             response = _end(start, min(prefix, last), others) - a
             if response > worst[stage]:
-                worst[stage], moments[stage] = response, Moment(a, start, blocked, min(prefix, last))
+                passes = unit.work(1, stage + 1)
+                moved = max(0, min(passes - last, before, start - a))
+                worst[stage], moments[stage] = response, Moment(a, start, blocked, min(prefix, last) + moved, moved)
     return Response(worst[-1], tuple(worst), tuple(moments))
 
 
 def ahead(loaded: Load, name: str, moment: Moment) -> list[tuple[str, int, Time]]:
-    """Who runs before a job of that unit at that moment: unit, jobs, CPU time. With `blocked` they sum up to
-    `start`."""
+    """Who runs before a job of that unit at that moment: unit, jobs, CPU time. With `blocked` and `moved` they sum up
+    to `start`."""
     own = next(each for each in loaded.steps if each.task.name == name)
     due = moment.released + own.task.deadline
     found = []
     for each in loaded.steps:
         if each is own:
             jobs = own.count(moment.released) - 1
-            found.append((name, jobs, own.task.work(jobs)))
+            found.append((name, jobs, own.task.work(jobs) - moment.moved))
         else:
             by = _by(each, due, moment.start)
             found.append((each.task.name, each.count(by), each.at(by, moment.start)))

@@ -27,7 +27,8 @@ class Job:
 class Findings:
     """`now`: what is without a change. `mends`: the smallest first. `useless`: ways that do not help, in sentences;
     `untried`: what there was no time for; `undecided`: some attempts ended without a plan and without a proof;
-    `hopeless`: sources whose ages on admission take a whole deadline, so that every mend has to change them, too."""
+    `hopeless`: sources whose ages on admission take a whole deadline, so that every mend has to change them, too;
+    `from_admission`: outputs that mends guarantee from admission on only, since a source of theirs has no `max_age`."""
 
     now: Outcome
     mends: tuple[Mend, ...] = ()
@@ -36,13 +37,14 @@ class Findings:
     attempts: int = 0
     undecided: bool = False
     hopeless: tuple[str, ...] = ()
+    from_admission: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """For --json."""
         return {
             "infeasible": list(self.now.reasons),
             "missed": dict(self.now.missed),
-            "from_admission_only": list(self.now.ageless),
+            "from_admission_only": list(self.from_admission),
             "mends": [mend.document() for mend in self.mends],
             "useless": list(self.useless),
             "untried": list(self.untried),
@@ -94,6 +96,7 @@ def find(
         trials.count,
         trials.undecided,
         tuple(hopeless),
+        () if now.holds else structure.ageless(case),
     )
 
 

@@ -107,6 +107,12 @@ def hopeless(case: Case) -> list[str]:
     ]
 
 
+def ageless(case: Case) -> tuple[str, ...]:
+    """Outputs of sources that admit tuples of any age."""
+    fed = {name for source in case.query.sources if not source.max_age_ns for name in _outputs(case, source.name)}
+    return tuple(output.name for output in case.query.outputs if output.name in fed)
+
+
 def aged(case: Case, ages_ns: Mapping[str, int]) -> Case:
     """With these ages on admission; 0: any."""
     sources = tuple(

@@ -39,6 +39,15 @@ def test_a_unit_waits_for_named_others() -> None:
     assert first["blocking_ns"] == 1 * MS + 20_000
 
 
+def test_the_result_is_of_a_tuple_that_passes() -> None:
+    """Half of O3's inputs are dropped and the last of a burst may be one; a result has run through all 17 operators."""
+    claim = documents(paper(15, ages=True, O1=30, O2=16), NOTHING)[0]["warning"]
+    last = [part for part in claim["trail"] if part["kind"] == "unit"][-1]
+    assert last["work_ns"] == 17 * MS
+    ahead = sum(each["ns"] for each in last["ahead"])
+    assert last["waiting_ns"] == ahead - last["done_before_ns"]
+
+
 def test_the_tightest_inequality_of_a_node_that_holds_is_told() -> None:
     nodes = documents(paper(15, ages=True, O1=30, O2=16), NOTHING)[1]["nodes"]
     tightest = nodes["a"]["tightest"]
