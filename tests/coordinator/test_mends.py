@@ -110,14 +110,27 @@ def test_the_paper_at_30_is_mended_by_speed_deadline_and_input(files: Callable[[
     assert not found.untried
 
 
-def test_an_operator_that_is_pinned_to_a_full_node_is_freed(files: Callable[[str, str], Files]) -> None:
+@pytest.mark.parametrize("model", ["paper", "sound"])
+def test_an_operator_that_is_pinned_to_a_full_node_is_freed(files: Callable[[str, str], Files], model: str) -> None:
     made = files(PINNED, cluster("ab", FREE[len("links: [") : -1]))
-    found = find(made.case(), 60)
-    assert found.now.plan is None
+    found = find(made.case(model=model), 60)
+    assert found.now.plan is None or found.now.missed
     best = found.mends[0]
     assert (best.way, best.what_if) == ("free", ("operators.X.nodes=null",))
-    plan = outcome(made.applied(best)).plan
+    plan = outcome(made.applied(best, model=model)).plan
     assert plan is not None and plan["placement"] == {"X": "b", "Y": "a"}
+    for mend in found.mends:
+        assert outcome(made.applied(mend, model=model)).holds, mend.text
+
+
+def test_the_cores_of_a_node_become_faster_together(files: Callable[[str, str], Files]) -> None:
+    """Two cores of one node: one speed, one option; from the plan's own places."""
+    made = files(PINNED.replace("cost: 3 ms", "cost: 6 ms"), cluster("a", cores="2"))
+    found = find(made.case(), 60)
+    mend = next(mend for mend in found.mends if mend.way == "speed")
+    assert len(mend.what_if) == 1 and mend.what_if[0].startswith("nodes.a.speed=")
+    assert outcome(made.applied(mend)).holds
+    assert {node.speed for node in mend.case.cluster.nodes.values()} == {Fraction(mend.what_if[0].partition("=")[2])}
 
 
 def test_an_operator_held_by_an_option_is_freed(files: Callable[[str, str], Files]) -> None:
