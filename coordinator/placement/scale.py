@@ -21,7 +21,7 @@ from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem
 from coordinator.placement.progress import Progress, Watch
 
-SMALLEST = 400  # choices (nodes beyond the first, summed over items) from which on this road is taken
+SMALLEST = 400  # choices (nodes beyond the first, summed over items not held) from which on this road is taken
 LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well
 CLOSE = 1e-6
 DESCENT_SECONDS = 3.0  # what it does not find, the neighbourhoods find sooner
@@ -32,7 +32,7 @@ SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that h
 def takes(problem: Problem, limits: Limits) -> bool:
     """Whether a problem is for this road: large, every stream may go straight, and no memory, link or ruled-out
     placement could bind, which the board does not know."""
-    choices = sum(len(item.nodes) - 1 for item in problem.items)
+    choices = sum(len(item.nodes) - 1 for index, item in enumerate(problem.items) if index not in problem.held)
     plain = problem.meshed and not problem.stores and not problem.conflicts
     return choices >= SMALLEST and plain and limits.solver == "highs"
 

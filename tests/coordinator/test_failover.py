@@ -14,9 +14,12 @@ from coordinator import failover_lines, places, plan_file, planner
 from coordinator.cluster import Cluster
 from coordinator.errors import InfeasibleError
 from coordinator.guarantee.charges import NOTHING
+from coordinator.placement import problem, scale
 from coordinator.placement.audit import audit
+from coordinator.placement.milp import Limits
 from coordinator.query import Query
 from coordinator.survivors import without
+from infra.bench.instances import Recipe, write
 
 Files = Callable[[str, str], tuple[Path, Path]]
 CLUSTER = """
@@ -239,3 +242,11 @@ def test_a_plan_that_survives_is_found_where_there_is_one(files: Files, seed: in
     else:
         with pytest.raises(InfeasibleError):
             planner.plan(query, cluster, types, choices)
+
+
+def test_what_is_held_is_no_choice_for_the_road_of_large_problems(tmp_path: Path) -> None:
+    query, cluster, _ = planner.load(*write(Recipe(10, 60), tmp_path))
+    assert cluster is not None
+    assert scale.takes(problem.build(query, cluster, {}), Limits())
+    held = {one.name: (one.nodes or ("n0",))[0] for one in query.operators[1:]}
+    assert not scale.takes(problem.build(query, cluster, held), Limits())
