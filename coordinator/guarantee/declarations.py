@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from coordinator.guarantee.selectivity import contradiction, crossing
+from coordinator.guarantee.selectivity import contradicting, contradiction
 from coordinator.query import Query
 
 
@@ -15,7 +15,7 @@ def check(query: Query) -> None:
         if operator.selectivity is None:
             continue
         at_most = operator.selectivity.at_most
-        if (pairs := crossing(at_most)) is not None:
+        if (pairs := contradicting(at_most)) is not None:
             (k, m), (more, fewer) = pairs
             text = f"operator '{operator.name}': at most {m} of any {k} contradicts at most {fewer} of any {more}"
             query.file.wrong((*operator.keys, "selectivity"), f"{text}; correct one of them")

@@ -82,7 +82,7 @@ def declared(at_most: Sequence[Sequence[int]], mean: Fraction | float) -> Select
     return Selectivity(tuple(sorted(pairs)))
 
 
-def crossing(at_most: Sequence[Sequence[int]]) -> tuple[tuple[int, int], tuple[int, int]] | None:
+def contradicting(at_most: Sequence[Sequence[int]]) -> tuple[tuple[int, int], tuple[int, int]] | None:
     """Two pairs of which one allows fewer inputs more outputs than the other allows as many or more: one is a slip."""
     ordered = sorted((int(k), int(m)) for k, m in at_most)
     for i, (k, m) in enumerate(ordered):

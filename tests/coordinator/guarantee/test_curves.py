@@ -17,7 +17,7 @@ from coordinator.guarantee.curves import (
     recorded_spans,
 )
 from coordinator.guarantee.flow import Jittered, Known, Selected, Spaced, jittered, least, selected, total
-from coordinator.guarantee.selectivity import ONE, Selectivity, UndeclaredError, contradiction, crossing, declared
+from coordinator.guarantee.selectivity import ONE, Selectivity, UndeclaredError, contradicting, contradiction, declared
 from coordinator.guarantee.windows import CountWindows, TimeWindows
 
 SPANNED: list[Spanned] = [
@@ -138,9 +138,9 @@ def test_a_mean_above_the_worst_case_is_found() -> None:
 
 
 def test_fewer_inputs_with_more_outputs_contradict() -> None:
-    assert crossing([[20, 5], [10, 6]]) == ((10, 6), (20, 5))
-    assert crossing([[10, 6], [10, 7]]) == ((10, 7), (10, 6))
-    assert crossing([[1, 1], [10, 6], [20, 6], [20, 6]]) is None and crossing([]) is None
+    assert contradicting([[20, 5], [10, 6]]) == ((10, 6), (20, 5))
+    assert contradicting([[10, 6], [10, 7]]) == ((10, 7), (10, 6))
+    assert contradicting([[1, 1], [10, 6], [20, 6], [20, 6]]) is None and contradicting([]) is None
 
 
 # -- compositions
