@@ -522,12 +522,14 @@ class Engine:
     # -- policing
 
     def _shed_arrival(self, at_ns: int, route: Route, lineage: Lineage) -> None:
-        """A source sent more than it declared: its tuple is admitted and goes nowhere."""
+        """A source sent more than it declared: its tuple is admitted and goes nowhere.
+
+        No branch gets it, so no join waits for it: marks are not needed, and would be as many as the excess.
+        """
         self.facts.write(
             SHED, route.loaded.flags, NO_REF, lineage[0], lineage[1], lineage[2], at_ns, POLICY_ARRIVALS, lineage[3],
             route.stream,
         )  # fmt: skip
-        self._absent(at_ns, route, lineage)
 
     def police(self, at_ns: int, unit: Unit, step: Step, lineages: Sequence[Lineage], slot: int = 0) -> int:
         """An operator of the running instance has made these results of one input: how many of them pass.

@@ -162,5 +162,5 @@ def test_a_tuple_beyond_the_declared_arrivals_is_admitted_and_goes_nowhere(joine
     shed = [(each.ref, each.w0, each.w1, each.seq, each.w3) for each in found if each.kind == records.SHED]
     assert shed == [(records.NO_REF, at, records.POLICY_ARRIVALS, seq, 1) for seq, at in ((3, 0), (4, 99))]
     assert [payload for _, _, payload in recorder.delivered] == [1, 2, 5]
-    assert loaded.waiting == 0, "absence marks have gone to the join by every branch"
+    assert loaded.waiting == 0, "no branch has it, so nothing waits and no mark is needed"
     assert loaded.policed() == {"arrivals.in": 2}
