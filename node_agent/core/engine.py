@@ -60,12 +60,13 @@ class Engine:
     __slots__ = (
         "_push", "batch", "batching", "commands", "counts", "decided", "direct", "dispatched", "ended_ns", "facts",
         "fifo", "form", "heads", "held", "job", "limit_jobs", "loaded", "meter", "order", "plain", "policy", "released",
-        "resumed", "simple", "slow", "stay", "surplus", "tuner",
+        "resumed", "simple", "slow", "stay", "surplus", "tuner", "unripe",
     )  # fmt: skip
 
     def __init__(self, policy: Policy, facts: Facts, commands: Commands, limit_jobs: int = 1_000_000) -> None:
         self.policy, self.facts, self.commands, self.limit_jobs = policy, facts, commands, limit_jobs
         self.heads: list[Job] = []
+        self.unripe: list[Job] = []  # heads whose batches are not complete, by the instant at which they will be
         self.job: Job | None = None
         self.meter = NodeMeter()  # kept up to date where the policy measures
         self.tuner = policy.tuner(self.meter, policy.parameters) if policy.tuner is not None else None
@@ -115,6 +116,8 @@ class Engine:
             join.waiting.clear()
         self.heads = [job for job in self.heads if job[3].loaded is not loaded]
         self.heads.sort()
+        self.unripe = [job for job in self.unripe if job[3].loaded is not loaded]
+        self.unripe.sort()
         if self.held is not None and self.held.loaded is loaded:
             self.held = None
         self.loaded.remove(loaded)
@@ -199,7 +202,18 @@ class Engine:
     def _head(self, unit: Unit) -> None:
         """The head of a unit's queue, into the heap: by its deadline, or under the rank that it has now."""
         job = unit.queue[0]
-        heappush(self.heads, job if self.order is None else (self.order.rank(job), *job[1:]))
+        if self.order is not None:
+            job = (self.order.rank(job), *job[1:])
+        elif self.tuner is not None and self.heads and (ripe_ns := self.tuner.ripe_ns(job)) > self.ended_ns:
+            heappush(self.unripe, (ripe_ns, *job[1:]))
+            return
+        heappush(self.heads, job)
+
+    def _ripen(self) -> None:
+        """Batches that are complete by now compete; where there is none, the oldest, so that the node is not idle."""
+        unripe, heads = self.unripe, self.heads
+        while unripe and (unripe[0][0] <= self.ended_ns or not heads):
+            heappush(heads, heappop(unripe)[3].queue[0])
 
     def next(self, at_ns: int) -> Job | None:
         """Start the next instance while none runs; None: nothing is ready."""
@@ -287,6 +301,8 @@ class Engine:
     def _take(self) -> Job | None:
         """The job with the least key, out of its queue; the queue's next head is not in the heap yet."""
         heads = self.heads
+        if self.unripe:
+            self._ripen()
         while heads:
             entry = heappop(heads)
             job: Job = entry
@@ -314,27 +330,40 @@ class Engine:
             self._mark(self.ended_ns, unit, lineage, 0)
 
     def _select(self, job: Job) -> Job | None:
-        """What runs of a unit that was chosen: its batch without what is dropped. The first job that runs, or None."""
-        batch = [job]
-        if self.form is not None:
-            queue: deque[Job] = job[3].queue
-            more = self.form(job, queue)
-            batch += [queue.popleft() for _ in range(more)]
-            self.dispatched += more
-        dropper = self.policy.dropper
+        """What runs of a unit that was chosen: its batch without what is dropped. The first job that runs, or None.
+
+        The head is judged before a batch is formed behind it: where it is shed, another unit may come first.
+        """
+        dropper, sifter = self.policy.dropper, self.policy.sifter
+        if dropper is not None and dropper(job, self.ended_ns, 0):
+            self._drop(job)
+            return None
+        if self.form is None:
+            return job
+        queue: deque[Job] = job[3].queue
+        more = self.form(job, queue)
+        batch = [job, *(queue.popleft() for _ in range(more))]
+        self.dispatched += more
         if dropper is not None:
-            kept: list[Job] = []
-            for each in batch:
+            kept = [job]
+            for each in batch[1:]:
                 if dropper(each, self.ended_ns, len(kept)):
-                    self._shed(each)
-                    self.meter.shed()
+                    self._drop(each)
                 else:
                     kept.append(each)
             batch = kept
-        if self.form is not None:
-            self.batch = batch
-            self.counts = [0] * len(batch)
+        elif sifter is not None:
+            first = sifter(batch, self.ended_ns)
+            for each in batch[:first]:
+                self._drop(each)
+            del batch[:first]
+        self.batch = batch
+        self.counts = [0] * len(batch)
         return batch[0] if batch else None
+
+    def _drop(self, job: Job) -> None:
+        self._shed(job)
+        self.meter.shed()
 
     def _step_slow(self, job: Job, start_ns: int, end_ns: int) -> Job | None:
         """The end of a batch, of an instance that is measured, or of one of which results were shed.

@@ -6,7 +6,7 @@ with s the measured cost of one decision, c the measured cost per tuple of the u
 at the measured rate, dl_min the least sub-deadline of the node. What cannot be met end to end is shed.
 """
 
-from node_agent.core.measure import PPM, NodeMeter
+from node_agent.core.measure import PPM, NodeMeter, UnitMeter
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch import basic_batches
 from node_agent.core.policies.bts import Fixed
@@ -26,12 +26,20 @@ class FeedForward(Fixed):
 
     def batch(self, head: Job, queue: Queue) -> int:
         """k basic batches for the unit at hand."""
-        unit, share_ppm, phi_ns = head[3].meter, self._share_ppm, self.phi_ns
-        if unit.gap.count and self.meter.decision.count:
-            above = self.meter.decision_ns * (PPM - share_ppm) * unit.gap_ns
-            wanted = -(-above // (share_ppm * unit.cost_ns * phi_ns))
-            self.k = max(1, min(wanted, self.least_ns // (2 * phi_ns)))
-        return basic_batches(head, queue, self.k, phi_ns)
+        self.k = self._wanted(head[3].meter)
+        return basic_batches(head, queue, self.k, self.phi_ns)
+
+    def ripe_ns(self, head: Job) -> int:
+        """When all k are there."""
+        return head[1] + self._wanted(head[3].meter) * self.phi_ns
+
+    def _wanted(self, unit: UnitMeter) -> int:
+        share_ppm, phi_ns = self._share_ppm, self.phi_ns
+        if not (unit.gap.count and self.meter.decision.count):
+            return self.parameters.first_k
+        above = self.meter.decision_ns * (PPM - share_ppm) * unit.gap_ns
+        wanted = -(-above // (share_ppm * unit.cost_ns * phi_ns))
+        return max(1, min(wanted, self.least_ns // (2 * phi_ns)))
 
 
 ADAPTIVE = Policy(name="adaptive", offset=sub_deadline, tuner=FeedForward, dropper=overdue)

@@ -15,7 +15,7 @@ from node_agent.core.measure import NodeMeter
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.bts import Fixed
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.overdue import overdue
+from node_agent.core.policies.overdue import statistics
 from node_agent.core.policies.parts import Policy
 
 PROPORTIONAL, INTEGRAL = 1, 10
@@ -42,4 +42,4 @@ class Control(Fixed):
 
 
 ATS = Policy(name="ats", offset=sub_deadline, tuner=Control)
-ATS1 = Policy(name="ats1", offset=sub_deadline, tuner=Control, dropper=overdue)
+ATS1 = Policy(name="ats1", offset=sub_deadline, tuner=Control, sifter=statistics)

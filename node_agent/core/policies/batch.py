@@ -30,7 +30,7 @@ def basic_batches(head: Job, queue: Queue, k: int, phi_ns: int) -> int:
     """All jobs behind the head in the first k basic batches ([A] definitions 6 and 7).
 
     A basic batch begins with its first tuple and holds what was released within phi after it. The last one may still be
-    open: the node does not wait for what may come, so it is never idle with ready work.
+    open.
     """
     end_ns, count = head[1] + phi_ns, 0
     for job in queue:

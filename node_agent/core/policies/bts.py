@@ -6,7 +6,7 @@ from node_agent.core.measure import NodeMeter
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch import basic_batches
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.overdue import overdue
+from node_agent.core.policies.overdue import statistics
 from node_agent.core.policies.parts import Job, Policy, Queue
 
 MOST_PHI_NS = 100_000_000  # [A] table 1
@@ -37,9 +37,13 @@ class Fixed:
         """k basic batches."""
         return basic_batches(head, queue, self.k, self.phi_ns)
 
+    def ripe_ns(self, head: Job) -> int:
+        """The end of its first basic batch, which is then "put into the queue of basic batches" ([A] 2)."""
+        return head[1] + self.phi_ns
+
     def ended(self, unit: Any, jobs: int, ran_ns: int, decision_ns: int) -> None:
         """Nothing follows from it."""
 
 
 BTS = Policy(name="bts", offset=sub_deadline, tuner=Fixed)
-BTS1 = Policy(name="bts1", offset=sub_deadline, tuner=Fixed, dropper=overdue)
+BTS1 = Policy(name="bts1", offset=sub_deadline, tuner=Fixed, sifter=statistics)

@@ -4,15 +4,28 @@ from node_agent.core.policies.parts import Job
 
 
 def overdue(job: Job, at_ns: int, ahead: int) -> bool:
-    """Whether the job would end after its deadline: C_sche + (ahead + 1) C'_exec > dl - now.
+    """Whether the job would end after its own deadline: C_sche + (ahead + 1) C'_exec > dl - now.
 
-    [A] asks how many tasks S(Q) of a batch can be finished by the batch's one deadline, and drops the oldest of the
-    others. Here every tuple has its own deadline, so those are shed that cannot meet it; where all deadlines are equal
-    the number kept is the printed S(Q). The deadline is the end-to-end one, on the lower bound of the tuple's age: a
-    late sub-deadline is not yet a miss. Costs are measured.
+    The deadline is the end-to-end one, on the lower bound of the tuple's age: a late sub-deadline is not yet a miss.
+    Costs are measured.
     """
     unit, lineage = job[3], job[4]
     meter = unit.meter
     end_ns: int = at_ns + meter.node.decision_ns + (ahead + 1) * meter.cost_ns
     due_ns: int = lineage[5] + unit.deadline_ns
     return end_ns > due_ns
+
+
+def statistics(batch: list[Job], at_ns: int) -> int:
+    """As printed: S(Q) tasks of a batch can end by its deadline dl, the head's; the oldest of the others are shed.
+
+        S(Q) = floor((dl - now - C_sche) / C'_exec)
+
+    All tuples of a basic batch have the same deadline ([A] definition 6), so where the head is overdue the whole batch
+    goes, also what could be met: that is what `overdue` mends.
+    """
+    unit, lineage = batch[0][3], batch[0][4]
+    meter = unit.meter
+    due_ns: int = lineage[5] + unit.deadline_ns
+    ends: int = (due_ns - at_ns - meter.node.decision_ns) // meter.cost_ns
+    return len(batch) - max(0, min(ends, len(batch)))

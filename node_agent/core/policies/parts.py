@@ -29,7 +29,8 @@ Key = Callable[[Unit, Lineage], int]  # a deadline that the release does not ent
 Rule = Callable[[Unit], Callable[[int], int]]  # makes one per unit: the release, in order -> the deadline
 BatchFormer = Callable[[Job, Queue], int]  # how many jobs behind the head join its instance
 Dropper = Callable[[Job, int, int], bool]
-"""Whether a job is shed: (job, instant of the decision, jobs before it in its instance)."""
+"""Whether a job is shed: (job, instant of the decision, jobs before it in its instance). A head is asked first."""
+Sifter = Callable[[list[Job], int], int]  # how many of the first jobs of a batch are shed, at that instant
 
 
 class Order(Protocol):
@@ -62,6 +63,9 @@ class Tuner(Protocol):
     def batch(self, head: Job, queue: Queue) -> int:
         """As a batch former."""
 
+    def ripe_ns(self, head: Job) -> int:
+        """When the batch of that head is complete. Until then complete ones of other units come first."""
+
     def ended(self, unit: Any, jobs: int, ran_ns: int, decision_ns: int) -> None:
         """An instance of that many of the unit's jobs ran that long; choosing it took that long. The meter knows it."""
 
@@ -78,6 +82,7 @@ class Policy:
     batch: BatchFormer | None = None  # None: tuple by tuple
     stays: Callable[[NodeMeter], Stay] | None = None  # makes one per engine
     dropper: Dropper | None = None  # None: every job runs
+    sifter: Sifter | None = None  # a dropper that looks at whole batches
     tuner: Callable[[NodeMeter, Parameters], Tuner] | None = None  # makes one per engine, which then forms the batches
     parameters: Parameters = DEFAULTS
     yields: bool = False  # may switch at an operator's boundary

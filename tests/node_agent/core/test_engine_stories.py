@@ -313,6 +313,9 @@ class Doubling:
     def batch(self, head: Job, queue: Queue) -> int:
         return min(self.largest - 1, len(queue))
 
+    def ripe_ns(self, head: Job) -> int:
+        return 0
+
     def ended(self, unit: object, jobs: int, ran_ns: int, decision_ns: int) -> None:
         self.told.append((jobs, ran_ns, decision_ns))
         self.largest *= 2

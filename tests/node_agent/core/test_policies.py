@@ -87,12 +87,30 @@ def test_phi_is_the_larger_error_bound_and_else_follows_from_the_deadlines() -> 
 
 
 def test_bts1_sheds_what_cannot_end_by_its_end_to_end_deadline() -> None:
-    """Each takes 10 and the end-to-end deadline is 25 after the origin: of four at once two can be met."""
+    """Each takes 10 and the end-to-end deadline is 25 after the origin: of four at once two can be met. The printed
+    form sheds the oldest of a batch; adaptive those that cannot be met."""
     arrivals = [Arrival(1, 0, 10) for _ in range(4)]
-    for name, lost in (("bts", []), ("bts1", [3, 4])):
+    for name, lost in (("bts", []), ("bts1", [1, 2]), ("adaptive", [3, 4])):
         node = Node([Shape(5, 25, 10)], policy(name, parameters=Parameters(phi_ns=100))).run(arrivals)
         assert shed(node) == lost
         assert [jobs for _, jobs in node.order] == [[each for each in (1, 2, 3, 4) if each not in lost]]
+
+
+def test_where_the_head_is_overdue_the_printed_form_sheds_the_whole_batch() -> None:
+    """At 50 tuple 2 (due at 31) is overdue, tuple 3 (due at 70) is not, but they share a basic batch."""
+    arrivals = [Arrival(2, 0, 50), Arrival(1, 1, 5), Arrival(1, 40, 5)]
+    for name, lost in (("bts1", [2, 3]), ("adaptive", [2])):
+        parameters = Parameters(phi_ns=45)
+        node = Node([Shape(5, 30, 5), Shape(1000, 1000, 50)], policy(name, parameters=parameters)).run(arrivals)
+        assert shed(node) == lost
+
+
+def test_complete_batches_come_before_open_ones_and_a_node_does_not_wait_for_them() -> None:
+    """phi 10. At 12 unit 1's batch (from 0, due 1000) is complete, unit 2's (from 5, due 105) is open and waits, until
+    nothing else is there: at 13 it runs, open as it is, with what has come by then."""
+    node = Node([Shape(1000, 1000, 1), Shape(100, 1000, 1)], policy("bts", parameters=Parameters(phi_ns=10)))
+    node.run([Arrival(1, 0, 12), Arrival(1, 1, 1), Arrival(2, 5, 1), Arrival(2, 12, 1)])
+    assert node.order == [(1, [1]), (1, [2]), (2, [3, 4])]
 
 
 def test_a_late_sub_deadline_is_no_reason_to_shed() -> None:
