@@ -26,6 +26,7 @@ from coordinator.placement.milp import Limits
 from coordinator.placement.progress import Watch
 from coordinator.placement.units import Units
 from coordinator.query import Query
+from coordinator.sound import audit as sound_audit
 from coordinator.sound import outcome
 from coordinator.sound.draft import Setting
 from coordinator.sound.search import Finder
@@ -47,7 +48,7 @@ class Choices:
     may not all be in these places."""
 
     allocator: Allocator = "deadline"
-    model: Model = "paper"
+    model: Model = "sound"
     units: Units = "path"
     policy: str | None = None
     place: dict[str, str] = field(default_factory=dict)
@@ -108,7 +109,7 @@ def plan(
         made = _sound(query, cluster, types, choices, watch)
     else:
         made = _printed(query, cluster, types, choices, watch)
-    violations = audit(made)
+    violations = audit(made) or sound_audit.audit(made)
     if violations:
         raise AuditError(violations)
     return made
@@ -119,9 +120,7 @@ def _sound(
 ) -> plan_file.Plan:
     """By the guarantee: placement and sub-deadlines such that every output's bound is within its deadline."""
     setting = Setting(query, cluster, types, choices.units)
-    finder = Finder(
-        setting, choices.charges, choices.limits, choices.place, choices.tighten, watch, choices.conflicts
-    )
+    finder = Finder(setting, choices.charges, choices.limits, choices.place, choices.tighten, watch, choices.conflicts)
     found = finder.run(choices.best_effort, choices.quick)
     other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
     shares = found.draft.per_operator(found.standing.due_ns)

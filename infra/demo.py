@@ -92,7 +92,8 @@ def play(way: Way, folder: Path) -> Played:
     print(f"\n== {way.name} ==", flush=True)
     folder.mkdir(parents=True)
     plan, virtual = folder / "plan.json", folder / "virtual"
-    run("coordinator", "plan", QUERY, CLUSTER, "--allocator", way.allocator, "--policy", way.policy, "-o", plan)
+    how = ("--allocator", way.allocator, "--model", "paper", "--policy", way.policy)
+    run("coordinator", "plan", QUERY, CLUSTER, *how, "-o", plan)
     run(
         "sim-vehicles", "replay", SCENARIO, "--virtual", plan, "--until", UNTIL, "--phases", str(PHASES),
         "--out", virtual, fine=(0, CRASHED),

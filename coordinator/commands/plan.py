@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
         model: Annotated[
             Literal["sound", "paper"],
             typer.Option(help="sound: every output guaranteed, then least traffic; paper: as printed, NLR first."),
-        ] = "paper",
+        ] = "sound",
         tighten: Annotated[
             str | None, typer.Option(help="OUTPUT: the least bound for it that leaves the others guaranteed.")
         ] = None,

@@ -74,7 +74,7 @@ def deploy_hop(running: Agent) -> None:
     (folder / "cluster.yaml").write_text(CLUSTER.format(control=running.control))
     node = {"name": "a", "control": running.control, "data": running.data, "pid": running.process.pid, "rt": running.rt}
     (folder / "addresses.json").write_text(json.dumps({"nodes": {"a": node}, "started_by": "bench"}))
-    _coordinator("plan", folder / "query.yaml", folder / "cluster.yaml", "-o", folder / "plan.json")
+    _coordinator("plan", folder / "query.yaml", folder / "cluster.yaml", "--model", "paper", "-o", folder / "plan.json")
     _coordinator("deploy", folder / "plan.json", "--addresses", folder / "addresses.json")
 
 

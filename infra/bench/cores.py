@@ -43,7 +43,7 @@ def core_hops(count: int) -> list[CoreHop]:
         folder = Path(name)
         (folder / "query.yaml").write_text(QUERY)
         (folder / "cluster.yaml").write_text(CLUSTER)
-        _coordinator(folder, "plan", "query.yaml", "cluster.yaml")
+        _coordinator(folder, "plan", "query.yaml", "cluster.yaml", "--model", "paper")
         _coordinator(folder, "up", "cluster.yaml", "--any-port", "--detach")
         try:
             _coordinator(folder, "deploy", "plan.json")

@@ -31,10 +31,10 @@ def paper(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
 
 @pytest.fixture
 def paper_plan(paper: Callable[..., tuple[Path, Path]]) -> Callable[..., dict[str, Any]]:
-    """The plan of the collision query with n V2V tuples in a burst and the given choices."""
+    """The plan of the collision query with n V2V tuples in a burst and the given choices, by the `paper` model unless given."""
 
     def make(n: int, **choices: Any) -> dict[str, Any]:
-        return planner.make_plan(*paper(n), planner.Choices(**choices))
+        return planner.make_plan(*paper(n), planner.Choices(**({"model": "paper"} | choices)))
 
     return make
 

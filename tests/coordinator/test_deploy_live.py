@@ -82,7 +82,7 @@ class Street:
         query, cluster, plan = (self.root / name for name in ("query.yaml", "cluster.yaml", "plan.json"))
         query.write_text(QUERY % run)
         cluster.write_text(CLUSTER % (7700, 7710))
-        made = planner.make_plan(query, cluster, planner.Choices())
+        made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
         plan_file.write(made, plan)
         return made
 
@@ -327,7 +327,7 @@ def _try_status(agents: Agents) -> dict[str, Any]:
 def test_the_commands(tmp_path: Path) -> None:
     (tmp_path / "query.yaml").write_text(QUERY % "pass")
     (tmp_path / "cluster.yaml").write_text(CLUSTER % (7700, 7710))
-    assert cli("plan", "query.yaml", "cluster.yaml", cwd=tmp_path).returncode == 0
+    assert cli("plan", "query.yaml", "cluster.yaml", "--model", "paper", cwd=tmp_path).returncode == 0
     up = cli("up", "cluster.yaml", "--any-port", "--detach", "--json", cwd=tmp_path)
     assert up.returncode == 0, up.stderr
     try:

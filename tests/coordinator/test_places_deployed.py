@@ -68,7 +68,7 @@ class Street:
         query, cluster, plan = (self.root / name for name in ("query.yaml", "cluster.yaml", "plan.json"))
         query.write_text(QUERY % (second, run, second))
         cluster.write_text(CLUSTER % cores)
-        made = planner.make_plan(query, cluster, planner.Choices())
+        made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
         plan_file.write(made, plan)
         return made
 

@@ -43,7 +43,7 @@ def test_bad_input_is_2_and_says_where(paper: Paper) -> None:
 
 def test_infeasible_is_3_and_says_why(paper: Paper) -> None:
     query, cluster = paper(27)
-    done = _coordinator("plan", query, cluster, "-o", query.parent / "plan.json")
+    done = _coordinator("plan", query, cluster, "--model", "paper", "-o", query.parent / "plan.json")
     assert done.returncode == 3
     assert done.stderr.startswith("infeasible: output warning: its path needs 307 ms before 300 ms")
     assert f"the smallest changes that mend it: coordinator explain {query} {cluster} --model " in done.stderr
@@ -70,7 +70,7 @@ def test_options_that_cannot_be_used(paper: Paper, option: str, said: str) -> No
 
 def test_a_directory_is_no_place_for_a_plan(paper: Paper) -> None:
     query, cluster = paper(15)
-    done = _coordinator("plan", query, cluster, "-o", query.parent)
+    done = _coordinator("plan", query, cluster, "--model", "paper", "-o", query.parent)
     assert done.returncode == 2
     assert f"{query.parent}: is a directory; give the path of a file" in done.stderr
 
@@ -101,7 +101,7 @@ def test_ctrl_c_while_a_command_is_being_loaded_is_no_traceback(monkeypatch: pyt
 def test_plan_and_explain(paper: Paper) -> None:
     query, cluster = paper(20)
     path = query.parent / "deep" / "plan.json"
-    done = _coordinator("plan", query, cluster, "-o", path)
+    done = _coordinator("plan", query, cluster, "--model", "paper", "-o", path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "NLR 0" in done.stdout
     assert "output advisory: deadline 3 s, no bound, not guaranteed: centre admits tuples of any age" in done.stdout
@@ -160,7 +160,7 @@ def _saved(paper: Paper, change: Callable[[dict[str, object]], object]) -> Path:
     from coordinator import planner
 
     query, cluster = paper(15)
-    plan = planner.make_plan(query, cluster, planner.Choices())
+    plan = planner.make_plan(query, cluster, planner.Choices(model="paper"))
     change(plan)
     path = query.parent / "plan.json"
     path.write_text(json.dumps(plan))

@@ -32,7 +32,8 @@ def measured(way: str, folder: Path) -> dict[str, Any]:
     allocator, policy = WAYS[way]
     plan, run = folder / "plan.json", folder / "run"
     query, cluster = QUERIES / "collision_paper.yaml", QUERIES / "cluster_paper.yaml"
-    command("coordinator", "plan", query, cluster, "--allocator", allocator, "--policy", policy, "-o", plan)
+    how = ("--allocator", allocator, "--model", "paper", "--policy", policy)
+    command("coordinator", "plan", query, cluster, *how, "-o", plan)
     command("sim_vehicles", "simulate", plan, "--age", "v2v=100ms", "--bursts", "2", "--out", run)
     command("coordinator", "report", run, "--engine", "python")
     report = json.loads((run / "report.json").read_text())

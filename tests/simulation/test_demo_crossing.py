@@ -14,7 +14,7 @@ def speeds(tmp_path_factory: pytest.TempPathFactory) -> list[list[float | None]]
     found = []
     for way in demo.WAYS:
         plan: Path = tmp_path_factory.mktemp(way.allocator) / "plan.json"
-        how = ("--allocator", way.allocator, "--policy", way.policy)
+        how = ("--allocator", way.allocator, "--model", "paper", "--policy", way.policy)
         demo.run("coordinator", "plan", demo.QUERY, demo.CLUSTER, *how, "-o", plan)
         told = demo.run(
             "sim-vehicles", "replay", demo.SCENARIO, "--virtual", plan, "--until", demo.UNTIL,

@@ -23,7 +23,7 @@ def written(query: str, cluster: str, **choices: Any) -> dict[str, Any]:
         (folder / "query.yaml").write_text(query)
         (folder / "cluster.yaml").write_text(cluster)
         (folder / "operators.json").write_text((QUERIES / "operators.json").read_text())
-        given = planner.Choices(**({"charges": NOTHING} | choices))
+        given = planner.Choices(**({"charges": NOTHING, "model": "paper"} | choices))
         return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", given)
 
 

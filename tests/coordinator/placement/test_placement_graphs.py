@@ -39,7 +39,7 @@ outputs:
 
 
 def _plan(files: Files, query: str = QUERY, cluster: str = CLUSTER, **choices: Any) -> Plan:
-    return planner.make_plan(*files(query, cluster), planner.Choices(**choices))
+    return planner.make_plan(*files(query, cluster), planner.Choices(**({"model": "paper"} | choices)))
 
 
 def _sends(plan: Plan) -> set[tuple[str, str, str]]:
@@ -103,7 +103,7 @@ def test_side_inputs_are_shipped_and_are_in_no_deadline_path(files: Files) -> No
     (paths := files(query, CLUSTER + "operators: operators.json\n"))[0].with_name("operators.json").write_text(
         operators
     )
-    plan = planner.make_plan(*paths, planner.Choices())
+    plan = planner.make_plan(*paths, planner.Choices(model="paper"))
     assert _sends(plan) == {("see", "a", "c"), ("state", "b", "c")}
     assert plan["objective"]["traffic"] == 5
     at_c = plan_file.local_plan(plan, "c")
@@ -257,7 +257,7 @@ def test_ports_are_put_in_the_operators_order(files: Files) -> None:
     (paths := files(query, CLUSTER + "operators: operators.json\n"))[0].with_name("operators.json").write_text(
         operators
     )
-    plan = planner.make_plan(*paths, planner.Choices())
+    plan = planner.make_plan(*paths, planner.Choices(model="paper"))
     assert plan["graph"]["operators"]["both"]["in"] == ["left", "right"]
 
 

@@ -170,7 +170,7 @@ def test_large_plans_pass_the_audit(shape: str, slack: float, tmp_path: Path) ->
     recipe = Recipe(12, 44, shape, slack, 1)  # type: ignore[arg-type]
     paths = write(recipe, tmp_path)
     seen: list[Progress] = []
-    plan = planner.make_plan(*paths, planner.Choices(limits=Limits(2)), seen.append)
+    plan = planner.make_plan(*paths, planner.Choices(model="paper", limits=Limits(2)), seen.append)
     assert audit(plan) == []
     assert seen, "the road for large problems was not taken"
     objective = plan["objective"]

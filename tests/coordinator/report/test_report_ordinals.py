@@ -47,7 +47,7 @@ def test_the_deepest_results_find_their_ancestor(spark: "SparkSession", tmp_path
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     listing = command("node_agent", "operators", "--operators", operators, "--json")
     (tmp_path / "operators.json").write_text(listing)
-    command("coordinator", "plan", tmp_path / "query.yaml", tmp_path / "cluster.yaml", "-o", plan)
+    command("coordinator", "plan", tmp_path / "query.yaml", tmp_path / "cluster.yaml", "--model", "paper", "-o", plan)
     command("sim_vehicles", "simulate", plan, "--operators", operators, "--out", tmp_path / "run")
     run = read_run(tmp_path / "run")
     told = verdict(run)

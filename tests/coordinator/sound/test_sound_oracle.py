@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from functools import cache
 
 import pytest
 
@@ -17,11 +18,13 @@ from coordinator.sound.sub_deadlines import Effort, Search
 from tests.coordinator.sound.sound_graphs import SECONDS, finder, placements
 
 GRAPHS = 60
+MOST = 8  # placements looked at per query
+FEWER = 6  # choices of sub-deadlines for what is said to be impossible
 
 
-def searched(draft: Draft) -> bool:
+def searched(draft: Draft, analyses: int) -> bool:
     """Whether the search for sub-deadlines makes a placement hold."""
-    found = Search(draft, NOTHING, Effort(ANALYSES, time.monotonic() + SECONDS)).feasible()
+    found = Search(draft, NOTHING, Effort(analyses, time.monotonic() + SECONDS)).feasible()
     return found is not None and found.holds
 
 
@@ -35,6 +38,7 @@ def drawn(draft: Draft, dice: random.Random, times: int) -> bool:
     return False
 
 
+@cache
 def planned(seed: int) -> Sound | InfeasibleError:
     try:
         return finder(seed).run(best_effort=False)
@@ -44,35 +48,34 @@ def planned(seed: int) -> Sound | InfeasibleError:
 
 @pytest.mark.parametrize("seed", range(GRAPHS))
 def test_against_every_placement(seed: int) -> None:
-    """A placement that can be made to hold is found, one of least traffic; a proof of impossibility is never wrong."""
+    """A placement that can be made to hold is found, one of least traffic; a proof of impossibility is never wrong. Of
+    many placements some are drawn."""
     found, every = planned(seed), list(placements(finder(seed)))
     dice = random.Random(seed)
     if isinstance(found, InfeasibleError):
         assert found.reasons
-        for _, each in every:
-            assert not searched(each) and not drawn(each, dice, 12), f"seed {seed}: {found.reasons}"
-        return
-    least = min((traffic for traffic, each in every if searched(each)), default=None)
-    if least is None:
-        assert not found.standing.holds
-        return
-    assert found.standing.holds and found.traffic <= least
-    if found.proven:
-        cheaper = [each for traffic, each in every if traffic < found.traffic]
-        assert not any(drawn(each, dice, 12) for each in cheaper)
+        impossible = [each for _, each in every]
+    else:
+        held = found.standing.holds
+        cheaper = [each for traffic, each in every if traffic < found.traffic or not held]
+        impossible = cheaper if found.proven else []
+        if not found.proven:
+            assert not any(searched(each, ANALYSES) for each in dice.sample(cheaper, min(len(cheaper), MOST)))
+    for each in dice.sample(impossible, min(len(impossible), MOST)):
+        assert not searched(each, FEWER) and not drawn(each, dice, FEWER), f"seed {seed}"
 
 
-@pytest.mark.parametrize("seed", range(GRAPHS, GRAPHS + 20))
+@pytest.mark.parametrize("seed", range(GRAPHS, GRAPHS + 15))
 def test_what_is_late_with_every_unit_first_is_late_under_any_sub_deadlines(seed: int) -> None:
     dice = random.Random(seed)
-    for _, each in list(placements(finder(seed)))[:8]:
+    for _, each in list(placements(finder(seed)))[:5]:
         if alone.late(each.system, NOTHING) is not None:
-            assert not searched(each) and not drawn(each, dice, 20)
+            assert not searched(each, FEWER) and not drawn(each, dice, FEWER)
 
 
 def test_the_random_queries_are_of_all_kinds() -> None:
     """Some are guaranteed, some proven impossible, a few neither."""
-    kinds = [found if isinstance(found, InfeasibleError) else found for found in map(planned, range(GRAPHS))]
+    kinds = [planned(seed) for seed in range(GRAPHS)]
     held = sum(isinstance(found, Sound) and found.standing.holds for found in kinds)
     proven = sum(isinstance(found, InfeasibleError) for found in kinds)
     assert held > GRAPHS // 4 and proven > GRAPHS // 8
