@@ -45,7 +45,8 @@ def register(app: typer.Typer) -> None:
             return
         parts = (("source", checked.sources), ("operator", checked.operators), ("output", checked.outputs))
         counts = ", ".join(counted(len(found), what) for what, found in parts)
-        against = (
-            f", on {counted(len(known.nodes), 'node')}" if known else "; nodes and installed operators not checked"
-        )
+        against = "; nodes and installed operators not checked"
+        if known:
+            cores = f" with {counted(len(known.nodes), 'core')}" if len(known.nodes) > len(known.hosts) else ""
+            against = f", on {counted(len(known.hosts), 'node')}{cores}"
         typer.echo(f"{query}: {counts}{against}: valid")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Mapping
 from itertools import product
@@ -9,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from coordinator import failover_lines, places, plan_file, planner
 from coordinator.cluster import Cluster
+from coordinator.commands import explain as explain_command
+from coordinator.commands import plan as plan_command
 from coordinator.errors import InfeasibleError
 from coordinator.guarantee.charges import NOTHING
 from coordinator.placement import problem, scale
@@ -250,3 +255,23 @@ def test_what_is_held_is_no_choice_for_the_road_of_large_problems(tmp_path: Path
     assert scale.takes(problem.build(query, cluster, {}), Limits())
     held = {one.name: (one.nodes or ("n0",))[0] for one in query.operators[1:]}
     assert not scale.takes(problem.build(query, cluster, held), Limits())
+
+
+def test_the_commands_say_what_happens_if_a_node_fails(files: Files) -> None:
+    app = typer.Typer()
+    plan_command.register(app)
+    explain_command.register(app)
+
+    def run(*arguments: object) -> tuple[int, str]:
+        done = CliRunner().invoke(app, [str(one) for one in arguments])
+        return done.exit_code, done.output
+
+    paths = files(LEFT, FOUR)
+    given = ["plan", *paths, "-o", paths[0].with_name("plan.json"), "--survive", "1", "--overhead", "none"]
+    code, told = run(*given)
+    assert code == 0
+    assert "without d: moved: far to c; 3 of 3 outputs left guaranteed" in told
+    assert "without a: nothing is left; every output is lost (one, two, far)" in told
+    assert set(json.loads(run(*given, "--json")[1])["failover"]) == {"a", "b", "c", "d"}
+    code, told = run("explain", paths[0].with_name("plan.json"), "--time-limit", "0")
+    assert code == 0 and "If a node fails" in told and "--without d" in told
