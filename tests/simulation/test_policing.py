@@ -89,7 +89,7 @@ def test_whoever_keeps_the_promise_is_not_shed(tmp_path: Path) -> None:
     assert max(over(made, done).values()) <= 0
 
 
-@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(busy_plans(), st.integers(2, 12), st.lists(st.integers(0, 30), min_size=2, max_size=2), st.integers(0, 99))
 def test_no_bound_is_exceeded_whatever_sources_send(
     document: dict[str, Any], times: int, phases: list[int], seed: int
