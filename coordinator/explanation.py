@@ -36,7 +36,7 @@ def mended(found: Findings) -> dict[str, list[str]]:
     if found.untried:
         lines.append(f"not tried in time, more with --time-limit: {', '.join(found.untried)}")
     if not found.mends and not found.untried:
-        lines.append("no single change that was tried mends it")
+        lines.append("no single change mends it, nor do faster nodes and longer deadlines together")
     if found.undecided:
         lines.append("some attempts found no plan in time and no proof that there is none: less may do")
     if found.mends and found.from_admission:

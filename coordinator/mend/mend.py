@@ -20,7 +20,7 @@ def exact(ns: int) -> str:
     return f"{ns} ns"
 
 
-Way = Literal["free", "move", "policy", "speed", "deadline", "input", "age"]
+Way = Literal["free", "move", "policy", "speed", "deadline", "input", "age", "both"]
 
 
 @dataclass(frozen=True)

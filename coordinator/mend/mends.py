@@ -88,6 +88,8 @@ def find(
                 untried.append(job)
             if not several and job.useless:
                 useless.append(job.useless)
+    if not mends and not start.holds:
+        mends += _both(trials, hopeless)
     return Findings(
         now,
         tuple(sorted(mends, key=lambda mend: mend.size)),
@@ -98,6 +100,16 @@ def find(
         tuple(hopeless),
         () if now.holds else structure.ageless(case),
     )
+
+
+def _both(trials: Trials, hopeless: list[str]) -> list[Mend]:
+    """Where no single change was found: speed and deadlines together."""
+    trials.slice(1)
+    try:
+        found = promise.both(trials, [promise.host(node) for node in trials.case.cluster.nodes.values()])
+        return [_with_ages(trials, found, hopeless)] if found else []
+    except OverError:
+        return []
 
 
 def _with_ages(trials: Trials, mend: Mend, hopeless: list[str]) -> Mend:

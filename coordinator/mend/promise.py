@@ -45,6 +45,32 @@ def speed(trials: Trials, hosts: Collection[str]) -> Mend | None:
     return Mend("speed", text, faster, (factor,) * len(firsts), tuple(changes), settled=found.settled)
 
 
+def both(trials: Trials, hosts: Collection[str]) -> Mend | None:
+    """Where nothing alone helps: the least factor, to 1 %, by which all nodes are faster and all deadlines longer."""
+    case = trials.case
+
+    def changed(hundredths: int) -> Case:
+        due = {one.name: -(-one.deadline_ns * hundredths // HUNDRED) for one in case.query.outputs}
+        return _due(_faster(case, hosts, hundredths), due)
+
+    def holds(hundredths: int) -> bool:
+        return trials.holds(
+            changed(hundredths), f"nodes {hundredths / HUNDRED:g} times as fast, deadlines as much longer"
+        )
+
+    limit = min(FASTEST * HUNDRED, *(int(1000 * HUNDRED / node.speed) for node in case.cluster.nodes.values()))
+    found = least(holds, HUNDRED, [min(2 * HUNDRED, limit), limit], lambda hundredths: hundredths // HUNDRED)
+    if found is None:
+        return None
+    factor, after = Fraction(found.value, HUNDRED), changed(found.value)
+    text = f"nothing alone helps: make all nodes {float(factor):g} times as fast and all deadlines as much longer"
+    firsts = {host(node): node for node in reversed(list(after.cluster.nodes.values()))}
+    changes = [one for name in sorted(firsts) for one in _speed_what_if(name, firsts[name])]
+    changes += [f"outputs.{one.name}.deadline={exact(one.deadline_ns)}" for one in after.query.outputs]
+    ratios = (factor,) * (len(firsts) + len(after.query.outputs))
+    return Mend("both", text, after, ratios, tuple(changes), settled=found.settled)
+
+
 def host(node: Node) -> str:
     """The node of the file that a place is on."""
     return node.host or node.name

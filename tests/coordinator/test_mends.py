@@ -288,3 +288,12 @@ def test_shedding_down_to_whole_bursts_is_the_same_by_options(files: Callable[[s
     assert mend.what_if[0] == "sources.s.period=10 ms" and mend.what_if[1] == "sources.s.tolerance=500 us"
     applied = made.applied(mend)
     assert applied.query.sources == mend.case.query.sources and outcome(applied).holds
+
+
+def test_where_nothing_alone_helps_speed_and_deadlines_do(files: Callable[[str, str], Files]) -> None:
+    """A link takes longer than the deadline, and the operators need more than a node: each would still be there."""
+    query = PINNED.replace("at: a, deadline: 50 ms}}", "at: b, deadline: 50 ms}}").replace("cost: 3 ms", "cost: 9 ms")
+    made = files(query, cluster("ab", "{between: [a, b], latency: 60 ms}"))
+    found = find(made.case(), 60)
+    assert [mend.way for mend in found.mends] == ["both"]
+    assert outcome(made.applied(found.mends[0])).holds
