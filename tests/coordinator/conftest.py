@@ -31,7 +31,7 @@ def paper(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
 
 @pytest.fixture
 def paper_plan(paper: Callable[..., tuple[Path, Path]]) -> Callable[..., dict[str, Any]]:
-    """The plan of the collision query with n V2V tuples in a burst and the given choices, by the `paper` model unless given."""
+    """The plan of the collision query with n V2V tuples in a burst and these choices, model `paper` unless given."""
 
     def make(n: int, **choices: Any) -> dict[str, Any]:
         return planner.make_plan(*paper(n), planner.Choices(**({"model": "paper"} | choices)))
