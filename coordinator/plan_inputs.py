@@ -142,6 +142,7 @@ def cluster(plan: Plan, file: yaml_file.Source) -> Cluster:
 def _node(name: str, facts: Mapping[str, Any]) -> Node:
     own = {key: value for key, value in facts.items() if key in {field.name for field in fields(Node)}}
     own |= {"name": name, "speed": Fraction(str(facts["speed"])), "cap": Fraction(str(facts["cap"]))}
+    own.setdefault("host", name)  # plans of before there were cores
     own["charges"] = NodeCharges.read(facts["charges"]) if facts.get("charges") else None
     return Node(**own)
 
