@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +24,7 @@ def written(query: str, cluster: str, **choices: Any) -> dict[str, Any]:
         (folder / "query.yaml").write_text(query)
         (folder / "cluster.yaml").write_text(cluster)
         (folder / "operators.json").write_text((QUERIES / "operators.json").read_text())
-        given = planner.Choices(**({"charges": NOTHING, "model": "paper"} | choices))
+        given = replace(planner.Choices(charges=NOTHING, model="paper"), **choices)
         return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", given)
 
 
