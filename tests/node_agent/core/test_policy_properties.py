@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from node_agent.core.facts import MemoryFacts
@@ -124,6 +124,8 @@ def test_what_runs_is_the_least_of_the_order_by_deadlines(name: str, load: Load)
     other unit's, inside a unit in order."""
     node = play(name, load)
     ran = [number for each in node.started for number in each.jobs]
+    if POLICIES[name].sifter is not None:  # a batch whose oldest are shed was chosen by a head that does not run
+        assume(len(ran) == len(load.arrivals))
     position = {number: index for index, number in enumerate(ran)}
     for each in node.started:
         heads = [job for job in each.ready.values() if job[4][2] in position]

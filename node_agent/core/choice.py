@@ -1,0 +1,219 @@
+"""Units' queues, and which unit runs next: the policy's parts at work.
+
+One heap holds the head of every unit's queue. Its order is total: deadline or rank, release, arrival number. Only what
+`edf` and its like need for a decision is written out in `engine.py`, without calls.
+"""
+
+from collections import deque
+from heapq import heappop, heappush
+from typing import Any
+
+from node_agent.core.branches import Branches, Commands
+from node_agent.core.facts import Facts
+from node_agent.core.measure import NodeMeter
+from node_agent.core.parts import Job, Unit
+from node_agent.core.policies.parts import Policy
+from protos.records import FLAG, POLICY_LATE, RAN, SHED
+
+
+class Choice(Branches):
+    """The part of the engine that orders, batches, drops and measures."""
+
+    __slots__ = (
+        "batch", "batching", "counts", "decided", "dispatched", "ended_ns", "fifo", "form", "heads", "held", "job",
+        "meter", "order", "policy", "resumed", "stay", "tuner", "unripe",
+    )  # fmt: skip
+
+    def __init__(self, policy: Policy, facts: Facts, commands: Commands) -> None:
+        super().__init__(facts, commands)
+        self.policy = policy
+        self.heads: list[Job] = []
+        self.unripe: list[Job] = []  # heads whose batches are not complete, by the instant at which they will be
+        self.job: Job | None = None
+        self.meter = NodeMeter()  # kept up to date where the policy measures
+        self.tuner = policy.tuner(self.meter, policy.parameters) if policy.tuner is not None else None
+        self.order = policy.order(self.meter) if policy.order is not None else None
+        self.stay = policy.stays(self.meter) if policy.stays is not None else None
+        self.held: Unit | None = None  # the running unit under a policy that stays: its next head is not in the heap
+        self.decided = False  # the chosen instance took a decision; not, where its unit went on
+        self.form = self.tuner.batch if self.tuner is not None else policy.batch
+        self.batching = self.form is not None
+        self.batch: list[Job] = []  # the running instance's jobs, where the policy batches
+        self.counts: list[int] = [0]  # outputs word of each job of the instance
+        self.dispatched = 0  # jobs
+        self.ended_ns = 0
+        self.resumed = False
+        self.fifo = policy.key is None
+        self.slow = self.batching or policy.measured
+
+    # -- queues
+
+    def _push_fifo(self, unit: Unit, job: Job) -> None:
+        queue = unit.queue
+        if not queue:
+            heappush(self.heads, job)
+        queue.append(job)
+
+    def _push_ordered(self, unit: Unit, job: Job) -> None:
+        key = self.policy.key
+        assert key is not None and isinstance(unit.queue, list)
+        job = (key(unit.spec, job[4]), *job[1:])
+        heappush(unit.queue, job)
+        if unit.queue[0] is job:
+            heappush(self.heads, job)  # the former head stays in the heap and is skipped when it is not the head
+
+    def _push_measured(self, unit: Unit, job: Job) -> None:
+        assert unit.meter is not None
+        unit.meter.arrived(job[1])
+        if unit.rule is not None:
+            job = (unit.rule(job[1]), *job[1:])
+        queue = unit.queue
+        queue.append(job)
+        if len(queue) == 1 and unit is not self.held:
+            self._head(unit)
+
+    def _head(self, unit: Unit) -> None:
+        """The head of a unit's queue, into the heap: by its deadline, or under the rank that it has now."""
+        job = unit.queue[0]
+        if self.order is not None:
+            job = (self.order.rank(job), *job[1:])
+        elif self.tuner is not None and self.heads and (ripe_ns := self.tuner.ripe_ns(job)) > self.ended_ns:
+            heappush(self.unripe, (ripe_ns, *job[1:]))
+            return
+        heappush(self.heads, job)
+
+    def _ripen(self) -> None:
+        """Batches that are complete by now compete; where there is none, the oldest, so that the node is not idle."""
+        unripe, heads = self.unripe, self.heads
+        while unripe and (unripe[0][0] <= self.ended_ns or not heads):
+            heappush(heads, heappop(unripe)[3].queue[0])
+
+    # -- the choice
+
+    def _dispatch(self) -> Job | None:
+        self.resumed = False
+        if self.held is not None:
+            held, self.held = self.held, None
+            if held.queue:
+                self._head(held)
+        selecting = self.form is not None or self.policy.dropper is not None
+        while (job := self._take()) is not None:
+            unit: Unit = job[3]
+            chosen = self._select(job) if selecting else job
+            if chosen is not None and self.stay is not None:
+                self.held = unit
+                self.stay.begins(chosen, self.heads[0] if self.heads else None, self.ended_ns)
+            elif unit.queue:
+                self._head(unit)
+            if chosen is not None:
+                job = chosen
+                break
+        self.decided = True
+        self.job = job
+        return job
+
+    def _take(self) -> Job | None:
+        """The job with the least key, out of its queue; the queue's next head is not in the heap yet."""
+        heads = self.heads
+        if self.unripe:
+            self._ripen()
+        while heads:
+            entry = heappop(heads)
+            job: Job = entry
+            queue = entry[3].queue
+            if self.fifo:
+                job = queue.popleft()
+                if self.order is not None:
+                    self.order.chosen(entry[0])
+            elif queue and queue[0] is job:
+                heappop(queue)
+            else:
+                continue  # no longer its queue's head
+            self.dispatched += 1
+            return job
+        return None
+
+    def _shed(self, job: Job) -> None:
+        unit, lineage = job[3], job[4]
+        self.facts.write(
+            SHED, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], self.ended_ns, POLICY_LATE, lineage[3]
+        )
+        if unit.marks:
+            self._mark(self.ended_ns, unit, lineage, 0)
+
+    def _select(self, job: Job) -> Job | None:
+        """What runs of a unit that was chosen: its batch without what is dropped. The first job that runs, or None.
+
+        The head is judged before a batch is formed behind it: where it is shed, another unit may come first.
+        """
+        dropper, sifter = self.policy.dropper, self.policy.sifter
+        if dropper is not None and dropper(job, self.ended_ns, 0):
+            self._drop(job)
+            return None
+        if self.form is None:
+            return job
+        queue: deque[Job] = job[3].queue
+        more = self.form(job, queue)
+        batch = [job, *(queue.popleft() for _ in range(more))]
+        self.dispatched += more
+        if dropper is not None:
+            kept = [job]
+            for each in batch[1:]:
+                if dropper(each, self.ended_ns, len(kept)):
+                    self._drop(each)
+                else:
+                    kept.append(each)
+            batch = kept
+        elif sifter is not None:
+            first = sifter(batch, self.ended_ns)
+            for each in batch[:first]:
+                self._drop(each)
+            del batch[:first]
+        self.batch = batch
+        self.counts = [0] * len(batch)
+        return batch[0] if batch else None
+
+    def _drop(self, job: Job) -> None:
+        self._shed(job)
+        self.meter.shed()
+
+    def _step_slow(self, job: Job, start_ns: int, end_ns: int) -> Job | None:
+        """The end of a batch, of an instance that is measured, or of one of which results were shed.
+
+        Returns what goes on without a decision.
+        """
+        unit, jobs, missed, ruled = job[3], self.batch if self.batching else [job], 0, self.policy.rule is not None
+        for slot, (each, counts) in enumerate(zip(jobs, self.counts, strict=True)):
+            deadline_ns, release_ns, _, _, lineage, _ = each
+            due_ns = deadline_ns if ruled else release_ns + unit.sub_deadline_ns
+            missed += end_ns > due_ns
+            self.facts.write(
+                RAN, unit.flags | FLAG if self.resumed else unit.flags, unit.id, lineage[0], lineage[1], lineage[2],
+                release_ns, start_ns, end_ns, due_ns, start_ns - self.ended_ns + self._take_surplus(slot),
+                lineage[3] << 32 | counts,
+            )  # fmt: skip
+            if unit.marks and not self.resumed:
+                self._mark(end_ns, unit, lineage, counts)
+            if unit.meter is not None:
+                unit.meter.made(counts)
+        if unit.meter is not None:
+            decision_ns = start_ns - self.ended_ns if self.decided else None
+            self.meter.ran(unit.meter, len(jobs), missed, end_ns - start_ns, decision_ns)
+        if self.tuner is not None:
+            self.tuner.ended(unit, len(jobs), end_ns - start_ns, start_ns - self.ended_ns)
+        self.batch, self.counts, self.ended_ns = [], [0], end_ns
+        self.slow = self.batching or self.policy.measured
+        return self._go_on()
+
+    def _go_on(self) -> Job | None:
+        """The next job of the unit that has just run, if its policy stays with it."""
+        if self.held is None or self.stay is None or not self.held.queue:
+            return None
+        queue: Any = self.held.queue
+        if not self.stay.goes_on(queue[0], self.heads[0] if self.heads else None, self.ended_ns):
+            return None
+        job: Job = queue.popleft()
+        self.job = job
+        self.dispatched += 1
+        self.decided = False
+        return job
