@@ -66,8 +66,8 @@ class Node:
 
 @dataclass(frozen=True)
 class Link:
-    """One direction; bandwidth 0: sending takes no time. `shared`: the pairs of nodes whose tuples wait for each other on
-    it, itself among them: all between the cores of two hosts; empty: itself only."""
+    """One direction; bandwidth 0: sending takes no time. `shared`: the pairs of nodes whose tuples wait for each other
+    on it, itself among them: all between the cores of two hosts; empty: itself only."""
 
     latency_ns: int
     bandwidth_bps: int
