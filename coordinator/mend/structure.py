@@ -100,11 +100,12 @@ def policy(trials: Trials, covered: Sequence[str]) -> Mend | None:
 def hopeless(case: Case) -> list[str]:
     """Sources whose tuples may be as old on admission as an output's whole deadline."""
     due = {output.name: output.deadline_ns for output in case.query.outputs}
-    return [
-        source.name
-        for source in case.query.sources
-        if source.max_age_ns and source.max_age_ns >= min(due[name] for name in _outputs(case, source.name))
-    ]
+    found = []
+    for source in case.query.sources:
+        least_ns = min((due[name] for name in _outputs(case, source.name)), default=None)
+        if least_ns is not None and source.max_age_ns >= least_ns:
+            found.append(source.name)
+    return found
 
 
 def ageless(case: Case) -> tuple[str, ...]:
@@ -127,9 +128,13 @@ def declare_ages(trials: Trials, case: Case, plan: Plan, names: Sequence[str], a
     left: dict[str, int] = {}
     for name in names:
         claims = [plan["guarantee"][output] for output in _outputs(case, name)]
+        if not claims:  # it feeds side inputs only, whose age is in no bound
+            continue
         if any(claim["from_admission_ns"] is None for claim in claims):
             return None
         left[name] = min(claim["deadline_ns"] - claim["from_admission_ns"] for claim in claims)
+    if not left:
+        return None
     others = {source.name for source in case.query.sources if not source.max_age_ns} - set(names)
 
     def ages(percent: int) -> dict[str, int]:

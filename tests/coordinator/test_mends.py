@@ -297,3 +297,27 @@ def test_where_nothing_alone_helps_speed_and_deadlines_do(files: Callable[[str, 
     found = find(made.case(), 60)
     assert [mend.way for mend in found.mends] == ["both"]
     assert outcome(made.applied(found.mends[0])).holds
+
+
+SIDED = """
+shimekiri: 1
+query: sided
+sources:
+  s: {at: a, type: json, arrival: {burst: 10, period: 100 ms}}
+  known: {at: a, type: json, arrival: {burst: 1, period: 100 ms}%s}
+operators:
+  K: {run: pass, in: known, cost: 1 ms, nodes: [a]}
+  X: {run: vehicle.attach, in: s, side: {ego: K}, cost: 1 ms, nodes: [a]}
+outputs: {x: {from: X, at: a, deadline: 50 ms}}
+"""
+
+
+@pytest.mark.parametrize("age", ["", ", max_age: 1 s"])
+def test_sources_of_side_inputs_alone_are_asked_for_no_age(files: Callable[[str, str], Files], age: str) -> None:
+    text = SIDED.replace("json", "vehicle.Encounter", 1).replace("json", "vehicle.Ego") % age
+    made = files(text, paper_cluster())
+    case = made.case(model="sound")
+    found = find(case, 20.0)
+    told = [mend for mend in found.mends if mend.way == "age"]
+    assert told and all("s " in mend.text and "known" not in mend.text for mend in told)
+    assert outcome(made.applied(told[0], model="sound")).holds
