@@ -78,7 +78,7 @@ def test_links_of_places(files: Files) -> None:
         link = cluster.link(one, other)
         return (link.latency_ns, link.bandwidth_bps) if link else None
 
-    assert facts("a", "a.2") == facts("a.1", "a.2") == (200_000, 0)
+    assert facts("a", "a.2") == facts("a.1", "a.2") == (500_000, 0)
     assert facts("b", "b.1") == (50_000, 0)
     assert facts("b.1", "a.2") == facts("a", "b") == (3 * MS, 10**7)
     assert facts("c", "b.1") == (0, 0)
@@ -189,7 +189,7 @@ def test_plan_json_has_an_entry_per_place_and_simulates_as_it_is(files: Files) -
     ]
     local = plan_file.local_plan(plan, "a.1")
     assert (local.node, local.index, local.cpu, local.memory_bytes) == ("a.1", 1, 3, 10 << 20)
-    assert [(peer.name, peer.latency_ns) for peer in local.peers] == [("a", 200_000), ("b.1", 3 * MS)]
+    assert [(peer.name, peer.latency_ns) for peer in local.peers] == [("a", 500_000), ("b.1", 3 * MS)]
     read = read_plan(plan)
     assert [each.node for each in read.nodes] == list(nodes)
 
