@@ -9,13 +9,12 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
-FEW = 8  # not worth starting processes for
 
 
 def spread(function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
     """The function's results in the order of the arguments; both have to be picklable."""
     workers = min(os.cpu_count() or 1, len(arguments))
-    if workers < 2 or len(arguments) <= FEW:
+    if workers < 2:
         return [function(*each) for each in arguments]
     pool = ProcessPoolExecutor(workers, initializer=_deaf)
     try:

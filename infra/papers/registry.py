@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from infra.papers import (
+    batching,
+    guarantee_batches,
+    guarantee_sharing,
+    guarantee_sweeps,
+    guarantee_table2,
     guarantee_table3,
     placement_figure6,
     placement_figure7,
@@ -23,6 +28,11 @@ REPRODUCTIONS = (
     Reproduction("placement", "placements", placement_table.run),
     Reproduction("placement", "figure7", placement_figure7.run),
     Reproduction("guarantee", "table3", guarantee_table3.run, fixed=True),
+    Reproduction("guarantee", "figure9", guarantee_sharing.run),
+    Reproduction("guarantee", "table2", guarantee_table2.run),
+    Reproduction("guarantee", "figures5to7", guarantee_sweeps.run),
+    Reproduction("guarantee", "figure8", guarantee_batches.run),
+    Reproduction("batching", "figures", batching.run),
 )
 
 

@@ -1,6 +1,7 @@
 """Every reproduction runs, small; what does not depend on its size is as README.md tells it."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from infra.papers.page import page
 from infra.papers.registry import PAPERS, REPRODUCTIONS, named
 
 
+@cache
 def figures(reproduction: Reproduction) -> dict[str, Figure]:
     return {each.name: each for each in reproduction.run("tiny", lambda what: None)}
 

@@ -1,0 +1,88 @@
+"""[Q] figure 9: the four queries of table 3 under QED, a branch of growing cost run once for three of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from coordinator.guarantee.service import deadlines
+from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
+from infra.papers.guarantee_load import MS
+from infra.papers.guarantee_table3 import SHARING, queries
+from infra.papers.one_node import Query, Workload
+from infra.papers.one_node import run as simulate
+from node_agent.core.plan import Service
+from node_agent.core.policies import POLICIES
+
+UNTIL_MS = 2000
+SERVICES = ((Service(10 * MS),), (Service(13 * MS),), (Service(10 * MS),), (Service(3 * MS, 20 * MS, 3),))
+
+
+def shared(shared_us: int) -> Workload:
+    """The densest arrivals of both streams from one instant on, costs at their bounds."""
+    tuples = []
+    for number, each in enumerate(queries()):
+        instants = [each.arrivals.span(n) for n in range(1, each.arrivals.count(Fraction(UNTIL_MS)) + 1)]
+        for nth, (at, due) in enumerate(zip(instants, deadlines(instants, each.service), strict=True)):
+            group = nth if number < SHARING else -1
+            tuples.append((int(at * MS), number, int(each.cost * MS), int(due * MS), group))
+    tuples.sort()
+    units = [
+        Query(service[0].latency_ns or MS, int(each.cost * MS), service)
+        for each, service in zip(queries(), SERVICES, strict=True)
+    ]
+    at_ns, query, cost_ns, due_ns, group_of = (list(column) for column in zip(*tuples, strict=True))
+    return Workload(units, at_ns, query, cost_ns, due_ns, group_of, shared_us * 1000)
+
+
+def missed(shared_us: int) -> list[float]:
+    """QMR of each query, %."""
+    done = simulate(POLICIES["qed"], shared(shared_us))
+    return [100 * late / arrived for late, arrived in zip(done.late, done.arrived, strict=True)]
+
+
+def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
+    """Misses over the shared cost."""
+    tell("shared costs")
+    step = 10 if effort == "full" else 50
+    costs_us = list(range(700, 1201, step)) if effort != "tiny" else [800, 1050]
+    found = {cost_us: missed(cost_us) for cost_us in costs_us}
+    none_us = next(
+        (cost_us for cost_us in costs_us if not any(any(found[each]) for each in costs_us if each >= cost_us)), None
+    )
+    below = [found[cost_us] for cost_us in costs_us if any(found[cost_us])]
+    spread = max((max(each[:SHARING]) - min(each[:SHARING]) for each in below), default=0.0)
+    fourth = max((abs(each[3] - each[0]) for each in below), default=0.0)
+    yield Figure(
+        "figure 9: no misses from a shared cost of (ms)",
+        {"all four": 0.86, "the four": "almost alike"},
+        {
+            "all four": None if none_us is None else none_us / 1000,
+            "largest difference among Q1 to Q3 (points)": round(spread, 1),
+            "largest difference of Q4 from Q1 (points)": round(fourth, 1),
+        },
+        none_us is not None and none_us <= 860,
+        "Misses go to 0 as the shared branch grows, as printed, and sooner than the test admits (1.015). But "
+        "with every task at its bound and the mean rates of the "
+        "text the processor is overloaded up to 0.92, so that misses cannot be 0 at 0.86 for long; there tasks "
+        "must have cost "
+        "less than their bounds, or the run was short. Neither is printed.",
+        f"Densest arrivals from one instant, every task at its bound, {UNTIL_MS} ms; the result of the branch is "
+        "kept until the last of the "
+        "three has taken it.",
+        [],
+        [
+            Plot(
+                "figure 9",
+                "cost of the shared branch, ms",
+                "QMR, %",
+                [
+                    Curve(
+                        f"Q{number + 1}", [each / 1000 for each in costs_us], [found[each][number] for each in costs_us]
+                    )
+                    for number in range(4)
+                ]
+                + [Curve("all, printed", [0.86], [0.0], printed=True)],
+            )
+        ],
+    )
