@@ -94,4 +94,4 @@ def shown(value: float | int | str | None) -> str:
     """Four significant digits; a dash for nothing."""
     if value is None:
         return "–"
-    return value if isinstance(value, str) else f"{value:.4g}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
