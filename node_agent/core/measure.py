@@ -41,7 +41,8 @@ class UnitMeter:
     """One task unit: CPU time per tuple, gaps between arrivals, results per tuple and exit."""
 
     __slots__ = (
-        "_last_ns", "arrivals", "cost", "declared_ns", "exits", "gap", "node", "number", "service", "sub_deadline_ns",
+        "_last_ns", "arrivals", "cost", "declared_ns", "exits", "gap", "node", "number", "service", "slack_ns",
+        "sub_deadline_ns",
     )  # fmt: skip
 
     def __init__(self, node: "NodeMeter", number: int, unit: Any) -> None:
@@ -53,6 +54,7 @@ class UnitMeter:
         self.cost, self.gap = Mean(JOBS), Mean(ARRIVALS)
         self.exits = tuple(Mean(JOBS) for _ in unit.exits)
         self._last_ns: int | None = None
+        self.slack_ns: int | None = None  # what an order knows of it; see `policies/slack.py`
 
     @property
     def cost_ns(self) -> int:

@@ -15,6 +15,7 @@ from sim_vehicles.commands.ending import ended_by
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from node_agent.registry import Registry
     from sim_vehicles.virtual.run import Simulation
     from sim_vehicles.virtual.scenario import Scenario
 
@@ -39,6 +40,8 @@ Examples:
   sim-vehicles simulate plan.json --policy bts --phi 10ms --decision-cost 50us
 
   sim-vehicles simulate plan.json --trials 50 --jitter exp --out runs/exp && coordinator report runs/exp
+
+  sim-vehicles simulate plan.json --trials 50 --jitter exp --regret
 """
 
 
@@ -53,7 +56,7 @@ def simulate(
         str | None,
         typer.Option(
             help="On every node, not the plan's: edf, edf-e2e, edf-op, fifo, spt, rr, muf, taat, bts, bts1, ats, ats1, "
-            "adaptive, qed, pqed, pqed-printed or ideal."
+            "adaptive, qed, pqed, pqed-printed, slack or ideal."
         ),
     ] = None,
     trials: Annotated[int, typer.Option(help="How often, each time from empty queues.")] = 1,
@@ -86,11 +89,19 @@ def simulate(
     ] = None,
     loss: Annotated[float, typer.Option(help="Probability that a tuple is lost on a link.")] = 0.0,
     operators: Annotated[list[Path] | None, typer.Option(help="FILE.py with operators; may be repeated.")] = None,
+    regret: Annotated[
+        bool,
+        typer.Option(
+            help="Run every policy (or only edf and --policy) on the same trials, and tell how far each is from what "
+            "no schedule can beat."
+        ),
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The results as one JSON object.")] = False,
 ) -> None:
     from rich.console import Console
 
+    from sim_vehicles.errors import BadInputError
     from sim_vehicles.feed import read_json
     from sim_vehicles.virtual import run as runs
     from sim_vehicles.virtual.costs import parse_jitter
@@ -118,9 +129,14 @@ def simulate(
             share_ppm=None if share is None else round(share * 10_000),
         )
         if out is not None:
+            if regret:
+                raise BadInputError("--regret: runs many policies and writes none of them; leave --out out")
             runs.check_out(out)
         document = read_json(plan, "plan.json, made by `coordinator plan`")
         registry = runs.operators_here(operators or ())
+        if regret:
+            _compare(document, scenario, registry, told, as_json)
+            return
         with _progress(told, trials) as advance:
             done = runs.simulate(document, scenario, registry, trace=out is not None, progress=advance)
         if out is not None:
@@ -139,6 +155,37 @@ def _progress(told: Console, trials: int) -> Iterator[Callable[[], None] | None]
     with Progress(console=told, transient=True) as progress:
         task = progress.add_task("trials", total=trials)
         yield lambda: progress.advance(task)
+
+
+def _compare(document: dict[str, Any], scenario: Scenario, registry: Registry, told: Console, as_json: bool) -> None:
+    """`--regret`: every policy's misses, and their distance to the bound."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from sim_vehicles.virtual.regret import regret
+
+    with _progress(told, scenario.trials) as advance:
+        policies = None if scenario.policy is None else [scenario.policy]
+        found = regret(document, scenario, registry, policies, progress=advance)
+    if as_json:
+        typer.echo(json.dumps(found.document()))
+        return
+    query = document.get("query", "plan")
+    title = f"{query}: {scenario.trials} trials, seed {scenario.seed}, {found.results} results"
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("policy", no_wrap=True)
+    for heading in ("missed", "of all", "above the bound"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    ratio = found.bound_ratio or 0.0
+    table.add_row("bound", str(found.bound), f"{ratio:.2%}", "")
+    for name, missed in sorted(found.missed.items(), key=lambda each: each[1]):
+        table.add_row(name, str(missed), f"{found.ratio(name) or 0.0:.2%}", f"{found.points(name) or 0.0:.2f} points")
+    Console(highlight=False).print(table)
+    Console(highlight=False).print(
+        f"No schedule misses less than the bound. In {found.closed} of {scenario.trials} trials a policy misses no "
+        "more than it, which is then the optimum."
+    )
 
 
 def _say(done: Simulation, scenario: Scenario, out: Path | None, told: Console, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from node_agent.core import plan as core
 from node_agent.core.facts import Facts, MemoryFacts, Stretch
 from node_agent.core.load import Calls
 from node_agent.core.parts import Lineage
+from node_agent.execute import apply
 from node_agent.registry import Registry
 from node_agent.signature import OperatorError
 from protos.records import LOAD, NO_REF, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_COMMITTED, STATE_ENDED
@@ -20,7 +21,7 @@ from sim_vehicles.virtual.arrivals import Burst, bursts
 from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.events import ADMITTED, Events
 from sim_vehicles.virtual.link import Cable, Ends, Link
-from sim_vehicles.virtual.node import VirtualNode
+from sim_vehicles.virtual.node import Apply, VirtualNode
 from sim_vehicles.virtual.payloads import payload_bytes
 from sim_vehicles.virtual.scenario import PLAN_EPOCH, PlanFile, Scenario, as_run
 from sim_vehicles.virtual.world import Admission, Delivery, Offer, World
@@ -47,9 +48,16 @@ class Cluster:
     """
 
     def __init__(
-        self, plan: PlanFile, scenario: Scenario, registry: Registry, world: World, trace: bool = True
+        self,
+        plan: PlanFile,
+        scenario: Scenario,
+        registry: Registry,
+        world: World,
+        trace: bool = True,
+        apply: Apply = apply,
     ) -> None:
         self._plan, self._scenario, self._registry, self._world = plan, scenario, registry, world
+        self._apply = apply
         self._locals = [as_run(local, scenario) for local in plan.nodes]
         self._names = {source.id: source.name for source in plan.sources}
         self._at = {source.id: source.node for source in plan.sources}
@@ -137,6 +145,7 @@ class Cluster:
             self._nodes[local.node] = VirtualNode(
                 local, self._calls(local), self.facts[local.node], costs, self._events, self,
                 barrier=scenario.batch == "barrier", decision_ns=scenario.decision_ns,
+                apply=self._apply,
             )  # fmt: skip
         by_index = {local.index: self._nodes[local.node] for local in self._locals}
         for local in self._locals:

@@ -5,7 +5,7 @@ operator's output is inserted into other units' queues when *that* operator ends
 made when everything else of the instant is in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from node_agent.core import plan as core
@@ -19,6 +19,8 @@ from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS
 from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.events import DISPATCHED, ENDED, Events
 from sim_vehicles.virtual.link import Link
+
+Apply = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  # as `node_agent.execute.apply`
 
 
 class Results(Protocol):
@@ -43,15 +45,16 @@ class VirtualNode:
     """One node with one plan. It is also the engine's `Commands`."""
 
     __slots__ = (
-        "_barrier", "_chain", "_costs", "_decision_ns", "_events", "_failed", "_held", "_items", "_position",
+        "_apply", "_barrier", "_chain", "_costs", "_decision_ns", "_events", "_failed", "_held", "_items", "_position",
         "_start_ns", "_step", "_unit", "_waking", "_watch", "busy_ns", "engine", "instances", "links", "loaded",
         "name", "overhead_ns",
     )  # fmt: skip
 
     def __init__(
         self, plan: core.Plan, calls: Calls, facts: Facts, costs: Costs, events: Events, watch: Watch, barrier: bool,
-        decision_ns: int = 0,
+        decision_ns: int = 0, apply: Apply = apply,
     ) -> None:  # fmt: skip
+        self._apply = apply
         self.name, self._costs, self._events, self._watch = plan.node, costs, events, watch
         self.engine = Engine(policy(plan.policy, plan.largest_batch, plan.parameters), facts, self)
         self._decision_ns = 0 if self.engine.policy.virtual else decision_ns
@@ -160,7 +163,7 @@ class VirtualNode:
                 continue
             cost_ns += self._costs.cost_ns(step.operator_id, lineage)
             try:
-                got = apply(step, lineage, payload, self._start_ns, unit.deadline_ns)
+                got = self._apply(step, lineage, payload, self._start_ns, unit.deadline_ns)
             except RAISED as error:  # the author's code; it costs its tuple only
                 self._fails(step, slot, error)
                 got = []

@@ -18,13 +18,15 @@ from node_agent.core.policies.pqed import PQED
 from node_agent.core.policies.pqed_printed import PQED_PRINTED
 from node_agent.core.policies.qed import QED
 from node_agent.core.policies.rr import RR
+from node_agent.core.policies.slack import SLACK
 from node_agent.core.policies.spt import SPT
 from node_agent.core.policies.taat import TAAT
 
 POLICIES: dict[str, Policy] = {
     policy.name: policy
     for policy in (
-        EDF, EDF_E2E, EDF_OP, FIFO, SPT, RR, MUF, TAAT, BTS, BTS1, ATS, ATS1, ADAPTIVE, QED, PQED, PQED_PRINTED, IDEAL,
+        EDF, EDF_E2E, EDF_OP, FIFO, SPT, RR, MUF, TAAT, BTS, BTS1, ATS, ATS1, ADAPTIVE, QED, PQED, PQED_PRINTED, SLACK,
+        IDEAL,
     )
 }  # fmt: skip
 

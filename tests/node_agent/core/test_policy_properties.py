@@ -20,7 +20,7 @@ from node_agent.core.policies.ats import Control
 from protos import records
 from tests.node_agent.core.policy_play import Arrival, Node, Shape
 
-RUN_ALONE = ["edf", "edf-e2e", "fifo", "taat", "spt", "rr", "muf", "qed", "pqed", "pqed-printed", "ideal"]
+RUN_ALONE = ["edf", "edf-e2e", "fifo", "taat", "spt", "rr", "muf", "qed", "pqed", "pqed-printed", "slack", "ideal"]
 EXAMPLES = settings(max_examples=25, deadline=None, print_blob=True)
 
 services = st.lists(st.builds(Service, st.integers(1, 60), st.sampled_from([0, 7, 20]), st.integers(1, 3)), max_size=2)

@@ -1,0 +1,125 @@
+"""The earliest end-to-end deadline first, among equals what has come furthest; what cannot be met is shed. For nodes
+that promise nothing: there is no bound for it.
+
+Three things differ from `edf`. Sub-deadlines make work urgent that has time: a unit's 30 ms of a deadline of 300 ms
+compete with a deadline of 30 ms; here the tuple's own deadline counts. Of tuples with one deadline those with the
+fewest units left on this node come first: where not all of a burst can be met, some are met, instead of all being late
+together. And what cannot be met makes room, judged by the work that is left up to an output, of all outputs that a unit
+leads to by the one with most room.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from node_agent.core.measure import NodeMeter
+from node_agent.core.policies.edf import sub_deadline
+from node_agent.core.policies.parts import Job, Policy
+
+EVERY = 256  # ranks after which the work that is left is added up anew, at least
+STEP_BITS = 16  # of a rank: units on the way to an output
+ALWAYS_NS = 1 << 62  # room of what has to run in any case
+
+
+class EndToEnd:
+    """Ranks by the instant when the first of a unit's outputs is due, then by how many units are left to an output.
+
+    It also keeps the meters' `slack_ns`: how long after its origin a tuple may start in a unit and still meet an
+    output, by measured costs. Units on other nodes are not known here: there a stream has time until its deadline.
+    """
+
+    __slots__ = ("_changes", "_left", "_meter", "_plans", "_steps")
+
+    def __init__(self, meter: NodeMeter) -> None:
+        self._meter, self._left, self._changes = meter, 0, -1
+        self._plans: dict[Any, list[Any]] = {}  # loaded plan -> its units, each after those that it leads to
+        self._steps: dict[int, int] = {}  # by the unit's number: units up to the last output, itself included
+
+    def rank(self, head: Job) -> int:
+        """Deadline and steps in one number."""
+        unit, lineage = head[3], head[4]
+        if self._changes != self._meter.changes:
+            self._plans, self._steps, self._changes = {}, {}, self._meter.changes
+        if unit.loaded not in self._plans:
+            self._plans[unit.loaded] = _backwards(unit.loaded.units)
+            self._left = 0
+        if not self._left:
+            self._add_up()
+        self._left -= 1
+        due_ns: int = lineage[4] + unit.deadline_ns
+        return due_ns << STEP_BITS | self._steps[unit.meter.number]
+
+    def chosen(self, rank: int) -> None:
+        """Nothing follows from it."""
+
+    def _add_up(self) -> None:
+        """O(units), so it is done once in as many ranks as there are units."""
+        self._left = max(EVERY, len(self._meter.units))
+        for units in self._plans.values():
+            for unit in units:
+                slack_ns, steps, declared_ns = None, 0, 0
+                meter = unit.meter
+                for step in unit.chain:
+                    declared_ns += step.cost_ns
+                    if step.exit is not None:
+                        room_ns, after = self._room(step.exit.route)
+                        room_ns -= meter.cost_ns * declared_ns // max(1, meter.declared_ns)
+                        slack_ns = room_ns if slack_ns is None else max(slack_ns, room_ns)
+                        steps = max(steps, after)
+                meter.slack_ns = slack_ns
+                self._steps[meter.number] = min(steps + 1, (1 << STEP_BITS) - 1)
+
+    def _room(self, route: Any) -> tuple[int, int]:
+        """How long after its origin a tuple may come on that stream and still meet an output; units left to it."""
+        room_ns, steps = 0, 0
+        if route.sides:
+            room_ns = ALWAYS_NS  # somebody reads the newest one
+        for output in route.outputs:
+            room_ns = max(room_ns, output.deadline_ns)
+        if route.sends:
+            room_ns = max(room_ns, _leaving_ns(route))
+        for unit in _after(route):
+            slack_ns = unit.meter.slack_ns
+            room_ns = max(room_ns, ALWAYS_NS if slack_ns is None else slack_ns)
+            steps = max(steps, self._steps[unit.meter.number])
+        return room_ns, steps
+
+
+def _after(route: Any) -> Iterator[Any]:
+    yield from route.units
+    for join, _ in route.joins:
+        yield join.unit
+
+
+def _leaving_ns(route: Any) -> int:
+    plan = route.loaded.plan
+    deadline_ns = next(each.deadline_ns for each in plan.streams if each.id == route.stream)
+    latency_ns = min((each.latency_ns for each in plan.peers if each.index in route.sends), default=0)
+    return deadline_ns - latency_ns if deadline_ns else ALWAYS_NS
+
+
+def _backwards(units: list[Any]) -> list[Any]:
+    """Each unit after all that it leads to; its way through a plan has no circle."""
+    found: dict[Any, None] = {}
+    for first in units:
+        waiting = [(first, False)]
+        while waiting:
+            unit, seen = waiting.pop()
+            if unit in found:
+                continue
+            if seen:
+                found[unit] = None
+                continue
+            waiting.append((unit, True))
+            waiting += [(each, False) for exit_ in unit.exits for each in _after(exit_.route) if each not in found]
+    return list(found)
+
+
+def hopeless(job: Job, at_ns: int, ahead: int) -> bool:
+    """Whether the tuple can meet none of its outputs any more, if measured costs hold. The lower bound of its age
+    counts: what may be younger than it seems is given the chance."""
+    meter, lineage = job[3].meter, job[4]
+    slack_ns: int | None = meter.slack_ns
+    return slack_ns is not None and at_ns + meter.node.decision_ns > lineage[5] + slack_ns
+
+
+SLACK = Policy(name="slack", offset=sub_deadline, order=EndToEnd, dropper=hopeless)

@@ -1,0 +1,133 @@
+"""`simulate --regret`: how far each policy is from what no schedule can beat, on the same trials.
+
+Counted are the results that a run under `edf` gives: a result that comes late or never is missed.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from node_agent.core.policies import POLICIES
+from node_agent.registry import Registry
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.virtual.clairvoyant import STATES, by_output, least_missed
+from sim_vehicles.virtual.cluster import Cluster
+from sim_vehicles.virtual.node import Apply
+from sim_vehicles.virtual.run import operators_here
+from sim_vehicles.virtual.scenario import PlanFile, Scenario, check, read_plan
+from sim_vehicles.virtual.workload import Graph, Recorded, Replayed, Seen, unpoliced
+from sim_vehicles.virtual.world import Stub
+
+REFERENCE = "edf"
+
+
+@dataclass(frozen=True)
+class Regret:
+    """Missed results of all trials. closed: trials in which a policy misses no more than the bound, so that this is the
+    optimum. searched: trials in which every part was searched exactly."""
+
+    scenario: Scenario
+    results: int
+    bound: int
+    missed: dict[str, int]
+    closed: int
+    searched: int
+
+    @property
+    def bound_ratio(self) -> float | None:
+        """No schedule has a lower miss ratio; None: there is no result."""
+        return self.bound / self.results if self.results else None
+
+    def ratio(self, policy: str) -> float | None:
+        """Its miss ratio."""
+        return self.missed[policy] / self.results if self.results else None
+
+    def points(self, policy: str) -> float | None:
+        """Its distance to the bound in percentage points."""
+        return 100 * (self.missed[policy] - self.bound) / self.results if self.results else None
+
+    def document(self) -> dict[str, Any]:
+        """For machines: `simulate --regret --json`."""
+        return {
+            "scenario": self.scenario.document(),
+            "results": self.results,
+            "bound": {"missed": self.bound, "miss_ratio": self.bound_ratio},
+            "policies": {
+                name: {"missed": missed, "miss_ratio": self.ratio(name), "points_above_bound": self.points(name)}
+                for name, missed in self.missed.items()
+            },
+            "closed_trials": self.closed,
+            "searched_trials": self.searched,
+        }
+
+
+def regret(
+    document: dict[str, Any],
+    scenario: Scenario | None = None,
+    registry: Registry | None = None,
+    policies: Iterable[str] | None = None,
+    outputs: Iterable[str] | None = None,
+    progress: Callable[[], None] | None = None,
+    states: int = STATES,
+) -> Regret:
+    """Run all trials under each of the policies (None: all there are; `edf` is always one of them) and bound them.
+
+    outputs: count only these (None: all). states: as for `least_missed`. progress is called after each trial. Raises
+    BadInputError.
+    """
+    scenario, registry = scenario or Scenario(), registry or operators_here()
+    if scenario.batch is not None:
+        raise BadInputError("--regret: compares policies tuple by tuple; leave --batch out")
+    plan = unpoliced(read_plan(document))
+    check(plan, scenario)
+    names = list(dict.fromkeys([REFERENCE, *(POLICIES if policies is None else policies)]))
+    counted = {output.name for output in plan.outputs} if outputs is None else set(outputs)
+    recorded = Recorded()
+    reference = _Run(plan, scenario, registry, REFERENCE, recorded.record)
+    others = {name: _Replay(plan, scenario, registry, name, recorded) for name in names if name != REFERENCE}
+    graph = Graph(plan, scenario)
+    results = bound = closed = searched = 0
+    missed = dict.fromkeys(names, 0)
+    for trial in range(1, scenario.trials + 1):
+        recorded.made.clear()
+        reference.run(trial)
+        expected = {each for each in reference.seen.due_ns if each[0] in counted}
+        found = least_missed(by_output(graph.workload(trial, recorded, reference.seen), counted), states)
+        late = {REFERENCE: len(expected - reference.seen.met)}
+        for name, other in others.items():
+            other.run(trial)
+            late[name] = len(expected - other.seen.met)
+        for name, number in late.items():
+            missed[name] += number
+        results += len(expected)
+        bound += found.missed
+        closed += min(late.values()) == found.missed
+        searched += found.exact
+        if progress is not None:
+            progress()
+    return Regret(scenario, results, bound, missed, closed, searched)
+
+
+class _Run:
+    """One policy's cluster, trial by trial."""
+
+    def __init__(self, plan: PlanFile, scenario: Scenario, registry: Registry, policy: str, apply: Apply) -> None:
+        self.seen = Seen(Stub(plan, scenario.ages_ns, registry.codecs, scenario.tuples), plan)
+        self._cluster = Cluster(plan, replace(scenario, policy=policy), registry, self.seen, False, apply)
+
+    def run(self, trial: int) -> None:
+        """One trial."""
+        self._cluster.run(trial)
+
+
+class _Replay(_Run):
+    def __init__(self, plan: PlanFile, scenario: Scenario, registry: Registry, policy: str, recorded: Recorded) -> None:
+        self._replayed = Replayed(recorded)
+        super().__init__(plan, scenario, registry, policy, self._replayed.replay)
+
+    def run(self, trial: int) -> None:
+        self._replayed.begin()
+        super().run(trial)
+
+
+__all__: Sequence[str] = ["Regret", "regret"]
