@@ -25,7 +25,7 @@ from coordinator.guarantee.response import load_responses
 from coordinator.guarantee.selectivity import ONE
 from coordinator.guarantee.system import Node, System, Unit
 
-WORTH_HAVING = 20  # times the longest deadline
+WORTH_HAVING = 5  # times the longest deadline
 MOST_PASSES = 300
 MOST_LOOKS = 5_000_000
 COVERED = frozenset({"edf"})
@@ -99,9 +99,13 @@ def _grow(system: System, delays: Delays, charges: Charges, streams: Streams, wo
 
 
 def _grow_link(system: System, delays: Delays, charges: Charges, pair: tuple[str, str], streams: Streams) -> bool:
+    link = system.links[pair]
+    together = link.shared or (pair,)
     try:
-        link = system.links[pair]
-        curves = [flow.events for other in link.shared or (pair,) for flow in streams.sent[other]]
+        why = next((streams.unknown[each] for each in together if each in streams.unknown), "")
+        if why and link.bandwidth_bps:
+            raise UnboundedError(f"what else it carries: {why}")
+        curves = [flow.events for other in together for flow in streams.sent[other]]
         found = links.delay_ns(link, curves, charges)
     except UnboundedError as error:
         delays.cut[pair] = f"the link from {pair[0]} to {pair[1]} has no bound: {error}"
@@ -166,6 +170,8 @@ def _tasks(system: System, delays: Delays, charges: Charges, streams: Streams, n
 def _reading(delays: Delays, charges: Charges, streams: Streams, node: Node) -> list[Task]:
     """What comes by its sockets, if anything."""
     drain_ns = charges.on(node.charges).drain_ns
+    if charges.drained and node.name in streams.unread:
+        raise UnboundedError(f"what its sockets bring: {streams.unread[node.name]}")
     if not drain_ns or not streams.arriving[node.name]:
         return []
     jitter = delays.drains.get(node.name, 0)
@@ -190,6 +196,8 @@ def _units(system: System, node: Node) -> Sequence[Unit]:
 
 
 def _give_up(system: System, delays: Delays, why: str) -> None:
-    """Every node that is not broken already: what delays what is not told apart."""
+    """Every node and link that is not without a bound already: what delays what is not told apart."""
     for node in system.nodes.values():
         delays.broken.setdefault(node.name, f"no bound on node {node.name}: {why}")
+    for start, end in system.links:
+        delays.cut.setdefault((start, end), f"the link from {start} to {end} has no bound: {why}")

@@ -33,8 +33,7 @@ from protos import plan_pb2
 LARGEST = (1 << 63) - 1
 MOST_SPANS, MOST_TUPLES = 512, 1 << 16  # what nodes look back on at most
 MOST_PAIRS = 64
-MOST_PARTS = 10**9
-PARTS = 1000  # of a nanosecond, where exact parts are too many
+MOST_PARTS = 10**9  # of a nanosecond
 
 
 @dataclass(frozen=True)
@@ -79,10 +78,10 @@ def _source(
 def arrivals(analysis: Analysis, source: Source, arrival: Mapping[str, Any]) -> Enforced:
     """What a node enforces of a source, from its `arrival` in plan.json."""
     flow = analysis.streams.flows.get((source.name, source.node))
+    if source.curve is not None and source.node in analysis.delays.broken:  # how long a tuple may wait to be read
+        return Enforced(plan_pb2.Source(), why=analysis.delays.broken[source.node])
     if source.curve is None or flow is None:
         return Enforced(plan_pb2.Source(), why=source.why)
-    if source.node in analysis.delays.broken:  # how long a tuple may wait to be read is not known
-        return Enforced(plan_pb2.Source(), why=analysis.delays.broken[source.node])
     jitter_ns = 0
     if analysis.charges.drained:
         jitter_ns = source.tolerance_ns + analysis.delays.drains.get(source.node, 0)
@@ -109,26 +108,42 @@ def paces(arrival: Mapping[str, Any], jitter_ns: int, horizon_ns: int) -> list[p
     """As paces: every kind but recordings."""
     kind = arrival["kind"]
     if kind == "burst":
-        return [_pace(arrival["burst"], Fraction(arrival["period_ns"]), Fraction(jitter_ns), horizon_ns)]
+        return [_pace(arrival["burst"], Fraction(arrival["period_ns"]), 0, jitter_ns, horizon_ns)]
     if kind == "jcp":
         jitter = arrival["early_ns"] + arrival["late_ns"]
-        found = [_pace(1, Fraction(arrival["period_ns"]), Fraction(jitter + jitter_ns), horizon_ns)]
+        found = [_pace(1, Fraction(arrival["period_ns"]), 0, jitter + jitter_ns, horizon_ns)]
         if arrival["min_gap_ns"]:
-            found.append(_pace(1, Fraction(arrival["min_gap_ns"]), Fraction(jitter_ns), horizon_ns))
+            found.append(_pace(1, Fraction(arrival["min_gap_ns"]), 0, jitter_ns, horizon_ns))
         return found
     interval = 10**9 / Fraction(str(arrival["rate_per_s"]))
-    slack = (arrival["burst"] - 1) * interval + jitter_ns + 1  # instants in whole ns may be early by one
-    return [_pace(1, interval, slack, horizon_ns)]
+    return [_pace(1, interval, arrival["burst"] - 1, jitter_ns + 1, horizon_ns)]  # whole ns may be early by one
 
 
-def _pace(tuples: int, interval: Fraction, slack: Fraction, horizon_ns: int) -> plan_pb2.Pace:
-    """Exact; where that takes too many digits, stricter by less than a thousandth of a nanosecond."""
-    parts = interval.denominator
-    if parts > MOST_PARTS or max(interval, slack) * parts > LARGEST:
-        parts = PARTS
-    whole, room = -floor(-interval * parts), floor(slack * parts)
-    most = (horizon_ns * parts + room) // whole + 1
-    return plan_pb2.Pace(tuples=tuples, interval=whole, slack=room, parts=parts, most=min(most, (1 << 32) - 1))
+def _pace(tuples: int, interval: Fraction, early: int, jitter_ns: int, horizon_ns: int) -> plan_pb2.Pace:
+    """A slack of that many intervals, and of the jitter."""
+    most_parts = min(MOST_PARTS, LARGEST // ((early + 1) * (floor(interval) + 1) + jitter_ns))
+    used = least_above(interval, max(1, most_parts))
+    slack = early * used + jitter_ns
+    most = floor((horizon_ns + slack) / used) + 1
+    parts = used.denominator
+    return plan_pb2.Pace(
+        tuples=tuples, interval=used.numerator, slack=int(slack * parts), parts=parts, most=min(most, (1 << 32) - 1)
+    )
+
+
+def least_above(exact: Fraction, most: int) -> Fraction:
+    """The least fraction from `exact` on whose denominator is at most `most`.
+
+    Between the two is no other such fraction. So for every k <= `most` the same whole numbers are above k times the
+    one and k times the other: instants in whole ns are judged alike.
+    """
+    near = exact.limit_denominator(most)
+    if near >= exact:
+        return near
+    p, q = near.numerator, near.denominator  # what follows it in Farey's sequence: r q - p s = 1, s as large as may be
+    s = -pow(p, -1, q) % q
+    s += (most - s) // q * q
+    return Fraction(p * s + 1, q * s)
 
 
 def recorded(curve: Recorded, jitter_ns: int, horizon_ns: int) -> list[tuple[int, int]]:

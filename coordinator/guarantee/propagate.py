@@ -104,7 +104,8 @@ class Delays:
 class Streams:
     """The result of a pass, by (stream, node); `arriving`: what each node's sockets bring; `sent`: on each link.
 
-    `triggers`: what releases a unit. Where there is no flow, `why` has the reason.
+    `triggers`: what releases a unit. Where there is no flow, `why` has the reason; `unknown`, `unread`: why a link or a
+    node's sockets carry something that nothing bounds.
     """
 
     flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
@@ -113,6 +114,8 @@ class Streams:
     sent: dict[tuple[str, str], list[Flow]] = field(default_factory=dict)
     why: dict[tuple[str, str], str] = field(default_factory=dict)
     unreleased: dict[int, str] = field(default_factory=dict)
+    unknown: dict[tuple[str, str], str] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
 
 
 def propagate(system: System, delays: Delays, charges: Charges) -> Streams:
@@ -121,7 +124,9 @@ def propagate(system: System, delays: Delays, charges: Charges) -> Streams:
     for name, source in system.sources.items():
         at = (name, source.node)
         if source.curve is None:
-            streams.why[at] = source.why
+            streams.why[at] = streams.unread[source.node] = source.why
+        elif why := _stuck(delays, charges, source.node):
+            streams.why[at] = why  # how long its tuples wait to be read
         else:
             early = jittered(source.curve, source.tolerance_ns if charges.drained else 0)
             flow = Flow.of(early, early, {name: Late(0, 0, ())})
@@ -143,10 +148,11 @@ def _travel(system: System, delays: Delays, charges: Charges, stream: str, strea
     for start, end in system.hops.get(stream, ()):
         pair = (start, end)
         if (stream, start) not in streams.flows:
-            streams.why[stream, end] = streams.why.get((stream, start), f"stream {stream} never reaches {start}")
-            continue
-        if pair in delays.cut:
-            streams.why[stream, end] = delays.cut[pair]
+            why = streams.why.get((stream, start), f"stream {stream} never reaches {start}")
+        else:
+            why = _stuck(delays, charges, start) or delays.cut.get(pair, "")
+        if why:  # so nothing bounds how densely it comes either
+            streams.why[stream, end] = streams.unknown[pair] = streams.unread[end] = why
             continue
         leaving = streams.flows[stream, start].delayed(
             Part("socket", f"{start} writes its sockets", delays.drains.get(start, 0), start)
@@ -156,8 +162,16 @@ def _travel(system: System, delays: Delays, charges: Charges, stream: str, strea
         alone_ns = min(link_ns, system.links[pair].latency_ns + sending_ns(system.links[pair], charges))
         there = leaving.delayed(Part("link", f"link {start} to {end}", link_ns, start, alone_ns))
         streams.arriving[end].append(there)
+        if why := _stuck(delays, charges, end):
+            streams.why[stream, end] = why
+            continue
         read = Part("socket", f"{end} reads its sockets", delays.drains.get(end, 0), end)
         streams.flows[stream, end] = there.delayed(read)
+
+
+def _stuck(delays: Delays, charges: Charges, node: str) -> str:
+    """Why nothing bounds how long a node leaves its sockets alone, or nothing."""
+    return delays.broken.get(node, "") if charges.drained else ""
 
 
 def _run(system: System, delays: Delays, unit: Unit, streams: Streams) -> None:

@@ -1,0 +1,95 @@
+"""What passes a node, a link or a socket that nothing bounds has no bound either."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from coordinator.guarantee import policing
+from coordinator.guarantee.analysis import analyse
+from coordinator.guarantee.bounds import bounds
+from coordinator.guarantee.charges import MEASURED, NOTHING
+from coordinator.guarantee.system import read
+from tests.coordinator.guarantee.plans import MS, written
+
+CLUSTER = """
+shimekiri: 1
+nodes:
+  a: {address: "127.0.0.1:7700", policy: A}
+  r: {address: "127.0.0.1:7710", policy: R}
+  b: {address: "127.0.0.1:7720"}
+links: [{between: [a, r], latency: 1 ms}, {between: [r, b], latency: 1 ms, bandwidth: 10 Mbit/s}]
+security: insecure-loopback
+"""
+# `busy` keeps its node from its sockets for 30 ms; `quick` passes by, on its way from a to b.
+QUERY = """
+shimekiri: 1
+query: past
+sources:
+  s: {at: a, type: json, arrival: {burst: 1, period: 200 ms}, tolerance: 0 s, max_age: 1 ms}
+  t: {at: NODE, type: json, arrival: {burst: 1, period: 200 ms}, tolerance: 0 s, max_age: 1 ms}
+operators:
+  quick: {run: pass, in: s, cost: 2 ms, nodes: [WHERE]}
+  busy: {run: pass, in: t, cost: 30 ms, nodes: [NODE]}
+outputs:
+  fast: {from: quick, at: TO, deadline: 20 ms}
+  slow: {from: busy, at: END, deadline: 150 ms}
+"""
+
+
+def plan(node: str, where: str, to: str, end: str = "", **policies: str) -> dict[str, Any]:
+    query = QUERY.replace("NODE", node).replace("WHERE", where).replace("TO", to).replace("END", end or node)
+    cluster = CLUSTER.replace("policy: A", f"policy: {policies.get('a', 'edf')}")
+    return written(query, cluster.replace("policy: R", f"policy: {policies.get('r', 'edf')}"))
+
+
+@pytest.mark.parametrize(
+    ("node", "where", "to", "policies"),
+    [
+        ("r", "b", "b", {"r": "fifo"}),  # a tuple is relayed there
+        ("r", "a", "b", {"r": "fifo"}),  # a result is relayed there
+        ("r", "a", "r", {"r": "fifo"}),  # a result is delivered there
+        ("a", "b", "b", {"a": "fifo"}),  # a tuple is admitted there
+    ],
+)
+def test_who_waits_at_sockets_of_a_node_without_a_bound_has_none(
+    node: str, where: str, to: str, policies: dict[str, str]
+) -> None:
+    """Sockets are read and written between instances, and nothing bounds those of `fifo`."""
+    made = plan(node, where, to, **policies)
+    for charges in (MEASURED, NOTHING):
+        claims = bounds(made, charges)
+        assert not claims["slow"].guaranteed
+        waits = charges is MEASURED or made["placement"]["quick"] == node
+        assert claims["fast"].guaranteed is not waits
+        assert (claims["fast"].bound_ns is None) is waits
+        if waits:
+            assert "policy fifo" in claims["fast"].why
+    usual = bounds(plan(node, where, to), MEASURED)["fast"]
+    assert usual.bound_ns is not None and usual.bound_ns > 20 * MS  # 30 ms of `busy` are counted
+
+
+def test_a_source_that_waits_at_such_sockets_is_not_policed() -> None:
+    made = plan("a", "b", "b", a="fifo")
+    analysis = analyse(read(made), MEASURED)
+    found = policing.arrivals(analysis, analysis.system.sources["s"], made["graph"]["sources"]["s"]["arrival"])
+    assert not found.source.paces and "policy fifo" in found.why
+
+
+def test_a_link_that_also_carries_what_nothing_bounds_has_no_bound() -> None:
+    """Results of `busy`, that come from `fifo`, may be as dense as can be, and those of `quick` wait behind them."""
+    claims = bounds(plan("r", "b", "b", end="b", r="fifo"), NOTHING)
+    assert claims["fast"].bound_ns is None and "link from r to b has no bound" in claims["fast"].why
+    assert bounds(plan("r", "b", "b", end="b"), NOTHING)["fast"].guaranteed
+
+
+def test_a_node_that_also_reads_what_nothing_bounds_has_no_bound() -> None:
+    """Reading takes time, also of what is only delivered there."""
+    made = written(
+        QUERY.replace("NODE", "r").replace("WHERE", "a").replace("TO", "a").replace("END", "a"),
+        CLUSTER.replace("policy: A", "policy: edf").replace("policy: R", "policy: fifo"),
+    )
+    assert bounds(made, NOTHING)["fast"].guaranteed
+    claim = bounds(made, MEASURED)["fast"]
+    assert claim.bound_ns is None and "what its sockets bring" in claim.why
