@@ -19,7 +19,21 @@ from tests.simulation.random_plans import documents, registry
 
 EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 
-ALONE = ["edf", "edf-e2e", "edf-op", "fifo", "taat", "spt", "rr", "muf", "qed", "pqed", "pqed-printed", "slack", "ideal"]
+ALONE = [
+    "edf",
+    "edf-e2e",
+    "edf-op",
+    "fifo",
+    "taat",
+    "spt",
+    "rr",
+    "muf",
+    "qed",
+    "pqed",
+    "pqed-printed",
+    "slack",
+    "ideal",
+]
 BATCHING = ["bts", "bts1", "ats", "ats1", "adaptive"]
 
 scenarios = st.builds(
