@@ -78,10 +78,8 @@ def _source(
 def arrivals(analysis: Analysis, source: Source, arrival: Mapping[str, Any]) -> Enforced:
     """What a node enforces of a source, from its `arrival` in plan.json."""
     flow = analysis.streams.flows.get((source.name, source.node))
-    if source.curve is not None and source.node in analysis.delays.broken:  # how long a tuple may wait to be read
-        return Enforced(plan_pb2.Source(), why=analysis.delays.broken[source.node])
-    if source.curve is None or flow is None:
-        return Enforced(plan_pb2.Source(), why=source.why)
+    if flow is None:
+        return Enforced(plan_pb2.Source(), why=analysis.streams.why[source.name, source.node])
     jitter_ns = 0
     if analysis.charges.drained:
         jitter_ns = source.tolerance_ns + analysis.delays.drains.get(source.node, 0)

@@ -71,10 +71,13 @@ def test_who_waits_at_sockets_of_a_node_without_a_bound_has_none(
 
 
 def test_a_source_that_waits_at_such_sockets_is_not_policed() -> None:
+    """Where nobody waits for sockets, it is: what it leads to elsewhere is guaranteed."""
     made = plan("a", "b", "b", a="fifo")
-    analysis = analyse(read(made), MEASURED)
-    found = policing.arrivals(analysis, analysis.system.sources["s"], made["graph"]["sources"]["s"]["arrival"])
-    assert not found.source.paces and "policy fifo" in found.why
+    for charges in (MEASURED, NOTHING):
+        analysis = analyse(read(made), charges)
+        found = policing.arrivals(analysis, analysis.system.sources["s"], made["graph"]["sources"]["s"]["arrival"])
+        assert bool(found.source.paces) is (charges is NOTHING)
+        assert ("policy fifo" in found.why) is (charges is MEASURED)
 
 
 def test_a_link_that_also_carries_what_nothing_bounds_has_no_bound() -> None:
