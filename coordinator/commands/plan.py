@@ -263,8 +263,9 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     if plan["model"] == "sound":
         for line in _outcome(plan):
             console.print(line, soft_wrap=True, highlight=False)
+    laxity = f"NLR {objective['nlr']:g} (bound {objective['bound']:g}, gap {solver['gap']:g}), "
     console.print(
-        f"{plan['status']}: NLR {objective['nlr']:g} (bound {objective['bound']:g}, gap {solver['gap']:g}), "
+        f"{plan['status']}: {'' if plan['model'] == 'sound' else laxity}"
         f"traffic {objective['traffic']:g} tuples per burst{_at_least(objective)}, "
         f"solver {solver['name']}, sub-deadlines {source}",
         soft_wrap=True,

@@ -27,6 +27,7 @@ from coordinator.sound.master import Master, Offer, nearest
 from coordinator.sound.needs import Needs
 from coordinator.sound.standing import Standing
 from coordinator.sound.sub_deadlines import Effort, Search
+from coordinator.units_of_measure import counted
 
 FEW = 2000  # placements up to which all are looked at, one by one
 MOST_PLACEMENTS = 300  # tried where there are more
@@ -119,10 +120,18 @@ class Finder:
         if reasons:
             more = [f"and {len(reasons) - MOST_REASONS} more"] if len(reasons) > MOST_REASONS else []
             return self._give_up(reasons[:MOST_REASONS] + more, best_effort)
-        if scale.takes(self.problem, self.limits):
-            return self._result(self._large(), ())
-        master = Master(self.needs, self.limits)
-        found = list(self._guaranteed(master))
+        found: list[_Tried] = []
+        try:
+            if scale.takes(self.problem, self.limits):
+                return self._result(self._large(), ())
+            master = Master(self.needs, self.limits)
+            for tried in self._guaranteed(master):
+                found.append(tried)
+        except KeyboardInterrupt:  # the best so far is the result
+            if self.best is None:
+                raise
+            self.until = time.monotonic()
+            return self._result(min(found, key=self._key) if found else self.best, ())
         if not found and not master.steering and master.infeasible:
             return self._give_up(["no plan is guaranteed"] if quick else self._why(), best_effort)
         if self.best is None:
@@ -134,9 +143,11 @@ class Finder:
 
     def _large(self) -> _Tried:
         """A first placement, and steps from the best one until it holds."""
-        place = large.start(self.problem, self.limits, self.watch)
+        worst = large.worst(self.needs, self.charges)
+        self.least = large.traffic_bound(self.needs, self.limits, self.began + self.limits.seconds / large.BOUND_SHARE)
+        place = large.start(worst, self.limits, self.watch)
         best = self._try(Offer(place, routes.direct(self.problem, place), 0.0), LARGE_ANALYSES)
-        steps = large.Steps(self.needs)
+        steps = large.Steps(worst)
         for _ in range(large.MOST_MOVES):
             after = steps.after(best.offer.place, best.standing)
             if best.standing.holds or after is None or time.monotonic() >= self.until:
@@ -291,4 +302,5 @@ class Finder:
         if self.watch and self.best:
             traffic = float(routes.traffic(self.problem, self.best.offer.hops))
             seconds = time.monotonic() - self.began
-            self.watch(Progress(seconds, self.best.standing.holds, 0.0, traffic, None, self.least))
+            yet = f"no guaranteed plan yet, {counted(self.seen, 'placement')} looked at"
+            self.watch(Progress(seconds, self.best.standing.holds, 0.0, traffic, None, self.least, yet))

@@ -18,6 +18,7 @@ Shape = Literal["layered", "tree", "diamond", "shared", "mixed"]
 SHAPES: tuple[Shape, ...] = ("layered", "tree", "diamond", "shared")
 SPEEDS = (Fraction(1), Fraction(1), Fraction(3, 2), Fraction(2))
 SELECTIVITIES = ("0.25", "0.5", "1", "1", "2")
+WORST = {"0.25": "[[4, 1]]", "0.5": "[[2, 1]]", "2": "[[1, 2]]"}  # as even as the mean
 LARGEST_PART = 20
 MEAN_LOAD = Fraction(1, 2)
 
@@ -194,7 +195,7 @@ def _query(graph: _Graph, speeds: Sequence[Fraction], slack: float) -> str:
     lines.append("operators:")
     for name, one in graph.operators.items():
         reads = one.inputs[0] if len(one.inputs) == 1 else f"[{', '.join(one.inputs)}]"
-        extra = f", selectivity: {{mean: {one.mean}}}" if one.mean != "1" else ""
+        extra = f", selectivity: {{mean: {one.mean}, at_most: {WORST[one.mean]}}}" if one.mean != "1" else ""
         extra += f", nodes: [n{one.pin}]" if one.pin is not None else ""
         lines.append(f"  {name}: {{run: {one.run}, in: {reads}, cost: {one.cost_us} us{extra}}}")
     lines.append("outputs:")

@@ -10,7 +10,8 @@ import pytest
 
 from coordinator.errors import InfeasibleError
 from coordinator.guarantee.charges import NOTHING
-from coordinator.sound import alone
+from coordinator.placement.milp import Limits
+from coordinator.sound import alone, large
 from coordinator.sound.draft import Draft
 from coordinator.sound.search import ANALYSES, Sound
 from coordinator.sound.standing import stand
@@ -71,6 +72,16 @@ def test_what_is_late_with_every_unit_first_is_late_under_any_sub_deadlines(seed
     for _, each in list(placements(finder(seed)))[:5]:
         if alone.late(each.system, NOTHING) is not None:
             assert not searched(each, FEWER) and not drawn(each, dice, FEWER)
+
+
+@pytest.mark.parametrize("seed", range(GRAPHS))
+def test_the_bound_of_large_problems_is_no_more_than_what_crosses(seed: int) -> None:
+    """Of a guaranteed plan: utilisations alone, mean ones within the caps and worst ones within 1, ask for no more."""
+    found = planned(seed)
+    if isinstance(found, InfeasibleError) or not found.standing.holds:
+        pytest.skip("no guaranteed plan to compare with")
+    least = large.traffic_bound(finder(seed).needs, Limits(SECONDS), time.monotonic() + SECONDS)
+    assert 0 <= least <= float(found.traffic) + 1e-6, f"seed {seed}"
 
 
 def test_the_random_queries_are_of_all_kinds() -> None:
