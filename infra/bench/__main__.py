@@ -9,7 +9,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from infra.bench import crossing, figures, placement
+from infra.bench import crossing, figures, placement, policies
 from infra.bench.agent import agent, deploy_hop, hops, send_paced
 from infra.bench.bare_socket import bare_hops_ns, fifo_class
 from infra.bench.cores import core_hop
@@ -110,7 +110,8 @@ def main() -> int:
     console = Console()
     made: list[Figure] = []
     measures = (
-        ("per task instance", per_instance), ("hop", hop), ("hop between cores", core_hop), ("footprint", footprint),
+        ("per task instance", per_instance), ("policies, a minute", policies.policies), ("hop", hop),
+        ("hop between cores", core_hop), ("footprint", footprint),
         ("operators", crossing.costs),
         ("crashes by speed and latency", crossing.crashes), ("false warnings", crossing.false_warnings),
         ("placement of growing queries, a quarter of an hour", placement.placement),
@@ -120,10 +121,13 @@ def main() -> int:
             made += measure()
     table = Table("figure", "value", "unit", "goal", "", box=None, header_style="bold")
     for each in made:
+        if each.name.startswith(policies.NAMED):
+            continue
         goal = "" if each.goal is None else f"<= {each.goal:g}"
         verdict = "" if each.goal is None else "ok" if each.ok else "missed"
         table.add_row(each.name, f"{each.value:.3g}", each.unit, goal, verdict)
     console.print(table)
+    console.print(policies.table(made))
     figures.write(made, OUT)
     if not os.environ.get(crossing.TRAFFIC):
         console.print(f"false warnings: left out; name a directory with recorded traffic, {crossing.TRAFFIC}=DIR")

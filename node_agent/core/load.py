@@ -53,9 +53,10 @@ def _add_unit(loaded: Loaded, spec: plans.Unit, steps: list[Step], policy: Polic
 def _connect(loaded: Loaded, steps: dict[int, Step]) -> None:
     plan, routes = loaded.plan, loaded.routes
     joins = {join.unit.spec.id: join for join in loaded.joins}
+    firsts = {unit.id: unit for unit in loaded.units}  # of a unit's pieces the first was added last
     for spec in plan.units:
         head = plan.operator_by_id[spec.operators[0]]
-        first = next(unit for unit in reversed(loaded.units) if unit.id == spec.id)
+        first = firsts[spec.id]
         for port, stream in enumerate(head.inputs):
             if head.join:
                 routes[stream].joins += ((joins[spec.id], port),)

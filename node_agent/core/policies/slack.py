@@ -80,7 +80,7 @@ class EndToEnd:
         for unit in _after(route):
             slack_ns = unit.meter.slack_ns
             room_ns = max(room_ns, ALWAYS_NS if slack_ns is None else slack_ns)
-            steps = max(steps, self._steps[unit.meter.number])
+            steps = max(steps, self._steps.get(unit.meter.number, 0))
         return room_ns, steps
 
 
@@ -98,20 +98,20 @@ def _leaving_ns(route: Any) -> int:
 
 
 def _backwards(units: list[Any]) -> list[Any]:
-    """Each unit after all that it leads to; its way through a plan has no circle."""
-    found: dict[Any, None] = {}
+    """Each unit after all that it leads to. In a circle, which no plan has, somewhere."""
+    found: list[Any] = []
+    seen: set[Any] = set()
     for first in units:
         waiting = [(first, False)]
         while waiting:
-            unit, seen = waiting.pop()
-            if unit in found:
-                continue
-            if seen:
-                found[unit] = None
-                continue
-            waiting.append((unit, True))
-            waiting += [(each, False) for exit_ in unit.exits for each in _after(exit_.route) if each not in found]
-    return list(found)
+            unit, ended = waiting.pop()
+            if ended:
+                found.append(unit)
+            elif unit not in seen:
+                seen.add(unit)
+                waiting.append((unit, True))
+                waiting += [(each, False) for exit_ in unit.exits for each in _after(exit_.route)]
+    return found
 
 
 def hopeless(job: Job, at_ns: int, ahead: int) -> bool:

@@ -149,3 +149,14 @@ def test_a_long_way_to_the_output_needs_no_deep_stack() -> None:
     admit(engine, of, 1)
     assert len(run(engine, 0, 10)) == 3000
     assert slacks(of)[1] == MS - 30_000
+
+
+def test_units_in_a_circle_are_looked_at_once() -> None:
+    """No plan has one; benchmarks do."""
+    plan = chain(2, MS, 100 * MS)
+    first, second = plan.operators
+    circle = (replace(first, inputs=(1, 3)), replace(second, output=3))
+    engine, of = loaded(replace(plan, operators=circle, outputs=()))
+    admit(engine, of, 1)
+    job = engine.next(0)
+    assert job is not None and job[3].id == 1
