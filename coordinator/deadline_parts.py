@@ -13,6 +13,7 @@ from coordinator.units_of_measure import counted, show_ns
 
 Plan = Mapping[str, Any]
 MISSED = "NOT guaranteed"
+ADMITTED = "guaranteed from admission on only"
 SAID = {
     "age": "age on admission",
     "work": "own work",
@@ -89,8 +90,19 @@ def standing(claim: Mapping[str, Any]) -> str:
         return "guaranteed"
     admitted = claim["from_admission_ns"]
     if claim["bound_ns"] is None and admitted is not None and admitted < claim["deadline_ns"]:
-        return "guaranteed from admission on only"
+        return ADMITTED
     return MISSED
+
+
+def verdict(claims: Mapping[str, Mapping[str, Any]]) -> str:
+    """How many outputs are guaranteed, and which are not."""
+    others: dict[str, list[str]] = {}
+    for name, claim in claims.items():
+        if not claim["guaranteed"]:
+            others.setdefault(standing(claim), []).append(name)
+    holding = sum(bool(claim["guaranteed"]) for claim in claims.values())
+    said = "".join(f"; {how}: {', '.join(names)}" for how, names in sorted(others.items()))
+    return f"{holding} of {counted(len(claims), 'output')} guaranteed{said}"
 
 
 def _stretch(part: Mapping[str, Any]) -> str:

@@ -201,8 +201,14 @@ def _watching() -> Iterator[Watch]:
     """Tells on stderr how the search goes, where that is a terminal. Ctrl-C ends the search, not the command."""
     from rich.console import Console
 
-    with Console(stderr=True).status("planning") as line:
-        yield lambda now: line.update(f"planning {now.seconds:.0f} s: {now.sentence()} (Ctrl-C: take this)")
+    try:
+        with Console(stderr=True).status("planning (Ctrl-C: stop)") as line:
+            yield lambda now: line.update(
+                f"planning {now.seconds:.0f} s: {now.sentence()} (Ctrl-C: take the best so far)"
+            )
+    except KeyboardInterrupt:
+        typer.echo("interrupted before there was any plan", err=True)
+        raise
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -222,11 +228,18 @@ def _at_least(objective: dict[str, float]) -> str:
 
 def _outcome(plan: dict[str, Any]) -> list[str]:
     """What the search of model sound ended with."""
+    from coordinator.deadline_parts import ADMITTED, standing
     from coordinator.units_of_measure import counted
 
-    solver = plan["solver"]
+    solver, claims = plan["solver"], plan["guarantee"].values()
+    said = solver["outcome"]
+    if said == "guaranteed" and not all(claim["guaranteed"] for claim in claims):
+        other = any(node["policy"] != "edf" for node in plan["cluster"]["nodes"].values())
+        old = any(standing(claim) == ADMITTED for claim in claims)
+        where = (["every node ran edf"] if other else []) + (["tuples came in without age"] if old else [])
+        said = f"guaranteed{' if ' if where else ''}{' and '.join(where)}"
     lines = [
-        f"sound: {solver['outcome']}; looked at {counted(solver['placements'], 'placement')} and "
+        f"model sound: {said}; looked at {counted(solver['placements'], 'placement')} and "
         f"{counted(solver['analyses'], 'choice')} of sub-deadlines"
     ]
     return lines + [f"  not possible: {why}" for why in solver["why"]]
@@ -238,7 +251,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     from rich.table import Table
 
     from coordinator import failover_lines
-    from coordinator.deadline_parts import MISSED, standing
+    from coordinator.deadline_parts import MISSED, standing, verdict
     from coordinator.guarantee import bounds
     from coordinator.units_of_measure import show_ns
 
@@ -253,6 +266,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
             text = ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])}, ..., {names[-1]} ({len(names)})"
             table.add_row(node, policy, str(task["id"]), text, show_ns(task["sub_deadline_ns"]))
     console.print(table)
+    console.print(verdict(plan["guarantee"]), style="bold", soft_wrap=True, highlight=False)
     objective, solver = plan["objective"], plan["solver"]
     source = {
         "model": "of the deadline model",
@@ -263,11 +277,12 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     if plan["model"] == "sound":
         for line in _outcome(plan):
             console.print(line, soft_wrap=True, highlight=False)
-    laxity = f"NLR {objective['nlr']:g} (bound {objective['bound']:g}, gap {solver['gap']:g}), "
+    best = f"{plan['status']}: NLR {objective['nlr']:g} (bound {objective['bound']:g}, gap {solver['gap']:g}), "
+    least = ", the least of any guaranteed plan" if plan["status"] == "optimal" else _at_least(objective)
+    sound = plan["model"] == "sound"
     console.print(
-        f"{plan['status']}: {'' if plan['model'] == 'sound' else laxity}"
-        f"traffic {objective['traffic']:g} tuples per burst{_at_least(objective)}, "
-        f"solver {solver['name']}, sub-deadlines {source}",
+        f"{'' if sound else best}traffic {objective['traffic']:g} tuples per burst"
+        f"{least if sound else _at_least(objective)}, solver {solver['name']}, sub-deadlines {source}",
         soft_wrap=True,
     )
     for name, claim in plan["guarantee"].items():

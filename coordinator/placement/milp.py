@@ -15,7 +15,7 @@ from math import isfinite
 from typing import Any, Literal
 
 from coordinator.errors import CoordinatorError
-from coordinator.placement import rooms
+from coordinator.placement import rooms, signals
 from coordinator.placement.problem import Item, Problem, Stream
 from coordinator.placement.rooms import Room
 
@@ -279,7 +279,8 @@ def _run(model: Model, objective: Any, limits: Limits, until: float) -> Any:
         absolute_gap_tolerance=1e-7,
     )
     kind = {"highs": mathopt.SolverType.HIGHS, "gscip": mathopt.SolverType.GSCIP}[limits.solver]
-    return mathopt.solve(model.programme, kind, params=parameters)
+    with signals.kept():
+        return mathopt.solve(model.programme, kind, params=parameters)
 
 
 def solve(model: Model, objective: Any, limits: Limits, until: float) -> Answer:

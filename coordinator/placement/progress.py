@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """`nlr`, `traffic` (tuples per burst) of the best plan so far, `held` False: it misses a deadline, so there is
-    none; proven lower bounds of both, None while unknown."""
+    """`nlr`, `traffic` (tuples per burst) of the best plan so far; `held` False: it misses a deadline, then `otherwise`
+    is said; proven lower bounds of both, None while unknown."""
 
     seconds: float
     held: bool
@@ -17,11 +17,12 @@ class Progress:
     traffic: float
     nlr_bound: float | None
     traffic_bound: float | None
+    otherwise: str = "no plan yet"
 
     def sentence(self) -> str:
         """One line for people."""
         if not self.held:
-            return "no plan yet"
+            return self.otherwise
         text = f"traffic {self.traffic:g} tuples per burst"
         if self.traffic_bound is not None:
             text += f", at least {self.traffic_bound:g} (gap {relative_gap(self.traffic, self.traffic_bound):.2%})"
