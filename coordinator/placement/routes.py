@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
+from heapq import heappop, heappush
 
+from coordinator.cluster import Cluster
 from coordinator.placement.problem import Problem, Stream
 
 Hops = dict[str, tuple[tuple[int, int], ...]]
@@ -49,6 +52,64 @@ def pruned(problem: Problem, place: Mapping[int, int], chosen: Mapping[str, set[
         if used:
             hops[stream.name] = tuple(sorted(used))
     return hops
+
+
+@dataclass
+class Quickest:
+    """Ways of least latency, and of these with the fewest hops; they are the same for every placement, so they are
+    found once. `latency_ns`: of every link, each way."""
+
+    problem: Problem
+    latency_ns: Mapping[tuple[int, int], int]
+    _known: dict[tuple[int, frozenset[tuple[int, int]]], dict[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, problem: Problem, cluster: Cluster) -> Quickest:
+        """The links of a cluster."""
+        latency_ns = {}
+        for link in cluster.links:
+            one, other = (cluster.nodes[name].index for name in link.between)
+            latency_ns[one, other] = latency_ns[other, one] = link.latency_ns
+        return cls(problem, latency_ns)
+
+    def hops(self, place: Mapping[int, int]) -> Hops | None:
+        """Every stream so; None: one cannot get where it is needed."""
+        found: Hops = {}
+        for stream in self.problem.streams:
+            start, ends = needed(stream, place)
+            entry = self._entries(start, stream.forbidden) if ends else {}
+            used: set[tuple[int, int]] = set()
+            for end in ends:
+                if end not in entry:
+                    return None
+                node = end
+                while node != start:
+                    used.add((entry[node], node))
+                    node = entry[node]
+            if used:
+                found[stream.name] = tuple(sorted(used))
+        return found
+
+    def _entries(self, start: int, forbidden: frozenset[tuple[int, int]]) -> dict[int, int]:
+        """The node before each node on its way from `start`."""
+        if (start, forbidden) in self._known:
+            return self._known[start, forbidden]
+        beyond: dict[int, list[int]] = {}
+        for one, other in sorted(self.problem.links - forbidden):
+            beyond.setdefault(one, []).append(other)
+        entry: dict[int, int] = {}
+        waiting = [(0, 0, start, start)]
+        while waiting:
+            ns, count, node, before = heappop(waiting)
+            if node in entry:
+                continue
+            entry[node] = before
+            for other in beyond.get(node, ()):
+                if other not in entry:
+                    heappush(waiting, (ns + self.latency_ns[node, other], count + 1, other, node))
+        del entry[start]
+        self._known[start, forbidden] = entry
+        return entry
 
 
 def traffic(problem: Problem, hops: Mapping[str, tuple[tuple[int, int], ...]]) -> Fraction:

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.guarantee.charges import Charges
-from coordinator.placement import milp, problem, routes, scale
+from coordinator.placement import milp, problem, rooms, routes, scale
 from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem
 from coordinator.placement.progress import Progress, Watch
 from coordinator.placement.routes import Hops
 from coordinator.placement.unplaceable import unplaceable
-from coordinator.sound import alone, large
+from coordinator.sound import alone, cuts, large
 from coordinator.sound.draft import Draft, Setting, draft
 from coordinator.sound.master import Master, Offer, nearest
 from coordinator.sound.needs import Needs
@@ -104,6 +104,7 @@ class Finder:
         query, cluster = self.setting.query, self.setting.cluster
         self.problem = problem.build(query, cluster, self.held, conflicts=self.conflicts)
         self.needs = Needs(self.setting.query, self.setting.cluster, self.problem)
+        self.quickest = routes.Quickest.of(self.problem, cluster)
         self.analyses = self.cuts = 0
         self.least: float | None = None  # proven: no guaranteed plan has less traffic
         self.best: _Tried | None = None
@@ -176,7 +177,8 @@ class Finder:
                 self.least = max(self.least or 0.0, min(traffic, offer.traffic_bound))
             tried = self._try(offer)
             if tried.standing.holds:
-                first = traffic if first is None else first
+                took = float(routes.traffic(self.problem, tried.offer.hops))
+                first = took if first is None else min(first, took)
                 count += 1
                 yield tried
             self._exclude(master, tried, few)
@@ -189,46 +191,38 @@ class Finder:
         if not holds:
             self.cuts += 1
         if not holds and not proven and not few:
-            self.cuts += self._cut_tests(master, tried)
-
-    def _cut_tests(self, master: Master, tried: _Tried) -> int:
-        """The failing tests of the nodes, as cuts."""
-        system, count = tried.search.draft.system, 0
-        named = {unit.name: unit for unit in system.units.values()}
-        nodes = {node.name: node.index for node in self.problem.nodes}
-        for node, verdict in tried.standing.analysis.verdicts.items():
-            if verdict.holds:
-                continue
-            work: dict[int, int] = {}
-            for name, entering, _ in verdict.terms:
-                if name not in named:
-                    continue
-                jobs = entering
-                for stage in named[name].stages:
-                    item = self.needs.item[stage.operator]
-                    work[item] = work.get(item, 0) + jobs * stage.cost_ns
-                    jobs = stage.selectivity(jobs)
-            blocked = int(verdict.blocker[1]) if verdict.blocker else 0
-            if sum(work.values()) > int(verdict.u) - blocked:
-                master.cut(nodes[node], work, int(verdict.u) - blocked)
-                count += 1
-        return count
+            for node, work_ns, room_ns in cuts.failing(self.needs, tried.standing.analysis):
+                master.cut(node, work_ns, room_ns)
+                self.cuts += 1
 
     def _try(self, offer: Offer, analyses: int = ANALYSES) -> _Tried:
-        """Sub-deadlines for a placement."""
-        place = self._names(offer.place)
-        laid = draft(self.setting, place, offer.hops)
+        """Sub-deadlines for a placement, with the routes offered; where these do not hold, with the quickest. What is
+        late under the quickest is late under any routes."""
+        hops = self.quickest.hops(offer.place)
+        tried = self._routed(offer, analyses)
+        if not tried.standing.holds and hops is not None and hops != offer.hops:
+            if rooms.exceeded(self.problem, offer.place, hops):
+                laid = draft(self.setting, self._names(offer.place), hops)
+                tried.late = tried.late and alone.late(laid.system, self.charges)
+            else:
+                other = self._routed(replace(offer, hops=hops), analyses)
+                late = tried.late and other.late
+                tried = min(tried, other, key=self._key)
+                tried.late = late
+        self.seen += 1
+        if self.best is None or self._key(tried) < self._key(self.best):
+            self.best = tried
+        self._tell()
+        return tried
+
+    def _routed(self, offer: Offer, analyses: int) -> _Tried:
+        laid = draft(self.setting, self._names(offer.place), offer.hops)
         late = alone.late(laid.system, self.charges)
         search = Search(laid, self.charges, self._effort(1 if late else analyses), self.tighten)
         standing = search.feasible()
         assert standing is not None  # the first analysis is always made
         self.analyses += search.effort.spent
-        self.seen += 1
-        tried = _Tried(offer, search, standing, late)
-        if self.best is None or self._key(tried) < self._key(self.best):
-            self.best = tried
-        self._tell()
-        return tried
+        return _Tried(offer, search, standing, late)
 
     def _names(self, place: Mapping[int, int]) -> dict[str, str]:
         """The node of every operator."""
