@@ -59,8 +59,9 @@ def rows(before: Side, after: Side) -> list[tuple[str, str, str, str]]:
     found = []
     for name in dict.fromkeys([*_outputs(before), *_outputs(after)]):
         one, other = _claim(before, name), _claim(after, name)
-        deadline, bound, promise = (_arrow(tell(one), tell(other)) for tell in (_deadline, _bound, _promise))
-        found.append((name, deadline, bound, promise))
+        bound, promise = (_arrow(tell(one), tell(other)) for tell in (_bound, _promise))
+        deadlines = [_deadline(claim) for claim in (one, other) if claim]  # without a plan nothing is known of it
+        found.append((name, _arrow(deadlines[0], deadlines[-1]), bound, promise))
     return found
 
 
@@ -68,8 +69,8 @@ def _arrow(one: str, other: str) -> str:
     return one if one == other else f"{one} -> {other}"
 
 
-def _deadline(claim: Mapping[str, Any] | None) -> str:
-    return show_ns(claim["deadline_ns"]) if claim else "-"
+def _deadline(claim: Mapping[str, Any]) -> str:
+    return show_ns(claim["deadline_ns"])
 
 
 def _bound(claim: Mapping[str, Any] | None) -> str:

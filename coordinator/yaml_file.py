@@ -18,6 +18,37 @@ from pydantic import BaseModel, ValidationError
 from coordinator.errors import BadInputError, Problem
 
 LARGEST_FILE = 1 << 20
+SHAPES = {
+    "list_type": "a list",
+    "tuple_type": "a list of two",
+    "dict_type": "keys and values",
+    "model_type": "keys and values",
+    "model_attributes_type": "keys and values",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "text",
+}  # pydantic's names of what a value should have been
+LIKE = {
+    "links": "[{between: [a, b], latency: 1 ms}]",
+    "between": "[a, b]",
+    "at_most": "[[20, 10]]: of any 20 inputs in a row at most 10 pass",
+    "forbid_streams": "[[a, b]]: not from a to b",
+    "forbid_nodes": "[a, b]",
+    "nodes": "[a, b] (in a query), or a: {address: '127.0.0.1:7700'} (in a cluster)",
+    "arrival": "{burst: 10, period: 500 ms}",
+    "jcp": "{period: 100 ms}",
+    "selectivity": "{mean: 0.5}",
+    "side": "{ego: ego}",
+    "with": "{min_speed: 1.0}",
+    "charges": "{decision: 20 us, drain: 20 us, side: 5 us}, as 'node-agent charges' prints it",
+    "emulate": "{cost_per_tuple: 1 ms}",
+    "rate": "50 (a second)",
+}
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -127,18 +158,33 @@ def _branch(part: object) -> bool:
 def _worded(item: Any, keys: list[Any], model: type[BaseModel], not_yet: Mapping[str, str]) -> str:
     where = ".".join(str(key) for key in keys)
     kind, name = item["type"], str(keys[-1]) if keys else ""
-    if kind == "extra_forbidden":
-        if name in not_yet:
-            return f"{where} is not available yet: {not_yet[name]}"
-        return f"{where} is not known here{nearest(name, _fields(model, keys[:-1]))}"
-    if kind == "missing":
-        return f"{where} is missing; add '{name}:'"
-    if kind == "finite_number":
-        return f"{where} is not a finite number; write one"
     text = str(item["msg"]).removeprefix("Value error, ")
+    if kind == "extra_forbidden":
+        unknown = f"{where} is not known here{nearest(name, _fields(model, keys[:-1]))}"
+        return f"{where} is not available yet: {not_yet[name]}" if name in not_yet else unknown
+    if kind == "missing" and not isinstance(keys[-1], int):
+        return f"{where} is missing; add '{name}:{' 1' if name == 'shimekiri' else ''}'"
     if kind in ("value_error", "shimekiri"):
         return f"{where} {text}" if where else text
-    return f"{where}: {text[0].lower()}{text[1:]}, got {_short(item.get('input'))}; correct it"
+    got = _short(item.get("input"))
+    return _shaped(item, keys, where, got) or f"{where}: {text[0].lower()}{text[1:]}, got {got}; correct it"
+
+
+def _shaped(item: Any, keys: list[Any], where: str, got: str) -> str | None:
+    """A value of another shape than it should have: what to write."""
+    kind = item["type"]
+    if kind == "missing":
+        return f"{where} is missing; write {SHAPES['tuple_type']}"
+    if kind == "finite_number":
+        return f"{where} is not a finite number; write one"
+    if kind == "string_pattern_mismatch":
+        return f"{where}: {got} is not a name; begin it with a letter or '_', then letters, digits, '_' and '-'"
+    if kind == "too_long" and item["ctx"].get("field_type") == "Tuple":
+        kind = "tuple_type"
+    if kind not in SHAPES:
+        return None
+    key = next((str(part) for part in reversed(keys) if not isinstance(part, int)), "")
+    return f"{where} is {got}; write {SHAPES[kind]}{f', like {LIKE[key]}' if key in LIKE else ''}"
 
 
 def _short(value: Any) -> str:

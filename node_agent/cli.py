@@ -3,6 +3,7 @@
 import argparse
 import ipaddress
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -178,16 +179,28 @@ def _charges(parsed: argparse.Namespace) -> int:
             raise _InputError(f"--type {parsed.type}: give a typical value with --payload FILE.json")
         if not 1 <= parsed.burst <= 1000:
             raise _InputError(f"--burst {parsed.burst}: between 1 and 1000")
-        value = charges.TYPICAL if parsed.payload is None else json.loads(parsed.payload.read_bytes())
+        cores = sorted(os.sched_getaffinity(0))
+        if parsed.cpu >= 0 and parsed.cpu not in cores:
+            there = ", ".join(map(str, cores))
+            raise _InputError(f"--cpu {parsed.cpu}: there is no such core here; there are {there}")
+        value = charges.TYPICAL if parsed.payload is None else _payload(parsed.payload)
         found = charges.measure(parsed.seconds, parsed.type, value, not parsed.no_rt, parsed.cpu, parsed.burst)
-    except (OSError, ValueError) as error:
-        return _say(f"node-agent: --payload {parsed.payload}: {error}", 2)
     except (_InputError, CodecError, UnknownCodecError) as error:
         return _say(f"node-agent: {error}", 2)
     except charges.ChargesError as error:
         return _say(f"node-agent: {error}", 1)
     print(json.dumps(found.document(), indent=1) if parsed.json else charges.told(found))  # noqa: T201
     return 0
+
+
+def _payload(path: Path) -> object:
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        text = f"--payload {path}: cannot be read ({error.strerror}); give a file with one value in JSON"
+        raise _InputError(text) from error
+    except ValueError as error:
+        raise _InputError(f"--payload {path}: is not JSON ({error}); give a file with one value in JSON") from error
 
 
 def _say(text: str, code: int) -> int:

@@ -133,7 +133,11 @@ def test_the_files_as_they_stand_are_right(files: Files) -> None:
         ("deadline: 100 ms", "deadline: 100 ms, queue: 3 B", 11, "queue is not available yet", "remove"),
         ("at: b, type: json,", "at: b, type: json, max_rate: 3, value: x,", 5, "max_rate is not", "remove"),
         ("shimekiri: 1", "shimekiri: 2", 1, "shimekiri: input should be 1", "correct it"),
-        ("query: sorting", "query: ''", 2, "query:", "correct it"),
+        ("query: sorting", "query: ''", 2, "query: '' is not a name", "begin it with a letter"),
+        ("nodes: [a]", "selectivity: {at_most: 0.5}", 7, "at_most is 0.5", "write a list, like [[20, 10]]"),
+        ("nodes: [a]", "selectivity: {at_most: [[5]]}", 7, "at_most.0.1 is missing", "write a list of two"),
+        ("nodes: [a]", "selectivity: {at_most: [[5, 2, 1]]}", 7, "at_most.0 is a list", "write a list of two, like"),
+        ("nodes: [a]", "nodes: a", 7, "nodes is 'a'", "write a list, like"),
         ("  log: {from", "  log {from", 12, "is not YAML", "mend the syntax"),
     ],
 )  # fmt: skip

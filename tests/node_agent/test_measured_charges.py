@@ -101,3 +101,22 @@ def test_an_unknown_type_is_told(tmp_path: Path) -> None:
     payload.write_text("{}")
     done = run("--type", "t.none", "--payload", str(payload))
     assert done.returncode == 2 and "t.none" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--cpu", "4095"), "--cpu 4095: there is no such core here; there are "),
+        (
+            ("--payload", "nowhere.json"),
+            "--payload nowhere.json: cannot be read (No such file or directory); give",
+        ),
+        (("--payload", "README.md"), "--payload README.md: is not JSON ("),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused_before_anything_is_measured(
+    arguments: tuple[str, ...], said: str
+) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr and "Traceback" not in done.stderr
