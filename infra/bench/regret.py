@@ -1,0 +1,112 @@
+"""How far `edf` and `slack` are from what no schedule can beat: figure 7's sweep, and random queries in overload.
+
+    .venv/bin/python -m infra.bench.regret [SEED] [TRIALS]
+
+Some minutes. The sweep is [P] figure 7's: planned once for 15 V2V tuples, 1 to 30 come; costs of 1.2 ms with
+coefficient of variation 1; the sensor's burst 5 ms after V2V's. Seed 1 was used to find `slack`; the default was not.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from coordinator import planner
+from infra.bench.instances import SHAPES, Recipe, write
+from infra.papers.collision import MS, plan
+from infra.papers.pool import spread
+from sim_vehicles.virtual.costs import parse_jitter
+from sim_vehicles.virtual.regret import Regret, regret
+from sim_vehicles.virtual.scenario import Scenario
+
+SEED, TRIALS = 1001, 20
+PLANNED_AT = 15
+SWEEP = range(1, 31)
+TWO = ("control", "warning")
+POLICIES = ("edf", "edf-e2e", "slack")
+SCALES = (1.0, 2.0, 3.0)
+NODES, OPERATORS, BURSTS = 3, 12, 3
+QUERIES = 8  # of each shape
+
+
+class Row(NamedTuple):
+    """All ratios in %: the bound, the policies in the order of `POLICIES`."""
+
+    bound: float
+    missed: tuple[float, ...]
+    closed: int
+
+
+def row(found: Regret) -> Row:
+    """Of one comparison."""
+    return Row(100 * (found.bound_ratio or 0), tuple(100 * (found.ratio(name) or 0) for name in POLICIES), found.closed)
+
+
+def figure7(n: int, seed: int, trials: int, outputs: tuple[str, ...] | None) -> Row:
+    """At n V2V tuples per burst, an operator per unit, no link delay."""
+    scenario = Scenario(
+        trials=trials, seed=seed, jitter=parse_jitter("lognormal:cv=1"), cost_scale=1.2, latency_ns=0,
+        burst={"v2v": n}, phase_ns={"sensor": 5 * MS},
+    )  # fmt: skip
+    document = plan(PLANNED_AT, "deadline", "operator", policy="fifo")
+    return row(regret(document, scenario, policies=POLICIES, outputs=outputs))
+
+
+def generated(shape: Any, scale: float, seed: int, trials: int) -> Row:
+    """A generated query of that shape, whose costs are `scale` times as declared, in several bursts."""
+    with TemporaryDirectory() as folder:
+        query, cluster = write(Recipe(NODES, OPERATORS, shape, seed=seed), Path(folder))
+        choices = planner.Choices(allocator="sqpr", model="paper", sub_deadlines="proportional", policy="fifo")
+        document = planner.make_plan(query, cluster, choices)
+    scenario = Scenario(
+        trials=trials, seed=seed, jitter=parse_jitter("lognormal:cv=1"), cost_scale=scale, bursts=BURSTS
+    )
+    return row(regret(document, scenario, policies=POLICIES))
+
+
+def table(title: str, first: str, labels: list[str], rows: list[Row], trials: int) -> Table:
+    """A row per workload; policies as points above the bound."""
+    made = Table(title=title, box=None, header_style="bold")
+    made.add_column(first)
+    for heading in ("bound %", *(f"{name} above" for name in POLICIES), f"closed of {trials}"):
+        made.add_column(heading, justify="right")
+    for label, each in zip(labels, rows, strict=True):
+        above = [f"{missed - each.bound:.2f}" for missed in each.missed]
+        made.add_row(label, f"{each.bound:.2f}", *above, str(each.closed))
+    mean = [sum(each.missed[i] - each.bound for each in rows) / len(rows) for i in range(len(POLICIES))]
+    bound = sum(each.bound for each in rows) / len(rows)
+    made.add_row("mean", f"{bound:.2f}", *(f"{each:.2f}" for each in mean), "")
+    return made
+
+
+def _mean(rows: list[Row]) -> Row:
+    missed = tuple(sum(each) / len(rows) for each in zip(*(row.missed for row in rows), strict=True))
+    return Row(sum(row.bound for row in rows) / len(rows), missed, sum(row.closed for row in rows))
+
+
+def main() -> int:
+    """Prints three tables."""
+    given = [int(each) for each in sys.argv[1:]]
+    seed, trials = (given + [SEED, TRIALS][len(given) :])[:2]
+    console = Console()
+    for title, outputs in (("all outputs", None), ("out1 and out2 only", TWO)):
+        rows = spread(figure7, [(n, seed, trials, outputs) for n in SWEEP])
+        labels = [str(n) for n in SWEEP]
+        console.print(table(f"figure 7, {title}, seed {seed}, {trials} trials: points", "n", labels, rows, trials))
+    kinds = [(shape, scale) for shape in SHAPES for scale in SCALES]
+    found = spread(generated, [(*kind, seed + number, trials // 4 or 1) for kind in kinds for number in range(QUERIES)])
+    rows = [_mean(found[i * QUERIES : (i + 1) * QUERIES]) for i in range(len(kinds))]
+    labels = [f"{shape}, costs x {scale:g}" for shape, scale in kinds]
+    of = QUERIES * (trials // 4 or 1)
+    title = f"generated, {QUERIES} queries each, seeds from {seed} on: points"
+    console.print(table(title, "shape", labels, rows, of))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
