@@ -182,7 +182,7 @@ test.__test__ = False  # type: ignore[attr-defined]  # not one of pytest's
 
 def test_load(loaded: Load) -> Verdict:
     """As `test`, of a load that is written out already."""
-    units = [each.task for each in loaded.steps if not each.task.chore]
+    units = [each.task for each in loaded.steps if not each.task.chore and each.counts[-1]]  # that are ever released
     first = min((unit.deadline for unit in units), default=loaded.busy)
     looks = {unit.deadline for unit in units}
     for each in loaded.steps:

@@ -130,7 +130,7 @@ def _looks(own: Steps, others: Sequence[Steps], busy: Time) -> list[Time]:
 
 
 def _blocked(due: Time, others: Sequence[Steps]) -> Time:
-    return max((each.task.longest for each in others if each.task.deadline > due), default=0)
+    return max((each.task.longest for each in others if each.task.deadline > due and each.counts[-1]), default=0)
 
 
 def _start(start: Time, fixed: Time, due: Time, others: Sequence[Steps]) -> Time:

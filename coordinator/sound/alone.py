@@ -11,7 +11,7 @@ from coordinator.guarantee import demand
 from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.curves import Bursts, Curve, TooLongError
 from coordinator.guarantee.demand import Task, UnboundedError
-from coordinator.guarantee.propagate import Delays, propagate
+from coordinator.guarantee.propagate import Delays, Streams, propagate
 from coordinator.guarantee.response import Response, load_responses
 from coordinator.guarantee.selectivity import ONE
 from coordinator.guarantee.system import System, Unit
@@ -67,7 +67,7 @@ def late(system: System, charges: Charges) -> str | None:
         streams = propagate(system, delays, charges)
         for unit in system.units.values():
             if unit.id in streams.triggers and not unit.unsound:
-                found = _alone(system, unit, streams.triggers[unit.id].curve, decision_ns[unit.node])
+                found = _alone(system, unit, streams, decision_ns[unit.node])
                 if found is not None:
                     delays.units[unit.id] = found
     streams = propagate(system, delays, charges)
@@ -83,11 +83,12 @@ def late(system: System, charges: Charges) -> str | None:
     return None
 
 
-def _alone(system: System, unit: Unit, curve: Curve, decision_ns: int) -> Response | None:
-    """A unit behind one job of its longest rival; None: no bound is found."""
-    others = (one for one in system.units.values() if one.node == unit.node and one.id != unit.id)
-    longest = max((_task(one, NEVER, NEVER_NS, decision_ns).longest for one in others if not one.unsound), default=0)
-    tasks = [_task(unit, curve, 1, decision_ns)]
+def _alone(system: System, unit: Unit, streams: Streams, decision_ns: int) -> Response | None:
+    """A unit behind one job of its longest rival that is ever released; None: no bound is found."""
+    others = [one for one in system.units.values() if one.node == unit.node and one.id != unit.id and not one.unsound]
+    rivals = [one for one in others if one.id in streams.triggers and streams.triggers[one.id].curve.count(0)]
+    longest = max((_task(one, NEVER, NEVER_NS, decision_ns).longest for one in rivals), default=0)
+    tasks = [_task(unit, streams.triggers[unit.id].curve, 1, decision_ns)]
     if longest:
         tasks.append(Task("rival", NEVER, NEVER_NS, ((longest, ONE),)))
     try:

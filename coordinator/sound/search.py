@@ -42,7 +42,8 @@ POLISH = 150  # analyses to improve the one chosen
 @dataclass(frozen=True)
 class Sound:
     """What was found. `proven`: no guaranteed plan has less traffic; `traffic_bound`: what it is at least;
-    `impossible`: the reasons why no plan is guaranteed, proven; `analyses`, `cuts`, `placements`: what it took."""
+    `impossible`: the reasons why no plan is guaranteed, proven; `analyses`, `cuts`, `placements`: what it took;
+    `hurried`: time ended it, so the result may be another on another machine."""
 
     draft: Draft
     standing: Standing
@@ -54,6 +55,7 @@ class Sound:
     cuts: int
     placements: int
     impossible: tuple[str, ...] = ()
+    hurried: bool = False
 
     @property
     def traffic(self) -> Fraction:
@@ -65,7 +67,9 @@ class Sound:
         """In words, for the plan."""
         if self.standing.holds:
             return "guaranteed"
-        return "proven impossible" if self.impossible else "no guaranteed plan was found, none is proven impossible"
+        if self.impossible:
+            return "proven impossible"
+        return f"no guaranteed plan was found{' in time' if self.hurried else ''}, none is proven impossible"
 
 
 @dataclass(frozen=True)
@@ -290,6 +294,7 @@ class Finder:
             self.cuts,
             self.seen,
             impossible,
+            time.monotonic() >= self.until,
         )
 
     def _tell(self) -> None:

@@ -38,14 +38,10 @@ class Effort:
     left: int
     until: float
     spent: int = 0
-    hurried: bool = False  # ended by time: the result may be another on another machine
 
     def take(self) -> None:
         """One analysis. Raises SpentError."""
-        if self.left <= 0:
-            raise SpentError
-        if self.spent and time.monotonic() >= self.until:
-            self.hurried = True
+        if self.left <= 0 or (self.spent and time.monotonic() >= self.until):
             raise SpentError
         self.left -= 1
         self.spent += 1

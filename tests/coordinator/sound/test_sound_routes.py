@@ -50,3 +50,15 @@ def test_less_traffic_goes_before_less_time() -> None:
     assert plan["guarantee"]["out"]["bound_ns"] == 33 * MS and plan["status"] == "optimal"
     plan = written(QUERY.replace("DEADLINE", "5"), clustered("arb", STRAIGHT), model="sound")
     assert plan["status"] == "feasible"  # of other routes with less traffic nothing is known
+
+
+def test_a_rival_that_never_comes_makes_nobody_late() -> None:
+    """`drop` passes nothing, so `never` does not run, though it would take longer than there is time."""
+    query = QUERY.replace("DEADLINE", "8").replace(
+        "outputs:",
+        "  drop: {run: pass, in: s, cost: 1 ms, nodes: [b], selectivity: {mean: 0, at_most: [[1, 0]]}}\n"
+        "  never: {run: pass, in: drop, cost: 20 ms, nodes: [b]}\n"
+        "outputs:\n  none: {from: never, at: b, deadline: 90 ms}",
+    )
+    plan = written(query, clustered("ab", "{between: [a, b], latency: 1 ms}"), model="sound", units="operator")
+    assert plan["guarantee"]["out"]["guaranteed"]
