@@ -42,6 +42,8 @@ def mended(found: Findings) -> dict[str, list[str]]:
     if found.mends and found.from_admission:
         names = ", ".join(found.from_admission)
         lines.append(f"then still from admission on only, until their sources declare a 'max_age': {names}")
+    if not found.mends:
+        return {"What would mend it: nothing that was tried": lines}
     return {"What would mend it, the smallest change first; each was planned and holds": lines}
 
 
