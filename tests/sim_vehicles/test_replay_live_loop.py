@@ -202,7 +202,8 @@ def test_live_agents_warn_and_the_ego_brakes(tmp_path: Path) -> None:
     what = live_summary(done.prepared, done)
     assert (what["ended"], what["admitted"], what["refused"]) == ("done", what["sent"], 0)
     # A first burst that leaves at 9.9 s has a message about X; so A brakes, whenever it comes, and is sent anew.
-    assert what["verdict"]["brake"] is not None and what["verdict"]["warnings"]["about_crossing"] > 0
+    verdict = what["verdict"]
+    assert verdict["brake"] is not None and verdict["warnings"]["about_crossing"] > 0, verdict
     assert what["verdict"]["deciding"]["latency_ns"][0] > 0 and what["verdict"]["deciding"]["seq"] >= 1
     assert what["recomputed"][0]["seconds"] > 0
     assert what["outputs"]["warning"] == {"results": 40, "unreadable": 0, "reconnects": 0, "failure": None}
