@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -113,8 +113,14 @@ class Least:
         return min(curve.count(t) for curve in self.curves)
 
     def points(self, limit: Time) -> Sequence[Time]:
-        """All of them."""
-        return list(merge(*(curve.points(limit) for curve in self.curves)))
+        """Of each curve until it reaches the least at the limit: from there on the others say what the least is."""
+        most = self.count(limit)
+        return list(merge(*(_until(curve, most, curve.points(limit)) for curve in self.curves)))
+
+
+def _until(curve: Curve, most: int, points: Sequence[Time]) -> Sequence[Time]:
+    """The points up to the first at which the curve is at `most`, or all."""
+    return points[: bisect_left(points, most, key=curve.count) + 1]
 
 
 @dataclass(frozen=True)

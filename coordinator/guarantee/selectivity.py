@@ -41,6 +41,11 @@ class Selectivity:
         return tuple(pair for pair in self.pairs if pair[0] <= TABLE)
 
     @cached_property
+    def _densest(self) -> tuple[int, int]:
+        """Of the small pairs, the one with the fewest outputs per input."""
+        return min(self._small, key=lambda pair: (Fraction(pair[1], pair[0]), pair))
+
+    @cached_property
     def _table(self) -> list[int]:
         """sigma(0), sigma(1), ... by the recursion; grows as asked."""
         return [0]
@@ -55,7 +60,7 @@ class Selectivity:
         if not self._small:
             assert large is not None
             return large
-        best_n, best_m = min(self._small, key=lambda pair: (Fraction(pair[1], pair[0]), pair))
+        best_n, best_m = self._densest
         copies = max(0, -(-(k - TABLE) // best_n))
         table, rest = self._table, k - copies * best_n
         while len(table) <= rest:

@@ -177,3 +177,18 @@ def test_remembering_asks_for_no_more_than_was_asked() -> None:
     assert curve.count(30_000) == 301
     assert list(curve.points(150)) == [0, 40, 140]
     assert curve.count(40) == 2 and curve.count(10**7) == 100_001
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_least_steps_where_it_says(seed: int) -> None:
+    """It leaves out points of curves that have grown beyond the others: instant by instant nothing is missed."""
+    dice = random.Random(seed)
+
+    def one() -> Jittered | Selected | Spaced | Bursts:
+        bursts = Bursts(dice.randint(1, 6), dice.randint(2, 40))
+        kinds = [bursts, Spaced(dice.randint(1, 3), dice.randint(1, 9)), Jittered(bursts, dice.randint(1, 30))]
+        return dice.choice([*kinds, Selected(bursts, Selectivity(((2, 1), (1, 1))))])
+
+    curve, limit = least([one() for _ in range(dice.randint(2, 4))]), dice.randint(1, 200)
+    stairs = Staircase.of(curve, limit)
+    assert [stairs.count(t) for t in range(limit + 1)] == [curve.count(t) for t in range(limit + 1)], f"seed {seed}"
