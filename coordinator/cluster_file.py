@@ -14,7 +14,7 @@ POLICIES = (
     "pqed", "pqed-printed", "slack", "ideal",
 )  # fmt: skip
 NOT_YET: dict[str, str] = {}
-CORE_LINK_NS = 500_000  # assumed where not given: above the measured 99.9 % of hops between two cores of one machine
+CORE_LINK_NS = 500_000  # assumed where not given: above the measured p99 of hops between two cores
 
 
 def _bandwidth(text: object) -> int:

@@ -144,8 +144,9 @@ def _claim(analysis: Analysis, name: str) -> Claim:
     slowest = max(flow.late.values(), key=lambda late: late.most_ns)
     ageless = sorted(source for source in flow.late if not system.sources[source].max_age_ns)
     if ageless:
+        admits = f"{' and '.join(ageless)} {'admits' if len(ageless) == 1 else 'admit'}"
         why = (
-            f"{' and '.join(ageless)} admits tuples of any age; {show_ns(slowest.most_ns)} from admission, so "
+            f"{admits} tuples of any age; {show_ns(slowest.most_ns)} from admission, so "
             f"declare a 'max_age' of at most {show_ns(max(1, output.deadline_ns - slowest.most_ns))}"
             if slowest.most_ns < output.deadline_ns
             else f"the bound is {show_ns(slowest.most_ns)} from admission alone{_where(analysis, slowest)}"
