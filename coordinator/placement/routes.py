@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -43,15 +43,20 @@ def pruned(problem: Problem, place: Mapping[int, int], chosen: Mapping[str, set[
                 if one == node and other != start and other not in entry:
                     entry[other] = one
                     frontier.append(other)
-        used: set[tuple[int, int]] = set()
-        for end in ends:
-            node = end
-            while node != start:
-                used.add((entry[node], node))
-                node = entry[node]
-        if used:
-            hops[stream.name] = tuple(sorted(used))
+        if used := _walked(entry, start, ends):
+            hops[stream.name] = used
     return hops
+
+
+def _walked(entry: Mapping[int, int], start: int, ends: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """The hops from `start` to all ends. `entry`: the node before each node on its way."""
+    used: set[tuple[int, int]] = set()
+    for end in ends:
+        node = end
+        while node != start:
+            used.add((entry[node], node))
+            node = entry[node]
+    return tuple(sorted(used))
 
 
 @dataclass
@@ -78,16 +83,10 @@ class Quickest:
         for stream in self.problem.streams:
             start, ends = needed(stream, place)
             entry = self._entries(start, stream.forbidden) if ends else {}
-            used: set[tuple[int, int]] = set()
-            for end in ends:
-                if end not in entry:
-                    return None
-                node = end
-                while node != start:
-                    used.add((entry[node], node))
-                    node = entry[node]
-            if used:
-                found[stream.name] = tuple(sorted(used))
+            if any(end not in entry for end in ends):
+                return None
+            if used := _walked(entry, start, ends):
+                found[stream.name] = used
         return found
 
     def _entries(self, start: int, forbidden: frozenset[tuple[int, int]]) -> dict[int, int]:
