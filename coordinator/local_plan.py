@@ -58,6 +58,18 @@ class Layout:
         return found
 
     @cached_property
+    def last_deadline_ns(self) -> dict[str, int]:
+        """The greatest end-to-end deadline that each stream leads to through trigger inputs, where it is not also the
+        least one; else 0."""
+        found = dict.fromkeys(self.deadline_ns, 0)
+        for output in self.query.outputs:
+            found[output.origin] = max(found[output.origin], output.deadline_ns)
+        for operator in reversed(graph.order(self.query)):
+            for name in operator.inputs:
+                found[name] = max(found[name], found[operator.name])
+        return {name: last_ns if last_ns != self.deadline_ns[name] else 0 for name, last_ns in found.items()}
+
+    @cached_property
     def marked(self) -> set[str]:
         """Streams that lead, through any operators, to a join by lineage: a filtered tuple has to send a mark there."""
         found: set[str] = set()
@@ -72,11 +84,7 @@ class Layout:
 
     def ordered_inputs(self, operator: Operator) -> list[str]:
         """Input streams in the order of the operator's ports."""
-        installed = self.cluster.catalog.operators[operator.run]
-        if operator.ports is None or installed.variadic:
-            return list(operator.inputs)
-        by_port = dict(zip(operator.ports, operator.inputs, strict=True))
-        return [by_port[port] for port in installed.inputs]
+        return graph.ordered_inputs(operator, self.cluster.catalog)
 
     @cached_property
     def tasks(self) -> dict[str, list[tuple[int, tuple[str, ...]]]]:
@@ -147,6 +155,7 @@ class Layout:
                 sub_deadline_ns=sum(self.sub_deadline_ns[name] for name in members),
                 deadline_ns=self.deadline_ns[members[0]],
                 exits=[self.stream_id[name] for name in self.exits(members)],
+                last_deadline_ns=self.last_deadline_ns[members[0]],
             )
         for output_id, output in enumerate(self.query.outputs, start=1):
             if output.at == node.name:
@@ -183,6 +192,7 @@ class Layout:
                     marked=name in self.marked,
                     deadline_ns=self.deadline_ns[name],
                     producers=producers,
+                    last_deadline_ns=self.last_deadline_ns[name],
                 )
 
     def _add_links(self, plan: plan_pb2.LocalPlan, node: Node) -> None:

@@ -57,20 +57,22 @@ class Policy(_message.Message):
     def __init__(self, name: _Optional[str] = ..., largest_batch: _Optional[int] = ..., phi_ns: _Optional[int] = ..., hop_phi_ns: _Optional[int] = ..., share_ppm: _Optional[int] = ..., first_k: _Optional[int] = ...) -> None: ...
 
 class Stream(_message.Message):
-    __slots__ = ("id", "name", "codec", "marked", "deadline_ns", "producers")
+    __slots__ = ("id", "name", "codec", "marked", "deadline_ns", "producers", "last_deadline_ns")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     CODEC_FIELD_NUMBER: _ClassVar[int]
     MARKED_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
     PRODUCERS_FIELD_NUMBER: _ClassVar[int]
+    LAST_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     codec: str
     marked: bool
     deadline_ns: int
     producers: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ...) -> None: ...
+    last_deadline_ns: int
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ..., last_deadline_ns: _Optional[int] = ...) -> None: ...
 
 class Source(_message.Message):
     __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans")
@@ -155,7 +157,7 @@ class Side(_message.Message):
     def __init__(self, port: _Optional[str] = ..., stream: _Optional[int] = ...) -> None: ...
 
 class Unit(_message.Message):
-    __slots__ = ("id", "operators", "sub_deadline_ns", "deadline_ns", "exits", "service", "arrivals")
+    __slots__ = ("id", "operators", "sub_deadline_ns", "deadline_ns", "exits", "service", "arrivals", "last_deadline_ns")
     ID_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
@@ -163,6 +165,7 @@ class Unit(_message.Message):
     EXITS_FIELD_NUMBER: _ClassVar[int]
     SERVICE_FIELD_NUMBER: _ClassVar[int]
     ARRIVALS_FIELD_NUMBER: _ClassVar[int]
+    LAST_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
     id: int
     operators: _containers.RepeatedScalarFieldContainer[int]
     sub_deadline_ns: int
@@ -170,7 +173,8 @@ class Unit(_message.Message):
     exits: _containers.RepeatedScalarFieldContainer[int]
     service: _containers.RepeatedCompositeFieldContainer[Service]
     arrivals: _containers.RepeatedCompositeFieldContainer[Arrivals]
-    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[int]] = ..., sub_deadline_ns: _Optional[int] = ..., deadline_ns: _Optional[int] = ..., exits: _Optional[_Iterable[int]] = ..., service: _Optional[_Iterable[_Union[Service, _Mapping]]] = ..., arrivals: _Optional[_Iterable[_Union[Arrivals, _Mapping]]] = ...) -> None: ...
+    last_deadline_ns: int
+    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[int]] = ..., sub_deadline_ns: _Optional[int] = ..., deadline_ns: _Optional[int] = ..., exits: _Optional[_Iterable[int]] = ..., service: _Optional[_Iterable[_Union[Service, _Mapping]]] = ..., arrivals: _Optional[_Iterable[_Union[Arrivals, _Mapping]]] = ..., last_deadline_ns: _Optional[int] = ...) -> None: ...
 
 class Service(_message.Message):
     __slots__ = ("latency_ns", "period_ns", "tuples")

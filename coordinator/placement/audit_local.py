@@ -169,8 +169,8 @@ def _streams(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         leads_to = _downstream(plan, name)
         if stream.marked != any(graph["operators"][one]["join"] for one in leads_to if one != name):
             found.append(f"stream {name} is marked as leading to a join, or not marked, against the graph")
-        if stream.deadline_ns != _least(plan, name):
-            found.append(f"stream {name} has another deadline than the least of the outputs that it leads to")
+        if (stream.deadline_ns, stream.last_deadline_ns) != _least_and_last(plan, name):
+            found.append(f"stream {name} has other deadlines than the least and the last of its outputs")
     return found
 
 
@@ -200,15 +200,18 @@ def _units(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
             found.append(f"unit {unit.id} has other exits than the streams that leave it")
         if len(unit.exits) > LARGEST_EXITS:
             found.append(f"unit {unit.id} has more than {LARGEST_EXITS} exits")
-        if unit.deadline_ns != _least(plan, members[0]):
-            found.append(f"unit {unit.id} has another deadline than the least of the outputs that it leads to")
+        if (unit.deadline_ns, unit.last_deadline_ns) != _least_and_last(plan, members[0]):
+            found.append(f"unit {unit.id} has other deadlines than the least and the last of its outputs")
     return found
 
 
-def _least(plan: Plan, name: str) -> int:
-    """The least deadline of the outputs that a stream leads to through trigger inputs; 0: none."""
+def _least_and_last(plan: Plan, name: str) -> tuple[int, int]:
+    """The least deadline of the outputs that a stream leads to through trigger inputs, 0: none; and the greatest one,
+    0: the same."""
     reached = _downstream(plan, name)
-    return min((o["deadline_ns"] for o in plan["graph"]["outputs"].values() if o["from"] in reached), default=0)
+    due = [o["deadline_ns"] for o in plan["graph"]["outputs"].values() if o["from"] in reached]
+    least, last = min(due, default=0), max(due, default=0)
+    return least, last if last != least else 0
 
 
 def _downstream(plan: Plan, name: str) -> set[str]:

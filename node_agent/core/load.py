@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.parts import Exit, Join, Loaded, Route, Step, Unit
+from node_agent.core.parts import ALWAYS_NS, Exit, Join, Loaded, Route, Step, Unit
 from node_agent.core.policies.parts import Policy
 from node_agent.core.policing import arrival_police
 from protos.records import PLAN_EPOCH_MASK
@@ -71,3 +71,23 @@ def _connect(loaded: Loaded, steps: dict[int, Step]) -> None:
         routes[output.stream].outputs += (output,)
     for route in routes.values():
         route.settle()
+    _keep_what_is_read_beside(loaded)
+
+
+def _keep_what_is_read_beside(loaded: Loaded) -> None:
+    """What is read as a side input here, and what leads to no output, is worth running however old it is: no deadline
+    of an output says for how long. Likewise whatever leads to such a unit on this node."""
+    before: dict[Unit, list[Unit]] = {}
+    waiting: list[Unit] = []
+    for unit in loaded.units:
+        routes = [each.route for each in unit.exits]
+        for route in routes:
+            for after in (*route.units, *(join.unit for join, _ in route.joins)):
+                before.setdefault(after, []).append(unit)
+        if not unit.useful_ns or any(route.sides for route in routes):
+            waiting.append(unit)
+    while waiting:
+        unit = waiting.pop()
+        if unit.useful_ns != ALWAYS_NS:
+            unit.useful_ns = ALWAYS_NS
+            waiting += before.get(unit, ())

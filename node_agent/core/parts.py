@@ -9,6 +9,8 @@ from node_agent.core.measure import UnitMeter
 from node_agent.core.policies.parts import Job, Lineage, Queue
 from node_agent.core.policing import ArrivalPolice, SelectivityPolice, selectivity_police
 
+ALWAYS_NS = 1 << 62  # that a tuple is worth running: something waits for it that has no deadline
+
 
 class Absent:
     """The payload of an absence mark: this branch of a join was filtered, shed or lost."""
@@ -64,7 +66,7 @@ class Unit:
 
     __slots__ = (
         "absences", "chain", "deadline_ns", "exits", "flags", "hang_ns", "id", "inputs", "last", "loaded", "marks",
-        "meter", "offset_ns", "queue", "rest", "rule", "spec", "sub_deadline_ns",
+        "meter", "offset_ns", "queue", "rest", "rule", "spec", "sub_deadline_ns", "useful_ns",
     )  # fmt: skip
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
@@ -72,6 +74,7 @@ class Unit:
     def __init__(self, spec: plans.Unit, chain: tuple[Step, ...], flags: int, loaded: "Loaded", fifo: bool) -> None:
         self.spec, self.id, self.flags, self.loaded = spec, spec.id, flags, loaded
         self.sub_deadline_ns, self.deadline_ns = spec.sub_deadline_ns, spec.deadline_ns
+        self.useful_ns = spec.last_ns  # after its origin, how long a tuple is worth an instance; see `load.py`
         self.chain, self.last = chain, chain[-1]
         self.exits = tuple(step.exit for step in chain if step.exit is not None)
         self.marks: tuple[Exit, ...] = ()  # exits that lead to a join, here and in the rest
@@ -131,8 +134,8 @@ class Join:
     def __init__(self, unit: Unit, ports: int) -> None:
         self.unit, self.ports = unit, ports
         self.waiting: dict[tuple[int, int, int, int], Waiting] = {}
-        # Past the end-to-end deadline a partner is of little use; twice that, so that late results stay visible.
-        self.wait_ns = 2 * unit.deadline_ns + 1_000_000_000
+        # Past the last end-to-end deadline a partner is of little use; twice that, so that late results stay visible.
+        self.wait_ns = 2 * unit.spec.last_ns + 1_000_000_000
 
 
 class Loaded:
@@ -180,5 +183,6 @@ def merged(lineages: list[Lineage]) -> Lineage:
 
 
 __all__ = [
-    "ABSENT", "Exit", "Job", "Join", "Lineage", "Loaded", "Route", "SideSlot", "Step", "Unit", "Waiting", "merged",
+    "ABSENT", "ALWAYS_NS", "Exit", "Job", "Join", "Lineage", "Loaded", "Route", "SideSlot", "Step", "Unit", "Waiting",
+    "merged",
 ]  # fmt: skip

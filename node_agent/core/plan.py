@@ -13,6 +13,12 @@ class Stream:
     marked: bool = False  # leads to a join by lineage
     deadline_ns: int = 0  # least end-to-end deadline it leads to; 0: none
     producers: tuple[int, ...] = ()  # node numbers that may send it here
+    last_deadline_ns: int = 0  # greatest end-to-end deadline it leads to; 0: as deadline_ns
+
+    @property
+    def last_ns(self) -> int:
+        """After its origin, how long a tuple may still be in time for one of the outputs; 0: leads to none."""
+        return self.last_deadline_ns or self.deadline_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,12 @@ class Unit:
     exits: tuple[int, ...] = ()  # streams that leave the unit, in the operators' order
     service: tuple[Service, ...] = ()  # promised; none: the sub-deadline as a delay bound
     arrivals: tuple[Arrivals, ...] = ()  # declared; the least of them counts
+    last_deadline_ns: int = 0  # greatest end-to-end deadline it leads to; 0: as deadline_ns
+
+    @property
+    def last_ns(self) -> int:
+        """After its origin, how long a tuple may still be in time for one of the outputs; 0: leads to none."""
+        return self.last_deadline_ns or self.deadline_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class Deployed:
 
     def quiet_ns(self) -> int:
         """How long peers that drain as well may still hold tuples for this node: the longest deadline, and a second."""
-        deadlines = [stream.deadline_ns for stream in self.plan.streams if stream.producers]
+        deadlines = [stream.last_ns for stream in self.plan.streams if stream.producers]
         return min(max(deadlines) + QUIET_NS, MOST_QUIET_NS) if deadlines else 0
 
     def drained(self, at_ns: int) -> bool:

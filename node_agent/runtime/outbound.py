@@ -244,7 +244,7 @@ class Outbox:
             link.index, link.flags = peer.index, loaded.flags
             self._routes[loaded, peer.index] = link
         for stream in deployed.plan.streams:
-            self._deadlines[loaded, stream.id] = stream.deadline_ns
+            self._deadlines[loaded, stream.id] = stream.last_ns
             self._codecs[loaded, stream.id] = deployed.codecs[stream.id]
         self.by_loaded[loaded] = deployed
         return ""

@@ -44,7 +44,8 @@ def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.P
         policy=message.policy.name,
         largest_batch=message.policy.largest_batch,
         streams=tuple(
-            core.Stream(s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers)) for s in message.streams
+            core.Stream(s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers), s.last_deadline_ns)
+            for s in message.streams
         ),
         sources=tuple(_source(s) for s in message.sources),
         operators=tuple(_operator(o) for o in message.operators),
@@ -95,6 +96,7 @@ def _unit(u: plan_pb2.Unit) -> core.Unit:
         exits=tuple(u.exits),
         service=tuple(core.Service(each.latency_ns, each.period_ns, each.tuples or 1) for each in u.service),
         arrivals=tuple(core.Arrivals(each.ahead_ns, each.period_ns) for each in u.arrivals),
+        last_deadline_ns=u.last_deadline_ns,
     )
 
 
@@ -137,7 +139,7 @@ def _check(plan: core.Plan) -> None:
     _ids("unit", [u.id for u in plan.units])
     used = {s.stream for s in plan.sources} | {o.stream for o in plan.outputs} | {s for s, _ in plan.sends}
     for stream in plan.streams:
-        _duration(f"stream {stream.name}: deadline", stream.deadline_ns)
+        _deadlines(f"stream {stream.name}", stream)
     for output in plan.outputs:
         _duration(f"output {output.name}: deadline", output.deadline_ns)
     for source in plan.sources:
@@ -155,7 +157,7 @@ def _check(plan: core.Plan) -> None:
     seen: list[int] = []
     for unit in plan.units:
         _duration(f"unit {unit.id}: sub-deadline", unit.sub_deadline_ns)
-        _duration(f"unit {unit.id}: deadline", unit.deadline_ns)
+        _deadlines(f"unit {unit.id}", unit)
         made = {plan.operator_by_id[each].output for each in unit.operators if each in operators}
         if not unit.operators or not set(unit.operators) <= operators or not set(unit.exits) <= made:
             raise PlanError(f"unit {unit.id} names operators or exits that are not its own")
@@ -204,6 +206,15 @@ def _ids(kind: str, ids: list[int]) -> set[int]:
     if len(set(ids)) != len(ids) or any(not 0 < each < ID_LIMIT for each in ids):
         raise PlanError(f"{kind} ids must be unique and between 1 and {ID_LIMIT - 1}")
     return set(ids)
+
+
+def _deadlines(what: str, leads: core.Stream | core.Unit) -> None:
+    """The least and the greatest deadline of the outputs that something leads to."""
+    least_ns, last_ns = leads.deadline_ns, leads.last_deadline_ns
+    _duration(f"{what}: deadline", least_ns)
+    _duration(f"{what}: last deadline", last_ns)
+    if last_ns and not 0 < least_ns <= last_ns:
+        raise PlanError(f"{what}: last deadline {last_ns} ns is not from its least one, {least_ns} ns, on")
 
 
 def _duration(what: str, value_ns: int) -> None:

@@ -92,7 +92,7 @@ def _after(route: Any) -> Iterator[Any]:
 
 def _leaving_ns(route: Any) -> int:
     plan = route.loaded.plan
-    deadline_ns = next(each.deadline_ns for each in plan.streams if each.id == route.stream)
+    deadline_ns = next(each.last_ns for each in plan.streams if each.id == route.stream)
     latency_ns = min((each.latency_ns for each in plan.peers if each.index in route.sends), default=0)
     return deadline_ns - latency_ns if deadline_ns else ALWAYS_NS
 
