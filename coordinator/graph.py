@@ -25,6 +25,15 @@ def order(query: Query) -> list[Operator]:
     return [by_name[name] for name in sorter.static_order()]
 
 
+def ordered_inputs(operator: Operator, catalog: Catalog) -> list[str]:
+    """Input streams of a checked operator, in the order of its ports."""
+    installed = catalog.operators.get(operator.run)
+    if operator.ports is None or installed is None or installed.variadic:
+        return list(operator.inputs)
+    by_port = dict(zip(operator.ports, operator.inputs, strict=True))
+    return [by_port[port] for port in installed.inputs]
+
+
 def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     """The type of every stream. Raises BadInputError with every problem of the query, its nodes only if a cluster is
     given."""
