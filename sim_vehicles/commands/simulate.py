@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from node_agent.registry import Registry
+    from sim_vehicles.virtual.course import Change
     from sim_vehicles.virtual.run import Simulation
     from sim_vehicles.virtual.scenario import Scenario
 
@@ -42,7 +43,12 @@ Examples:
   sim-vehicles simulate plan.json --trials 50 --jitter exp --out runs/exp && coordinator report runs/exp
 
   sim-vehicles simulate plan.json --trials 50 --jitter exp --regret
+
+  sim-vehicles simulate plan.json --then next.json --at 5s --spread 20ms --bursts 20 --out runs/change
 """
+
+
+PLAN = "plan.json, made by `coordinator plan`"
 
 
 def register(app: typer.Typer) -> None:
@@ -88,6 +94,14 @@ def simulate(
         float | None, typer.Option(help="Of the time that decisions may take, in percent (adaptive).")
     ] = None,
     loss: Annotated[float, typer.Option(help="Probability that a tuple is lost on a link.")] = 0.0,
+    then: Annotated[
+        list[Path] | None,
+        typer.Option(help="A plan that is committed later in each trial; may be repeated, with as many --at."),
+    ] = None,
+    at: Annotated[list[str] | None, typer.Option(help="When, from the trial's start on, like 5s.")] = None,
+    spread: Annotated[
+        str, typer.Option(help="By how much later at most some node commits it, drawn per node, like 20ms.")
+    ] = "0",
     operators: Annotated[list[Path] | None, typer.Option(help="FILE.py with operators; may be repeated.")] = None,
     regret: Annotated[
         bool,
@@ -127,21 +141,36 @@ def simulate(
             phi_ns=None if phi is None else _duration(phi, "--phi"),
             first_k=first_k,
             share_ppm=None if share is None else round(share * 10_000),
+            spread_ns=_duration(spread, "--spread"),
         )
+        if regret and (out is not None or then):
+            raise BadInputError(
+                "--regret: runs a plan under many policies and writes none of them; leave out --out, --then"
+            )
         if out is not None:
-            if regret:
-                raise BadInputError("--regret: runs many policies and writes none of them; leave --out out")
             runs.check_out(out)
-        document = read_json(plan, "plan.json, made by `coordinator plan`")
+        document = read_json(plan, PLAN)
+        changes = _changes(then or (), at or ())
         registry = runs.operators_here(operators or ())
         if regret:
             _compare(document, scenario, registry, told, as_json)
             return
         with _progress(told, trials) as advance:
-            done = runs.simulate(document, scenario, registry, trace=out is not None, progress=advance)
+            done = runs.simulate(document, scenario, registry, trace=out is not None, progress=advance, then=changes)
         if out is not None:
             runs.write_run(done, out)
         _say(done, scenario, out, told, as_json)
+
+
+def _changes(then: Sequence[Path], at: Sequence[str]) -> list[Change]:
+    """Each `--then` with its `--at`."""
+    from sim_vehicles.errors import BadInputError
+    from sim_vehicles.feed import read_json
+    from sim_vehicles.virtual.course import Change
+
+    if len(then) != len(at):
+        raise BadInputError(f"--then: {len(then)} plans and {len(at)} instants; write --then next.json --at 5s")
+    return [Change(read_json(plan, PLAN), _duration(instant, "--at")) for plan, instant in zip(then, at, strict=True)]
 
 
 @contextmanager
@@ -197,6 +226,8 @@ def _say(done: Simulation, scenario: Scenario, out: Path | None, told: Console, 
         from rich.console import Console
 
         Console(highlight=False).print(_table(done, scenario))
+    if done.refused:
+        told.print(f"{done.refused} tuples came while no plan had their source, and were refused")
     for failure in done.failures:
         told.print(f"[yellow]{escape(failure)}[/yellow]", soft_wrap=True)
     if done.failures and not scenario.tuples:

@@ -1,11 +1,11 @@
 """When sources admit tuples: whole bursts, jittery periods, or a rate, per trial. Instants count from its start."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import draws
-from sim_vehicles.virtual.scenario import PlanFile, Scenario, Source
+from sim_vehicles.virtual.scenario import Scenario, Source
 
 SECOND_NS = 1_000_000_000
 _ARRIVAL = 2  # what a draw is for
@@ -19,7 +19,15 @@ class Burst(NamedTuple):
     tuples: int
 
 
-def bursts(plan: PlanFile, scenario: Scenario, trial: int) -> list[Burst]:
+class WithSources(Protocol):
+    """A plan, or several."""
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Each once."""
+
+
+def bursts(plan: WithSources, scenario: Scenario, trial: int) -> list[Burst]:
     """All admissions of a trial, in order: by instant, then by source id (the order in the query).
 
     Raises BadInputError for a kind of arrival that cannot be simulated.

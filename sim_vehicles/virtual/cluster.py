@@ -1,10 +1,11 @@
-"""The cluster in virtual time: nodes, links, sources and sinks of one plan, driven by one event queue, trial by trial.
+"""The cluster in virtual time: nodes, links, sources and sinks of a plan, driven by one event queue, trial by trial.
 
 All trials run in one incarnation per node, one after the other in virtual time: a trial begins after the one before
-has ended, with new operator instances and empty queues, and its tuples carry its number as lineage epoch.
+has ended, with new operator instances and empty queues, and its tuples carry its number as lineage epoch. Where there
+are several plans, every trial begins under the first and goes through all of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from node_agent.core import plan as core
@@ -14,16 +15,26 @@ from node_agent.core.parts import Lineage
 from node_agent.execute import apply
 from node_agent.registry import Registry
 from node_agent.signature import OperatorError
-from protos.records import LOAD, NO_REF, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_COMMITTED, STATE_ENDED
+from protos.records import (
+    LOAD,
+    NO_REF,
+    PLAN,
+    PLAN_EPOCH_MASK,
+    RECORD_BYTES,
+    STATE_COMMITTED,
+    STATE_ENDED,
+    STATE_PREPARED,
+)
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.arrivals import Burst, bursts
 from sim_vehicles.virtual.costs import Costs
-from sim_vehicles.virtual.events import ADMITTED, Events
+from sim_vehicles.virtual.course import Course
+from sim_vehicles.virtual.events import ADMITTED, CHANGED, Events
 from sim_vehicles.virtual.link import Cable, Ends, Link
 from sim_vehicles.virtual.node import Apply, VirtualNode
 from sim_vehicles.virtual.payloads import payload_bytes
-from sim_vehicles.virtual.scenario import PLAN_EPOCH, PlanFile, Scenario, as_run
+from sim_vehicles.virtual.scenario import Scenario, Source
 from sim_vehicles.virtual.world import Admission, Delivery, Offer, World
 
 SECOND_NS = 1_000_000_000
@@ -41,31 +52,32 @@ class NoFacts(Facts):
 
 
 class Cluster:
-    """Runs trials. Raises BadInputError where an operator of the plan is not installed here.
+    """Runs trials. Raises BadInputError where an operator of a plan is not installed here.
 
-    facts: the trace so far, by node, or what swallows it. instances: task instances run so far. failures: errors that
-    operators raised, (node, operator) -> (how many, the first).
+    facts: the trace so far, by node, or what swallows it. instances: task instances run so far. refused: tuples of
+    sources that the plan of the moment does not have. failures: errors that operators raised, (node, operator) -> (how
+    many, the first).
     """
 
     def __init__(
         self,
-        plan: PlanFile,
+        course: Course,
         scenario: Scenario,
         registry: Registry,
         world: World,
         trace: bool = True,
         apply: Apply = apply,
     ) -> None:
-        self._plan, self._scenario, self._registry, self._world = plan, scenario, registry, world
+        self._course, self._scenario, self._registry, self._world = course, scenario, registry, world
         self._apply = apply
-        self._locals = [as_run(local, scenario) for local in plan.nodes]
-        self._names = {source.id: source.name for source in plan.sources}
-        self._at = {source.id: source.node for source in plan.sources}
-        self._ids = {source.name: source.id for source in plan.sources}
-        self.facts: dict[str, Facts] = {local.node: MemoryFacts() if trace else NoFacts() for local in self._locals}
-        self.instances = self.admitted = 0
+        self._locals = course.nodes(scenario)
+        self._sources = {source.id: source for source in course.sources}
+        self._ids = {source.name: source.id for source in course.sources}
+        self._names = {(p.epoch, source.id): source.name for p in course.plans for source in p.sources}
+        self.facts: dict[str, Facts] = {node: MemoryFacts() if trace else NoFacts() for node in self._locals}
+        self.instances = self.admitted = self.refused = 0
         self.busy_ns, self.overhead_ns = dict.fromkeys(self.facts, 0), dict.fromkeys(self.facts, 0)
-        self.failures: dict[tuple[str, int], tuple[int, BaseException]] = {}
+        self.failures: dict[tuple[str, str], tuple[int, BaseException]] = {}
         self._numbers: dict[tuple[int, int], int] = {}  # the last tuple on each link, by both ends
         oldest_ns = max(scenario.ages_ns.values(), default=0)
         self.started_ns = self.now_ns = _next_second(oldest_ns)
@@ -73,16 +85,18 @@ class Cluster:
         self._nodes: dict[str, VirtualNode] = {}
         self._seqs: dict[int, int] = {}
         self._replaced_ns: list[int] = []  # when the world made a new plan of what it admits
-        for local in self._locals:
+        for local, *_ in self._locals.values():
             self._state(local, STATE_COMMITTED)
 
     def run(self, trial: int) -> None:
         """One trial, from its first admission until nothing is left to do."""
         self._set_up(trial)
         admissions = self._world.begin(trial)
-        planned = bursts(self._plan, self._scenario, trial) if admissions is None else []
+        planned = bursts(self._course, self._scenario, trial) if admissions is None else []
         first_ns = min([*(burst.at_ns for burst in planned), *(each.at_ns for each in admissions or ())], default=0)
         self._begun_ns = self.now_ns + max(0, -first_ns)
+        for epoch in range(2, len(self._course.plans) + 1):
+            self._events.at(self._begun_ns + self._course.at_ns[epoch - 1], CHANGED, self._change, epoch)
         for burst in planned:
             self._events.at(self._begun_ns + burst.at_ns, ADMITTED, self._admit_burst, burst)
         self._schedule(admissions or ())
@@ -91,36 +105,39 @@ class Cluster:
             for node in self._nodes.values():
                 node.engine.expire(expiry_ns)
             self._events.run()
+        for node in self._nodes.values():
+            node.end(self._events.now_ns)
         self.now_ns = _next_second(self._events.now_ns)
         for node in self._nodes.values():
             self.instances += node.instances
             self.busy_ns[node.name] += node.busy_ns
             self.overhead_ns[node.name] += node.overhead_ns
             for peer, link in node.links.items():
-                self._numbers[node.loaded.plan.index, peer] = link.number
+                self._numbers[node.index, peer] = link.number
 
     def end(self) -> None:
         """The incarnation of every node ends: write what a stopping node writes."""
-        for local in self._locals:
-            facts = self.facts[local.node]
-            facts.write(LOAD, PLAN_EPOCH & PLAN_EPOCH_MASK, NO_REF, 0, 0, 0, self.now_ns, 0, 0,
-                        self.busy_ns[local.node], self.overhead_ns[local.node],
+        for node, (*_, local) in self._locals.items():
+            facts = self.facts[node]
+            facts.write(LOAD, local.epoch & PLAN_EPOCH_MASK, NO_REF, 0, 0, 0, self.now_ns, 0, 0,
+                        self.busy_ns[node], self.overhead_ns[node],
                         facts.position // RECORD_BYTES)  # fmt: skip
             self._state(local, STATE_ENDED)
 
     # -- what nodes tell
 
-    def delivered(self, at_ns: int, output: core.Output, lineage: Lineage, payload: Any) -> None:
+    def delivered(self, at_ns: int, plan: core.Plan, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """A result, on to the world."""
         source, _, seq, ordinal, origin_ns, _ = lineage
+        name = self._names[plan.epoch, source]
         admissions = self._world.deliver(
-            Delivery(output.name, at_ns - self._begun_ns, at_ns - origin_ns, self._names[source], seq, ordinal, payload)
+            Delivery(output.name, at_ns - self._begun_ns, at_ns - origin_ns, name, seq, ordinal, payload)
         )
         if admissions is not None:
             self._replaced_ns.append(at_ns)
             self._schedule(admissions)
 
-    def failed(self, node: str, operator: int, error: BaseException) -> None:
+    def failed(self, node: str, operator: str, error: BaseException) -> None:
         """An operator raised; the first error of each operator is kept."""
         count, first = self.failures.get((node, operator), (0, error))
         self.failures[node, operator] = (count + 1, first)
@@ -129,28 +146,46 @@ class Cluster:
 
     def _state(self, local: core.Plan, state: int) -> None:
         self.facts[local.node].write(
-            PLAN, PLAN_EPOCH & PLAN_EPOCH_MASK, state, 0, 0, 0, self.now_ns, PLAN_EPOCH, last=self._plan.hash_u64
+            PLAN, local.epoch & PLAN_EPOCH_MASK, state, 0, 0, 0, self.now_ns, local.epoch, last=local.hash
         )
 
     def _set_up(self, trial: int) -> None:
         scenario = self._scenario
         self._trial, self._events = trial, Events(self.now_ns)
-        self._seqs = dict.fromkeys(self._names, 0)
+        self._seqs = dict.fromkeys(self._sources, 0)
         self._replaced_ns = []
         self._nodes = {}
-        for local in self._locals:
-            costs = Costs(
-                local, self._plan.speeds[local.node], scenario.jitter, scenario.cost_scale, scenario.seed, trial
-            )
+        for local, *_ in self._locals.values():
             self._nodes[local.node] = VirtualNode(
-                local, self._calls(local), self.facts[local.node], costs, self._events, self,
+                local, self.facts[local.node], self._events, self,
                 barrier=scenario.batch == "barrier", decision_ns=scenario.decision_ns,
                 apply=self._apply,
             )  # fmt: skip
-        by_index = {local.index: self._nodes[local.node] for local in self._locals}
-        for local in self._locals:
-            node = self._nodes[local.node]
-            node.links = {peer.index: self._link(node, peer, by_index[peer.index]) for peer in local.peers}
+            self._prepare(local)
+            again = trial > 1 and len(self._course.plans) > 1  # else it has been told once and for all
+            self._nodes[local.node].commit(self.now_ns, local.epoch, told=again)
+
+    def _prepare(self, local: core.Plan) -> None:
+        """Load a node's part of a plan, and lay the links that it needs and that are not there."""
+        scenario, course = self._scenario, self._course
+        node = self._nodes[local.node]
+        speed = course.plans[local.epoch - 1].speeds[local.node]
+        costs = Costs(
+            local, speed, scenario.jitter, scenario.cost_scale, scenario.seed, self._trial, course.numbers(local.epoch)
+        )
+        node.prepare(local, self._calls(local), costs)
+        for peer in local.peers:
+            if peer.index not in node.links:
+                node.links[peer.index] = self._link(node, peer)
+
+    def _change(self, at_ns: int, epoch: int) -> None:
+        """A new plan: prepared on all nodes, then each commits it, earlier or later."""
+        for node, locals_ in self._locals.items():
+            local = locals_[epoch - 1]
+            self._prepare(local)
+            self._nodes[node].tell(at_ns, self._nodes[node].plans[epoch], STATE_PREPARED)
+            commit_ns = self._begun_ns + self._course.commit_ns(self._scenario, self._trial, epoch, local.index)
+            self._events.at(commit_ns, CHANGED, self._nodes[node].commit, epoch)
 
     def _calls(self, local: core.Plan) -> Calls:
         names = {stream.id: stream.name for stream in local.streams}
@@ -165,9 +200,8 @@ class Cluster:
             calls[operator.id] = (bound.call, bound.plain)
         return calls
 
-    def _link(self, node: VirtualNode, peer: core.Peer, other: VirtualNode) -> Link:
+    def _link(self, node: VirtualNode, peer: core.Peer) -> Link:
         scenario = self._scenario
-        index = node.loaded.plan.index
         ideal = scenario.latency_ns is not None
         cable = Cable(
             latency_ns=peer.latency_ns if scenario.latency_ns is None else scenario.latency_ns,
@@ -175,10 +209,14 @@ class Cluster:
             loss=scenario.loss,
             loss_key=draws.key(_LOSS, scenario.seed, self._trial),
         )
-        ends = Ends(index, peer.index, self.facts[node.name], self.facts[other.name])
-        deadlines_ns: Mapping[int, int] = {stream.id: stream.deadline_ns for stream in node.loaded.plan.streams}
-        number = self._numbers.get((index, peer.index), 0)
-        return Link(self._events, ends, cable, other.receive, node.loaded.flags, deadlines_ns, number)
+        other = next(name for name, (local, *_) in self._locals.items() if local.index == peer.index)
+        ends = Ends(node.index, peer.index, self.facts[node.name], self.facts[other])
+        number = self._numbers.get((node.index, peer.index), 0)
+
+        def receive(at_ns: int, epoch: int, stream: int, lineage: Lineage, payload: Any) -> None:
+            self._nodes[other].receive(at_ns, epoch, stream, lineage, payload)
+
+        return Link(self._events, ends, cable, receive, number)
 
     def _schedule(self, admissions: Sequence[Admission]) -> None:
         plan = len(self._replaced_ns)
@@ -194,21 +232,29 @@ class Cluster:
         if plan < len(self._replaced_ns) and at_ns > self._replaced_ns[plan]:
             return  # the world has made another plan since
         for offer in admission.offers:
-            self._admit(at_ns, self._ids[admission.source], offer)
+            self._admit(at_ns, self._sources[self._ids[admission.source]], offer)
 
     def _admit_burst(self, at_ns: int, burst: Burst) -> None:
+        source = self._sources[burst.source]
         for _ in range(burst.tuples):
             seq = self._seqs[burst.source] + 1
-            offer = self._world.offer(self._names[burst.source], seq, at_ns - self._begun_ns)
+            offer = self._world.offer(source.name, seq, at_ns - self._begun_ns)
             if offer is not None:
-                self._admit(at_ns, burst.source, offer)
+                self._admit(at_ns, source, offer)
 
-    def _admit(self, at_ns: int, source: int, offer: Offer) -> None:
-        self._seqs[source] = seq = self._seqs[source] + 1
+    def _admit(self, at_ns: int, source: Source, offer: Offer) -> None:
+        """Under the plan that the source's node has committed; refused where that plan does not have the source."""
+        node = self._nodes[source.node]
+        assert node.committed is not None
+        number = node.committed.sources.get(source.name)
+        if number is None:
+            self.refused += 1
+            return
+        self._seqs[source.id] = seq = self._seqs[source.id] + 1
         self.admitted += 1
         origin_ns = at_ns - offer.age_ns
-        lineage = (source, self._trial, seq, 0, origin_ns, origin_ns)
-        self._nodes[self._at[source]].admit(at_ns, source, lineage, offer.payload, payload_bytes(offer.payload))
+        lineage = (number, self._trial, seq, 0, origin_ns, origin_ns)
+        node.admit(at_ns, number, lineage, offer.payload, payload_bytes(offer.payload))
 
     def _next_expiry_ns(self) -> int | None:
         times = [at_ns for node in self._nodes.values() if (at_ns := node.next_expiry_ns()) is not None]

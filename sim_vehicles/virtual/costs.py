@@ -65,21 +65,38 @@ def _number(text: str, whole: str) -> float:
     return value
 
 
+@dataclass(frozen=True)
+class Numbers:
+    """One number per name in a simulation of several plans: of operators by name, of a plan's source ids."""
+
+    operators: Mapping[str, int]
+    sources: Mapping[int, int]
+
+
 class Costs:
     """The costs of one node's operators in one trial.
 
-    A factor depends on (seed, trial, operator, source, seq, ordinal) only: not on node, policy or order.
+    A factor depends on (seed, trial, operator, source, seq, ordinal) only: not on node, policy or order. known:
+    numbers that stand for the plan's operators and sources by name, where several plans know the same; else their ids.
     """
 
-    __slots__ = ("_base", "_keys", "_quantile")
+    __slots__ = ("_base", "_keys", "_quantile", "_sources")
 
-    def __init__(self, plan: Plan, speed: float, jitter: Jitter, scale: float, seed: int, trial: int) -> None:
+    def __init__(
+        self, plan: Plan, speed: float, jitter: Jitter, scale: float, seed: int, trial: int,
+        known: Numbers | None = None,
+    ) -> None:  # fmt: skip
         self._quantile = jitter.quantile
         self._base: Mapping[int, int] = {
             operator.id: round(max(operator.cost_ns / speed, plan.emulate_cost_ns) * scale)
             for operator in plan.operators
         }
-        self._keys = {operator.id: draws.key(_COST, seed, trial, operator.id) for operator in plan.operators}
+        numbers = {} if known is None else known.operators
+        self._keys = {
+            operator.id: draws.key(_COST, seed, trial, numbers.get(operator.name, operator.id))
+            for operator in plan.operators
+        }
+        self._sources: Mapping[int, int] = {} if known is None else known.sources
 
     def cost_ns(self, operator: int, lineage: Lineage) -> int:
         """CPU time of that operator on that tuple."""
@@ -87,5 +104,6 @@ class Costs:
         if self._quantile is None:
             return base
         source, _, seq, ordinal, _, _ = lineage
-        bits = draws.mix((self._keys[operator] + draws.key(source, seq, ordinal)) & draws.MASK)
+        named = draws.key(self._sources.get(source, source), seq, ordinal)
+        bits = draws.mix((self._keys[operator] + named) & draws.MASK)
         return round(base * self._quantile(draws.uniform(bits)))

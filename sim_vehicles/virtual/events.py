@@ -1,14 +1,14 @@
 """The event queue of virtual time. Its order is total: instant, class, then the order in which events were made.
 
-At one instant: first operators and instances end, then sources admit tuples, then tuples arrive over links, and only
-when all of them are in does a node choose what to run next.
+At one instant: first plans change, then operators and instances end, then sources admit tuples, then tuples arrive over
+links, and only when all of them are in does a node choose what to run next.
 """
 
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-ENDED, ADMITTED, ARRIVED, DISPATCHED = range(4)
+CHANGED, ENDED, ADMITTED, ARRIVED, DISPATCHED = range(5)
 
 Call = Callable[[int, Any], None]  # instant, argument
 Entry = tuple[int, int, int, Call, Any]

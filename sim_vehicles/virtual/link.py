@@ -2,14 +2,14 @@
 
 One direction of a link. Tuples leave one after the other at the link's bandwidth and arrive in order. The receiver
 acknowledges per instant; the acknowledgement takes the latency and no bandwidth. A tuple that is lost is never sent
-again: the sender gives up when the stream's deadline has passed.
+again: the sender gives up when the last deadline that the stream leads to has passed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from node_agent.core.facts import Facts
-from node_agent.core.parts import ABSENT, Lineage
+from node_agent.core.parts import ABSENT, Lineage, Loaded
 from protos.records import ACKED, GAVE_UP, RECEIVED, SENT
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.events import ARRIVED, DISPATCHED, Events
@@ -18,8 +18,8 @@ from sim_vehicles.virtual.payloads import payload_bytes
 TUPLE_BYTES = 48  # of a tuple on the wire beside its payload, about
 NS_BITS = 8 * 1_000_000_000
 
-Receive = Callable[[int, int, Lineage, Any], None]
-Parcel = tuple[int, int, int, Lineage, Any]  # link number, sent_ns, stream, lineage, payload
+Receive = Callable[[int, int, int, Lineage, Any], None]  # instant, plan epoch, stream, lineage, payload
+Parcel = tuple[Loaded, int, int, int, Lineage, Any]  # the sender's plan, link number, sent_ns, stream, lineage, payload
 
 
 class Ends(NamedTuple):
@@ -41,45 +41,35 @@ class Cable(NamedTuple):
 
 
 class Link:
-    """From one node to another; `receive(at_ns, stream, lineage, payload)` is the other node's.
+    """From one node to another; `receive(at_ns, plan_epoch, stream, lineage, payload)` is the other node's.
 
-    deadlines_ns: of every stream, after which the sender gives up. number: of the last tuple that was sent.
+    Tuples of all plans share it, each stamped with its own. number: of the last tuple that was sent.
     """
 
-    __slots__ = ("_acked_ns", "_busy_until_ns", "_cable", "_deadlines_ns", "_ends", "_events", "_flags", "_receive",
-                 "_received", "number")  # fmt: skip
+    __slots__ = ("_acked_ns", "_busy_until_ns", "_cable", "_ends", "_events", "_receive", "_received", "number")
 
-    def __init__(
-        self,
-        events: Events,
-        ends: Ends,
-        cable: Cable,
-        receive: Receive,
-        flags: int,
-        deadlines_ns: Mapping[int, int],
-        number: int = 0,
-    ) -> None:
+    def __init__(self, events: Events, ends: Ends, cable: Cable, receive: Receive, number: int = 0) -> None:
         self._events, self._ends, self._cable, self._receive = events, ends, cable, receive
-        self._flags, self._deadlines_ns, self.number = flags, deadlines_ns, number
+        self.number = number
         self._busy_until_ns = 0
         self._received = number
         self._acked_ns = -1
 
-    def send(self, at_ns: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: Loaded, stream: int, lineage: Lineage, payload: Any) -> None:
         """Put a tuple or an absence mark on the link. Marks leave no facts and take no time to send."""
         if payload is ABSENT:
             arrives_ns = max(at_ns, self._busy_until_ns) + self._cable.latency_ns
-            self._events.at(arrives_ns, ARRIVED, self._arrive, (0, at_ns, stream, lineage, payload))
+            self._events.at(arrives_ns, ARRIVED, self._arrive, (loaded, 0, at_ns, stream, lineage, payload))
             return
         self._busy_until_ns = max(at_ns, self._busy_until_ns) + self._sending_ns(payload)
         arrives_ns = self._busy_until_ns + self._cable.latency_ns
         self.number = number = self.number + 1
         source, epoch, seq, ordinal, origin_ns, _ = lineage
         ends = self._ends
-        ends.sender_facts.write(SENT, self._flags, ends.receiver, source, epoch, seq, at_ns, number, stream, ordinal)
-        parcel = (number, at_ns, stream, lineage, payload)
+        ends.sender_facts.write(SENT, loaded.flags, ends.receiver, source, epoch, seq, at_ns, number, stream, ordinal)
+        parcel = (loaded, number, at_ns, stream, lineage, payload)
         if self._cable.loss and self._is_lost(stream, lineage):
-            due_ns = max(arrives_ns, origin_ns + self._deadlines_ns[stream])
+            due_ns = max(arrives_ns, origin_ns + last_ns(loaded, stream))
             self._events.at(due_ns, ARRIVED, self._give_up, parcel)
         else:
             self._events.at(arrives_ns, ARRIVED, self._arrive, parcel)
@@ -96,26 +86,34 @@ class Link:
         return draws.uniform(key) < self._cable.loss
 
     def _arrive(self, at_ns: int, parcel: Parcel) -> None:
-        number, sent_ns, stream, lineage, payload = parcel
+        loaded, number, sent_ns, stream, lineage, payload = parcel
         if payload is not ABSENT:
             source, epoch, seq, ordinal, _, _ = lineage
             ends = self._ends
             ends.receiver_facts.write(
-                RECEIVED, self._flags, ends.sender, source, epoch, seq, at_ns, number, sent_ns, stream, ordinal
+                RECEIVED, loaded.flags, ends.sender, source, epoch, seq, at_ns, number, sent_ns, stream, ordinal
             )
             self._received = number
             if self._acked_ns != at_ns:
                 self._acked_ns = at_ns
-                self._events.at(at_ns, DISPATCHED, self._acknowledge)
-        self._receive(at_ns, stream, lineage, payload)
+                self._events.at(at_ns, DISPATCHED, self._acknowledge, loaded)
+        self._receive(at_ns, loaded.plan.epoch, stream, lineage, payload)
 
-    def _acknowledge(self, at_ns: int, _: Any) -> None:
-        self._events.at(at_ns + self._cable.latency_ns, ARRIVED, self._acknowledged, self._received)
+    def _acknowledge(self, at_ns: int, loaded: Loaded) -> None:
+        self._events.at(at_ns + self._cable.latency_ns, ARRIVED, self._acknowledged, (loaded, self._received))
 
-    def _acknowledged(self, at_ns: int, upto: int) -> None:
-        self._ends.sender_facts.write(ACKED, self._flags, self._ends.receiver, 0, 0, 0, at_ns, upto)
+    def _acknowledged(self, at_ns: int, told: tuple[Loaded, int]) -> None:
+        loaded, upto = told
+        self._ends.sender_facts.write(ACKED, loaded.flags, self._ends.receiver, 0, 0, 0, at_ns, upto)
 
     def _give_up(self, at_ns: int, parcel: Parcel) -> None:
-        number, _, stream, (source, epoch, seq, ordinal, _, _), _ = parcel
+        loaded, number, _, stream, (source, epoch, seq, ordinal, _, _), _ = parcel
         ends = self._ends
-        ends.sender_facts.write(GAVE_UP, self._flags, ends.receiver, source, epoch, seq, at_ns, number, stream, ordinal)
+        ends.sender_facts.write(
+            GAVE_UP, loaded.flags, ends.receiver, source, epoch, seq, at_ns, number, stream, ordinal
+        )
+
+
+def last_ns(loaded: Loaded, stream: int) -> int:
+    """After its origin, how long a tuple on that stream may still be in time for some output."""
+    return next(each.last_ns for each in loaded.plan.streams if each.id == stream)

@@ -1,11 +1,12 @@
-"""A node in virtual time: the agent's engine, its operators run one after the other as events.
+"""A node in virtual time: the agent's engine and plans, its operators run one after the other as events.
 
 The operators' code runs when they start (then they read their side inputs); what they return counts when they end. An
 operator's output is inserted into other units' queues when *that* operator ends, and the choice of the next instance is
 made when everything else of the instant is in.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from enum import IntEnum
 from typing import Any, Protocol
 
 from node_agent.core import plan as core
@@ -15,7 +16,15 @@ from node_agent.core.load import Calls
 from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
 from node_agent.core.policies import policy
 from node_agent.execute import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply
-from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS
+from protos.records import (
+    CAUSE_OPERATOR_ERROR,
+    CAUSE_ORDINALS,
+    PLAN,
+    STATE_COMMITTED,
+    STATE_DRAINED,
+    STATE_DRAINING,
+    STATE_PREPARED,
+)
 from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.events import DISPATCHED, ENDED, Events
 from sim_vehicles.virtual.link import Link
@@ -26,14 +35,14 @@ Apply = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  # a
 class Results(Protocol):
     """Who is told of results."""
 
-    def delivered(self, at_ns: int, output: core.Output, lineage: Lineage, payload: Any) -> None:
+    def delivered(self, at_ns: int, plan: core.Plan, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """A result is there; `at_ns` on the clock of the events."""
 
 
 class Failures(Protocol):
     """Who is told of operators that raise."""
 
-    def failed(self, node: str, operator: int, error: BaseException) -> None:
+    def failed(self, node: str, operator: str, error: BaseException) -> None:
         """That operator raised on a tuple, which is lost."""
 
 
@@ -41,29 +50,53 @@ class Watch(Results, Failures, Protocol):
     """Both."""
 
 
+class State(IntEnum):
+    """Of a plan on a node, as trace records have it."""
+
+    PREPARED = STATE_PREPARED
+    COMMITTED = STATE_COMMITTED
+    DRAINING = STATE_DRAINING
+
+
+class Placed:
+    """One plan on a node."""
+
+    __slots__ = ("costs", "loaded", "plan", "sources", "state")
+
+    def __init__(self, plan: core.Plan, loaded: Loaded, costs: Costs) -> None:
+        self.plan, self.loaded, self.costs, self.state = plan, loaded, costs, State.PREPARED
+        self.sources = {source.name: source.id for source in plan.sources}
+
+
 class VirtualNode:
-    """One node with one plan. It is also the engine's `Commands`."""
+    """One node: at most one plan is committed, earlier ones drain. It is also the engine's `Commands`.
+
+    plan: what the node is called, and its policy, which all its plans share.
+    """
 
     __slots__ = (
-        "_apply", "_barrier", "_chain", "_costs", "_decision_ns", "_events", "_failed", "_held", "_items", "_position",
-        "_start_ns", "_step", "_unit", "_waking", "_watch", "busy_ns", "engine", "instances", "links", "loaded",
-        "name", "overhead_ns",
+        "_apply", "_barrier", "_chain", "_costs", "_decision_ns", "_events", "_failed", "_held", "_items", "_of",
+        "_position", "_start_ns", "_step", "_unit", "_waking", "_watch", "busy_ns", "committed", "engine", "index",
+        "instances", "links", "name", "overhead_ns", "plans",
     )  # fmt: skip
 
     def __init__(
-        self, plan: core.Plan, calls: Calls, facts: Facts, costs: Costs, events: Events, watch: Watch, barrier: bool,
-        decision_ns: int = 0, apply: Apply = apply,
+        self, plan: core.Plan, facts: Facts, events: Events, watch: Watch, barrier: bool, decision_ns: int = 0,
+        apply: Apply = apply,
     ) -> None:  # fmt: skip
         self._apply = apply
-        self.name, self._costs, self._events, self._watch = plan.node, costs, events, watch
+        self.name, self.index, self._events, self._watch = plan.node, plan.index, events, watch
         self.engine = Engine(policy(plan.policy, plan.largest_batch, plan.parameters), facts, self)
         self._decision_ns = 0 if self.engine.policy.virtual else decision_ns
         self.overhead_ns = 0
-        self.loaded: Loaded = self.engine.load(plan, calls)
-        self.links: Mapping[int, Link] = {}
+        self.plans: dict[int, Placed] = {}  # by epoch, with which tuples are stamped here
+        self._of: dict[Loaded, Placed] = {}
+        self.committed: Placed | None = None
+        self.links: dict[int, Link] = {}
         self.busy_ns = self.instances = 0
         self._waking = False
         self._unit: Unit | None = None  # of the running instance
+        self._costs: Costs | None = None  # of its plan
         self._chain: tuple[Step, ...] = ()
         self._step: Step | None = None
         self._items: list[Item] = []
@@ -73,31 +106,68 @@ class VirtualNode:
         # Outputs that wait for the rest of their batch, by stream, source and origin.
         self._held: dict[tuple[int, int, int], list[tuple[Lineage, Any]]] = {}
 
+    # -- plans
+
+    def prepare(self, plan: core.Plan, calls: Calls, costs: Costs) -> None:
+        """Load a plan beside those that run."""
+        placed = Placed(plan, self.engine.load(plan, calls), costs)
+        self.plans[plan.epoch] = self._of[placed.loaded] = placed
+
+    def commit(self, at_ns: int, epoch: int, told: bool = True) -> None:
+        """Admit under that plan from now on, once; what was committed drains. told: write it down."""
+        placed, before = self.plans[epoch], self.committed
+        if placed.state is not State.PREPARED:
+            return
+        if before is not None:
+            placed.loaded.take_over(before.loaded)
+            before.state = State.DRAINING
+            self.tell(at_ns, before, before.state)
+        self.committed = placed
+        placed.state = State.COMMITTED
+        if told:
+            self.tell(at_ns, placed, placed.state)
+
+    def tell(self, at_ns: int, placed: Placed, state: int) -> None:
+        """The PLAN record of a plan's state."""
+        plan = placed.plan
+        self.engine.facts.write(PLAN, placed.loaded.flags, state, 0, 0, 0, at_ns, plan.epoch, last=plan.hash)
+
+    def end(self, at_ns: int) -> None:
+        """Nothing is left in the cluster: what was draining has drained."""
+        for placed in self.plans.values():
+            if placed.state is State.DRAINING:
+                self.tell(at_ns, placed, STATE_DRAINED)
+
     # -- the engine's commands
 
     def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         """Onto the link to that peer."""
-        self.links[peer].send(at_ns, stream, lineage, payload)
+        self.links[peer].send(at_ns, loaded, stream, lineage, payload)
 
     def deliver(self, at_ns: int, loaded: Loaded, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """A result."""
-        self._watch.delivered(at_ns, output, lineage, payload)
+        self._watch.delivered(at_ns, loaded.plan, output, lineage, payload)
 
     # -- arrivals
 
     def admit(self, at_ns: int, source: int, lineage: Lineage, payload: Any, size: int) -> None:
-        """A tuple of a source of this node."""
-        self.engine.admit(at_ns, self.loaded, source, lineage, payload, size)
+        """A tuple of a source of this node, under the plan that is committed."""
+        assert self.committed is not None
+        self.engine.admit(at_ns, self.committed.loaded, source, lineage, payload, size)
         self._wake(at_ns)
 
-    def receive(self, at_ns: int, stream: int, lineage: Lineage, payload: Any) -> None:
-        """A tuple or an absence mark from a peer."""
-        self.engine.receive(at_ns, self.loaded, stream, lineage, payload)
+    def receive(self, at_ns: int, epoch: int, stream: int, lineage: Lineage, payload: Any) -> None:
+        """A tuple or an absence mark from a peer. Its stamp proves that its plan was decided for: it is committed."""
+        placed = self.plans[epoch]
+        if placed.state is State.PREPARED:
+            self.commit(at_ns, epoch)
+        self.engine.receive(at_ns, placed.loaded, stream, lineage, payload)
         self._wake(at_ns)
 
     def next_expiry_ns(self) -> int | None:
         """When the engine will next give up a join result that still waits; it does so in the order of arrival."""
-        times = [next(iter(join.waiting.values())).expires_ns for join in self.loaded.joins if join.waiting]
+        joins = (join for placed in self.plans.values() for join in placed.loaded.joins)
+        times = [next(iter(join.waiting.values())).expires_ns for join in joins if join.waiting]
         return min(times, default=None)
 
     # -- running
@@ -128,6 +198,7 @@ class VirtualNode:
 
     def _begin(self, at_ns: int, job: Job) -> None:
         self._unit = job[3]
+        self._costs = self._of[job[3].loaded].costs
         self._chain, self._position, self._start_ns = job[3].chain, 0, at_ns
         if isinstance(job[5], Rest):
             self._items = job[5]
@@ -154,14 +225,14 @@ class VirtualNode:
 
     def _run(self, step: Step, start_ns: int) -> int:
         """One operator on all items of the instance, beginning at start_ns; its cost in ns."""
-        unit = self._unit
-        assert unit is not None
+        unit, costs = self._unit, self._costs
+        assert unit is not None and costs is not None
         made: list[Item] = []
         cost_ns = 0
         for slot, lineage, payload in self._items:
             if slot in self._failed:
                 continue
-            cost_ns += self._costs.cost_ns(step.operator_id, lineage)
+            cost_ns += costs.cost_ns(step.operator_id, lineage)
             try:
                 got = self._apply(step, lineage, payload, self._start_ns, unit.deadline_ns)
             except RAISED as error:  # the author's code; it costs its tuple only
@@ -179,7 +250,9 @@ class VirtualNode:
 
     def _fails(self, step: Step, slot: int, error: BaseException) -> None:
         self._failed[slot] = CAUSE_ORDINALS if isinstance(error, OutputsError) else CAUSE_OPERATOR_ERROR
-        self._watch.failed(self.name, step.operator_id, error)
+        assert self._unit is not None
+        operator = self._unit.loaded.plan.operator_by_id[step.operator_id]
+        self._watch.failed(self.name, operator.name, error)
 
     def _ended(self, at_ns: int, _: Any) -> None:
         """An operator has ended: its outputs are inserted now."""
@@ -222,4 +295,4 @@ class VirtualNode:
         if any(other[4][0] == source and other[4][4] == origin_ns for other in job[3].queue):
             return
         for lineage, payload in self._held.pop((stream, source, origin_ns), ()):
-            self.engine.receive(at_ns, self.loaded, stream, lineage, payload)
+            self.engine.receive(at_ns, job[3].loaded, stream, lineage, payload)

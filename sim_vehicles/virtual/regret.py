@@ -12,6 +12,7 @@ from node_agent.registry import Registry
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.clairvoyant import STATES, by_output, least_missed
 from sim_vehicles.virtual.cluster import Cluster
+from sim_vehicles.virtual.course import alone
 from sim_vehicles.virtual.node import Apply
 from sim_vehicles.virtual.run import operators_here
 from sim_vehicles.virtual.scenario import PlanFile, Scenario, check, read_plan
@@ -113,7 +114,7 @@ class _Run:
 
     def __init__(self, plan: PlanFile, scenario: Scenario, registry: Registry, policy: str, apply: Apply) -> None:
         self.seen = Seen(Stub(plan, scenario.ages_ns, registry.codecs, scenario.tuples), plan)
-        self._cluster = Cluster(plan, replace(scenario, policy=policy), registry, self.seen, False, apply)
+        self._cluster = Cluster(alone(plan), replace(scenario, policy=policy), registry, self.seen, False, apply)
 
     def run(self, trial: int) -> None:
         """One trial."""

@@ -15,7 +15,8 @@ from protos import vehicle_pb2
 from protos.records import RECORD_BYTES, VIRTUAL, Header, pack_header
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.cluster import Cluster
-from sim_vehicles.virtual.scenario import PlanFile, Scenario, check, read_plan
+from sim_vehicles.virtual.course import Change, Course, read_course
+from sim_vehicles.virtual.scenario import PlanFile, Scenario
 from sim_vehicles.virtual.summary import Counted, OutputSummary
 from sim_vehicles.virtual.world import Stub, World
 
@@ -41,26 +42,33 @@ class Trace:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The results. ended_ns: virtual time at the end. failures: one sentence per operator that raised."""
+    """The results. refused: tuples of sources that the plan of the moment did not have. failures: one sentence per
+    operator that raised."""
 
-    plan: PlanFile
+    course: Course
     scenario: Scenario
     outputs: dict[str, OutputSummary]
     traces: tuple[Trace, ...]
     admitted: int
     instances: int
     failures: tuple[str, ...]
+    refused: int = 0
+
+    @property
+    def plan(self) -> PlanFile:
+        """What runs at the end; without a change all the time."""
+        return self.course.last
 
     def document(self) -> dict[str, Any]:
         """For machines: `simulate --json`."""
         return {
             "plan_hash": self.plan.hash,
-            "scenario": self.scenario.document(),
+            "scenario": _conditions(self),
             "outputs": {name: output.document() for name, output in self.outputs.items()},
             "admitted": self.admitted,
             "instances": self.instances,
             "failures": list(self.failures),
-        }
+        } | ({"refused": self.refused} if len(self.course.plans) > 1 else {})
 
 
 def simulate(
@@ -70,17 +78,18 @@ def simulate(
     world: World | None = None,
     trace: bool = True,
     progress: Callable[[], None] | None = None,
+    then: Sequence[Change] = (),
 ) -> Simulation:
     """Run all trials of a parsed plan.json. trace False: results only, which needs little memory.
 
-    progress is called after each trial. Raises BadInputError where plan and scenario do not fit.
+    progress is called after each trial. then: plans that are committed in each trial, one after the other. Raises
+    BadInputError where plans and scenario do not fit.
     """
     scenario, registry = scenario or Scenario(), registry or operators_here()
-    plan = read_plan(document)
-    check(plan, scenario)
-    inner = Stub(plan, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
-    counted = Counted(inner, {output.name: output.deadline_ns for output in plan.outputs})
-    cluster = Cluster(plan, scenario, registry, counted, trace)
+    course = read_course(document, then, scenario)
+    inner = Stub(course, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
+    counted = Counted(inner, {output.name: output.deadline_ns for output in course.outputs})
+    cluster = Cluster(course, scenario, registry, counted, trace)
     for trial in range(1, scenario.trials + 1):
         cluster.run(trial)
         if progress is not None:
@@ -88,8 +97,8 @@ def simulate(
     cluster.end()
     counted.settle()
     return Simulation(
-        plan, scenario, counted.outputs, _traces(plan, scenario, cluster), cluster.admitted, cluster.instances,
-        tuple(_failures(plan, cluster)),
+        course, scenario, counted.outputs, _traces(course, scenario, cluster), cluster.admitted, cluster.instances,
+        tuple(_failures(cluster)), cluster.refused,
     )  # fmt: skip
 
 
@@ -112,24 +121,32 @@ def operators_here(files: Sequence[Path] = ()) -> Registry:
     return registry
 
 
-def _traces(plan: PlanFile, scenario: Scenario, cluster: Cluster) -> tuple[Trace, ...]:
+def _traces(course: Course, scenario: Scenario, cluster: Cluster) -> tuple[Trace, ...]:
     return tuple(
-        Trace(local.node, local.index, _boot(plan, scenario, local.node), cluster.started_ns, facts.data())
-        for local in plan.nodes
+        Trace(local.node, local.index, _boot(course, scenario, local.node), cluster.started_ns, facts.data())
+        for local in course.last.nodes
         if isinstance(facts := cluster.facts[local.node], MemoryFacts)
     )
 
 
-def _boot(plan: PlanFile, scenario: Scenario, node: str) -> int:
-    text = json.dumps([plan.hash, scenario.document(), node], sort_keys=True)
+def _boot(course: Course, scenario: Scenario, node: str) -> int:
+    text = json.dumps([course.plans[0].hash, scenario.document() | _then(course), node], sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
-def _failures(plan: PlanFile, cluster: Cluster) -> list[str]:
-    names = {operator.id: operator.name for local in plan.nodes for operator in local.operators}
+def _conditions(simulation: Simulation) -> dict[str, Any]:
+    return simulation.scenario.document() | _then(simulation.course)
+
+
+def _then(course: Course) -> dict[str, Any]:
+    later = course.document()
+    return {"then": later} if later else {}
+
+
+def _failures(cluster: Cluster) -> list[str]:
     return [
-        f"operator {names[operator]} on node {node} raised {count} times, first: {type(error).__name__}: {error}"
-        for (node, operator), (count, error) in sorted(cluster.failures.items())
+        f"operator {operator} on node {node} raised {count} times, first: {type(error).__name__}: {error}"
+        for (node, operator), (count, error) in sorted(cluster.failures.items(), key=lambda each: each[0])
     ]
 
 
@@ -143,8 +160,10 @@ def check_out(directory: Path) -> None:
 
 
 def write_run(simulation: Simulation, directory: Path, more: Mapping[str, Any] | None = None) -> None:
-    """The run directory: run.json (with `more` in it), plan.json, trace/raw/. Raises BadInputError where it holds
-    something already."""
+    """The run directory: run.json (with `more` in it), plan.json, trace/raw/; plans before the last one in earlier/.
+
+    Raises BadInputError where it holds something already.
+    """
     check_out(directory)
     traces = []
     for trace in simulation.traces:
@@ -163,8 +182,18 @@ def write_run(simulation: Simulation, directory: Path, more: Mapping[str, Any] |
         "plan_hash": simulation.plan.hash,
         "virtual": True,
         "traces": traces,
-        "scenario": simulation.scenario.document(),
+        "scenario": _conditions(simulation),
         **(more or {}),
     }
-    (directory / "plan.json").write_text(json.dumps(simulation.plan.document, sort_keys=True, indent=1) + "\n")
+    earlier = {plan.hash: plan for plan in simulation.course.plans if plan.hash != simulation.plan.hash}
+    if earlier:
+        run["earlier"] = list(earlier)
+        (directory / "earlier").mkdir()
+    for plan in earlier.values():
+        _write_plan(plan, directory / "earlier" / f"{plan.hash}.json")
+    _write_plan(simulation.plan, directory / "plan.json")
     (directory / "run.json").write_text(json.dumps(run, indent=1) + "\n")
+
+
+def _write_plan(plan: PlanFile, path: Path) -> None:
+    path.write_text(json.dumps(plan.document, sort_keys=True, indent=1) + "\n")

@@ -1,6 +1,6 @@
 """What a simulation varies, and what it reads of plan.json."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ class Scenario:
     plan's. batch: None: as each node's plan says; see README.md. loss: probability that a tuple never crosses a link.
     tuples: files with what the sources admit. decision_ns: what a scheduling decision costs; one is taken for every
     task instance, but where a policy goes on without. phi_ns, first_k, share_ppm: of the policy; None: the plan's.
+    spread_ns: how much later than the first instant a node may commit the next plan, where there is one.
     """
 
     trials: int = 1
@@ -47,12 +48,15 @@ class Scenario:
     phi_ns: int | None = None
     first_k: int | None = None
     share_ppm: int | None = None
+    spread_ns: int = 0
 
     def document(self) -> dict[str, Any]:
         """For run.json: plain values."""
         given: dict[str, Any] = {"tuples": dict(self.tuples)} if self.tuples else {}
         if self.decision_ns:
             given["decision_ns"] = self.decision_ns
+        if self.spread_ns:
+            given["spread_ns"] = self.spread_ns
         return given | self.parameters() | {
             "trials": self.trials, "seed": self.seed, "policy": self.policy, "batch": self.batch,
             "jitter": self.jitter.text, "cost_scale": self.cost_scale, "bursts": self.bursts,
@@ -88,6 +92,7 @@ class PlanFile:
     speeds: Mapping[str, float]
     sources: tuple[Source, ...]
     outputs: tuple[core.Output, ...]
+    epoch: int = PLAN_EPOCH
 
     @property
     def hash_u64(self) -> int:
@@ -95,22 +100,22 @@ class PlanFile:
         return int(self.hash[:16], 16)
 
 
-def read_plan(document: Mapping[str, Any]) -> PlanFile:
+def read_plan(document: Mapping[str, Any], epoch: int = PLAN_EPOCH) -> PlanFile:
     """The parts of a parsed plan.json. Raises BadInputError."""
     try:
-        return _read(document)
+        return _read(document, epoch)
     except (KeyError, TypeError, AttributeError, ValueError, json_format.Error, PlanError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise BadInputError(f"not a plan that can be simulated: {what}; make it with `coordinator plan`") from None
 
 
-def _read(document: Mapping[str, Any]) -> PlanFile:
+def _read(document: Mapping[str, Any], epoch: int) -> PlanFile:
     hash_u64 = int(document["hash"][:16], 16)
     entries = document["cluster"]["nodes"]
     plans = []
     for name in sorted(document["nodes"], key=lambda each: entries[each]["index"]):
         local = json_format.ParseDict(document["nodes"][name], LocalPlan())
-        plans.append(core_plan(local, hash_u64, PLAN_EPOCH))
+        plans.append(core_plan(local, hash_u64, epoch))
     sources = [
         Source(entry["id"], name, entry["at"], entry["type"], entry.get("max_age_ns") or 0, entry["arrival"])
         for name, entry in document["graph"]["sources"].items()
@@ -123,11 +128,12 @@ def _read(document: Mapping[str, Any]) -> PlanFile:
         speeds={name: float(entry.get("speed") or 1) for name, entry in entries.items()},
         sources=tuple(sorted(sources, key=lambda each: each.id)),
         outputs=tuple(sorted(outputs, key=lambda each: each.id)),
+        epoch=epoch,
     )
 
 
-def check(plan: PlanFile, scenario: Scenario) -> None:
-    """Raises BadInputError where the scenario does not fit the plan."""
+def check(plan: PlanFile, scenario: Scenario, more: Iterable[Source] = ()) -> None:
+    """Raises BadInputError where the scenario does not fit the plan. more: sources of other plans of the run."""
     if not 1 <= scenario.trials <= MOST_TRIALS:
         raise BadInputError(f"--trials {scenario.trials}: must be between 1 and {MOST_TRIALS}")
     if scenario.bursts < 1:
@@ -141,7 +147,7 @@ def check(plan: PlanFile, scenario: Scenario) -> None:
     _check_parameters(scenario)
     if scenario.batch is not None and scenario.batch not in BATCHES:
         raise BadInputError(f"--batch {scenario.batch!r}: unknown; use one of {', '.join(BATCHES)}")
-    known = {source.name: source for source in plan.sources}
+    known = {source.name: source for source in (*plan.sources, *more)}
     by_source: tuple[tuple[str, Mapping[str, Any]], ...] = (
         ("--age", scenario.ages_ns), ("--burst", scenario.burst), ("--phase", scenario.phase_ns),
         ("--tuples", scenario.tuples),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from node_agent.codecs import Codec, CodecError, Codecs, UnknownCodecError
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual.scenario import PlanFile
+from sim_vehicles.virtual.arrivals import WithSources
 
 
 class Offer(NamedTuple):
@@ -62,7 +62,7 @@ class Stub:
     """What the sources' files hold, over and over; else tiny payloads of the declared types. One age per source."""
 
     def __init__(
-        self, plan: PlanFile, ages_ns: Mapping[str, int], codecs: Codecs, files: Mapping[str, str] | None = None
+        self, plan: WithSources, ages_ns: Mapping[str, int], codecs: Codecs, files: Mapping[str, str] | None = None
     ) -> None:
         """files: per source, a file as `read_tuples` reads it. Raises BadInputError."""
         self._ages_ns = {source.name: ages_ns.get(source.name, 0) for source in plan.sources}

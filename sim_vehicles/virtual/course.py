@@ -1,0 +1,163 @@
+"""The plans that a simulation runs one after the other: one, or with `--then` several.
+
+What they have in common is checked here. A change adds and removes queries on a cluster that stays the same, so nodes,
+their policies, and whatever has the same name (a source, an output) must be alike in all plans.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from node_agent.core import plan as core
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.virtual import draws
+from sim_vehicles.virtual.costs import Numbers
+from sim_vehicles.virtual.scenario import PlanFile, Scenario, Source, as_run, check, read_plan
+
+MOST_PLANS = 15  # that a report can tell apart
+_COMMIT = 4  # what a draw is for
+
+
+@dataclass(frozen=True)
+class Change:
+    """plan.json that is committed in place of the one before. at_ns: from each trial's start on."""
+
+    document: dict[str, Any]
+    at_ns: int
+
+
+@dataclass(frozen=True)
+class Course:
+    """Plans in the order of their epochs, 1, 2, ...; `at_ns[i]`: when plan i is committed, the first at the start.
+
+    sources, outputs: of all plans, one per name. The ids of these sources are the course's, which of a single plan are
+    its own; operators: such a number by name. Draws go by them, so that a change draws nothing anew.
+    """
+
+    plans: tuple[PlanFile, ...]
+    at_ns: tuple[int, ...]
+    sources: tuple[Source, ...]
+    outputs: tuple[core.Output, ...]
+    operators: dict[str, int]
+
+    @property
+    def last(self) -> PlanFile:
+        """What runs at the end."""
+        return self.plans[-1]
+
+    def nodes(self, scenario: Scenario) -> dict[str, tuple[core.Plan, ...]]:
+        """Per node its part of every plan, under the scenario's policy."""
+        names = [local.node for local in self.plans[0].nodes]
+        parts = [{local.node: as_run(local, scenario) for local in plan.nodes} for plan in self.plans]
+        return {name: tuple(part[name] for part in parts) for name in names}
+
+    def numbers(self, epoch: int) -> Numbers:
+        """What stands for the operators and sources of a plan in draws."""
+        known = {source.name: source.id for source in self.sources}
+        return Numbers(self.operators, {source.id: known[source.name] for source in self.plans[epoch - 1].sources})
+
+    def commit_ns(self, scenario: Scenario, trial: int, epoch: int, node: int) -> int:
+        """When that node commits that plan in that trial, if no tuple tells it earlier."""
+        spread_ns = scenario.spread_ns
+        drawn = draws.uniform(draws.key(_COMMIT, scenario.seed, trial, epoch, node)) if spread_ns else 0.0
+        return self.at_ns[epoch - 1] + round(drawn * spread_ns)
+
+    def document(self) -> list[dict[str, Any]]:
+        """For run.json: what came after the first plan."""
+        return [{"plan": plan.hash, "at_ns": at} for plan, at in zip(self.plans[1:], self.at_ns[1:], strict=True)]
+
+
+def read_course(document: dict[str, Any], then: Sequence[Change], scenario: Scenario) -> Course:
+    """The plans, read and checked. Raises BadInputError."""
+    plans = [read_plan(each, epoch) for epoch, each in enumerate([document, *(c.document for c in then)], start=1)]
+    sources = [source for plan in plans for source in plan.sources]
+    for plan in plans:
+        check(plan, scenario, sources)
+    at_ns = [0, *(change.at_ns for change in then)]
+    _check_instants(at_ns, scenario)
+    for plan in plans[1:]:
+        _check_nodes(plans[0], plan, scenario)
+    return _course(plans, at_ns)
+
+
+def alone(plan: PlanFile) -> Course:
+    """One plan that runs from the start to the end."""
+    return _course([plan], [0])
+
+
+def _course(plans: Sequence[PlanFile], at_ns: Sequence[int]) -> Course:
+    return Course(
+        plans=tuple(plans),
+        at_ns=tuple(at_ns),
+        sources=_sources(plans),
+        outputs=_outputs(plans),
+        operators=_numbered([{op.name: op.id for local in plan.nodes for op in local.operators} for plan in plans]),
+    )
+
+
+def _numbered(known: Sequence[dict[str, int]]) -> dict[str, int]:
+    """A number for every name: the first plan's, then new ones beyond."""
+    found: dict[str, int] = {}
+    for names in known:
+        if not found:
+            found.update(names)
+        for name in names:
+            found.setdefault(name, max(found.values(), default=0) + 1)
+    return found
+
+
+def _check_instants(at_ns: Sequence[int], scenario: Scenario) -> None:
+    if len(at_ns) > MOST_PLANS:
+        raise BadInputError(f"--then: {len(at_ns)} plans in one run, at most {MOST_PLANS} can be told apart")
+    if scenario.spread_ns < 0:
+        raise BadInputError("--spread: must not be negative")
+    if any(instant < 0 for instant in at_ns):
+        raise BadInputError("--at: must not be negative")
+    for before, after in pairwise(at_ns[1:]):
+        if after <= before + scenario.spread_ns:
+            raise BadInputError(
+                f"--at: a change after {after} ns begins before all nodes have made the one after {before} ns; "
+                "give later changes later, by more than --spread"
+            )
+
+
+def _check_nodes(first: PlanFile, plan: PlanFile, scenario: Scenario) -> None:
+    known, now = ({local.node: local for local in each.nodes} for each in (first, plan))
+    which = f"--then: plan {plan.hash[:8]}"
+    if {name: local.index for name, local in known.items()} != {name: local.index for name, local in now.items()}:
+        raise BadInputError(f"{which} is for other nodes than plan {first.hash[:8]}; make both for one cluster")
+    for name, local in now.items():
+        parts = [as_run(each, scenario) for each in (known[name], local)]
+        if parts[0].policy != parts[1].policy or parts[0].largest_batch != parts[1].largest_batch:
+            raise BadInputError(f"{which} has another policy on node {name}; simulate under one with --policy")
+
+
+def _sources(plans: Sequence[PlanFile]) -> tuple[Source, ...]:
+    numbers = _numbered([{source.name: source.id for source in plan.sources} for plan in plans])
+    found: dict[str, Source] = {}
+    for plan in plans:
+        for source in plan.sources:
+            known = found.setdefault(source.name, source)
+            if (known.node, known.codec, known.arrival) != (source.node, source.codec, source.arrival):
+                raise BadInputError(
+                    f"--then: plan {plan.hash[:8]} has source {source.name} at another node, of another type or with "
+                    "other arrivals than the plans before it; one stream cannot be both"
+                )
+    return tuple(replace(source, id=numbers[name]) for name, source in found.items())
+
+
+def _outputs(plans: Sequence[PlanFile]) -> tuple[core.Output, ...]:
+    found: dict[str, core.Output] = {}
+    for plan in plans:
+        for output in plan.outputs:
+            known = found.setdefault(output.name, output)
+            if known.deadline_ns != output.deadline_ns:
+                raise BadInputError(
+                    f"--then: plan {plan.hash[:8]} has another deadline for output {output.name} than the plans before "
+                    "it; its results could not be counted together"
+                )
+    return tuple(found.values())
+
+
+__all__ = ["Change", "Course", "alone", "read_course"]
