@@ -55,7 +55,10 @@ class Engine(Choice):
 
     def load(self, plan: plans.Plan, calls: Calls) -> Loaded:
         """Add a plan; its tuples then run beside those of the plans that are already there."""
-        loaded = compile_plan(plan, calls, self.policy)
+        return self.add(compile_plan(plan, calls, self.policy))
+
+    def add(self, loaded: Loaded) -> Loaded:
+        """Add a plan that was compiled for this policy."""
         self.loaded.append(loaded)
         if self.policy.measured:
             for unit in loaded.units:
@@ -231,7 +234,7 @@ class Engine(Choice):
     def _spread(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
         flags, source, epoch, seq, ordinal = route.loaded.flags, *lineage[:4]
         for side in route.sides:  # before any release of the same instant
-            side.value = payload
+            side.put(payload)
             self.facts.write(ABSORBED, flags, side.operator_id, source, epoch, seq, at_ns, route.stream, ordinal)
         for unit in route.units:
             self.release(at_ns, unit, lineage, payload)

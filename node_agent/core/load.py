@@ -7,6 +7,7 @@ from node_agent.core import plan as plans
 from node_agent.core.parts import ALWAYS_NS, Exit, Join, Loaded, Route, Step, Unit
 from node_agent.core.policies.parts import Policy
 from node_agent.core.policing import arrival_police
+from node_agent.core.slices import Slices, finish
 from protos.records import PLAN_EPOCH_MASK
 
 Calls = Mapping[int, tuple[Callable[..., Any], bool]]  # by operator id: the call, and whether it is plain
@@ -14,6 +15,11 @@ Calls = Mapping[int, tuple[Callable[..., Any], bool]]  # by operator id: the cal
 
 def compile_plan(plan: plans.Plan, calls: Calls, policy: Policy) -> Loaded:
     """The plan, ready to run under that policy. Raises KeyError where a call or a stream is missing."""
+    return finish(compiling(plan, calls, policy))
+
+
+def compiling(plan: plans.Plan, calls: Calls, policy: Policy) -> Slices[Loaded]:
+    """`compile_plan`, a task unit at a time."""
     loaded = Loaded(plan, plan.epoch & PLAN_EPOCH_MASK)
     loaded.routes = {stream.id: Route(loaded, stream) for stream in plan.streams}
     steps: dict[int, Step] = {}
@@ -22,10 +28,12 @@ def compile_plan(plan: plans.Plan, calls: Calls, policy: Policy) -> Loaded:
             call, plain = calls[operator_id]
             steps[operator_id] = Step(plan.operator_by_id[operator_id], call, plain)
         _add_unit(loaded, spec, [steps[each] for each in spec.operators], policy)
-    _connect(loaded, steps)
+        yield
+    yield from _connect(loaded, steps)
     loaded.source_routes = {source.id: loaded.routes[source.stream] for source in plan.sources}
     for source in plan.sources:
         loaded.source_routes[source.id].police = arrival_police(source)
+        yield
     return loaded
 
 
@@ -50,7 +58,7 @@ def _add_unit(loaded: Loaded, spec: plans.Unit, steps: list[Step], policy: Polic
         loaded.joins.append(Join(rest, len(plan.operator_by_id[steps[0].operator_id].inputs)))
 
 
-def _connect(loaded: Loaded, steps: dict[int, Step]) -> None:
+def _connect(loaded: Loaded, steps: dict[int, Step]) -> Slices[None]:
     plan, routes = loaded.plan, loaded.routes
     joins = {join.unit.spec.id: join for join in loaded.joins}
     firsts = {unit.id: unit for unit in loaded.units}  # of a unit's pieces the first was added last
@@ -62,15 +70,18 @@ def _connect(loaded: Loaded, steps: dict[int, Step]) -> None:
                 routes[stream].joins += ((joins[spec.id], port),)
             else:
                 routes[stream].units += (first,)
+        yield
     for operator in plan.operators:
         for slot, (_, stream) in zip(steps[operator.id].sides, operator.sides, strict=True):
             routes[stream].sides += (slot,)
+    yield
     for stream, peer in plan.sends:
         routes[stream].sends += (peer,)
     for output in plan.outputs:
         routes[output.stream].outputs += (output,)
     for route in routes.values():
         route.settle()
+    yield
     _keep_what_is_read_beside(loaded)
 
 

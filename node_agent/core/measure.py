@@ -32,6 +32,10 @@ class Mean:
             self.total >>= 1
             self.count >>= 1
 
+    def go_on(self, other: "Mean") -> None:
+        """With the samples of another one."""
+        self.total, self.count = other.total, other.count
+
     def of(self, scale: int = 1) -> int:
         """The mean times `scale`, rounded down; 0 without samples."""
         return self.total * scale // self.count if self.count else 0
@@ -78,6 +82,15 @@ class UnitMeter:
             self.gap.add(at_ns - self._last_ns)
         self._last_ns = at_ns
 
+    def go_on(self, other: "UnitMeter", exits: bool) -> None:
+        """A new plan has a unit of the same operators: go on with what is known of it. exits: theirs are the same."""
+        self.cost.go_on(other.cost)
+        self.gap.go_on(other.gap)
+        self._last_ns = other._last_ns
+        if exits:
+            for mine, its in zip(self.exits, other.exits, strict=True):
+                mine.go_on(its)
+
     def made(self, counts: int) -> None:
         """What one tuple gave: the outputs word of its RAN record."""
         for exit_ in self.exits:
@@ -92,20 +105,27 @@ class UnitMeter:
 class NodeMeter:
     """One engine. `ended` and `missed` count task instances since the start, those that were shed as missed."""
 
-    __slots__ = ("_number", "changes", "decision", "ended", "missed", "overhead", "units")
+    __slots__ = ("_number", "changes", "cost", "decision", "ended", "least_ns", "missed", "overhead", "units")
 
     def __init__(self) -> None:
         self.decision = Mean(DECISIONS)
         self.overhead = Mean(LONG_NS)
+        self.cost = Mean(JOBS)
         self.ended = self.missed = 0
         self.units: list[UnitMeter] = []
         self.changes = 0  # of the units
+        self.least_ns = 0  # sub-deadline of a unit
         self._number = 0
 
     @property
     def decision_ns(self) -> int:
         """Cost of one scheduling decision."""
         return self.decision.of()
+
+    @property
+    def cost_ns(self) -> int:
+        """Per tuple that ran, of any unit; 0: none has."""
+        return self.cost.of()
 
     @property
     def overhead_ppm(self) -> int:
@@ -117,6 +137,7 @@ class NodeMeter:
         self._number += 1
         self.changes += 1
         meter = UnitMeter(self, self._number, unit)
+        self.least_ns = min(self.least_ns, meter.sub_deadline_ns) if self.units else meter.sub_deadline_ns
         self.units.append(meter)
         return meter
 
@@ -124,6 +145,7 @@ class NodeMeter:
         """The unit is gone."""
         self.changes += 1
         self.units.remove(unit)
+        self.least_ns = min((each.sub_deadline_ns for each in self.units), default=0)
 
     def ran(self, unit: UnitMeter, jobs: int, missed: int, ran_ns: int, decision_ns: int | None) -> None:
         """An instance of that many tuples. decision_ns None: nothing was decided, the unit went on."""
@@ -131,6 +153,7 @@ class NodeMeter:
         self.missed += missed
         if jobs:
             unit.cost.add(ran_ns, jobs)
+            self.cost.add(ran_ns, jobs)
         if decision_ns is not None:
             self.decision.add(decision_ns)
         self.overhead.add(decision_ns or 0, ran_ns + (decision_ns or 0))

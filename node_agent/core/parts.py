@@ -25,13 +25,24 @@ ABSENT = Absent()
 
 
 class SideSlot:
-    """The newest value of a side input of one operator; None before the first."""
+    """The newest value of a side input of one operator; None before the first.
 
-    __slots__ = ("operator_id", "port", "value")
+    heir: the slot of a newer plan, which gets the value as well until it has one of its own (`own`).
+    """
+
+    __slots__ = ("heir", "operator_id", "own", "port", "value")
 
     def __init__(self, operator_id: int, port: str) -> None:
         self.operator_id, self.port = operator_id, port
         self.value: Any = None
+        self.heir: SideSlot | None = None
+        self.own = False
+
+    def put(self, value: Any) -> None:
+        """It has arrived."""
+        self.value, self.own, heir = value, True, self.heir
+        while heir is not None and not heir.own:
+            heir.value, heir = value, heir.heir
 
 
 class Exit:
@@ -159,6 +170,14 @@ class Loaded:
     def waiting(self) -> int:
         """Join results that wait for a contributor."""
         return sum(len(join.waiting) for join in self.joins)
+
+    def dissolve(self) -> None:
+        """It was unloaded: nothing of it refers to itself any more, so it is freed without the garbage collector, which
+        does not look at what was there when it was told to leave everything alone."""
+        self.units.clear()
+        self.joins.clear()
+        self.routes.clear()
+        self.source_routes.clear()
 
     def take_over(self, old: "Loaded") -> None:
         """This plan is admitted to instead of an old one: what sources of both were let pass goes on counting."""

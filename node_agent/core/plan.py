@@ -61,6 +61,7 @@ class Operator:
     hang_ns: int = 1_000_000_000
     with_json: str = "{}"
     at_most: tuple[tuple[int, int], ...] = ()  # (inputs, results): of so many inputs in a row at most so many results
+    fresh: bool = False  # keeps no state from plan to plan
 
 
 @dataclass(frozen=True, slots=True)

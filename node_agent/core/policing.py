@@ -127,10 +127,10 @@ class SpanPolice:
 class ArrivalPolice:
     """Of one source: `passes` is asked for each tuple, in the order of admission."""
 
-    __slots__ = ("name", "paces", "shed", "spans")
+    __slots__ = ("_declared", "name", "paces", "shed", "spans")
 
     def __init__(self, source: Source) -> None:
-        self.name = source.name
+        self.name, self._declared = source.name, (source.paces, source.spans)
         self.paces = tuple(PacePolice(pace) for pace in source.paces)
         self.spans = SpanPolice(source.spans) if source.spans else None
         self.shed = 0
@@ -151,7 +151,11 @@ class ArrivalPolice:
         return True
 
     def take_over(self, other: "ArrivalPolice") -> None:
-        """A new plan has the same source: what the old one let pass counts, as far as both police the same."""
+        """A new plan has the same source: what the old one let pass counts, as far as both police the same. From now on
+        only this one is asked, so it may have what the other one knows instead of a copy of it."""
+        if self._declared == other._declared:
+            self.paces, self.spans = other.paces, other.spans
+            return
         before = {pace.same: pace for pace in other.paces}
         for pace in self.paces:
             if pace.same in before:
@@ -176,6 +180,11 @@ class SelectivityPolice:
         self._made = bytearray(max(inputs for inputs, _ in operator.at_most))  # per input, a ring; the latest
         self._sums = [0] * len(operator.at_most)  # over the latest inputs - 1 of each pair
         self._at = 0  # where the next input goes
+
+    def take_over(self, other: "SelectivityPolice") -> None:
+        """A new plan has the same operator, with the same limits: what the old one let pass counts."""
+        if self._pairs == other._pairs:
+            self._made, self._sums, self._at = bytearray(other._made), list(other._sums), other._at
 
     def passes(self, results: int) -> int:
         """How many of the results of the next input pass: at most so many (255 at most)."""

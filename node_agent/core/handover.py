@@ -1,0 +1,101 @@
+"""What a new plan goes on with when it is committed in the place of an old one, on the same node.
+
+An operator that is the same in both (its name, what it runs and with which parameters, its input and side streams by
+name and codec) keeps its instance: the new plan's step gets the old one's call, and both plans call one instance until
+the old one has drained. So does the newest value of its side inputs. What waits in a join stays with the old plan,
+whose tuples wait for each other. `fresh`, in the plan of the higher epoch, keeps an operator apart.
+
+What policing has let pass and what was measured of a unit goes on whether or not an instance does: neither is state of
+an operator.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from node_agent.core import plan as plans
+from node_agent.core.parts import Loaded, Step, Unit
+
+Pairs = Iterable[tuple[int, int]]  # operator ids: in the new plan, in the old one
+
+
+def inherited(new: plans.Plan, old: plans.Plan) -> Iterator[tuple[int, int]]:
+    """Operators of the new plan that keep the instance of the old one."""
+    before = {operator.name: operator for operator in old.operators}
+    streams = [{stream.id: (stream.name, stream.codec) for stream in plan.streams} for plan in (new, old)]
+    for operator in new.operators:
+        other = before.get(operator.name)
+        if other is None or (operator if new.epoch >= old.epoch else other).fresh:
+            continue
+        same = (
+            (operator.run, operator.with_json, operator.join) == (other.run, other.with_json, other.join)
+            and _named(operator.inputs, streams[0]) == _named(other.inputs, streams[1])
+            and _sides(operator, streams[0]) == _sides(other, streams[1])
+        )
+        if same:
+            yield operator.id, other.id
+
+
+def hand_over(new: Loaded, old: Loaded, pairs: Pairs | None = None) -> None:
+    """At the commit of the new plan, before anything runs under it. pairs: as `inherited` gave them, where they are
+    known; a step whose pair is not among them keeps the call that it has."""
+    new.take_over(old)
+    steps, before = _steps(new), _steps(old)
+    for mine, its in inherited(new.plan, old.plan) if pairs is None else pairs:
+        _inherit(steps[mine], before[its])
+    _police(new, old, steps, before)
+    _measured(new, old)
+
+
+def _inherit(step: Step, old: Step) -> None:
+    step.call, step.plain = old.call, old.plain
+    for side, other in zip(step.sides, old.sides, strict=True):
+        side.value = other.value
+        other.heir = side  # a value that is still on its way under the old plan is news for the new one as well
+
+
+def _police(new: Loaded, old: Loaded, steps: dict[int, Step], before: dict[int, Step]) -> None:
+    """Results of an operator of the same name count from plan to plan, where both limit them alike."""
+    known = {police.name: police for step in before.values() if (police := step.police) is not None}
+    if known:
+        for step in steps.values():
+            if step.police is not None and step.police.name in known:
+                step.police.take_over(known[step.police.name])
+
+
+def _measured(new: Loaded, old: Loaded) -> None:
+    """Units of the same operators: their meters and their deadline rules go on."""
+    if not any(unit.meter is not None or unit.rule is not None for unit in new.units):
+        return
+    before = {_names(unit): unit for unit in old.units}
+    for unit in new.units:
+        other = before.get(_names(unit))
+        if other is None:
+            continue
+        if unit.meter is not None and other.meter is not None:
+            unit.meter.go_on(other.meter, _exits(unit) == _exits(other))
+        same = (unit.spec.service, unit.sub_deadline_ns) == (other.spec.service, other.sub_deadline_ns)
+        if unit.rule is not None and other.rule is not None and same:
+            unit.rule = other.rule  # one memory: deadlines do not decrease from plan to plan either
+
+
+def _steps(loaded: Loaded) -> dict[int, Step]:
+    return {step.operator_id: step for unit in loaded.units for step in unit.chain}
+
+
+def _named(streams: Iterable[int], names: dict[int, tuple[str, str]]) -> list[tuple[str, str]]:
+    return [names[stream] for stream in streams]
+
+
+def _sides(operator: plans.Operator, names: dict[int, tuple[str, str]]) -> list[tuple[str, tuple[str, str]]]:
+    return [(port, names[stream]) for port, stream in operator.sides]
+
+
+def _names(unit: Unit) -> tuple[tuple[str, str, str], ...]:
+    known = unit.loaded.plan.operator_by_id
+    chain = [known[step.operator_id] for step in unit.chain]
+    return tuple((operator.name, operator.run, operator.with_json) for operator in chain)
+
+
+def _exits(unit: Unit) -> list[str]:
+    """Each exit by the operator that it is the output of."""
+    known = unit.loaded.plan.operator_by_id
+    return [known[step.operator_id].name for step in unit.chain if step.exit is not None]
