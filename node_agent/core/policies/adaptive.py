@@ -3,7 +3,8 @@
     n* = s (1 - h) / (h c)      k = clamp(n* / n_phi, 1, floor(dl_min / (2 phi)))
 
 with s the measured cost of one decision, c the measured cost per tuple of the unit, n_phi its tuples per basic batch
-at the measured rate, dl_min the least sub-deadline of the node. What cannot be met end to end is shed.
+at the measured rate, dl_min the least sub-deadline of the node. What cannot be met end to end is shed, and what is
+dear gives way to what is cheap where the node is behind (`overdue.giving_way`).
 """
 
 from node_agent.core.measure import PPM, NodeMeter, UnitMeter
@@ -11,7 +12,7 @@ from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch import basic_batches
 from node_agent.core.policies.bts import Fixed
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.overdue import overdue
+from node_agent.core.policies.overdue import giving_way
 from node_agent.core.policies.parts import Job, Policy, Queue
 
 
@@ -42,4 +43,4 @@ class FeedForward(Fixed):
         return max(1, min(wanted, self.least_ns // (2 * phi_ns)))
 
 
-ADAPTIVE = Policy(name="adaptive", offset=sub_deadline, tuner=FeedForward, dropper=overdue)
+ADAPTIVE = Policy(name="adaptive", offset=sub_deadline, tuner=FeedForward, sifter=giving_way)

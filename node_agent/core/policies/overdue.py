@@ -2,6 +2,8 @@
 
 from node_agent.core.policies.parts import Job
 
+YIELD = 4  # the part of its room that what is infinitely dear gives up
+
 
 def overdue(job: Job, at_ns: int, ahead: int) -> bool:
     """Whether the job would end after its own deadline: C_sche + (ahead + 1) C'_exec > dl - now.
@@ -31,3 +33,29 @@ def statistics(batch: list[Job], at_ns: int) -> int:
     due_ns: int = lineage[5] + unit.useful_ns
     ends: int = (due_ns - at_ns - meter.node.decision_ns) // meter.cost_ns
     return len(batch) - max(0, min(ends, len(batch)))
+
+
+def giving_way(batch: list[Job], at_ns: int) -> int:
+    """The oldest tuples that would be late where a batch ends at once: j go, with the least j such that the oldest of
+    the others is in time.
+
+        now + C_sche + (n - j) C'_exec > dl_j - g      g = M / 4 (1 - C_mean / C'_exec), at least 0
+
+    Each has its own deadline, the last one that is due of the outputs that the unit leads to. All results of an
+    instance are there when it ends, so all n - j tuples are in the way of the oldest one, not only those before it.
+
+    g is how much room what is dear must have left, so that in lasting overload cheaper tuples are met in its place:
+    C_mean is what the tuples that ran lately cost on this node. M is the least sub-deadline of the node, and no more
+    than what the unit's own one leaves beside its cost, so that nothing that comes in time is shed on an idle node.
+    """
+    unit = batch[0][3]
+    meter = unit.meter
+    node, cost_ns = meter.node, meter.cost_ns
+    room_ns = min(node.least_ns, meter.sub_deadline_ns - cost_ns) // YIELD
+    reserve_ns = max(0, room_ns) * max(0, cost_ns - node.cost_ns) // cost_ns
+    end_ns = at_ns + node.decision_ns + len(batch) * cost_ns + reserve_ns - unit.useful_ns
+    first = 0
+    while first < len(batch) and end_ns > batch[first][4][5]:
+        first += 1
+        end_ns -= cost_ns
+    return first
