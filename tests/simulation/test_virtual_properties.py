@@ -126,7 +126,7 @@ def test_a_node_starts_the_least_of_its_order(document: dict[str, Any], scenario
         instances = ran(trace)
         for index, chosen in enumerate(instances):
             for other in instances[index + 1 :]:
-                if other.release <= chosen.start:
+                if other.release <= chosen.start - scenario.decision_ns:  # the instant of the choice
                     keys = [each.release + (ahead_ns[each.unit] if scenario.policy == "edf" else 0)
                             for each in (chosen, other)]  # fmt: skip
                     assert keys[0] <= keys[1], "a more urgent instance was ready"
