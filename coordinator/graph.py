@@ -38,9 +38,7 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     """The type of every stream. Raises BadInputError with every problem of the query, its nodes only if a cluster is
     given."""
     catalog = cluster.catalog if cluster else Catalog()
-    if len(query.operators) + len(query.sources) > LARGEST_GRAPH:
-        query.file.wrong(("operators",), f"has more than {LARGEST_GRAPH} operators and sources; split the query")
-        query.file.check()
+    _size(query)
     _streams_exist(query)
     _operators_exist(query, catalog)
     if cluster:
@@ -50,9 +48,22 @@ def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
     _consumers(query)
     _lineages(query, catalog)
     query.file.check()
-    types = _types(query, catalog)
+    found = _types(query, catalog)
     query.file.check()
-    return types
+    return found
+
+
+def types(query: Query, catalog: Catalog) -> Mapping[str, str]:
+    """The type of every stream of a query that is composed of checked ones. Raises BadInputError where it is too large
+    as a whole."""
+    _size(query)
+    return _types(query, catalog)
+
+
+def _size(query: Query) -> None:
+    if len(query.operators) + len(query.sources) > LARGEST_GRAPH:
+        query.file.wrong(("operators",), f"has more than {LARGEST_GRAPH} operators and sources; split the query")
+        query.file.check()
 
 
 def _streams_exist(query: Query) -> None:

@@ -82,6 +82,15 @@ class Catalog:
     complete: bool = False
     sha256: str = ""
 
+    def document(self) -> dict[str, Any]:
+        """As JSON, without the built-in ones."""
+        listed = {name: one for name, one in sorted(self.operators.items()) if name not in BUILTIN}
+        return {
+            "complete": self.complete,
+            "codecs": sorted(self.codecs),
+            "operators": {name: one.model_dump(mode="json", by_alias=True) for name, one in listed.items()},
+        }
+
     def wrong_parameters(self, name: str, given: Mapping[str, Any]) -> list[str]:
         """What is wrong with `with:` of operator `name`, one sentence each."""
         known = self.operators[name].parameters

@@ -72,6 +72,7 @@ def build(
     plan: Plan = {
         "shimekiri": VERSION,
         "query": query.name,
+        "queries": _queries(query),
         "status": "optimal" if allocation.proven else "feasible",
         "allocator": allocator,
         "model": model if allocator == "deadline" else "sqpr",
@@ -136,6 +137,21 @@ def _gap(allocation: Allocation) -> float:
     return round((allocation.nlr - allocation.bound) / (allocation.bound or 1.0), 6)
 
 
+def _queries(query: Query) -> dict[str, Any]:
+    """What belongs to which query, by names in the plan; `called`: what its file calls an operator, where that
+    differs."""
+    return {
+        name: {
+            "sources": list(part.sources),
+            "operators": list(part.operators),
+            "outputs": list(part.outputs),
+            "sha256": part.sha256,
+            "called": dict(part.called),
+        }
+        for name, part in query.parts.items()
+    }
+
+
 def _graph(layout: Layout, query: Query) -> dict[str, Any]:
     return {
         "sources": {
@@ -171,6 +187,7 @@ def _operator(layout: Layout, operator: Operator) -> dict[str, Any]:
         "id": layout.operator_id[operator.name],
         "run": operator.run,
         "in": layout.ordered_inputs(operator),
+        "ports": list(operator.ports) if operator.ports is not None else None,
         "side": dict(operator.side),
         "cost_ns": operator.cost_ns,
         "selectivity": selectivity,
@@ -182,7 +199,9 @@ def _operator(layout: Layout, operator: Operator) -> dict[str, Any]:
         "join": layout.joins(operator),
         "stream": layout.stream_id[operator.name],
         "hang_ns": operator.hang_ns,
+        "state": operator.state,
         "forbid_streams": [list(pair) for pair in operator.forbidden],
+        **({"called": list(operator.called)} if operator.called is not None else {}),
     }
 
 
@@ -211,6 +230,7 @@ def _cluster(layout: Layout, cluster: Cluster) -> dict[str, Any]:
             for link in cluster.links
         ],
         "security": cluster.security,
+        "installed": cluster.catalog.document(),
     }
 
 

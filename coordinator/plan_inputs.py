@@ -1,8 +1,8 @@
 """The query and the cluster that a plan was made from, rebuilt from plan.json alone, for whoever plans again.
 
 A plan holds everything that placement, local plans and bounds need, so planning with what is rebuilt here makes the
-same plan. What it does not hold, because it no longer matters: the files' lines, ports by name (inputs stand in their
-order), nodes that a host's places were written as.
+same plan. What it does not hold, because it no longer matters: the files' lines, nodes that a host's places were
+written as.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coordinator.guarantee.charges import Charges, NodeCharges
 from coordinator.operators import BUILTIN, Catalog, Installed
 from coordinator.placement.milp import Limits
 from coordinator.planner import Choices
-from coordinator.query import Arrival, Operator, Output, Query, Source
+from coordinator.query import KEEP, Arrival, Member, Operator, Output, Query, Source
 from coordinator.query_file import SelectivityFile
 
 Plan = Mapping[str, Any]
@@ -50,12 +50,19 @@ def query(plan: Plan, file: yaml_file.Source) -> Query:
         for name, facts in graph["sources"].items()
     )
     entries = _entries(plan)
-    operators = tuple(_operator(name, facts, entries[name]) for name, facts in graph["operators"].items())
+    known = catalog(plan)
+    operators = tuple(_operator(name, facts, entries[name], known) for name, facts in graph["operators"].items())
     outputs = tuple(
         Output(name, facts["from"], facts["at"], facts["deadline_ns"], ("outputs", name))
         for name, facts in graph["outputs"].items()
     )
-    return Query(plan["query"], sources, operators, outputs, plan["inputs"]["query"], file)
+    members = {name: _member(facts) for name, facts in plan.get("queries", {}).items()}
+    return Query(plan["query"], sources, operators, outputs, plan["inputs"]["query"], file, members)
+
+
+def _member(facts: Mapping[str, Any]) -> Member:
+    sources, operators, outputs = (tuple(facts[what]) for what in ("sources", "operators", "outputs"))
+    return Member(sources, operators, outputs, facts["sha256"], dict(facts["called"]))
 
 
 def _arrival(written: Mapping[str, Any]) -> Arrival:
@@ -70,18 +77,22 @@ def _arrival(written: Mapping[str, Any]) -> Arrival:
     return Arrival(burst, rate, dict(written))
 
 
-def _operator(name: str, facts: Mapping[str, Any], entry: str) -> Operator:
+def _operator(name: str, facts: Mapping[str, Any], entry: str, known: Catalog) -> Operator:
     said = facts["selectivity"]
     if facts["run"] == "filter" and said is not None:
         keep, of = facts["with"].get("keep", 1), facts["with"].get("of", 2)
         if said == {"mean": float(Fraction(keep, of)), "at_most": [[of, keep]]}:
             said = None  # it follows from the parameters, exactly
     declared = SelectivityFile.model_validate(said) if said is not None else None
+    inputs, ports = tuple(facts["in"]), facts.get("ports")
+    if ports is not None and not known.operators[facts["run"]].variadic:  # as they were written
+        by_port = dict(zip(known.operators[facts["run"]].inputs, inputs, strict=True))
+        inputs = tuple(by_port[port] for port in ports)
     given = {
         "name": name,
         "run": facts["run"],
-        "inputs": tuple(facts["in"]),
-        "ports": None,
+        "inputs": inputs,
+        "ports": None if ports is None else tuple(ports),
         "side": dict(facts["side"]),
         "cost_ns": facts["cost_ns"],
         "selectivity": declared,
@@ -92,9 +103,10 @@ def _operator(name: str, facts: Mapping[str, Any], entry: str) -> Operator:
         "keys": ("operators", entry),
         "barred": tuple(facts.get("forbid_nodes", ())),
         "memory_bytes": facts.get("memory_bytes", 0),
+        "state": facts.get("state", KEEP),
+        "called": tuple(facts["called"]) if facts.get("called") is not None else None,
     }
-    known = {field.name for field in fields(Operator)}
-    return Operator(**{key: value for key, value in given.items() if key in known})
+    return Operator(**given)
 
 
 def _pairs(pairs: Any) -> tuple[tuple[str, str], ...]:
@@ -127,16 +139,24 @@ def _entries(plan: Plan) -> dict[str, str]:
 
 
 def cluster(plan: Plan, file: yaml_file.Source) -> Cluster:
-    """The cluster; its catalogue knows what the plan runs."""
+    """The cluster, with its catalogue."""
     nodes = {name: _node(name, facts) for name, facts in plan["cluster"]["nodes"].items()}
     links = tuple(
         Link((link["between"][0], link["between"][1]), link["latency_ns"], link["bandwidth_bps"])
         for link in plan["cluster"]["links"]
     )
+    return Cluster(nodes, links, catalog(plan), plan["cluster"]["security"], plan["inputs"]["cluster"], file)
+
+
+def catalog(plan: Plan) -> Catalog:
+    """What the nodes have installed; of plans made before these said so, what the plan runs."""
+    sha256 = plan["inputs"]["operators"]
+    if (given := plan["cluster"].get("installed")) is not None:
+        listed = {name: Installed.model_validate(facts) for name, facts in given["operators"].items()}
+        return Catalog({**listed, **BUILTIN}, frozenset(given["codecs"]), given["complete"], sha256)
     installed = {facts["run"]: _installed(facts) for facts in plan["graph"]["operators"].values()}
     codecs = frozenset(facts["type"] for facts in plan["graph"]["streams"].values())
-    catalog = Catalog({**installed, **BUILTIN}, codecs, True, plan["inputs"]["operators"])
-    return Cluster(nodes, links, catalog, plan["cluster"]["security"], plan["inputs"]["cluster"], file)
+    return Catalog({**installed, **BUILTIN}, codecs, True, sha256)
 
 
 def _node(name: str, facts: Mapping[str, Any]) -> Node:

@@ -1,4 +1,4 @@
-"""From two files to a plan: parse, check, build the problem, solve, extract units, audit."""
+"""From files to a plan: parse, check, build the problem, solve, extract units, audit."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from coordinator.placement.milp import Limits
 from coordinator.placement.progress import Watch
 from coordinator.placement.units import Units
 from coordinator.query import Query
+from coordinator.sharing.compose import compose
 from coordinator.sound import audit as sound_audit
 from coordinator.sound import outcome
 from coordinator.sound.draft import Setting
@@ -63,37 +64,59 @@ class Choices:
 
 
 def load(
-    query_path: Path, cluster_path: Path | None, edits: tuple[Edit | None, Edit | None] = (None, None)
+    query_paths: Path | Sequence[Path],
+    cluster_path: Path | None,
+    edits: tuple[Edit | None, Edit | None] = (None, None),
+    share: bool = True,
 ) -> tuple[Query, Cluster | None, dict[str, str]]:
-    """Both files, checked against each other, and the streams' types; `edits`: what changes each before it is checked.
-    Raises BadInputError with the problems of both files."""
+    """The files, checked against each other, and the streams' types; `edits`: what changes queries and the cluster
+    before they are checked. Several queries, which need a cluster, become one; `share`: with the operators that they
+    have in common. Raises BadInputError with the problems of all files."""
+    paths = [query_paths] if isinstance(query_paths, Path) else list(query_paths)
     problems = []
-    query: Query | None = None
+    found: list[Query] = []
     cluster: Cluster | None = None
-    try:
-        query = queries.load(query_path, edits[0])
-    except BadInputError as error:
-        problems += error.problems
+    for path in paths:
+        try:
+            found.append(queries.load(path, edits[0]))
+        except BadInputError as error:
+            problems += error.problems
     try:
         cluster = clusters.load(cluster_path, edits[1]) if cluster_path else None
     except BadInputError as error:
         problems += error.problems
-    if query is None or problems:
-        if query is not None:
-            try:
-                graph.check(query, None)
-            except BadInputError as error:
-                problems += error.problems
+    known = None if problems else cluster
+    types: dict[str, str] = {}
+    for query in found:
+        try:
+            types = dict(graph.check(query, known))
+            if not problems:
+                declarations.check(query)
+        except BadInputError as error:
+            problems += error.problems
+    if problems:
         raise BadInputError(problems)
-    types = dict(graph.check(query, cluster))
-    declarations.check(query)
-    return places.resolve(query, cluster) if cluster else query, cluster, types
+    if cluster is None:
+        assert len(found) == 1  # where several may be shared depends on the cluster
+        return found[0], None, types
+    resolved = [places.resolve(query, cluster) for query in found]
+    if len(resolved) == 1:
+        return resolved[0], cluster, types
+    composed = compose(resolved, cluster, share).query
+    return composed, cluster, dict(graph.types(composed, cluster.catalog))
 
 
-def make_plan(query_path: Path, cluster_path: Path, choices: Choices, watch: Watch | None = None) -> plan_file.Plan:
-    """plan.json for two files. Raises BadInputError, InfeasibleError, OutOfTimeError, and AuditError where the
-    planner itself is wrong. `watch` is told how the search for a large problem goes."""
-    query, cluster, types = load(query_path, cluster_path)
+def make_plan(
+    query_paths: Path | Sequence[Path],
+    cluster_path: Path,
+    choices: Choices,
+    watch: Watch | None = None,
+    share: bool = True,
+) -> plan_file.Plan:
+    """plan.json for the files of one query or several, and a cluster. Raises BadInputError, InfeasibleError,
+    OutOfTimeError, and AuditError where the planner itself is wrong. `watch` is told how the search for a large
+    problem goes; `share`: as of `load`."""
+    query, cluster, types = load(query_paths, cluster_path, share=share)
     assert cluster is not None  # a path was given
     return plan(query, cluster, types, choices, watch)
 

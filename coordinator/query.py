@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from coordinator.query_file import (
 from coordinator.units_of_measure import LARGEST
 
 DEFAULT_HANG_NS = 10**9
+KEEP = "keep"
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,9 @@ class Source:
 @dataclass(frozen=True)
 class Operator:
     """One operator; `inputs` are stream names, `ports` their ports where the query names them; `nodes`: where it may
-    run, None: anywhere, less `barred`; `keys`: where it stands; `memory_bytes`: of the state it keeps."""
+    run, None: anywhere, less `barred`; `keys`: where it stands; `memory_bytes`: of the state it keeps; `state`: `keep`
+    or `fresh`, of one that stays where it is when the plan changes; `called`: what its own query calls its inputs,
+    None: as they are."""
 
     name: str
     run: str
@@ -70,6 +73,13 @@ class Operator:
     keys: tuple[object, ...]
     barred: tuple[str, ...] = ()
     memory_bytes: int = 0
+    state: str = KEEP
+    called: tuple[str, ...] | None = None
+
+    @property
+    def entry(self) -> str:
+        """What it stands under in its file: its name, or the range of its chain."""
+        return str(self.keys[self.keys.index("operators") + 1])
 
     @property
     def mean(self) -> Fraction:
@@ -89,8 +99,21 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Member:
+    """What belongs to one of the queries that a query is composed of: names there, in its own file's order. `called`:
+    what the file calls an operator, by its name there, where the two differ."""
+
+    sources: tuple[str, ...]
+    operators: tuple[str, ...]
+    outputs: tuple[str, ...]
+    sha256: str
+    called: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Query:
-    """A query; sources, operators and outputs in the file's order; `sha256` of the file's bytes."""
+    """A query; sources, operators and outputs in the file's order; `sha256` of the file's bytes. `members`: the queries
+    that it is composed of, by name; empty: it is one."""
 
     name: str
     sources: tuple[Source, ...]
@@ -98,11 +121,31 @@ class Query:
     outputs: tuple[Output, ...]
     sha256: str
     file: yaml_file.Source
+    members: Mapping[str, Member] = field(default_factory=dict)
 
     @property
     def producers(self) -> list[Source | Operator]:
         """What streams are named after: sources, then operators, each in the file's order."""
         return [*self.sources, *self.operators]
+
+    @property
+    def parts(self) -> dict[str, Member]:
+        """What of it belongs to which query; all to itself where it is not composed."""
+        sources = {one.name: None for one in self.sources}
+        operators = {one.name: None for one in self.operators}
+        outputs = {one.name: None for one in self.outputs}
+        if not self.members:
+            return {self.name: Member(tuple(sources), tuple(operators), tuple(outputs), self.sha256)}
+        return {
+            name: Member(
+                tuple(one for one in member.sources if one in sources),
+                tuple(one for one in member.operators if one in operators),
+                tuple(one for one in member.outputs if one in outputs),
+                member.sha256,
+                {one: own for one, own in member.called.items() if one in operators},
+            )
+            for name, member in self.members.items()
+        }
 
 
 def load(path: Path, edit: yaml_file.Edit | None = None) -> Query:
@@ -194,6 +237,7 @@ def _operator(
         keys,
         tuple(dict.fromkeys(given.forbid_nodes)),
         given.memory or 0,
+        given.state,
     )
 
 

@@ -179,7 +179,8 @@ Member = Annotated[MemberFile, BeforeValidator(_member), _StringOr()]
 
 class OperatorFile(Strict):
     """One operator (`run`), or with a name like `O7..O21` a run of them (`chain`). `nodes`: where it may run, less
-    `forbid_nodes`; `memory`: the state that each of them keeps."""
+    `forbid_nodes`; `memory`: the state that each of them keeps; `state`: what becomes of it where a new plan leaves the
+    operator in its place."""
 
     run: str | None = None
     chain: str | list[Member] | None = None
@@ -192,7 +193,7 @@ class OperatorFile(Strict):
     memory: Memory | None = None
     with_: dict[str, Any] = Field(default={}, alias="with")
     hang: Duration | None = None
-    state: Literal["fresh"] = "fresh"
+    state: Literal["keep", "fresh"] = "keep"
     forbid_streams: list[Places] = []
 
     @field_validator("state", mode="before")
@@ -200,7 +201,8 @@ class OperatorFile(Strict):
     def _no_migration(cls, value: object) -> object:
         if value == "migrate":
             raise ValueError(
-                "'migrate' is not available yet: a new plan starts with fresh state; write 'fresh' or remove it"
+                "'migrate' is not available yet: where a new plan moves an operator it starts fresh, where it stays it "
+                "keeps its state; write 'fresh' or 'keep', or remove it"
             )
         return value
 

@@ -78,6 +78,10 @@ class Source:
                 return line
         return line
 
+    def place(self, *keys: object) -> str:
+        """FILE:LINE of the value under `keys`."""
+        return f"{self.path}:{self.line(*keys)}"
+
     def wrong(self, keys: Iterable[object], text: str) -> None:
         """Note a problem at the value under `keys`."""
         self.problems.append(Problem(str(self.path), self.line(*keys), text))

@@ -31,7 +31,7 @@ def pinned(case: Case, missed: Mapping[str, str]) -> list[str]:
 
 def _entry(operator: Operator) -> str:
     """What it stands under in the file: its name, or a chain's range."""
-    return str(operator.keys[1])
+    return operator.entry
 
 
 def free(trials: Trials, entry: str) -> Mend | None:
