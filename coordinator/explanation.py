@@ -73,6 +73,9 @@ def _summary(plan: Plan) -> list[str]:
         lines.append("sub-deadlines in proportion to cost (1): the deadline model has no solution for this placement")
     if solver["sub_deadlines"] == "deadline":
         lines.append("sub-deadlines of the deadline allocator's own placement, not of this one")
+    if "kept" in plan:
+        told = counted(len(plan["kept"]["operators"]), "operator")
+        lines.append(f"{told} kept place, sub-deadline and task unit of plan {plan['kept']['of'][:8]}, which ran before")
     return lines
 
 

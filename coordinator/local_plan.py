@@ -32,6 +32,7 @@ class Layout:
     hops: Hops
     policy: str | None
     grouping: units.Units
+    kept: tuple[tuple[str, ...], ...] = ()  # units that run already: they stay whole, and nothing joins them
 
     @cached_property
     def stream_id(self) -> dict[str, int]:
@@ -94,9 +95,11 @@ class Layout:
         sorted_names = [operator.name for operator in graph.order(self.query)]
         position = {operator.name: i for i, operator in enumerate(self.query.operators)}
         for node in self.cluster.nodes:
-            names = [name for name in sorted_names if self.place[name] == node]
+            kept = [unit for unit in self.kept if self.place[unit[0]] == node]
+            stay = {name for unit in kept for name in unit}
+            names = [name for name in sorted_names if self.place[name] == node and name not in stay]
             uses = {name: self._uses(name) for name in names}
-            found = units.extract(names, uses, self._leaves, self.grouping)
+            found = kept + units.extract(names, uses, self._leaves, self.grouping)
             tasks[node] = []
             for unit in sorted(found, key=lambda unit: position[unit[0]]):
                 number += 1

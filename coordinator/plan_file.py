@@ -24,6 +24,7 @@ from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.guarantee.system import read
 from coordinator.local_plan import Layout
 from coordinator.placement.deadline import Allocation
+from coordinator.placement.kept import Kept
 from coordinator.placement.problem import mean_selectivity
 from coordinator.placement.progress import relative_gap
 from coordinator.query import Operator, Query
@@ -65,9 +66,11 @@ def build(
     charges: Charges = MEASURED,
     model: str = "paper",
     paper: dict[str, Any] | None = None,
+    kept: Kept | None = None,
 ) -> Plan:
     """The whole plan as JSON values, with its hash. `held`: operators that the caller held to a node; `charges`: what
-    the bounds charge for the runtime; `paper`: what the `paper` model would have chosen, where another was used."""
+    the bounds charge for the runtime; `paper`: what the `paper` model would have chosen, where another was used;
+    `kept`: what runs already and stays as it is."""
     query, cluster = layout.query, layout.cluster
     plan: Plan = {
         "shimekiri": VERSION,
@@ -98,6 +101,8 @@ def build(
     }
     if paper is not None:
         plan["paper"] = paper
+    if kept is not None and kept.place:
+        plan["kept"] = kept.document()
     analysis = analyse(read(plan), charges)
     plan["guarantee"], plan["analysis"] = bounds.analysed(analysis)
     if plan["model"] == "sound":  # a guarantee that a source could break would be none

@@ -18,6 +18,7 @@ from coordinator import yaml_file
 from coordinator.cluster import Cluster, Link, Node
 from coordinator.guarantee.charges import Charges, NodeCharges
 from coordinator.operators import BUILTIN, Catalog, Installed
+from coordinator.placement import kept
 from coordinator.placement.milp import Limits
 from coordinator.planner import Choices
 from coordinator.query import KEEP, Arrival, Member, Operator, Output, Query, Source
@@ -185,4 +186,5 @@ def choices(plan: Plan) -> Choices:
         tighten=solver.get("tighten"),
         limits=Limits(seed=solver["seed"], solver=solver["name"]),
         charges=charged,
+        kept=kept.read(plan),
     )

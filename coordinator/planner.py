@@ -17,11 +17,12 @@ from coordinator.errors import AuditError, BadInputError, CoordinatorError, Infe
 from coordinator.guarantee import declarations
 from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.local_plan import Layout
-from coordinator.placement import allot, deadline, problem, scale, sqpr
+from coordinator.placement import allot, deadline, kept, problem, scale, sqpr
 from coordinator.placement.audit import audit
 from coordinator.placement.chains import Contract
 from coordinator.placement.deadline import Allocation
 from coordinator.placement.infeasible import explain
+from coordinator.placement.kept import Kept
 from coordinator.placement.milp import Limits
 from coordinator.placement.progress import Watch
 from coordinator.placement.units import Units
@@ -46,7 +47,8 @@ class Choices:
     node's; `charges`: what bounds charge for the runtime; `tighten`: the output whose bound is made as small as the
     others allow; `survive`: how many nodes may fail; `best_effort`: a plan even where no guarantee is possible;
     `quick`: without alternatives and without reasons, for whoever plans again and again; `conflicts`: operators that
-    may not all be in these places."""
+    may not all be in these places; `kept`: what runs already and stays as it is; `spared`: outputs that need not hold
+    (model `sound`)."""
 
     allocator: Allocator = "deadline"
     model: Model = "sound"
@@ -61,6 +63,12 @@ class Choices:
     best_effort: bool = False
     quick: bool = False
     conflicts: tuple[Mapping[str, frozenset[str]], ...] = ()
+    kept: Kept = field(default_factory=Kept)
+    spared: frozenset[str] = frozenset()
+
+    def held(self, cluster: Cluster) -> dict[str, str]:
+        """Operators that are not free, and where they are: by choice, or since they run there."""
+        return {**self.place, **self.kept.exact({node.name: node.cores for node in cluster.nodes.values()})}
 
 
 def load(
@@ -126,6 +134,8 @@ def plan(
 ) -> plan_file.Plan:
     """As `make_plan`, of a query and a cluster that are checked already; `types`: of every stream."""
     _check_choices(query, cluster, choices)
+    if crowded := kept.crowded(query, choices.kept):
+        raise InfeasibleError(crowded)
     if choices.survive:
         made = failover.survivable(query, cluster, types, choices, plan, watch)
     elif choices.allocator == "deadline" and choices.model == "sound":
@@ -142,12 +152,14 @@ def _sound(
     query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None
 ) -> plan_file.Plan:
     """By the guarantee: placement and sub-deadlines such that every output's bound is within its deadline."""
-    setting = Setting(query, cluster, types, choices.units)
-    finder = Finder(setting, choices.charges, choices.limits, choices.place, choices.tighten, watch, choices.conflicts)
+    setting = Setting(query, cluster, types, choices.units, choices.kept)
+    held, conflicts, spared = choices.held(cluster), choices.conflicts, choices.spared
+    finder = Finder(setting, choices.charges, choices.limits, held, choices.tighten, watch, conflicts, spared)
     found = finder.run(choices.best_effort, choices.quick)
     other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
     shares = found.draft.per_operator(found.standing.due_ns)
-    layout = Layout(query, cluster, types, found.draft.place, shares, found.draft.hops, choices.policy, choices.units)
+    place, hops, stay = found.draft.place, found.draft.hops, choices.kept.units
+    layout = Layout(query, cluster, types, place, shares, hops, choices.policy, choices.units, stay)
     solver = {
         "name": choices.limits.solver,
         "seed": choices.limits.seed,
@@ -169,6 +181,7 @@ def _sound(
         choices.charges,
         model="sound",
         paper=other.paper,
+        kept=choices.kept,
     )
 
 
@@ -181,10 +194,31 @@ def _printed(
     item_of = allocation.problem.item_of()
     place = {operator.name: names[allocation.place[item_of[operator.name]]] for operator in query.operators}
     shares = allot.per_operator(allocation.problem, allocation.d_ns)
-    layout = Layout(query, cluster, types, place, shares, allocation.hops, choices.policy, choices.units)
+    if choices.kept.place:
+        shares = kept.fitted(query, shares, choices.kept)
+        allocation = _as_kept(allocation, shares)
+    stay = choices.kept.units
+    layout = Layout(query, cluster, types, place, shares, allocation.hops, choices.policy, choices.units, stay)
     solver = {"name": choices.limits.solver, "seed": choices.limits.seed, "contracted": contracted}
     alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" and not choices.quick else {}
-    return plan_file.build(layout, allocation, choices.allocator, solver, choices.place, alternatives, choices.charges)
+    return plan_file.build(
+        layout,
+        allocation,
+        choices.allocator,
+        solver,
+        choices.place,
+        alternatives,
+        choices.charges,
+        kept=choices.kept,
+    )
+
+
+def _as_kept(allocation: Allocation, shares: Mapping[str, int]) -> Allocation:
+    """With sub-deadlines that are not the model's own: what runs keeps its, so (6) is not claimed, and NLR is that of
+    these. Which nodes new operators go to is the model's choice."""
+    d_ns = {index: sum(shares[name] for name in item.members) for index, item in enumerate(allocation.problem.items)}
+    nlr = round(outcome.laxity(allocation.problem, d_ns), 6)
+    return replace(allocation, d_ns=d_ns, nlr=nlr, bound=0.0, proven=False, sub_deadlines="kept")
 
 
 def _allocate(
@@ -198,10 +232,11 @@ def _allocate(
     """
     seconds = choices.limits.seconds
     until = time.monotonic() + seconds
-    fine = problem.build(query, cluster, choices.place, conflicts=choices.conflicts)
+    held, hops = choices.held(cluster), choices.kept.hops
+    fine = problem.build(query, cluster, held, conflicts=choices.conflicts, kept=hops)
     if choices.allocator == "sqpr":
         return sqpr.allocate(fine, choices.limits, choices.sub_deadlines), "fixed"
-    coarse = problem.build(query, cluster, choices.place, "linear", conflicts=choices.conflicts)
+    coarse = problem.build(query, cluster, held, "linear", conflicts=choices.conflicts, kept=hops)
     attempts: list[tuple[problem.Problem, Contract, float]] = [(fine, "fixed", seconds)]
     if len(coarse.items) < len(fine.items):
         first = min(FIRST_ATTEMPT_SECONDS, seconds / 4)

@@ -273,6 +273,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
         "sound": "by their bounds",
         "deadline": "of the deadline allocator's own placement",
         "proportional": "in proportion to cost (1): no demand check holds",
+        "kept": "kept of what runs already, the others of the deadline model",
     }[solver["sub_deadlines"]]
     if plan["model"] == "sound":
         for line in _outcome(plan):

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from coordinator.guarantee import demand, links
 from coordinator.guarantee.charges import Charges, NodeCharges
+from coordinator.guarantee.curves import Bursts
 from coordinator.guarantee.demand import Load, Task, UnboundedError, Verdict
 from coordinator.guarantee.flow import jittered, total
 from coordinator.guarantee.propagate import Delays, Streams, propagate
@@ -28,7 +29,9 @@ from coordinator.guarantee.system import Node, System, Unit
 WORTH_HAVING = 5  # times the longest deadline
 MOST_PASSES = 300
 MOST_LOOKS = 5_000_000
-COVERED = frozenset({"edf"})
+SELDOM_NS = 10**18
+SELDOM = Bursts(1, SELDOM_NS)
+COVERED = frozenset({"edf"})  # policies, each with its largest batch
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ def _grow_node(system: System, delays: Delays, charges: Charges, streams: Stream
     tasks = _tasks(system, delays, charges, streams, node)
     if not tasks:
         return charges.drained and _grow_drain(
-            delays, charges, node, demand.load(_reading(delays, charges, streams, node))
+            delays, charges, node, demand.load(_reading(delays, charges, streams, node) + _loading(charges))
         )
     loaded = demand.load(tasks)
     delays.looks += len(tasks) * sum(len(each.times) for each in loaded.steps)
@@ -156,7 +159,7 @@ def _tasks(system: System, delays: Delays, charges: Charges, streams: Streams, n
     own = charges.on(node.charges)
     tasks = [_task(unit, node, own, streams) for unit in _units(system, node)]
     if tasks:
-        tasks += _reading(delays, charges, streams, node)
+        tasks += _reading(delays, charges, streams, node) + _loading(charges)
     if tasks and own.side_ns and node.sides:
         sides = []
         for stream in node.sides:
@@ -177,6 +180,11 @@ def _reading(delays: Delays, charges: Charges, streams: Streams, node: Node) -> 
     jitter = delays.drains.get(node.name, 0)
     arriving = jittered(total([flow.events for flow in streams.arriving[node.name]]), jitter)
     return [Task("reading sockets", arriving, 0, ((drain_ns, ONE),), chore=True)]
+
+
+def _loading(charges: Charges) -> list[Task]:
+    """Loading another plan: it waits until nothing else is there, and cannot be stopped before its stretch is over."""
+    return [Task("loading a plan", SELDOM, SELDOM_NS, ((charges.loading_ns, ONE),))] if charges.loading_ns else []
 
 
 def _task(unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:

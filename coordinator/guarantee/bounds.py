@@ -91,7 +91,8 @@ def analysed(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Any]]:
         facts["charges"] = {"said": charges.said(own), **charges.on(own).document()}
     units = {str(number): int(-(-each.end // 1)) for number, each in sorted(analysis.delays.units.items())}
     guarantee = {name: claim.document() for name, claim in claims(analysis).items()}
-    return guarantee, {"charges": asdict(charges), "nodes": dict(sorted(nodes.items())), "units_ns": units}
+    counted_ = {name: value for name, value in asdict(charges).items() if name != "loading_ns"}  # that is of a change
+    return guarantee, {"charges": counted_, "nodes": dict(sorted(nodes.items())), "units_ns": units}
 
 
 def assumed(plan: Plan) -> str:

@@ -49,6 +49,8 @@ class Charges:
 
     `tuple_bytes`: the most that a tuple takes on a link with a bandwidth, all headers included. A plan does not know
     sizes; one Ethernet frame is assumed.
+
+    `loading_ns`: the longest stretch of loading another plan; counted only in the bounds of a change, else 0.
     """
 
     decision_ns: int = ASSUMED_NS
@@ -58,9 +60,10 @@ class Charges:
     drain_every_ns: int = 100_000
     tuple_bytes: int = 1500
     per_node: bool = True
+    loading_ns: int = 0
 
     def __post_init__(self) -> None:
-        given = (self.decision_ns, self.drain_ns, self.side_ns, self.drain_every_ns, self.tuple_bytes)
+        given = (self.decision_ns, self.drain_ns, self.side_ns, self.drain_every_ns, self.tuple_bytes, self.loading_ns)
         if min(given) < 0:
             raise ValueError("charges cannot be negative")
 

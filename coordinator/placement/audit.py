@@ -104,16 +104,20 @@ def _tuple_cost_ns(plan: Plan, name: str) -> int:
 
 
 def _paths(plan: Plan, order: list[str]) -> list[str]:
-    """(5): along every path to an output the sub-deadlines add up to at most its deadline."""
+    """(5): along every path to an output the sub-deadlines add up to at most its deadline; not where those that were
+    kept from an earlier plan leave no room for the others, even at 1 ns each."""
+    kept = plan.get("kept", {"operators": []})["operators"]
     ends: dict[str, int] = {}
+    least: dict[str, int] = {}
     for name in order:
-        before = [ends.get(one, 0) for one in plan["graph"]["operators"][name]["in"]]
-        ends[name] = max(before) + plan["sub_deadlines_ns"][name]
+        inputs, due_ns = plan["graph"]["operators"][name]["in"], plan["sub_deadlines_ns"][name]
+        ends[name] = max(ends.get(one, 0) for one in inputs) + due_ns
+        least[name] = max(least.get(one, 0) for one in inputs) + (due_ns if name in kept else 1)
     return [
         f"output {name}: the sub-deadlines on its longest path add up to {ends[output['from']]} ns, its deadline is "
         f"{output['deadline_ns']} ns"
         for name, output in plan["graph"]["outputs"].items()
-        if ends[output["from"]] > output["deadline_ns"]
+        if ends[output["from"]] > output["deadline_ns"] >= least[output["from"]]
     ]
 
 

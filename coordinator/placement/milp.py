@@ -143,8 +143,10 @@ def _routes(model: Model, stream: Stream) -> None:
     held = {node: programme.add_variable(lb=0, ub=1, name=f"y_{node}_{stream.name}") for node in nodes}
     level = {node: programme.add_variable(lb=0, ub=len(nodes), name=f"l_{node}_{stream.name}") for node in nodes}
     into: dict[int, list[Any]] = {node: [] for node in nodes}
+    kept = model.problem.kept.get(stream.name, ())
     for start, end in sorted(model.problem.links - stream.forbidden):
-        hop = programme.add_integer_variable(lb=0, ub=1, name=f"x_{start}_{end}_{stream.name}")
+        low = 1.0 if (start, end) in kept else 0.0
+        hop = programme.add_integer_variable(lb=low, ub=1, name=f"x_{start}_{end}_{stream.name}")
         model.hop[stream.name, start, end] = hop
         into[end].append(hop)
         programme.add_linear_constraint(hop <= held[start])  # (9)

@@ -8,7 +8,7 @@ rounded up.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 
@@ -94,7 +94,7 @@ class Problem:
 
     `held`: items that the caller holds to a node. They are not contracted as pinned ones are, so that the figures of
     a placement are the same whether the solver chose it or the caller did. `stores`, `pipes`: memories and links that
-    might not do; `conflicts`: items that may not all be where each says.
+    might not do; `conflicts`: items that may not all be where each says; `kept`: hops that streams have already.
     """
 
     nodes: tuple[Node, ...]
@@ -107,6 +107,7 @@ class Problem:
     stores: tuple[Store, ...] = ()
     pipes: tuple[Pipe, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    kept: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     @property
     def meshed(self) -> bool:
@@ -158,10 +159,11 @@ def build(
     contract: Contract = "fixed",
     tuple_bytes: int = MEASURED.tuple_bytes,
     conflicts: Sequence[Mapping[str, frozenset[str]]] = (),
+    kept: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Problem:
     """The problem of a checked query on a cluster; `held`: operators that the caller holds to a node, or to any core of
     one. `tuple_bytes`: the largest size of a tuple on a link. `conflicts`: operators that may not all be on these
-    nodes."""
+    nodes. `kept`: hops that streams take already, by place."""
     nodes = tuple(cluster.nodes.values())
     flow = flows(query, cluster.catalog)
     allowed = {operator.name: candidates(operator, cluster) for operator in query.operators}
@@ -193,6 +195,10 @@ def build(
         stores=capacity.stores(cluster, [(item.nodes, item.memory_bytes) for item in items]),
         pipes=capacity.pipes(cluster, sum((stream.bits_per_s for stream in streams), Fraction(0))),
         conflicts=capacity.merged(conflicts, item_of, {name: node.index for name, node in cluster.nodes.items()}),
+        kept={
+            name: tuple((cluster.nodes[one].index, cluster.nodes[other].index) for one, other in pairs)
+            for name, pairs in (kept or {}).items()
+        },
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -21,12 +21,12 @@ def needed(stream: Stream, place: Mapping[int, int]) -> tuple[int, set[int]]:
 
 
 def direct(problem: Problem, place: Mapping[int, int]) -> Hops:
-    """Every stream straight from its origin to each node that needs it."""
+    """Every stream straight from its origin to each node that needs it, but for the hops that are kept."""
     hops: Hops = {}
     for stream in problem.streams:
         start, ends = needed(stream, place)
         if ends:
-            hops[stream.name] = tuple((start, end) for end in sorted(ends))
+            hops[stream.name] = _walked(dict.fromkeys(ends, start), start, ends, problem.kept.get(stream.name))
     return hops
 
 
@@ -43,13 +43,18 @@ def pruned(problem: Problem, place: Mapping[int, int], chosen: Mapping[str, set[
                 if one == node and other != start and other not in entry:
                     entry[other] = one
                     frontier.append(other)
-        if used := _walked(entry, start, ends):
+        if used := _walked(entry, start, ends, problem.kept.get(stream.name)):
             hops[stream.name] = used
     return hops
 
 
-def _walked(entry: Mapping[int, int], start: int, ends: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """The hops from `start` to all ends. `entry`: the node before each node on its way."""
+def _walked(
+    entry: Mapping[int, int], start: int, ends: Iterable[int], kept: Sequence[tuple[int, int]] | None = None
+) -> tuple[tuple[int, int], ...]:
+    """The hops from `start` to all ends. `entry`: the node before each node on its way; `kept`: hops that are taken
+    already: what they reach is reached by them."""
+    if kept:
+        entry = {**entry, **{end: one for one, end in kept}}
     used: set[tuple[int, int]] = set()
     for end in ends:
         node = end
@@ -85,7 +90,7 @@ class Quickest:
             entry = self._entries(start, stream.forbidden) if ends else {}
             if any(end not in entry for end in ends):
                 return None
-            if used := _walked(entry, start, ends):
+            if used := _walked(entry, start, ends, self.problem.kept.get(stream.name)):
                 found[stream.name] = used
         return found
 

@@ -57,8 +57,9 @@ def _longest(needs: Needs, source: str, end: str) -> tuple[int, list[str]]:
     return reached[end]
 
 
-def late(system: System, charges: Charges) -> str | None:
-    """An output of this placement that is late under any sub-deadlines, in a sentence; None: nothing is proven."""
+def late(system: System, charges: Charges, spared: frozenset[str] = frozenset()) -> str | None:
+    """An output of this placement, none of `spared`, that is late under any sub-deadlines, in a sentence; None: nothing
+    is proven."""
     delays = Delays()
     for pair, link in system.links.items():
         delays.links[pair] = link.latency_ns
@@ -72,7 +73,7 @@ def late(system: System, charges: Charges) -> str | None:
                     delays.units[unit.id] = found
     streams = propagate(system, delays, charges)
     for name, output in system.outputs.items():
-        flow = streams.flows.get((output.stream, output.node))
+        flow = streams.flows.get((output.stream, output.node)) if name not in spared else None
         for source, each in (flow.late if flow else {}).items():
             bound_ns = each.most_ns + system.sources[source].max_age_ns
             if bound_ns > output.deadline_ns:

@@ -7,12 +7,14 @@ differ. Policies are taken for edf, the one that the test covers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from coordinator import plan_file
 from coordinator.cluster import Cluster
 from coordinator.guarantee.system import System, read
 from coordinator.local_plan import Layout
+from coordinator.placement.kept import Kept
 from coordinator.placement.routes import Hops
 from coordinator.placement.units import Units
 from coordinator.query import Query
@@ -20,21 +22,33 @@ from coordinator.query import Query
 
 @dataclass(frozen=True)
 class Setting:
-    """What no placement changes."""
+    """What no placement changes. `kept`: what runs already and stays as it is."""
 
     query: Query
     cluster: Cluster
     types: Mapping[str, str]
     grouping: Units
+    kept: Kept = field(default_factory=Kept)
 
 
 @dataclass(frozen=True)
 class Draft:
-    """`place`: the node of every operator; `system`: units with sub-deadlines still to be chosen."""
+    """`place`: the node of every operator; `system`: units with sub-deadlines still to be chosen, but for those of
+    operators in `held_ns`."""
 
     place: Mapping[str, str]
     hops: Hops
     system: System
+    held_ns: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def fixed_ns(self) -> dict[int, int]:
+        """By unit; a unit is kept whole, or is new."""
+        return {
+            number: sum(self.held_ns[stage.operator] for stage in unit.stages)
+            for number, unit in self.system.units.items()
+            if unit.stages[0].operator in self.held_ns
+        }
 
     def with_deadlines(self, due_ns: Mapping[int, int]) -> System:
         """The system with these sub-deadlines, by unit."""
@@ -44,8 +58,10 @@ class Draft:
     def per_operator(self, due_ns: Mapping[int, int]) -> dict[str, int]:
         """A unit's sub-deadline split among its operators in proportion to cost, rounded down, at least 1 ns each; the
         last takes the rest."""
-        shares: dict[str, int] = {}
+        shares: dict[str, int] = dict(self.held_ns)
         for number, unit in self.system.units.items():
+            if number in self.fixed_ns:
+                continue
             left = due_ns[number]
             whole = sum(stage.cost_ns for stage in unit.stages)
             for position, stage in enumerate(unit.stages):
@@ -60,5 +76,6 @@ def draft(setting: Setting, place: Mapping[str, str], hops: Hops) -> Draft:
     """The draft of a placement with its routes."""
     every = dict.fromkeys(place, 1)
     query, cluster = setting.query, setting.cluster
-    layout = Layout(query, cluster, setting.types, place, every, hops, "edf", setting.grouping)
-    return Draft(place, hops, read(plan_file.facts(layout)))
+    kept = setting.kept
+    layout = Layout(query, cluster, setting.types, place, every, hops, "edf", setting.grouping, kept.units)
+    return Draft(place, hops, read(plan_file.facts(layout)), kept.due_ns)

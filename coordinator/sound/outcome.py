@@ -71,7 +71,8 @@ def _moved(finder: Finder, place: dict[int, int]) -> Figures | None:
     laid = finder.laid(place)
     if laid is None:
         return None
-    search = Search(draft(finder.setting, laid.names, laid.hops), finder.charges, Effort(ANALYSES, finder.until))
+    laid_out = draft(finder.setting, laid.names, laid.hops)
+    search = Search(laid_out, finder.charges, Effort(ANALYSES, finder.until), spared=finder.spared)
     standing = search.feasible()
     traffic = float(routes.traffic(problem, laid.hops))
     return {"traffic": traffic, "guaranteed": bool(standing and standing.holds), "nlr": _nlr(problem, place)}

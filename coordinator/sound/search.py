@@ -15,7 +15,7 @@ from math import prod
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.guarantee.charges import Charges
-from coordinator.placement import milp, problem, rooms, routes, scale
+from coordinator.placement import kept, milp, problem, rooms, routes, scale
 from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem
 from coordinator.placement.progress import Progress, Watch
@@ -37,6 +37,7 @@ ANALYSES = 80  # per placement, until it holds
 LARGE_ANALYSES = 6  # per placement of a large problem
 MOST_REASONS = 6
 POLISH = 150  # analyses to improve the one chosen
+RELAXED = 1000  # times the deadline of an output that need not hold
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,10 @@ class Sound:
     @property
     def outcome(self) -> str:
         """In words, for the plan."""
-        if self.standing.holds:
+        if not self.standing.excess:
             return "guaranteed"
+        if self.standing.holds:
+            return f"guaranteed, but for {', '.join(sorted(self.standing.excess))}"
         if self.impossible:
             return "proven impossible"
         return f"no guaranteed plan was found{' in time' if self.hurried else ''}, none is proven impossible"
@@ -92,7 +95,8 @@ class _Tried:
 
 @dataclass
 class Finder:
-    """One search. `tighten`: the output whose bound is to be small, else least traffic and then most slack."""
+    """One search. `tighten`: the output whose bound is to be small, else least traffic and then most slack; `spared`:
+    outputs that need not hold, of which nothing is proven either."""
 
     setting: Setting
     charges: Charges
@@ -101,13 +105,15 @@ class Finder:
     tighten: str | None = None
     watch: Watch | None = None
     conflicts: Sequence[Mapping[str, frozenset[str]]] = ()
+    spared: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
         self.until = self.began + self.limits.seconds
         query, cluster = self.setting.query, self.setting.cluster
-        self.problem = problem.build(query, cluster, self.held, conflicts=self.conflicts)
-        self.needs = Needs(self.setting.query, self.setting.cluster, self.problem)
+        hops = self.setting.kept.hops
+        self.problem = problem.build(query, cluster, self.held, conflicts=self.conflicts, kept=hops)
+        self.needs = Needs(kept.relaxed(query, self.spared, RELAXED), cluster, self.problem)
         self.quickest = routes.Quickest.of(self.problem, cluster)
         self.analyses = self.cuts = 0
         self.least: float | None = None  # proven: no guaranteed plan has less traffic
@@ -207,7 +213,7 @@ class Finder:
         if not tried.standing.holds and hops is not None and hops != offer.hops:
             if rooms.exceeded(self.problem, offer.place, hops):
                 laid = draft(self.setting, self._names(offer.place), hops)
-                tried.late = tried.late and alone.late(laid.system, self.charges)
+                tried.late = tried.late and alone.late(laid.system, self.charges, self.spared)
             else:
                 other = self._routed(replace(offer, hops=hops), analyses)
                 late = tried.late and other.late
@@ -221,8 +227,8 @@ class Finder:
 
     def _routed(self, offer: Offer, analyses: int) -> _Tried:
         laid = draft(self.setting, self._names(offer.place), offer.hops)
-        late = alone.late(laid.system, self.charges)
-        search = Search(laid, self.charges, self._effort(1 if late else analyses), self.tighten)
+        late = alone.late(laid.system, self.charges, self.spared)
+        search = Search(laid, self.charges, self._effort(1 if late else analyses), self.tighten, self.spared)
         standing = search.feasible()
         assert standing is not None  # the first analysis is always made
         self.analyses += search.effort.spent

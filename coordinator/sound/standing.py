@@ -21,10 +21,11 @@ Rank = tuple[int, ...]  # the least is the best
 
 @dataclass(frozen=True)
 class Standing:
-    """An analysed draft. `due_ns`: sub-deadlines by unit."""
+    """An analysed draft. `due_ns`: sub-deadlines by unit; `spared`: outputs that need not hold."""
 
     due_ns: Mapping[int, int]
     analysis: Analysis
+    spared: frozenset[str] = frozenset()
 
     @cached_property
     def bounds_ns(self) -> dict[str, int | None]:
@@ -45,8 +46,13 @@ class Standing:
 
     @property
     def holds(self) -> bool:
-        """Whether every output's bound is within its deadline."""
-        return not self.excess
+        """Whether every output's bound is within its deadline, but for those that need not hold."""
+        return not self.late
+
+    @cached_property
+    def late(self) -> dict[str, int]:
+        """The excess of the outputs that have to hold."""
+        return {name: excess for name, excess in self.excess.items() if name not in self.spared}
 
     @cached_property
     def slack(self) -> dict[str, int]:
@@ -69,21 +75,20 @@ class Standing:
     def rank(self, tighten: str | None = None) -> Rank:
         """What is late first; then, of `tighten`, the bound; then sub-deadlines that do not hold; then the least
         slack, and all of it."""
-        late = (len(self.excess), sum(self.excess.values()))
+        late = (len(self.late), sum(self.late.values()))
         wish = (self.bounds_ns[tighten] or 0,) if tighten is not None and tighten not in self.excess else ()
         return (*late, *wish, self.late_units, -min(self.slack.values()), -sum(self.slack.values()))
 
     @property
     def tightest(self) -> str:
-        """The output with the least relative slack; ties by name."""
-        return min(self.slack, key=lambda name: (self.slack[name], name))
+        """The output with the least relative slack; ties by name. Among those that have to hold, if any is late."""
+        return min(self.late or self.slack, key=lambda name: (self.slack[name], name))
 
 
-def stand(system: System, charges: Charges) -> Standing:
-    """Analyses a system with the sub-deadlines that it has."""
-    return Standing(
-        {number: unit.deadline_ns for number, unit in system.units.items()}, analyse(system, charges, WORTH_HAVING)
-    )
+def stand(system: System, charges: Charges, spared: frozenset[str] = frozenset()) -> Standing:
+    """Analyses a system with the sub-deadlines that it has; `spared`: outputs that need not hold."""
+    due_ns = {number: unit.deadline_ns for number, unit in system.units.items()}
+    return Standing(due_ns, analyse(system, charges, WORTH_HAVING), spared)
 
 
 def _bound_ns(analysis: Analysis, name: str) -> int | None:

@@ -55,12 +55,13 @@ class Search:
     charges: Charges
     effort: Effort
     tighten: str | None = None
+    spared: frozenset[str] = frozenset()  # outputs that need not hold
     best: Standing | None = None
     ways: list[Way] = field(init=False)
     seen: set[tuple[int, ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.ways = ways(self.draft.system)
+        self.ways = ways(self.draft.system, self.draft.held_ns)
 
     def feasible(self) -> Standing | None:
         """Until every output holds, or efforts end; None where nothing was tried."""
@@ -129,13 +130,13 @@ class Search:
 
     def _try(self, due_ns: Mapping[int, int | Fraction]) -> Standing | None:
         """Analyses a choice, made to fit; None where it was tried before. The best is kept."""
-        due = fitted(self.draft.system, self.ways, due_ns)
+        due = fitted(self.draft.system, self.ways, due_ns, self.draft.fixed_ns)
         key = tuple(due[number] for number in sorted(due))
         if key in self.seen:
             return None
         self.effort.take()
         self.seen.add(key)
-        found = stand(self.draft.with_deadlines(due), self.charges)
+        found = stand(self.draft.with_deadlines(due), self.charges, self.spared)
         if self.best is None or self._rank(found) < self._rank(self.best):
             self.best = found
         return found

@@ -37,8 +37,10 @@ class Way:
         return reach[self.end[0]] + due_ns[self.end[0]] * self.end[1]
 
 
-def ways(system: System) -> list[Way]:
-    """One per output. `fixed_ns`: the most that age and links take on any way to it."""
+def ways(system: System, held_ns: Mapping[str, int] | None = None) -> list[Way]:
+    """One per output. `fixed_ns`: the most that age and links take on any way to it; `held_ns`: sub-deadlines of
+    operators that are settled, by which a unit of these is shared out."""
+    held_ns = held_ns or {}
     made = {stage.operator: unit for unit in system.units.values() for stage in unit.stages}
     found = []
     for name, output in system.outputs.items():
@@ -46,7 +48,7 @@ def ways(system: System) -> list[Way]:
         behind = _behind(last, made, system)
         before = {
             number: tuple(
-                (made[stream].id, share_until(made[stream], stream))
+                (made[stream].id, share_until(made[stream], stream, held_ns))
                 for stream in system.units[number].inputs
                 if stream in made
             )
@@ -61,14 +63,15 @@ def ways(system: System) -> list[Way]:
                 for stream in unit.inputs
             )
         fixed_ns = fixed[last.id] + _links_ns(system, output.stream, output.node)
-        end = (last.id, share_until(last, output.stream))
+        end = (last.id, share_until(last, output.stream, held_ns))
         found.append(Way(name, output.deadline_ns, behind, before, fixed, fixed_ns, end))
     return found
 
 
-def share_until(unit: Unit, stream: str) -> Fraction:
-    """The share of a unit's cost up to the operator whose stream leaves it there."""
-    costs = [stage.cost_ns for stage in unit.stages]
+def share_until(unit: Unit, stream: str, held_ns: Mapping[str, int]) -> Fraction:
+    """The share of a unit's cost, or of its settled sub-deadline, up to the operator whose stream leaves it there."""
+    held = unit.stages[0].operator in held_ns
+    costs = [held_ns[stage.operator] if held else stage.cost_ns for stage in unit.stages]
     return Fraction(sum(costs[: unit.exits[stream] + 1]), sum(costs))
 
 
@@ -95,16 +98,22 @@ def _links_ns(system: System, stream: str, node: str) -> int:
     return total
 
 
-def fitted(system: System, every: list[Way], due_ns: Mapping[int, int | Fraction]) -> dict[int, int]:
+def fitted(
+    system: System, every: list[Way], due_ns: Mapping[int, int | Fraction], fixed_ns: Mapping[int, int] | None = None
+) -> dict[int, int]:
     """Sub-deadlines in whole ns that hold (5): those of a way that is too long are made shorter in proportion; at
-    least 1 ns per operator."""
-    wanted = {number: max(len(system.units[number].stages), int(due)) for number, due in due_ns.items()}
+    least 1 ns per operator. `fixed_ns`: of units that keep theirs, also where that leaves the others no room."""
+    fixed = dict(fixed_ns or {})
+    wanted = {number: max(len(system.units[number].stages), int(due)) for number, due in due_ns.items()} | fixed
     factor: dict[int, Fraction] = {}
     for way in every:
-        length = way.length(wanted)
-        if length > way.deadline_ns:
-            share = way.deadline_ns / length
-            for number in way.units:
+        if way.length(wanted) <= way.deadline_ns:
+            continue
+        kept = way.length({number: fixed.get(number, 0) for number in wanted}) if fixed else Fraction(0)
+        length = way.length({number: 0 if number in fixed else due for number, due in wanted.items()})
+        share = max(Fraction(0), way.deadline_ns - kept) / length if length else Fraction(1)
+        for number in way.units:
+            if number not in fixed:
                 factor[number] = min(factor.get(number, share), share)
     return {
         number: max(len(system.units[number].stages), int(due * factor[number])) if number in factor else due
