@@ -178,6 +178,7 @@ class Status(NamedTuple):
     overhead_ns: int
     queue_bytes: int
     records_written: int
+    longest_hold_ns: int  # that a slice of work on plans has kept the scheduling thread while another plan ran
     plans: tuple[tuple[str, int, int, str, int, int, int], ...]
     counters: dict[str, int]
 

@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from protos import trace_pb2 as protos_dot_trace__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12protos/agent.proto\x12\x0fshimekiri.agent\x1a\x12protos/trace.proto\"\x11\n\x0f\x44\x65scribeRequest\"\xbf\x01\n\x0b\x44\x65scription\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x16\n\x0eoperators_json\x18\x03 \x01(\t\x12\x11\n\tdata_port\x18\x04 \x01(\r\x12\n\n\x02rt\x18\x05 \x01(\x08\x12\r\n\x05\x63lock\x18\x06 \x01(\t\x12\r\n\x05\x63ores\x18\x07 \x01(\r\x12\x14\n\x0cmemory_bytes\x18\x08 \x01(\x04\x12&\n\x06places\x18\t \x03(\x0b\x32\x16.shimekiri.agent.Place\"4\n\x05Place\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tdata_port\x18\x02 \x01(\r\x12\n\n\x02rt\x18\x03 \x01(\x08\"5\n\x05Route\x12\r\n\x05index\x18\x01 \x01(\r\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\"c\n\x0ePrepareRequest\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\x12&\n\x06routes\x18\x04 \x03(\x0b\x32\x16.shimekiri.agent.Route\",\n\rCommitRequest\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"+\n\x0c\x41\x62ortRequest\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"*\n\x0bStopRequest\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"U\n\tPlanReply\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x08\x12\x0b\n\x03why\x18\x02 \x01(\t\x12)\n\x05state\x18\x03 \x01(\x0e\x32\x1a.shimekiri.agent.PlanState\"\x0f\n\rStatusRequest\"\x9b\x01\n\nPlanStatus\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12)\n\x05state\x18\x03 \x01(\x0e\x32\x1a.shimekiri.agent.PlanState\x12\r\n\x05query\x18\x04 \x01(\t\x12\r\n\x05ready\x18\x05 \x01(\x04\x12\x0f\n\x07waiting\x18\x06 \x01(\x04\x12\x16\n\x0eunacknowledged\x18\x07 \x01(\x04\"&\n\x07\x43ounter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04\"\xad\x02\n\x0bStatusReply\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0c\n\x04\x62oot\x18\x02 \x01(\x06\x12\x15\n\rruntime_alive\x18\x03 \x01(\x08\x12\x11\n\tuptime_ns\x18\x04 \x01(\x04\x12\x0f\n\x07\x62usy_ns\x18\x05 \x01(\x04\x12\x13\n\x0boverhead_ns\x18\x06 \x01(\x04\x12\x13\n\x0bqueue_bytes\x18\x07 \x01(\x04\x12*\n\x05plans\x18\x08 \x03(\x0b\x32\x1b.shimekiri.agent.PlanStatus\x12*\n\x08\x63ounters\x18\t \x03(\x0b\x32\x18.shimekiri.agent.Counter\x12\x17\n\x0frecords_written\x18\n \x01(\x04\x12,\n\x06places\x18\x0b \x03(\x0b\x32\x1c.shimekiri.agent.StatusReply\"\x1e\n\x0eProfileRequest\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\"z\n\x0cOperatorCost\x12\x13\n\x0boperator_id\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06tuples\x18\x03 \x01(\x04\x12\x10\n\x08total_ns\x18\x04 \x01(\x04\x12\x10\n\x08worst_ns\x18\x05 \x01(\x04\x12\x13\n\x0bsquares_ns2\x18\x06 \x01(\x01\"<\n\x0cProfileReply\x12,\n\x05\x63osts\x18\x01 \x03(\x0b\x32\x1d.shimekiri.agent.OperatorCost\"\x0f\n\rHealthRequest\"+\n\x0bHealthReply\x12\x0f\n\x07serving\x18\x01 \x01(\x08\x12\x0b\n\x03why\x18\x02 \x01(\t*K\n\tPlanState\x12\x08\n\x04NONE\x10\x00\x12\x0c\n\x08PREPARED\x10\x01\x12\r\n\tCOMMITTED\x10\x02\x12\x0c\n\x08\x44RAINING\x10\x03\x12\t\n\x05\x45NDED\x10\x04\x32\x89\x05\n\x05\x41gent\x12J\n\x08\x44\x65scribe\x12 .shimekiri.agent.DescribeRequest\x1a\x1c.shimekiri.agent.Description\x12\x46\n\x07Prepare\x12\x1f.shimekiri.agent.PrepareRequest\x1a\x1a.shimekiri.agent.PlanReply\x12\x44\n\x06\x43ommit\x12\x1e.shimekiri.agent.CommitRequest\x1a\x1a.shimekiri.agent.PlanReply\x12\x42\n\x05\x41\x62ort\x12\x1d.shimekiri.agent.AbortRequest\x1a\x1a.shimekiri.agent.PlanReply\x12@\n\x04Stop\x12\x1c.shimekiri.agent.StopRequest\x1a\x1a.shimekiri.agent.PlanReply\x12\x46\n\x06Status\x12\x1e.shimekiri.agent.StatusRequest\x1a\x1c.shimekiri.agent.StatusReply\x12I\n\x07Profile\x12\x1f.shimekiri.agent.ProfileRequest\x1a\x1d.shimekiri.agent.ProfileReply\x12\x45\n\x05Trace\x12\x1d.shimekiri.trace.TraceRequest\x1a\x1b.shimekiri.trace.TraceChunk0\x01\x12\x46\n\x06Health\x12\x1e.shimekiri.agent.HealthRequest\x1a\x1c.shimekiri.agent.HealthReplyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12protos/agent.proto\x12\x0fshimekiri.agent\x1a\x12protos/trace.proto\"\x11\n\x0f\x44\x65scribeRequest\"\xbf\x01\n\x0b\x44\x65scription\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x16\n\x0eoperators_json\x18\x03 \x01(\t\x12\x11\n\tdata_port\x18\x04 \x01(\r\x12\n\n\x02rt\x18\x05 \x01(\x08\x12\r\n\x05\x63lock\x18\x06 \x01(\t\x12\r\n\x05\x63ores\x18\x07 \x01(\r\x12\x14\n\x0cmemory_bytes\x18\x08 \x01(\x04\x12&\n\x06places\x18\t \x03(\x0b\x32\x16.shimekiri.agent.Place\"4\n\x05Place\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tdata_port\x18\x02 \x01(\r\x12\n\n\x02rt\x18\x03 \x01(\x08\"5\n\x05Route\x12\r\n\x05index\x18\x01 \x01(\r\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\"c\n\x0ePrepareRequest\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\x12&\n\x06routes\x18\x04 \x03(\x0b\x32\x16.shimekiri.agent.Route\",\n\rCommitRequest\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"+\n\x0c\x41\x62ortRequest\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"*\n\x0bStopRequest\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"U\n\tPlanReply\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x08\x12\x0b\n\x03why\x18\x02 \x01(\t\x12)\n\x05state\x18\x03 \x01(\x0e\x32\x1a.shimekiri.agent.PlanState\"\x0f\n\rStatusRequest\"\xac\x01\n\nPlanStatus\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12)\n\x05state\x18\x03 \x01(\x0e\x32\x1a.shimekiri.agent.PlanState\x12\r\n\x05query\x18\x04 \x01(\t\x12\r\n\x05ready\x18\x05 \x01(\x04\x12\x0f\n\x07waiting\x18\x06 \x01(\x04\x12\x16\n\x0eunacknowledged\x18\x07 \x01(\x04\x12\x0f\n\x07queries\x18\x08 \x03(\t\"&\n\x07\x43ounter\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04\"\xc6\x02\n\x0bStatusReply\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0c\n\x04\x62oot\x18\x02 \x01(\x06\x12\x15\n\rruntime_alive\x18\x03 \x01(\x08\x12\x11\n\tuptime_ns\x18\x04 \x01(\x04\x12\x0f\n\x07\x62usy_ns\x18\x05 \x01(\x04\x12\x13\n\x0boverhead_ns\x18\x06 \x01(\x04\x12\x13\n\x0bqueue_bytes\x18\x07 \x01(\x04\x12*\n\x05plans\x18\x08 \x03(\x0b\x32\x1b.shimekiri.agent.PlanStatus\x12*\n\x08\x63ounters\x18\t \x03(\x0b\x32\x18.shimekiri.agent.Counter\x12\x17\n\x0frecords_written\x18\n \x01(\x04\x12\x17\n\x0flongest_hold_ns\x18\x0c \x01(\x04\x12,\n\x06places\x18\x0b \x03(\x0b\x32\x1c.shimekiri.agent.StatusReply\"\x1e\n\x0eProfileRequest\x12\x0c\n\x04hash\x18\x01 \x01(\x0c\"z\n\x0cOperatorCost\x12\x13\n\x0boperator_id\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06tuples\x18\x03 \x01(\x04\x12\x10\n\x08total_ns\x18\x04 \x01(\x04\x12\x10\n\x08worst_ns\x18\x05 \x01(\x04\x12\x13\n\x0bsquares_ns2\x18\x06 \x01(\x01\"<\n\x0cProfileReply\x12,\n\x05\x63osts\x18\x01 \x03(\x0b\x32\x1d.shimekiri.agent.OperatorCost\"\x0f\n\rHealthRequest\"+\n\x0bHealthReply\x12\x0f\n\x07serving\x18\x01 \x01(\x08\x12\x0b\n\x03why\x18\x02 \x01(\t*K\n\tPlanState\x12\x08\n\x04NONE\x10\x00\x12\x0c\n\x08PREPARED\x10\x01\x12\r\n\tCOMMITTED\x10\x02\x12\x0c\n\x08\x44RAINING\x10\x03\x12\t\n\x05\x45NDED\x10\x04\x32\x89\x05\n\x05\x41gent\x12J\n\x08\x44\x65scribe\x12 .shimekiri.agent.DescribeRequest\x1a\x1c.shimekiri.agent.Description\x12\x46\n\x07Prepare\x12\x1f.shimekiri.agent.PrepareRequest\x1a\x1a.shimekiri.agent.PlanReply\x12\x44\n\x06\x43ommit\x12\x1e.shimekiri.agent.CommitRequest\x1a\x1a.shimekiri.agent.PlanReply\x12\x42\n\x05\x41\x62ort\x12\x1d.shimekiri.agent.AbortRequest\x1a\x1a.shimekiri.agent.PlanReply\x12@\n\x04Stop\x12\x1c.shimekiri.agent.StopRequest\x1a\x1a.shimekiri.agent.PlanReply\x12\x46\n\x06Status\x12\x1e.shimekiri.agent.StatusRequest\x1a\x1c.shimekiri.agent.StatusReply\x12I\n\x07Profile\x12\x1f.shimekiri.agent.ProfileRequest\x1a\x1d.shimekiri.agent.ProfileReply\x12\x45\n\x05Trace\x12\x1d.shimekiri.trace.TraceRequest\x1a\x1b.shimekiri.trace.TraceChunk0\x01\x12\x46\n\x06Health\x12\x1e.shimekiri.agent.HealthRequest\x1a\x1c.shimekiri.agent.HealthReplyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.agent_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PLANSTATE']._serialized_start=1503
-  _globals['_PLANSTATE']._serialized_end=1578
+  _globals['_PLANSTATE']._serialized_start=1545
+  _globals['_PLANSTATE']._serialized_end=1620
   _globals['_DESCRIBEREQUEST']._serialized_start=59
   _globals['_DESCRIBEREQUEST']._serialized_end=76
   _globals['_DESCRIPTION']._serialized_start=79
@@ -55,21 +55,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STATUSREQUEST']._serialized_start=704
   _globals['_STATUSREQUEST']._serialized_end=719
   _globals['_PLANSTATUS']._serialized_start=722
-  _globals['_PLANSTATUS']._serialized_end=877
-  _globals['_COUNTER']._serialized_start=879
-  _globals['_COUNTER']._serialized_end=917
-  _globals['_STATUSREPLY']._serialized_start=920
-  _globals['_STATUSREPLY']._serialized_end=1221
-  _globals['_PROFILEREQUEST']._serialized_start=1223
-  _globals['_PROFILEREQUEST']._serialized_end=1253
-  _globals['_OPERATORCOST']._serialized_start=1255
-  _globals['_OPERATORCOST']._serialized_end=1377
-  _globals['_PROFILEREPLY']._serialized_start=1379
-  _globals['_PROFILEREPLY']._serialized_end=1439
-  _globals['_HEALTHREQUEST']._serialized_start=1441
-  _globals['_HEALTHREQUEST']._serialized_end=1456
-  _globals['_HEALTHREPLY']._serialized_start=1458
-  _globals['_HEALTHREPLY']._serialized_end=1501
-  _globals['_AGENT']._serialized_start=1581
-  _globals['_AGENT']._serialized_end=2230
+  _globals['_PLANSTATUS']._serialized_end=894
+  _globals['_COUNTER']._serialized_start=896
+  _globals['_COUNTER']._serialized_end=934
+  _globals['_STATUSREPLY']._serialized_start=937
+  _globals['_STATUSREPLY']._serialized_end=1263
+  _globals['_PROFILEREQUEST']._serialized_start=1265
+  _globals['_PROFILEREQUEST']._serialized_end=1295
+  _globals['_OPERATORCOST']._serialized_start=1297
+  _globals['_OPERATORCOST']._serialized_end=1419
+  _globals['_PROFILEREPLY']._serialized_start=1421
+  _globals['_PROFILEREPLY']._serialized_end=1481
+  _globals['_HEALTHREQUEST']._serialized_start=1483
+  _globals['_HEALTHREQUEST']._serialized_end=1498
+  _globals['_HEALTHREPLY']._serialized_start=1500
+  _globals['_HEALTHREPLY']._serialized_end=1543
+  _globals['_AGENT']._serialized_start=1623
+  _globals['_AGENT']._serialized_end=2272
 # @@protoc_insertion_point(module_scope)

@@ -118,7 +118,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class PlanStatus(_message.Message):
-    __slots__ = ("hash", "epoch", "state", "query", "ready", "waiting", "unacknowledged")
+    __slots__ = ("hash", "epoch", "state", "query", "ready", "waiting", "unacknowledged", "queries")
     HASH_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -126,6 +126,7 @@ class PlanStatus(_message.Message):
     READY_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
     UNACKNOWLEDGED_FIELD_NUMBER: _ClassVar[int]
+    QUERIES_FIELD_NUMBER: _ClassVar[int]
     hash: bytes
     epoch: int
     state: PlanState
@@ -133,7 +134,8 @@ class PlanStatus(_message.Message):
     ready: int
     waiting: int
     unacknowledged: int
-    def __init__(self, hash: _Optional[bytes] = ..., epoch: _Optional[int] = ..., state: _Optional[_Union[PlanState, str]] = ..., query: _Optional[str] = ..., ready: _Optional[int] = ..., waiting: _Optional[int] = ..., unacknowledged: _Optional[int] = ...) -> None: ...
+    queries: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, hash: _Optional[bytes] = ..., epoch: _Optional[int] = ..., state: _Optional[_Union[PlanState, str]] = ..., query: _Optional[str] = ..., ready: _Optional[int] = ..., waiting: _Optional[int] = ..., unacknowledged: _Optional[int] = ..., queries: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Counter(_message.Message):
     __slots__ = ("name", "value")
@@ -144,7 +146,7 @@ class Counter(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "places")
+    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "longest_hold_ns", "places")
     NODE_FIELD_NUMBER: _ClassVar[int]
     BOOT_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_ALIVE_FIELD_NUMBER: _ClassVar[int]
@@ -155,6 +157,7 @@ class StatusReply(_message.Message):
     PLANS_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     RECORDS_WRITTEN_FIELD_NUMBER: _ClassVar[int]
+    LONGEST_HOLD_NS_FIELD_NUMBER: _ClassVar[int]
     PLACES_FIELD_NUMBER: _ClassVar[int]
     node: str
     boot: int
@@ -166,8 +169,9 @@ class StatusReply(_message.Message):
     plans: _containers.RepeatedCompositeFieldContainer[PlanStatus]
     counters: _containers.RepeatedCompositeFieldContainer[Counter]
     records_written: int
+    longest_hold_ns: int
     places: _containers.RepeatedCompositeFieldContainer[StatusReply]
-    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ...) -> None: ...
+    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., longest_hold_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ...) -> None: ...
 
 class ProfileRequest(_message.Message):
     __slots__ = ("hash",)

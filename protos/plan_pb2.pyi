@@ -113,7 +113,7 @@ class Span(_message.Message):
     def __init__(self, tuples: _Optional[int] = ..., span_ns: _Optional[int] = ...) -> None: ...
 
 class Operator(_message.Message):
-    __slots__ = ("id", "name", "run", "with_json", "cost_ns", "inputs", "sides", "output", "join", "hang_ns", "sub_deadline_ns", "at_most")
+    __slots__ = ("id", "name", "run", "with_json", "cost_ns", "inputs", "sides", "output", "join", "hang_ns", "sub_deadline_ns", "at_most", "fresh")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
@@ -126,6 +126,7 @@ class Operator(_message.Message):
     HANG_NS_FIELD_NUMBER: _ClassVar[int]
     SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
     AT_MOST_FIELD_NUMBER: _ClassVar[int]
+    FRESH_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     run: str
@@ -138,7 +139,8 @@ class Operator(_message.Message):
     hang_ns: int
     sub_deadline_ns: int
     at_most: _containers.RepeatedCompositeFieldContainer[Most]
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ..., at_most: _Optional[_Iterable[_Union[Most, _Mapping]]] = ...) -> None: ...
+    fresh: bool
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ..., at_most: _Optional[_Iterable[_Union[Most, _Mapping]]] = ..., fresh: _Optional[bool] = ...) -> None: ...
 
 class Most(_message.Message):
     __slots__ = ("inputs", "results")
@@ -177,14 +179,16 @@ class Unit(_message.Message):
     def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[int]] = ..., sub_deadline_ns: _Optional[int] = ..., deadline_ns: _Optional[int] = ..., exits: _Optional[_Iterable[int]] = ..., service: _Optional[_Iterable[_Union[Service, _Mapping]]] = ..., arrivals: _Optional[_Iterable[_Union[Arrivals, _Mapping]]] = ..., last_deadline_ns: _Optional[int] = ...) -> None: ...
 
 class Service(_message.Message):
-    __slots__ = ("latency_ns", "period_ns", "tuples")
+    __slots__ = ("latency_ns", "period_ns", "tuples", "first")
     LATENCY_NS_FIELD_NUMBER: _ClassVar[int]
     PERIOD_NS_FIELD_NUMBER: _ClassVar[int]
     TUPLES_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
     latency_ns: int
     period_ns: int
     tuples: int
-    def __init__(self, latency_ns: _Optional[int] = ..., period_ns: _Optional[int] = ..., tuples: _Optional[int] = ...) -> None: ...
+    first: bool
+    def __init__(self, latency_ns: _Optional[int] = ..., period_ns: _Optional[int] = ..., tuples: _Optional[int] = ..., first: _Optional[bool] = ...) -> None: ...
 
 class Arrivals(_message.Message):
     __slots__ = ("ahead_ns", "period_ns")

@@ -6,7 +6,8 @@ A deployment is prepared on every node and then committed on every node. What th
 - A lower epoch than one that was seen is refused; an aborted epoch is never prepared again, even where the abort
   overtakes its prepare.
 - The same request again does nothing and gets the same answer.
-- Commits stand: only a stop ends a committed plan. Committing a plan makes earlier plans of the same query drain.
+- One committed plan at a time: committing a plan makes the one before it drain, whatever their queries are called.
+  Commits stand: nothing else but a stop ends a committed plan.
 - A tuple stamped with a prepared plan proves that the coordinator decided; the plan is committed without its message.
 - A node with several cores has a runtime in each place. A plan is prepared in all places that it has a part for or in
   none, committed in all, and gone when all have drained.
@@ -243,11 +244,10 @@ class Deployments:
         return self._commit_durably(known, lambda why: [])
 
     def _commit_durably(self, known: Deployment, answer: Callable[[str], Commands]) -> Commands:
-        # Of a query's committed versions the one of the highest epoch stays; even a commit that comes late runs what is
-        # under way, since other nodes may have stamped tuples with it.
-        committed = (each for each in self.durable.deployments if each.state is State.COMMITTED)
-        same = [each for each in committed if each.query == known.query]
-        versions = [*same, replace(known, state=State.COMMITTED)]
+        # One plan admits: that of the highest epoch, whatever its queries are called. Even a commit that comes late
+        # runs what is under way, since other nodes may have stamped tuples with it.
+        committed = [each for each in self.durable.deployments if each.state is State.COMMITTED]
+        versions = [*committed, replace(known, state=State.COMMITTED)]
         latest = max(versions, key=lambda each: each.epoch)
         older = [replace(each, state=State.DRAINING) for each in versions if each is not latest]
         durable = self.durable

@@ -199,6 +199,7 @@ def status_reply(
             ready=ready,
             waiting=waiting,
             unacknowledged=unacknowledged,
+            queries=plan.query.split("+"),
         )
     summed = Counter[str]()
     for status in alive:
@@ -208,6 +209,7 @@ def status_reply(
         reply.overhead_ns += status.overhead_ns
         reply.queue_bytes += status.queue_bytes
         reply.records_written += status.records_written
+        reply.longest_hold_ns = max(reply.longest_hold_ns, status.longest_hold_ns)
         summed.update(status.counters)
     for counter, value in (*counters.items(), *sorted(summed.items())):
         reply.counters.add(name=counter, value=value)

@@ -2,16 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from node_agent.codecs import Codec, UnknownCodecError
+from node_agent.codecs import Codec
 from node_agent.core import plan as core
 from node_agent.core.engine import Engine
-from node_agent.core.load import Calls
-from node_agent.core.parts import Job, Loaded
+from node_agent.core.parts import Job, Loaded, Step
 from node_agent.execute import Executor
-from node_agent.registry import Registry
 from node_agent.runtime.profile import Cost
-from node_agent.signature import OperatorError
-from node_agent.wire.plan import PlanError
 
 NONE, PREPARED, COMMITTED, DRAINING, ENDED = range(5)  # agent.proto PlanState
 
@@ -29,6 +25,11 @@ class Lane:
         self.parked: Job | None = None  # chosen, not started
 
 
+def steps_of(loaded: Loaded) -> list[Step]:
+    """All operators of a plan."""
+    return [step for unit in loaded.units for step in unit.chain]
+
+
 @dataclass(slots=True, eq=False)
 class Deployed:
     """A plan that is loaded here."""
@@ -39,6 +40,8 @@ class Deployed:
     loaded: Loaded
     codecs: dict[int, Codec]  # by stream
     costs: list[Cost]
+    base: "Deployed | None" = None  # the plan that was committed when this one was loaded
+    inherits: tuple[tuple[int, int], ...] = ()  # operators of this one and of `base` that have one instance
     state: int = PREPARED
     held: int = 0  # tuples in links, waiting or unacknowledged
     arrived_ns: int = 0  # when a peer last sent a tuple of this plan
@@ -64,24 +67,3 @@ class Deployed:
         """Nothing of this plan is left here, and nothing is on its way."""
         empty = not (self.ready or self.loaded.waiting or self.held)
         return empty and at_ns - self.arrived_ns >= self.quiet_ns()
-
-
-def make_codecs(plan: core.Plan, registry: Registry) -> dict[int, Codec]:
-    """By stream. Raises PlanError where one is not installed."""
-    try:
-        return {stream.id: registry.codecs.get(stream.codec) for stream in plan.streams}
-    except UnknownCodecError as error:
-        raise PlanError(str(error)) from None
-
-
-def make_calls(plan: core.Plan, registry: Registry) -> Calls:
-    """A fresh instance of every operator. Raises PlanError where one is not installed or refuses its parameters."""
-    names = {stream.id: stream.name for stream in plan.streams}
-    calls = {}
-    for operator in plan.operators:
-        try:
-            bound = registry.make(operator.run, operator.with_json, [names[each] for each in operator.inputs])
-        except OperatorError as error:
-            raise PlanError(f"{operator.name}: {error}") from None
-        calls[operator.id] = (bound.call, bound.plain)
-    return calls

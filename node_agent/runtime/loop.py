@@ -31,6 +31,7 @@ from node_agent.runtime.plans import Changed, Plans
 from node_agent.runtime.profile import Meter
 from node_agent.runtime.roles import Context
 from node_agent.runtime.shared import Shared
+from node_agent.runtime.sliced import Sliced
 
 DRAIN_EVERY_NS = 100_000
 MEASURE_EVERY_NS = 1_000_000
@@ -50,6 +51,7 @@ class Runtime:
         self.outbox = Outbox(shared)
         self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
         self.load = Load(shared, self.plans)
+        self.sliced = Sliced(lambda: self.plans.running)  # loading plans, while others run
         self.context = Context(shared, self.plans, self.load)
         self.inbound: Inbound | None = None
         self.mail: list[Callable[[], None]] = []  # what other processes ask: done between instances, not within
@@ -78,16 +80,21 @@ class Runtime:
     def step(self, wait: bool = True) -> bool:
         """Wait if nothing is ready, then run instances until the queues are empty or mail has come.
 
-        False: nothing was, and nothing has become ready.
+        False: nothing was, nothing has become ready, and no slice of other work was taken.
         """
         while self.mail:
             self.mail.pop(0)()
+        sliced = self.sliced
+        if overdue := bool(sliced.line) and now_ns() >= sliced.due_ns:
+            sliced.take()
         chosen = self._next()
         if chosen is None:
-            self._wait(wait)
+            if take := bool(sliced.line) and not overdue:
+                sliced.take()
+            self._wait(wait and not sliced.line)
             chosen = None if self.mail else self._next()
-        if chosen is None:
-            return False
+            if chosen is None:
+                return take or overdue
         self._busy(*chosen)
         return True
 
@@ -142,7 +149,8 @@ class Runtime:
                 at_ns = now_ns()
                 executor.due_ns = at_ns + DRAIN_EVERY_NS
                 measured = emulating or at_ns >= self._measure_ns
-                if self.mail or self.stopping or len(self.plans.lanes) > 1:
+                late = bool(self.sliced.line) and at_ns >= self.sliced.due_ns
+                if self.mail or self.stopping or late or len(self.plans.lanes) > 1:
                     self._park(lane, job)
                     break
         self.facts.buffer[HANG_AT : HANG_AT + len(IDLE)] = IDLE

@@ -1,7 +1,8 @@
 """The plans of this node: prepared, committed, draining; which one a tuple runs under.
 
-A node may run several queries. Committing a plan makes the earlier plan of the same query drain. A tuple from a peer
-that is stamped with a plan which is only prepared here proves that the deployment was decided: it is committed at once.
+A cluster runs one plan at a time, of one or several queries: committing a plan makes the one before it drain, whatever
+their queries are called. A tuple from a peer that is stamped with a plan which is only prepared here proves that the
+deployment was decided: it is committed at once.
 """
 
 import gc
@@ -9,17 +10,17 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from google.protobuf.message import DecodeError
-
-from node_agent import plan_files
 from node_agent.clock_domain import now_ns
 from node_agent.core import plan as core
 from node_agent.core.engine import Commands, Engine
+from node_agent.core.handover import hand_over
+from node_agent.core.load import compiling
 from node_agent.core.parts import Job, Loaded, Step
 from node_agent.core.policies import policy
+from node_agent.core.slices import Slices, finish
 from node_agent.execute import Executor
 from node_agent.registry import Registry
-from node_agent.runtime import scheduling
+from node_agent.runtime import loading, scheduling
 from node_agent.runtime.deployed import (
     COMMITTED,
     DRAINING,
@@ -28,13 +29,12 @@ from node_agent.runtime.deployed import (
     PREPARED,
     Deployed,
     Lane,
-    make_calls,
-    make_codecs,
+    steps_of,
 )
 from node_agent.runtime.profile import Cost, Meter
 from node_agent.runtime.shared import Shared
-from node_agent.wire.plan import PlanError, core_plan
-from protos import plan_pb2, records
+from node_agent.wire.plan import PlanError
+from protos import records
 
 MOST_PLANS = 8
 POLICED_TOLD_NS = 60_000_000_000
@@ -65,46 +65,53 @@ class Plans:
 
     # -- what control asks; each returns (accepted, why)
 
-    def prepare(self, directory: Path, plan_hash: str, epoch: int, core: int = 0) -> tuple[bool, str]:
-        """Load the plan file of that hash for that core."""
+    def preparing(self, directory: Path, plan_hash: str, epoch: int, core_number: int = 0) -> Slices[tuple[bool, str]]:
+        """Load the plan file of that hash for that core, in slices."""
         if plan_hash in self.by_hash:
             return True, ""
         if len(self.by_hash) >= MOST_PLANS:
             return False, f"{MOST_PLANS} plans are loaded on {self.shared.name}: stop one of them first"
         try:
-            path = plan_files.local_path(directory, plan_hash, core)
-            message = plan_pb2.LocalPlan.FromString(path.read_bytes())
-            plan = core_plan(message, int(plan_hash[:16], 16), epoch)
-            if plan.node != self.shared.name:
-                return False, f"the plan is for node {plan.node!r}, this agent is {self.shared.name!r}"
-            self.load(plan, plan_hash)
-        except OSError as error:
-            return False, f"the plan file cannot be read: {error.strerror}"
-        except (DecodeError, ValueError, KeyError) as error:
+            plan = yield from loading.read(directory, plan_hash, epoch, core_number, self.shared.name)
+        except PlanError as error:
+            return False, str(error)
+        try:
+            yield from self.loading(plan, plan_hash)
+        except (ValueError, KeyError) as error:
             return False, f"node {self.shared.name} cannot run this plan: {error}"
         return True, ""
 
     def load(self, plan: core.Plan, plan_hash: str) -> Deployed:
-        """Create the operators, compile the plan, take both out of the garbage collector's way. Raises PlanError."""
+        """`loading`, at once."""
+        return finish(self.loading(plan, plan_hash))
+
+    def loading(self, plan: core.Plan, plan_hash: str) -> Slices[Deployed]:
+        """Make the operators that the committed plan does not have, compile the plan. Raises PlanError."""
         if plan.hash in self.by_stamp:
             raise PlanError("another plan has the same first eight bytes of its hash")
-        codecs, calls = make_codecs(plan, self.registry), make_calls(plan, self.registry)
+        base = self.committed
+        parts = yield from loading.make(plan, self.registry, base.loaded if base else None)
         lane = self._lane(plan)
-        try:
-            loaded = lane.engine.load(plan, calls)
-        except BaseException:
-            self.lanes[:] = [each for each in self.lanes if each.engine.loaded]
-            raise
-        deployed = Deployed(plan_hash, plan, lane, loaded, codecs, [])
-        for step in self._steps(loaded):
+        loaded = yield from compiling(plan, parts.calls, lane.engine.policy)
+        costs = {}
+        for step in steps_of(loaded):
             name = plan.operator_by_id[step.operator_id].name
-            self.meter.costs[step] = cost = Cost(step.operator_id, name, plan.emulate_cost_ns)
-            deployed.costs.append(cost)
+            costs[step] = Cost(step.operator_id, name, plan.emulate_cost_ns)
+        yield
+        lane.engine.add(loaded)
+        if lane not in self.lanes:
+            self.lanes.append(lane)
+        self.meter.costs.update(costs)
+        deployed = Deployed(plan_hash, plan, lane, loaded, parts.codecs, list(costs.values()))
+        if base is not None and self.by_hash.get(base.hash) is base:  # it may have gone while this plan was loaded
+            deployed.base, deployed.inherits = base, parts.inherits
+        idle = not self.running
         self.by_hash[plan_hash] = self.by_stamp[plan.hash] = self.by_loaded[loaded] = deployed
         self._look_up()
         self._fact(deployed)
-        gc.collect()
-        gc.freeze()
+        if idle:
+            gc.collect()
+            gc.freeze()
         return deployed
 
     def commit(self, plan_hash: str, why: str = "") -> tuple[bool, str]:
@@ -114,11 +121,13 @@ class Plans:
             return False, f"plan {plan_hash[:8]} is not prepared on {self.shared.name}"
         if deployed.state != PREPARED:
             return True, ""
-        for other in self.by_hash.values():
-            if other.state == COMMITTED and other.plan.query == deployed.plan.query:
-                deployed.loaded.take_over(other.loaded)
-                self._set(other, DRAINING)
-                self.changed(other, f"plan {plan_hash[:8]} of the same query was committed")
+        before = self.committed
+        if before is not None and before.plan.epoch > deployed.plan.epoch:
+            return self._too_late(deployed, before, why)
+        if before is not None:
+            hand_over(deployed.loaded, before.loaded, deployed.inherits if deployed.base is before else None)
+            self._set(before, DRAINING)
+            self.changed(before, f"plan {plan_hash[:8]} was committed")
         if deployed.plan.cpu >= 0 and not scheduling.pin(deployed.plan.cpu):
             self.shared.note(
                 "cpu_not_pinned", f"core {deployed.plan.cpu} does not exist here: the runtime is not pinned"
@@ -126,6 +135,15 @@ class Plans:
         self._set(deployed, COMMITTED)
         if why:
             self.changed(deployed, why)
+        return True, ""
+
+    def _too_late(self, deployed: Deployed, newest: Deployed, why: str) -> tuple[bool, str]:
+        """A later plan is committed already: what is under way of this one runs, and it drains."""
+        self._set(deployed, COMMITTED)
+        if why:
+            self.changed(deployed, why)
+        self._set(deployed, DRAINING)
+        self.changed(deployed, f"plan {newest.hash[:8]}, which is later, is committed")
         return True, ""
 
     def abort(self, plan_hash: str) -> tuple[bool, str]:
@@ -149,6 +167,16 @@ class Plans:
         """PlanState; NONE where it is not loaded."""
         deployed = self.by_hash.get(plan_hash)
         return NONE if deployed is None else deployed.state
+
+    @property
+    def committed(self) -> Deployed | None:
+        """The plan that admits."""
+        return next((each for each in self.by_hash.values() if each.state == COMMITTED), None)
+
+    @property
+    def running(self) -> bool:
+        """Whether tuples may be on their way under some plan."""
+        return any(each.state in {COMMITTED, DRAINING} for each in self.by_hash.values())
 
     # -- what tuples ask
 
@@ -192,13 +220,17 @@ class Plans:
         while lane.parked is not None and lane.parked[3].loaded is deployed.loaded:
             lane.parked = self._give_up(lane.engine, at_ns)
         lane.engine.unload(deployed.loaded, at_ns)
-        for step in self._steps(deployed.loaded):
+        for step in steps_of(deployed.loaded):
             del self.meter.costs[step]
+        for other in self.by_hash.values():
+            if other.base is deployed:
+                other.base = None
         del self.by_hash[deployed.hash], self.by_stamp[deployed.plan.hash], self.by_loaded[deployed.loaded]
         if not lane.engine.loaded:
             self.lanes.remove(lane)
         self._look_up()
         self._fact(deployed, state)
+        deployed.loaded.dissolve()
 
     # -- policing
 
@@ -233,6 +265,7 @@ class Plans:
         return engine.step(at_ns, at_ns)
 
     def _lane(self, plan: core.Plan) -> Lane:
+        """The lane for that plan; a new one is not among `lanes` yet."""
         key = (plan.policy, plan.largest_batch, plan.parameters)
         for lane in self.lanes:
             if lane.policy == key:
@@ -244,12 +277,7 @@ class Plans:
                 "choose another, like edf"
             )
         engine = Engine(chosen, self.shared.facts, self.commands)
-        lane = Lane(key, engine, Executor(engine, now_ns, failed=self._failed))
-        self.lanes.append(lane)
-        return lane
-
-    def _steps(self, loaded: Loaded) -> list[Step]:
-        return [step for unit in loaded.units for step in unit.chain]
+        return Lane(key, engine, Executor(engine, now_ns, failed=self._failed))
 
     def _look_up(self) -> None:
         """Whatever is asked per tuple or per instance and follows from which plans there are and their states."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from node_agent import ipc, plan_files
 from node_agent.clock_domain import now_ns
+from node_agent.core.slices import Slices, finish
 from node_agent.registry import Registry
 from node_agent.ring import STATE, Ring, RingFacts, TakenOver
 from node_agent.runtime import scheduling
@@ -66,7 +67,6 @@ class Process:
         self.shared.poller.add(supervisor.fileno(), _Mail(lambda: self._read(self.supervisor), self.runtime))
         self._listen_to_control()
         self.calls: dict[type[ipc.Message], Callable[..., Answer]] = {
-            ipc.Prepare: lambda ask: self._prepare(ask.hash, ask.epoch, ask.routes),
             ipc.Commit: lambda ask: self.runtime.plans.commit(ask.hash),
             ipc.Abort: lambda ask: self._unload(self.runtime.plans.abort, ask.hash),
             ipc.Drain: lambda ask: self._unload(self.runtime.plans.drain, ask.hash),
@@ -85,7 +85,8 @@ class Process:
         except ValueError as error:
             self.shared.note("plans_damaged", str(error))
             return
-        for each in stored.plans:
+        # The one that admits first: of the others, what is the same as in it gets its instances (loading.py).
+        for each in sorted(stored.plans, key=lambda each: (each.state != plan_files.COMMITTED, -each.epoch)):
             why = self._resume_one(each)
             if why:
                 self.shared.note("plans_not_resumed", f"plan {each.hash[:8]} is not resumed: {why}")
@@ -101,7 +102,7 @@ class Process:
         if why := plan_files.damage(settings.state.plans, stored, settings.core):
             self.shared.counters["plans_damaged"] += 1
             return why
-        accepted, why = self._prepare(stored.hash, stored.epoch, stored.routes)
+        accepted, why = finish(self._prepare(stored.hash, stored.epoch, stored.routes))
         if accepted and stored.state == plan_files.COMMITTED:
             accepted, why = self.runtime.plans.commit(stored.hash)
         elif accepted and stored.state == plan_files.DRAINING:  # never the one that admits, not for an instant
@@ -110,12 +111,12 @@ class Process:
 
     # -- what the others ask
 
-    def _prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes) -> Answer:
+    def _prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes) -> Slices[Answer]:
         plans, routes = self.runtime.plans, self.settings.own_routes(routes)
         known = plans.by_hash.get(plan_hash)
         if known is not None:
             return self._move(known, routes)
-        accepted, why = plans.prepare(self.settings.state.plans, plan_hash, epoch, self.settings.core)
+        accepted, why = yield from plans.preparing(self.settings.state.plans, plan_hash, epoch, self.settings.core)
         if not accepted:
             return False, why
         deployed = plans.by_hash[plan_hash]
@@ -186,14 +187,27 @@ class Process:
             self._ask(message)
 
     def _ask(self, message: ipc.Prepare | ipc.Commit | ipc.Abort | ipc.Drain) -> None:
+        """Loading takes slices between task instances; what comes after it waits for its end, in order."""
+        work, sliced = self._work(message, self.control), self.runtime.sliced
+        if isinstance(message, ipc.Prepare):
+            sliced.add(work)
+        else:
+            sliced.at_once(work)
+
+    def _work(self, message: ipc.Prepare | ipc.Commit | ipc.Abort | ipc.Drain, asked: ipc.Channel) -> Slices[None]:
+        """Do it, and answer whoever asked, if it is still there."""
         try:
-            accepted, why = self.calls[type(message)](message)
+            if isinstance(message, ipc.Prepare):
+                accepted, why = yield from self._prepare(message.hash, message.epoch, message.routes)
+            else:
+                accepted, why = self.calls[type(message)](message)
         except Exception as error:  # an operator's constructor, or a fault of the agent: no reason to end other plans
             traceback.print_exc()
             accepted, why = False, f"{type(error).__name__}: {error}"
         self.shared.facts.publish()
         state = self.runtime.plans.state(message.hash)
-        self.control.send(ipc.PlanAnswer(message.id, accepted, why[:MOST_WHY], state))
+        if not asked.closed:
+            asked.send(ipc.PlanAnswer(message.id, accepted, why[:MOST_WHY], state))
 
     def _status(self, id_: int) -> ipc.Status:
         runtime, load = self.runtime, self.runtime.load
@@ -204,7 +218,8 @@ class Process:
         )
         return ipc.Status(
             id_, self.ring.header.boot, self.rt, self.started_ns, now_ns(), load.busy_ns, load.overhead_ns,
-            load.queue_bytes, self.shared.facts.written_records, plans, dict(self.shared.counters),
+            load.queue_bytes, self.shared.facts.written_records, runtime.sliced.longest_ns, plans,
+            dict(self.shared.counters),
         )  # fmt: skip
 
     # -- the end

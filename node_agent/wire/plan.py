@@ -1,9 +1,12 @@
 """plan.LocalPlan (protobuf) -> core Plan. What comes from the wire is checked here, once, with limits."""
 
+from collections.abc import Callable, Iterable
 from itertools import pairwise
+from typing import TypeVar
 
 from node_agent.core import plan as core
 from node_agent.core.policies import POLICIES, policy
+from node_agent.core.slices import Slices, finish
 from protos import plan_pb2
 
 FORMAT = 1
@@ -21,12 +24,21 @@ MOST_CURVES = 16  # of one unit
 MOST_K = 1_000_000
 
 
+Message = TypeVar("Message")
+Made = TypeVar("Made")
+
+
 class PlanError(ValueError):
     """A local plan that this agent cannot run; the text says why."""
 
 
 def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.Plan:
     """The local plan in the core's terms. Raises PlanError where it breaks a limit or refers to what is not there."""
+    return finish(reading(message, plan_hash, epoch))
+
+
+def reading(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> Slices[core.Plan]:
+    """`core_plan`, an operator or a unit at a time."""
     if message.version != FORMAT:
         raise PlanError(f"local plan of version {message.version}, this agent knows {FORMAT}: install the same release")
     if message.policy.name not in POLICIES:
@@ -43,13 +55,10 @@ def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.P
         epoch=epoch,
         policy=message.policy.name,
         largest_batch=message.policy.largest_batch,
-        streams=tuple(
-            core.Stream(s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers), s.last_deadline_ns)
-            for s in message.streams
-        ),
-        sources=tuple(_source(s) for s in message.sources),
-        operators=tuple(_operator(o) for o in message.operators),
-        units=tuple(_unit(u) for u in message.units),
+        streams=(yield from _each(_stream, message.streams)),
+        sources=(yield from _each(_source, message.sources)),
+        operators=(yield from _each(_operator, message.operators)),
+        units=(yield from _each(_unit, message.units)),
         outputs=tuple(core.Output(o.id, o.name, o.stream, o.deadline_ns) for o in message.outputs),
         sends=tuple((s.stream, s.peer) for s in message.sends),
         peers=tuple(core.Peer(p.index, p.name, p.latency_ns, p.bandwidth_bps) for p in message.peers),
@@ -58,8 +67,20 @@ def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.P
         cpu=message.cpu,
         parameters=_parameters(message.policy),
     )
-    _check(plan)
+    yield from _check(plan)
     return plan
+
+
+def _each(make: Callable[[Message], Made], messages: Iterable[Message]) -> Slices[tuple[Made, ...]]:
+    made = []
+    for message in messages:
+        made.append(make(message))
+        yield
+    return tuple(made)
+
+
+def _stream(s: plan_pb2.Stream) -> core.Stream:
+    return core.Stream(s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers), s.last_deadline_ns)
 
 
 def _parameters(given: plan_pb2.Policy) -> core.Parameters:
@@ -125,10 +146,11 @@ def _operator(o: plan_pb2.Operator) -> core.Operator:
         hang_ns=o.hang_ns or 1_000_000_000,
         with_json=o.with_json or "{}",
         at_most=tuple((pair.inputs, pair.results) for pair in o.at_most),
+        fresh=o.fresh,
     )
 
 
-def _check(plan: core.Plan) -> None:
+def _check(plan: core.Plan) -> Slices[None]:
     streams = _ids("stream", [s.id for s in plan.streams])
     operators = _ids("operator", [o.id for o in plan.operators])
     peers = {peer.index for peer in plan.peers}
@@ -142,9 +164,12 @@ def _check(plan: core.Plan) -> None:
         _deadlines(f"stream {stream.name}", stream)
     for output in plan.outputs:
         _duration(f"output {output.name}: deadline", output.deadline_ns)
+    yield
     for source in plan.sources:
         _arrivals(source)
+        yield
     for operator in plan.operators:
+        yield
         _selectivity(operator)
         used |= {operator.output, *operator.inputs, *(stream for _, stream in operator.sides)}
         _duration(f"operator {operator.name}: hang", operator.hang_ns)
@@ -156,6 +181,7 @@ def _check(plan: core.Plan) -> None:
         raise PlanError(f"peers {sorted(missing)} are sent to but not described")
     seen: list[int] = []
     for unit in plan.units:
+        yield
         _duration(f"unit {unit.id}: sub-deadline", unit.sub_deadline_ns)
         _deadlines(f"unit {unit.id}", unit)
         made = {plan.operator_by_id[each].output for each in unit.operators if each in operators}

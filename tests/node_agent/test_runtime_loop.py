@@ -48,12 +48,13 @@ def test_queued_tuples_run_to_their_end(tmp_path: Path) -> None:
         assert [record.seq for record in found if record.kind == records.OUTPUT] == list(range(1, 101))
 
 
-def test_a_new_plan_of_the_same_query_drains_the_old_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("query", ["q", "q+other"])
+def test_a_new_plan_drains_the_old_one_whatever_its_queries_are_called(tmp_path: Path, query: str) -> None:
     with in_process(_plan(), tmp_path) as runtime:
         old = next(iter(runtime.plans.by_hash.values()))
         for seq in range(5):
             old.lane.engine.admit(1, old.loaded, 1, (1, 1, seq, 0, 1, 1), 0, 0)
-        new = _add(runtime, _plan(2 << 60, 2))
+        new = _add(runtime, _plan(2 << 60, 2, query))
         assert (old.state, runtime.plans.state(new)) == (DRAINING, COMMITTED)
         found = runtime.plans.source("in")
         assert found is not None and found[0].hash == new
@@ -65,9 +66,9 @@ def test_a_new_plan_of_the_same_query_drains_the_old_one(tmp_path: Path) -> None
         assert states[2:] == [("prepared", 2), ("draining", 1), ("committed", 2), ("drained", 1)]
 
 
-def test_queries_under_different_policies_take_turns(tmp_path: Path) -> None:
+def test_plans_under_different_policies_take_turns(tmp_path: Path) -> None:
     with in_process(_plan(), tmp_path) as runtime:
-        _add(runtime, _plan(2 << 60, 2, "other", "edf-e2e"))
+        _add(runtime, _plan(2 << 60, 2, policy="edf-e2e"))
         assert len(runtime.plans.lanes) == 2
         for deployed in runtime.plans.by_hash.values():
             for seq in range(300):
@@ -116,7 +117,7 @@ def test_a_policy_that_needs_free_decisions_is_refused_with_the_reason(tmp_path:
 
 def test_plans_with_other_parameters_of_the_same_policy_have_a_lane_of_their_own(tmp_path: Path) -> None:
     with in_process(_plan(policy="bts"), tmp_path) as runtime:
-        _add(runtime, replace(_plan(2 << 60, 2, "other", "bts"), parameters=core.Parameters(first_k=4)))
+        _add(runtime, replace(_plan(2 << 60, 2, policy="bts"), parameters=core.Parameters(first_k=4)))
         assert [lane.engine.policy.parameters.first_k for lane in runtime.plans.lanes] == [1, 4]
 
 

@@ -14,6 +14,7 @@ from node_agent import ipc
 from node_agent.clock_domain import now_ns
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
+from node_agent.core.slices import finish
 from node_agent.link.receiver import Inbox
 from node_agent.registry import Registry
 from node_agent.ring import Ring, TakenOver, peer_key
@@ -87,7 +88,7 @@ def test_a_draining_plan_never_admits_when_it_is_resumed(processes: Any, tmp_pat
 
 def test_a_damaged_plan_file_is_not_resumed_and_the_others_are(processes: Any, tmp_path: Path) -> None:
     bad, good = _store(
-        tmp_path / "s", (chain_plan(), 1, State.COMMITTED), (chain_plan(query="other"), 2, State.COMMITTED)
+        tmp_path / "s", (chain_plan(), 1, State.COMMITTED), (chain_plan(query="other"), 2, State.DRAINING)
     )
     changed = chain_plan()
     changed.operators[0].hang_ns += 1  # a plan that could run
@@ -106,10 +107,9 @@ def test_a_peer_that_moved_is_reached_after_the_plan_was_deployed_again(processe
     with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
         for server in (first, second):
             routes = (A, (1, "b", f"127.0.0.1:{server.getsockname()[1]}"))
-            ask = ipc.Prepare(1, plan_hash, 1, routes)
-            assert process.calls[ipc.Prepare](ask) == (True, "")
+            assert finish(process._prepare(plan_hash, 1, routes)) == (True, "")
             connection = link._connection
-            assert process.calls[ipc.Prepare](ask) == (True, "") and link._connection is connection
+            assert finish(process._prepare(plan_hash, 1, routes)) == (True, "") and link._connection is connection
             server.settimeout(0.02)
             end = None
             while end is None:
@@ -126,7 +126,7 @@ def test_a_route_that_is_missing_when_deployed_again_changes_nothing(processes: 
     (plan_hash,) = _store(tmp_path / "s", (_sending_plan(), 1, State.COMMITTED))
     process = processes()
     process._resume()
-    accepted, why = process.calls[ipc.Prepare](ipc.Prepare(1, plan_hash, 1, (A,)))
+    accepted, why = finish(process._prepare(plan_hash, 1, (A,)))
     assert not accepted and "no route to node b" in why
     assert process.runtime.outbox.links["b"].address == B[2]
 

@@ -78,7 +78,7 @@ class MemoryRuntime:
                 self.states.pop(hash_, None)
             case ipc.AskStatus(id_):
                 plans = tuple((hash_, 1, state, "q", 3, 2, 1) for hash_, state in self.states.items())
-                return ipc.Status(id_, self.boot, True, 5, 25, 7, 8, 9, 10, plans, {"shed": 4})
+                return ipc.Status(id_, self.boot, True, 5, 25, 7, 8, 9, 10, 11, plans, {"shed": 4})
             case ipc.AskProfile(id_):
                 return ipc.Profile(id_, ((1, "o", 10, 100, 50, 2500.0),))
         return ipc.PlanAnswer(message.id, True, "", self.states.get(message.hash, 0))

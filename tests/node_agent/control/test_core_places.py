@@ -101,8 +101,8 @@ def test_with_fewer_cores_than_its_plan_an_agent_resumes_none_of_it(tmp_path: Pa
 def test_the_status_of_an_agent_sums_up_its_places() -> None:
     plan = Deployment(HASH, 1, State.COMMITTED, "q", (), (0, 1))
     counts = [(HASH, 1, 2, "q", 1, 2, 3)]
-    one = ipc.Status(1, 71, True, 0, 100, 10, 1, 5, 7, tuple(counts), {"shed": 1})
-    two = ipc.Status(1, 72, True, 50, 100, 20, 2, 6, 8, tuple(counts), {"shed": 2, "full": 1})
+    one = ipc.Status(1, 71, True, 0, 100, 10, 1, 5, 7, 9, tuple(counts), {"shed": 1})
+    two = ipc.Status(1, 72, True, 50, 100, 20, 2, 6, 8, 4, tuple(counts), {"shed": 2, "full": 1})
     both = status_reply("a", [one, two], [plan], {"highest_epoch": 9})
     assert (both.boot, both.runtime_alive, both.uptime_ns, both.busy_ns, both.records_written) == (
         71,
@@ -111,7 +111,9 @@ def test_the_status_of_an_agent_sums_up_its_places() -> None:
         30,
         15,
     )
+    assert both.longest_hold_ns == 9, "of the one that was held longest, not of all together"
     (told,) = both.plans
+    assert list(told.queries) == ["q"]
     assert (told.ready, told.waiting, told.unacknowledged) == (2, 4, 6)
     assert {each.name: each.value for each in both.counters} == {"highest_epoch": 9, "shed": 3, "full": 1}
     half = status_reply("a", [None, two], [plan])

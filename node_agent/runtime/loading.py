@@ -1,0 +1,88 @@
+"""From a plan's file to what runs, in steps: read, check, make operators, compile.
+
+Nothing is entered anywhere before the last step, so a load that fails or is dropped leaves no trace.
+
+An operator that the committed plan has as well (core/handover.py) is not made again: this plan gets the same instance
+at once, which is what it would get at its commit. So a commit makes nothing and cannot fail, an operator with a large
+model is not in memory twice, and the parameters need no check, for they made that instance. If another plan is
+committed in between, the commit hands over that one's instances; what only the earlier one had goes on from there.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from node_agent import plan_files
+from node_agent.codecs import Codec, UnknownCodecError
+from node_agent.core import plan as core
+from node_agent.core.handover import inherited
+from node_agent.core.parts import Loaded
+from node_agent.core.slices import Slices
+from node_agent.registry import Registry
+from node_agent.signature import OperatorError
+from node_agent.wire.plan import PlanError, reading
+from protos import plan_pb2
+
+
+@dataclass(slots=True)
+class Parts:
+    """What a plan is made of before it is compiled."""
+
+    codecs: dict[int, Codec] = field(default_factory=dict)  # by stream
+    calls: dict[int, tuple[Callable[..., Any], bool]] = field(default_factory=dict)  # by operator
+    inherits: tuple[tuple[int, int], ...] = ()  # operators: here, in the plan whose instances these are
+
+
+def read(directory: Path, plan_hash: str, epoch: int, core_number: int, name: str) -> Slices[core.Plan]:
+    """The plan of that hash for that core of the node called `name`. Raises PlanError with the reason."""
+    try:
+        data = plan_files.local_path(directory, plan_hash, core_number).read_bytes()
+        yield
+        message = plan_pb2.LocalPlan.FromString(data)
+        yield
+        plan = yield from reading(message, int(plan_hash[:16], 16), epoch)
+    except OSError as error:
+        raise PlanError(f"the plan file cannot be read: {error.strerror}") from None
+    except (DecodeError, ValueError, KeyError) as error:
+        raise PlanError(f"node {name} cannot run this plan: {error}") from None
+    if plan.node != name:
+        raise PlanError(f"the plan is for node {plan.node!r}, this agent is {name!r}")
+    return plan
+
+
+def make(plan: core.Plan, registry: Registry, base: Loaded | None) -> Slices[Parts]:
+    """Codecs and operators. base: the committed plan, whose instances are taken. Raises PlanError where something is
+    not installed or refuses its parameters."""
+    parts = Parts()
+    if base is not None:
+        yield from _inherit(parts, plan, base)
+    try:
+        for stream in plan.streams:
+            parts.codecs[stream.id] = registry.codecs.get(stream.codec)
+            yield
+    except UnknownCodecError as error:
+        raise PlanError(str(error)) from None
+    names = {stream.id: stream.name for stream in plan.streams}
+    for operator in plan.operators:
+        if operator.id not in parts.calls:
+            try:
+                bound = registry.make(operator.run, operator.with_json, [names[each] for each in operator.inputs])
+            except OperatorError as error:
+                raise PlanError(f"{operator.name}: {error}") from None
+            parts.calls[operator.id] = (bound.call, bound.plain)
+            yield
+    return parts
+
+
+def _inherit(parts: Parts, plan: core.Plan, base: Loaded) -> Slices[None]:
+    steps = {step.operator_id: step for unit in base.units for step in unit.chain}  # it may be unloaded before the end
+    yield
+    pairs = []
+    for mine, its in inherited(plan, base.plan):
+        parts.calls[mine] = (steps[its].call, steps[its].plain)
+        pairs.append((mine, its))
+        yield
+    parts.inherits = tuple(pairs)
