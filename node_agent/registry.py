@@ -18,6 +18,7 @@ from node_agent import sdk
 from node_agent.builtin import BUILTIN
 from node_agent.codecs import Codecs
 from node_agent.entry_points import Discover, Offers, installed
+from node_agent.intact import intact
 from node_agent.signature import Bound, OperatorError, Shape, shape_of
 
 GROUP = "shimekiri.operators"
@@ -28,10 +29,12 @@ class Registry:
     """The operators and codecs of this machine.
 
     files: Python files with operators (`--operators`). Raises OperatorError (file:line: what is wrong) for a bad one.
+    checks: operators that change their input, or what they gave out, raise; see `intact`.
     """
 
-    def __init__(self, files: Iterable[str | Path] = (), discover: Discover = installed) -> None:
+    def __init__(self, files: Iterable[str | Path] = (), discover: Discover = installed, checks: bool = False) -> None:
         self._discover = discover
+        self._checks = checks
         self._offers: Offers | None = None
         self._shapes: dict[str, Shape] = {}
         self._broken: dict[str, str] = {}
@@ -83,7 +86,8 @@ class Registry:
 
     def make(self, run: str, with_json: str = "{}", inputs: Sequence[str] = ()) -> Bound:
         """A fresh instance with what the engine calls: `create` and then `bind`."""
-        return self.shape(run).bind(self.create(run, with_json, inputs))
+        bound = self.shape(run).bind(self.create(run, with_json, inputs))
+        return bound._replace(call=intact(run, bound.call, bound.plain)) if self._checks else bound
 
     def describe(self) -> dict[str, Any]:
         """operators.json: what a planner may name. Loads everything; what cannot be is under `unavailable`, and why."""

@@ -306,6 +306,7 @@ class Outbox:
     def flush(self, at_ns: int) -> None:
         """Write what the last instances sent. Call when the facts have been published."""
         if self.dirty:
+            self._last, self._data = None, b""  # every link has taken it
             for link in self.dirty:
                 link.flush(at_ns)
             self.dirty.clear()

@@ -1,0 +1,52 @@
+"""Operators that change what is not theirs, found while they are tried out.
+
+A result is one object, however many units, queries, joins and links take it: whoever changes it changes it for all that
+come later. A copy for each of them would cost every tuple of every node (`copy.deepcopy` of an object of three fields
+takes about four times as long as a scheduling decision), and JSON has no cheap form that cannot be changed. So nothing
+prevents it in a running agent; a registry that checks calls every operator through here, and says which one did it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from node_agent.sdk import Many
+
+
+class ChangedError(Exception):
+    """An operator changed a value that others have as well; the message is for its author."""
+
+
+def intact(name: str, call: Callable[..., Any], plain: bool) -> Callable[..., Any]:
+    """The call of an operator, which then raises ChangedError where it changes
+
+    - an input or a side input, or
+    - what it gave out last, which it has kept: somebody may not have read it yet.
+
+    A value that is no JSON and no protobuf message is told by its `repr`. Costs a copy per call.
+    """
+    given: list[Any] = []  # the results of the last call
+
+    def checked(*arguments: Any) -> Any:
+        inputs, sides = ((arguments[0],), {}) if plain else (arguments[0], arguments[1])
+        values = [("its input", each) for each in inputs]
+        values += [(f"its side input {port!r}", value) for port, value in sides.items()]
+        values += [("a result that it gave before", each) for each in given]
+        before = [_told(value) for _, value in values]
+        result = call(*arguments)
+        for (what, value), was in zip(values, before, strict=True):
+            if _told(value) != was:
+                raise ChangedError(f"{name} changed {what}, which others read as well: give a new value instead")
+        given[:] = _results(result)
+        return result
+
+    return checked
+
+
+def _results(result: Any) -> Sequence[Any]:
+    return result.values if isinstance(result, Many) else () if result is None else (result,)
+
+
+def _told(value: Any) -> Any:
+    """Equal as long as the value is."""
+    serialize = getattr(value, "SerializeToString", None)
+    return serialize(deterministic=True) if serialize is not None else repr(value)
