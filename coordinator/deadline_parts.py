@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from coordinator.sharing.owners import whose
 from coordinator.units_of_measure import counted, show_ns
 
 Plan = Mapping[str, Any]
@@ -67,13 +68,14 @@ def sentences(plan: Plan, output: str) -> list[str]:
     deadline = show_ns(claim["deadline_ns"])
     said = standing(claim)
     if not claim["trail"]:
-        return [f"{output}: deadline {deadline}, {said}, and no bound: {claim['why']}"]
+        return [f"{output}{whose(plan, output)}: deadline {deadline}, {said}, and no bound: {claim['why']}"]
     from_admission = claim["bound_ns"] is None
     bound_ns = claim["from_admission_ns"] if from_admission else claim["bound_ns"]
     slack_ns = claim["deadline_ns"] - bound_ns
     left = f"{show_ns(slack_ns)} to spare" if slack_ns >= 0 else f"{show_ns(-slack_ns)} too late"
     since = " from admission on" if from_admission else ""
-    lines = [f"{output}: takes at most {show_ns(bound_ns)}{since} of its {deadline}, {left}; {said}"]
+    named = f"{output}{whose(plan, output)}"
+    lines = [f"{named}: takes at most {show_ns(bound_ns)}{since} of its {deadline}, {left}; {said}"]
     if not claim["guaranteed"]:
         lines.append(f"  because {claim['why']}")
     lines += [f"  {show_ns(part['ns']):>12}  {_stretch(part)}" for part in claim["trail"]]

@@ -6,10 +6,13 @@ from typing import Any
 
 from coordinator import deadline_parts, failover_lines
 from coordinator.mend.mends import Findings
+from coordinator.sharing import account
+from coordinator.sharing.owners import owners
 from coordinator.units_of_measure import counted, show_ns
 
 Plan = dict[str, Any]
 FAILS = "If a node fails"
+SEVERAL = "Which query needs what"
 
 
 def short(plan: Plan) -> dict[str, list[str]]:
@@ -20,7 +23,8 @@ def short(plan: Plan) -> dict[str, list[str]]:
         f"Plan {plan['hash'][:8]} of query {plan['query']}: {holding} of {counted(len(claims), 'output')} guaranteed"
     )
     lines = [line for name in plan["graph"]["outputs"] for line in deadline_parts.sentences(plan, name)]
-    return {title: lines, **({FAILS: failover_lines.sentences(plan)} if "failover" in plan else {})}
+    several = {SEVERAL: account.sentences(plan)} if owners(plan) else {}
+    return {title: lines, **several, **({FAILS: failover_lines.sentences(plan)} if "failover" in plan else {})}
 
 
 def mended(found: Findings) -> dict[str, list[str]]:

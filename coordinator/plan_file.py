@@ -75,7 +75,7 @@ def build(
     plan: Plan = {
         "shimekiri": VERSION,
         "query": query.name,
-        "queries": _queries(query),
+        "queries": members(query),
         "status": "optimal" if allocation.proven else "feasible",
         "allocator": allocator,
         "model": model if allocator == "deadline" else "sqpr",
@@ -142,7 +142,7 @@ def _gap(allocation: Allocation) -> float:
     return round((allocation.nlr - allocation.bound) / (allocation.bound or 1.0), 6)
 
 
-def _queries(query: Query) -> dict[str, Any]:
+def members(query: Query) -> dict[str, Any]:
     """What belongs to which query, by names in the plan; `called`: what its file calls an operator, where that
     differs."""
     return {

@@ -23,6 +23,7 @@ from coordinator.placement.milp import Limits
 from coordinator.planner import Choices
 from coordinator.query import KEEP, Arrival, Member, Operator, Output, Query, Source
 from coordinator.query_file import SelectivityFile
+from coordinator.sharing.compose import SEPARATOR
 
 Plan = Mapping[str, Any]
 
@@ -136,7 +137,11 @@ def _entries(plan: Plan) -> dict[str, str]:
             runs[-1].append(name)
         else:
             runs.append([name])
-    return {name: run[0] if len(run) == 1 else f"{run[0]}..{run[-1]}" for run in runs for name in run}
+    found: dict[str, str] = {}
+    for run in runs:
+        first, last = (name.rpartition(SEPARATOR)[2] for name in (run[0], run[-1]))
+        found |= dict.fromkeys(run, run[0] if len(run) == 1 else f"{first}..{last}")
+    return found
 
 
 def cluster(plan: Plan, file: yaml_file.Source) -> Cluster:

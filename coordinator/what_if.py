@@ -2,8 +2,9 @@
 
 The change is made in what was parsed, before it is validated, so a value means what it means in the file and is
 refused for the same reasons. NAME is a source, operator, output, node or link (`a-b`); `*` all of a kind; where a name
-is that of two things the kind stands before it (`nodes.b.speed`). FIELD is a key of the file, `with.keep` one below it;
-the fields of a source's arrival need no `arrival.`. VALUE is YAML; `null` removes the key.
+is that of two things the kind stands before it (`nodes.b.speed`). Of several queries NAME is what the plan calls it,
+and what they share is changed in all of them; `fleet/O3` is what query fleet calls O3. FIELD is a key of the file,
+`with.keep` one below it; the fields of a source's arrival need no `arrival.`. VALUE is YAML; `null` removes the key.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from coordinator import planner, yaml_file
 from coordinator.cluster import Cluster
 from coordinator.cluster_file import LinkFile, NodeFile
 from coordinator.errors import BadInputError
-from coordinator.query import Query
+from coordinator.query import Member, Query
 from coordinator.query_file import (
     CHAIN_NAME,
     NAME,
@@ -32,12 +33,15 @@ from coordinator.query_file import (
     OutputFile,
     SourceFile,
 )
+from coordinator.sharing.compose import SEPARATOR
 from coordinator.yaml_file import nearest
 
 QUERY_KINDS: Mapping[str, type[BaseModel]] = {"sources": SourceFile, "operators": OperatorFile, "outputs": OutputFile}
 CLUSTER_KINDS: Mapping[str, type[BaseModel]] = {"nodes": NodeFile, "links": LinkFile}
 KINDS = {**QUERY_KINDS, **CLUSTER_KINDS}
-OPTION = re.compile(rf"(?:({'|'.join(KINDS)})\.)?(\*|{NAME}(?:\.\.{NAME})?)\.({NAME}(?:\.{NAME})*)")
+OPTION = re.compile(
+    rf"(?:({'|'.join(KINDS)})\.)?(\*|(?:{NAME}/)?{NAME}(?:/\d+)?(?:\.\.{NAME})?)\.({NAME}(?:\.{NAME})*)"
+)
 EXAMPLE = "write it like 'v2v.burst=20', 'b.speed=2' or 'a-b.latency=5 ms'"
 
 
@@ -77,15 +81,18 @@ def _value(written: str, text: str) -> Any:
         raise planner.BadOptionError([told]) from error
 
 
-def load(query_path: Path, cluster_path: Path, options: Sequence[str]) -> tuple[Query, Cluster, dict[str, str]]:
+def load(
+    query_paths: Path | Sequence[Path], cluster_path: Path, options: Sequence[str], share: bool = True
+) -> tuple[Query, Cluster, dict[str, str]]:
     """As `planner.load`, with the changes made, in their order. Raises BadOptionError naming the option."""
     changes = [parse(option) for option in options]
+    paths = [query_paths] if isinstance(query_paths, Path) else list(query_paths)
     try:
-        return _load(query_path, cluster_path, changes)
+        return _load(paths, cluster_path, changes, share)
     except BadInputError as error:
         for count in range(1, len(changes) + 1):
             try:
-                _load(query_path, cluster_path, changes[:count])
+                _load(paths, cluster_path, changes[:count], share)
             except BadInputError as first:
                 wrong = changes[count - 1].written
                 told = [f"--what-if '{wrong}': {problem.text}" for problem in first.problems]
@@ -93,27 +100,71 @@ def load(query_path: Path, cluster_path: Path, options: Sequence[str]) -> tuple[
         raise
 
 
-def _load(query_path: Path, cluster_path: Path, changes: Sequence[Change]) -> tuple[Query, Cluster, dict[str, str]]:
-    files = {"query": yaml_file.load(query_path).data, "cluster": yaml_file.load(cluster_path).data}
-    targets = [(change, *_target(change, files["query"], files["cluster"])) for change in changes]
+def _load(
+    query_paths: Sequence[Path], cluster_path: Path, changes: Sequence[Change], share: bool
+) -> tuple[Query, Cluster, dict[str, str]]:
+    together = [_File(yaml_file.load(path).data) for path in query_paths]
+    if len(together) > 1:
+        before, _, _ = planner.load(query_paths, cluster_path, share=share)
+        together = [_File(file.data, before.parts[str(file.data["query"])]) for file in together]
+    cluster = _File(yaml_file.load(cluster_path).data)
+    targets = [(change, *_target(change, together, cluster)) for change in changes]
 
-    def edited(file: yaml_file.Source, kinds: Mapping[str, type[BaseModel]]) -> None:
+    def edited(file: yaml_file.Source, kinds: Mapping[str, type[BaseModel]], one: _File) -> None:
         for change, kind, names in targets:
-            if kind in kinds:
-                for name in names:
-                    _set(change, kind, name, file.data)
+            own = [given for name in names for given in one.own(kind, name)] if kind in kinds else []
+            for name in own:
+                _set(change, kind, name, file.data)
+            if own:
                 file.raw += f"\n# {change.written}".encode()  # so that the hash is not the file's
 
-    query, cluster, types = planner.load(
-        query_path, cluster_path, (lambda file: edited(file, QUERY_KINDS), lambda file: edited(file, CLUSTER_KINDS))
+    by_path = dict(zip(query_paths, together, strict=True))
+    query, after, types = planner.load(
+        query_paths,
+        cluster_path,
+        (
+            lambda file: edited(file, QUERY_KINDS, by_path[file.path]),
+            lambda file: edited(file, CLUSTER_KINDS, cluster),
+        ),
+        share,
     )
-    assert cluster is not None  # a path was given
-    return query, cluster, types
+    assert after is not None  # a path was given
+    return query, after, types
 
 
-def _target(change: Change, query: Any, cluster: Any) -> tuple[str, list[str]]:
+@dataclass(frozen=True)
+class _File:
+    """A file's data, and of one of several queries what of the whole belongs to it."""
+
+    data: Any
+    member: Member | None = None
+
+    def known(self, kind: str) -> list[str]:
+        """What can be named: of one of several queries by the names of the whole, and by `QUERY/NAME`."""
+        names = _names(kind, self.data)
+        if self.member is None or kind != "operators":
+            return names
+        prefixed = [f"{self.data['query']}{SEPARATOR}{name}" for name in names]
+        return [*self.member.operators, *(name for name in names if CHAIN_NAME.fullmatch(name)), *prefixed]
+
+    def own(self, kind: str, name: str) -> list[str]:
+        """What a known name means in this file; nothing: it is another's."""
+        names = _names(kind, self.data)
+        if self.member is not None and kind == "operators":
+            if name in self.member.operators:
+                return [self.member.called.get(name, name)]
+            before, _, name = name.rpartition(SEPARATOR)
+            meant = before == self.data["query"] or (not before and CHAIN_NAME.fullmatch(name) is not None)
+            return [name] if meant and name in names else []
+        return [name] if name in names else []
+
+
+def _target(change: Change, queries: Sequence[_File], cluster: _File) -> tuple[str, list[str]]:
     """Kind and names of what is changed. Raises BadOptionError."""
-    known = {kind: _names(kind, query if kind in QUERY_KINDS else cluster) for kind in KINDS}
+    known: dict[str, list[str]] = {}
+    for kind in KINDS:
+        files = queries if kind in QUERY_KINDS else [cluster]
+        known[kind] = list(dict.fromkeys(name for file in files for name in file.known(kind)))
     if change.name == "*":
         kinds = [change.kind] if change.kind else [kind for kind in KINDS if _has(kind, change.field[0])][:1]
         if not kinds:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from coordinator.commands import query_files
+
 if TYPE_CHECKING:
     from coordinator.mend.trial import Case
 
@@ -19,7 +21,7 @@ EPILOG = """Examples:
 
   coordinator explain plan.json --all               (sub-deadlines, places, units, nodes as well)
 
-  coordinator explain query.yaml cluster.yaml       (also where there is no plan)"""
+  coordinator explain query.yaml cluster.yaml       (also where there is no plan, and of several queries)"""
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +30,7 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=EPILOG)
     def explain(
         files: Annotated[
-            list[Path], typer.Argument(metavar="PLAN | QUERY CLUSTER", help="plan.json, or query.yaml cluster.yaml")
+            list[Path], typer.Argument(metavar="PLAN | QUERY... CLUSTER", help="plan.json, or query.yaml cluster.yaml")
         ],
         everything: Annotated[bool, typer.Option("--all", help="How and why of everything else, too.")] = False,
         time_limit: Annotated[
@@ -45,6 +47,7 @@ def register(app: typer.Typer) -> None:
         overhead: Annotated[
             Literal["measured", "none"], typer.Option(help="Of a query: as of 'coordinator plan'.")
         ] = "measured",
+        no_sharing: Annotated[bool, typer.Option("--no-sharing", help="Of queries: as of 'coordinator plan'.")] = False,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Say where every millisecond of each deadline goes, what binds, and the smallest changes that mend what is
@@ -55,14 +58,15 @@ def register(app: typer.Typer) -> None:
         from coordinator.guarantee import charges
         from coordinator.mend import mends
         from coordinator.mend.trial import Case, Outcome, told
+        from coordinator.sharing import account
 
         made: dict[str, Any] | None = None
         now: Outcome | None = None
         if len(files) == 1:
             made = plan_file.load(files[0])
             case = Case(*plan_inputs.inputs(made, files[0]))
-        elif len(files) == 2:
-            query, cluster, types = planner.load(files[0], files[1])
+        else:
+            query, cluster, types = query_files.load(*query_files.split(files), not no_sharing)
             assert cluster is not None  # a path was given
             choices = planner.Choices(
                 model=model or planner.Choices().model,
@@ -78,8 +82,6 @@ def register(app: typer.Typer) -> None:
                     made = planner.plan(query, cluster, types, choices)
             except InfeasibleError as error:
                 now = Outcome(None, tuple(error.reasons))
-        else:
-            raise typer.BadParameter("give a plan.json, or a query.yaml and a cluster.yaml", param_hint="FILES")
         now = now or told(made or {})
         found = mends.Findings(now)
         if time_limit:
@@ -87,6 +89,8 @@ def register(app: typer.Typer) -> None:
         sections: dict[str, list[str]] = {}
         if made is None:
             sections[f"Query {case.query.name} is infeasible"] = list(now.reasons)
+            if case.query.members:
+                sections[explanation.SEVERAL] = account.told(case.query, case.cluster)
         else:
             sections |= explanation.short(made)
         if time_limit:
@@ -95,7 +99,8 @@ def register(app: typer.Typer) -> None:
             sections |= explanation.explain(made)
         if as_json:
             outputs = {name: deadline_parts.document(made, name) for name in made["guarantee"]} if made else {}
-            typer.echo(json.dumps({"outputs": outputs, "mends": found.document(), "sections": sections}))
+            queries = {"queries": plan_file.members(case.query)}
+            typer.echo(json.dumps({"outputs": outputs, **queries, "mends": found.document(), "sections": sections}))
             return
         for title, lines in sections.items():
             typer.echo(title)

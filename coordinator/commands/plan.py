@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from coordinator.commands import query_files
 from coordinator.placement.progress import Watch, relative_gap
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ EPILOG = """Examples:
 
   coordinator plan query.yaml cluster.yaml --place O3=a --place O4=a --json
 
+  coordinator plan collision.yaml fleet.yaml cluster.yaml           (two queries; what they share runs once)
+
   coordinator plan query.yaml cluster.yaml --what-if 'v2v.burst=20' --what-if 'b.speed=2'"""
 
 
@@ -34,8 +37,7 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=EPILOG)
     def plan(
         context: typer.Context,
-        query: Annotated[Path, typer.Argument(help="query.yaml")],
-        cluster: Annotated[Path, typer.Argument(help="cluster.yaml")],
+        files: Annotated[list[Path], typer.Argument(metavar="QUERY... CLUSTER", help=query_files.HELP)],
         output: Annotated[Path, typer.Option("--output", "-o", help="Where the plan is written.")] = Path("plan.json"),
         allocator: Annotated[
             Literal["deadline", "sqpr"],
@@ -81,6 +83,7 @@ def register(app: typer.Typer) -> None:
                 help="NAME.FIELD=VALUE of a source, operator, output, node or link (a-b): tell what it changes.",
             ),
         ] = None,
+        no_sharing: Annotated[bool, typer.Option("--no-sharing", help=query_files.SHARING)] = False,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
@@ -88,6 +91,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.guarantee import charges
         from coordinator.placement.milp import Limits
 
+        queries, cluster = query_files.split(files)
         held = dict(pair(text) for text in place or [])
         limits = Limits(seconds=time_limit, seed=seed, solver=solver)
         charged = charges.MEASURED if overhead == "measured" else charges.NOTHING
@@ -107,14 +111,17 @@ def register(app: typer.Typer) -> None:
         if what_if:
             came_from = context.get_parameter_source("output")
             given = output if came_from is not None and came_from.name != "DEFAULT" else None
-            _what_if((query, cluster), choices, what_if, given, as_json)
+            _what_if((queries, cluster), choices, what_if, given, as_json, not no_sharing)
             return
-        with _watching() as watch, _hinting(query, cluster, choices):
-            made = planner.make_plan(query, cluster, choices, watch)
+        loaded, known, types = query_files.load(queries, cluster, not no_sharing)
+        assert known is not None  # a path was given
+        with _watching() as watch, _hinting([*files, *(["--no-sharing"] if no_sharing else [])], choices):
+            made = planner.plan(loaded, known, types, choices, watch)
         plan_file.write(made, output)
         if as_json:
             keys = (
                 "hash",
+                "queries",
                 "status",
                 "allocator",
                 "model",
@@ -133,8 +140,8 @@ def register(app: typer.Typer) -> None:
 
 
 @contextmanager
-def _hinting(query: Path, cluster: Path, choices: Choices) -> Iterator[None]:
-    """Where there is no plan: what tells the way out."""
+def _hinting(files: Sequence[Path | str], choices: Choices) -> Iterator[None]:
+    """Where there is no plan: what tells the way out; `files`, as they were given."""
     from coordinator.errors import InfeasibleError
     from coordinator.guarantee.charges import NOTHING
 
@@ -148,13 +155,18 @@ def _hinting(query: Path, cluster: Path, choices: Choices) -> Iterator[None]:
     try:
         yield
     except InfeasibleError as error:
-        command = " ".join(["coordinator explain", str(query), str(cluster), *given])
+        command = " ".join(["coordinator explain", *map(str, files), *given])
         error.hint = f"the smallest changes that mend it: {command}"
         raise
 
 
 def _what_if(
-    files: tuple[Path, Path], choices: Choices, options: list[str], output: Path | None, as_json: bool
+    files: tuple[list[Path], Path],
+    choices: Choices,
+    options: list[str],
+    output: Path | None,
+    as_json: bool,
+    share: bool,
 ) -> None:
     """Plans as it is and with the changes, and tells what differs; writes the changed plan where `output` is given."""
     from rich.console import Console
@@ -171,7 +183,7 @@ def _what_if(
         except InfeasibleError as error:
             return comparison.Side(None, tuple(error.reasons))
 
-    now, then = planner.load(*files), what_if.load(*files, options)
+    now, then = query_files.load(*files, share), what_if.load(*files, options, share)
     with _watching() as watch:
         before, after = side(now, watch), side(then, watch)
     if output is not None and after.plan is not None:
@@ -253,6 +265,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     from coordinator import failover_lines
     from coordinator.deadline_parts import MISSED, standing, verdict
     from coordinator.guarantee import bounds
+    from coordinator.sharing import account, owners
     from coordinator.units_of_measure import show_ns
 
     console = Console()
@@ -289,8 +302,11 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     for name, claim in plan["guarantee"].items():
         bound = "no bound" if claim["bound_ns"] is None else f"bound {show_ns(claim['bound_ns'])}"
         said = "guaranteed" if claim["guaranteed"] else "not guaranteed"
-        text = f"output {name}: deadline {show_ns(claim['deadline_ns'])}, {bound}, {said}: {claim['why']}"
+        whose, deadline = owners.whose(plan, name), show_ns(claim["deadline_ns"])
+        text = f"output {name}{whose}: deadline {deadline}, {bound}, {said}: {claim['why']}"
         console.print(text, soft_wrap=True, highlight=False)
+    for line in account.sentences(plan):
+        console.print(line, soft_wrap=True, highlight=False)
     if assumed := bounds.assumed(plan):
         console.print(assumed, soft_wrap=True, highlight=False)
     for line in failover_lines.summary(plan):

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from coordinator.commands import query_files
+
+if TYPE_CHECKING:
+    from coordinator.query import Query
 
 EPILOG = """Examples:
 
   coordinator validate query.yaml cluster.yaml
+
+  coordinator validate collision.yaml fleet.yaml cluster.yaml      (and what they share)
 
   coordinator validate query.yaml              (nodes and installed operators are not checked)
 
@@ -22,26 +29,31 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=EPILOG)
     def validate(
-        query: Annotated[Path | None, typer.Argument(help="query.yaml")] = None,
-        cluster: Annotated[Path | None, typer.Argument(help="cluster.yaml")] = None,
+        files: Annotated[
+            list[Path] | None,
+            typer.Argument(metavar="QUERY [...] [CLUSTER]", help="query.yaml; or one or several, then cluster.yaml."),
+        ] = None,
         schema: Annotated[
             Literal["query", "cluster"] | None, typer.Option(help="Print the JSON Schema of this file and stop.")
         ] = None,
+        no_sharing: Annotated[bool, typer.Option("--no-sharing", help=query_files.SHARING)] = False,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
-        """Check a query, and against a cluster if one is given; every problem is told with its file and line."""
-        from coordinator import planner
+        """Check a query, and against a cluster if one is given, or several that are to run together; every problem is
+        told with its file and line."""
         from coordinator.schema import schema_text
+        from coordinator.sharing import account
         from coordinator.units_of_measure import counted
 
         if schema is not None:
             typer.echo(schema_text(schema), nl=False)
             return
-        if query is None:
+        if not files:
             raise typer.BadParameter("give a query.yaml, or --schema", param_hint="QUERY")
-        checked, known, types = planner.load(query, cluster)
+        queries, cluster = query_files.split(files) if len(files) > 1 else (files, None)
+        checked, known, types = query_files.load(queries, cluster, not no_sharing)
         if as_json:
-            typer.echo(json.dumps({"query": checked.name, "valid": True, "streams": types}))
+            typer.echo(json.dumps({"query": checked.name, "valid": True, "streams": types, **_several(checked)}))
             return
         parts = (("source", checked.sources), ("operator", checked.operators), ("output", checked.outputs))
         counts = ", ".join(counted(len(found), what) for what, found in parts)
@@ -49,4 +61,15 @@ def register(app: typer.Typer) -> None:
         if known:
             cores = f" with {counted(len(known.nodes), 'core')}" if len(known.nodes) > len(known.hosts) else ""
             against = f", on {counted(len(known.hosts), 'node')}{cores}"
-        typer.echo(f"{query}: {counts}{against}: valid")
+        typer.echo(f"{', '.join(map(str, queries))}: {counts}{against}: valid")
+        if known and len(queries) > 1:
+            for line in account.told(checked, known):
+                typer.echo(line)
+
+
+def _several(query: Query) -> dict[str, Any]:
+    """For --json: what belongs to which query, and what is shared."""
+    from coordinator.plan_file import members
+    from coordinator.sharing import compose
+
+    return {"queries": members(query), "shared": compose.of(query).shared} if query.members else {}

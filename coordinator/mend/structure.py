@@ -12,6 +12,8 @@ from coordinator.mend.mend import Mend, exact
 from coordinator.mend.promise import host
 from coordinator.mend.trial import Case, Plan, Trials
 from coordinator.query import Operator
+from coordinator.query_file import CHAIN_NAME
+from coordinator.sharing.compose import SEPARATOR
 from coordinator.units_of_measure import show_ns
 
 
@@ -24,20 +26,25 @@ def pinned(case: Case, missed: Mapping[str, str]) -> list[str]:
     entries: dict[str, bool] = {}
     for operator in case.query.operators:
         if operator.nodes is not None or operator.name in case.choices.place:
-            entry = _entry(operator)
+            entry = _entry(case, operator)
             entries[entry] = entries.get(entry, False) or operator.name in wanted
     return sorted(entries, key=lambda entry: not entries[entry])
 
 
-def _entry(operator: Operator) -> str:
-    """What it stands under in the file: its name, or a chain's range."""
-    return operator.entry
+def _entry(case: Case, operator: Operator) -> str:
+    """What `--what-if` knows it by: its name, or a chain's range; of several queries, with the query that it is of."""
+    if CHAIN_NAME.fullmatch(operator.entry) is None:
+        return operator.name
+    users = [name for name, member in case.query.parts.items() if operator.name in member.operators]
+    if len(users) > 1:  # it may stand in several chains
+        return operator.name
+    return f"{users[0]}{SEPARATOR}{operator.entry}" if case.query.members else operator.entry
 
 
 def free(trials: Trials, entry: str) -> Mend | None:
     """Without the restriction to nodes of one entry of the query. None: it does not help."""
     case = trials.case
-    members = [operator.name for operator in case.query.operators if _entry(operator) == entry]
+    members = [operator.name for operator in case.query.operators if _entry(case, operator) == entry]
     operators = tuple(
         replace(operator, nodes=None) if operator.name in members else operator for operator in case.query.operators
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from coordinator import places
 from coordinator.cluster import Cluster
@@ -17,6 +18,7 @@ from coordinator.errors import BadInputError
 from coordinator.query import Member, Operator, Query, Source
 from coordinator.sharing import identity, match
 from coordinator.sharing.files import joined, rooted
+from coordinator.units_of_measure import show_ns
 
 SEPARATOR = "/"
 
@@ -155,7 +157,7 @@ def _unlike(one: Source, other: Source) -> str:
     for what, left, right in (
         ("at", one.at, other.at),
         ("type", one.type, other.type),
-        ("max_age", f"{one.max_age_ns} ns", f"{other.max_age_ns} ns"),
+        ("max_age", show_ns(one.max_age_ns), show_ns(other.max_age_ns)),
         ("forbid_streams", sorted(one.forbidden), sorted(other.forbidden)),
     ):
         if left != right:
@@ -165,8 +167,16 @@ def _unlike(one: Source, other: Source) -> str:
     )
     for key in dict.fromkeys([*there, *here]):
         if there.get(key) != here.get(key):
-            found.append(f"arrival {key} {there.get(key, 'none')} there, {here.get(key, 'none')} here")
+            left, right = (_written(key, each.get(key)) for each in (there, here))
+            found.append(f"arrival {key.removesuffix('_ns')} {left} there, {right} here")
     return "; ".join(found)
+
+
+def _written(key: str, value: Any) -> str:
+    """A value of `Arrival.written` for people."""
+    if key in ("counts", "spans_ns", "sha256"):
+        return "of one recording" if value is not None else "none"
+    return show_ns(value) if key.endswith("_ns") and value is not None else str(value or "none")
 
 
 def _names(there: Query, joining: Query, query: str, pairs: Mapping[str, str]) -> dict[str, str]:

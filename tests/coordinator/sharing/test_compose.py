@@ -186,7 +186,7 @@ def test_where_both_may_run() -> None:
 BAD = [
     ("query: q2", "query: q1", 2, "query 'q1' is also that of", "query1.yaml:2"),
     ("q2_x:", "q1_x:", 8, "output 'q1_x' is also that of", "query1.yaml:8"),
-    ("max_age: 3 ms", "max_age: 4 ms", 4, "max_age 3000000 ns there, 4000000 ns here", "query1.yaml:4"),
+    ("max_age: 3 ms", "max_age: 4 ms", 4, "max_age 3 ms there, 4 ms here", "query1.yaml:4"),
     ("burst: 2", "burst: 3", 4, "arrival burst 2 there, 3 here", "query1.yaml:4"),
     ("at: a, type", "at: b, type", 4, "at a there, b here", "query1.yaml:4"),
 ]

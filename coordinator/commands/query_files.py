@@ -1,0 +1,64 @@
+"""QUERY... CLUSTER: the files of a command that takes one query or several, and then a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from coordinator.cluster import Cluster
+    from coordinator.query import Query
+
+HELP = "One query.yaml or several, then cluster.yaml."
+SHARING = "Keep operators apart that several queries could share."
+
+
+def split(files: Sequence[Path]) -> tuple[list[Path], Path]:
+    """Queries and the cluster, which is the last. A command line with fewer than two is refused."""
+    if len(files) < 2:
+        raise typer.BadParameter("give one query.yaml or several, and then cluster.yaml", param_hint="QUERY... CLUSTER")
+    return list(files[:-1]), files[-1]
+
+
+def load(
+    queries: Sequence[Path], cluster: Path | None, share: bool = True
+) -> tuple[Query, Cluster | None, dict[str, str]]:
+    """As `planner.load`; where a query and the cluster are mistaken for each other, that is told. Raises
+    BadInputError."""
+    from coordinator import planner
+    from coordinator.errors import BadInputError
+
+    try:
+        return planner.load(queries, cluster, share=share)
+    except BadInputError as error:
+        check_order(queries, cluster)
+        raise error
+
+
+def check_order(queries: Sequence[Path], cluster: Path | None) -> None:
+    """Raises BadInputError where the last file is a query, or another one a cluster."""
+    from coordinator.errors import BadInputError, Problem
+
+    problems = []
+    for path in queries:
+        if _is(path, "nodes", "query"):
+            problems.append(Problem(str(path), 0, "is a cluster, not a query; give the cluster as the last file"))
+    if cluster is not None and _is(cluster, "query", "nodes"):
+        problems.append(Problem(str(cluster), 0, "is a query, not a cluster; give the cluster as the last file"))
+    if problems:
+        raise BadInputError(problems)
+
+
+def _is(path: Path, has: str, lacks: str) -> bool:
+    """By its keys; a file that cannot be read is neither."""
+    from coordinator import yaml_file
+    from coordinator.errors import BadInputError
+
+    try:
+        data = yaml_file.load(path).data
+    except BadInputError:
+        return False
+    return isinstance(data, Mapping) and has in data and lacks not in data
