@@ -16,7 +16,7 @@ from coordinator.cluster import Cluster, Node
 from coordinator.placement import units
 from coordinator.placement.problem import deadlines
 from coordinator.placement.routes import Hops
-from coordinator.query import Operator, Query
+from coordinator.query import KEEP, Operator, Query
 from protos import plan_pb2
 
 
@@ -180,6 +180,7 @@ class Layout:
             join=self.joins(operator),
             hang_ns=operator.hang_ns,
             sub_deadline_ns=self.sub_deadline_ns[operator.name],
+            fresh=operator.state != KEEP,
         )
 
     def _add_streams(self, plan: plan_pb2.LocalPlan, node: Node) -> None:
