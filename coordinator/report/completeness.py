@@ -4,7 +4,7 @@ A trace is whole when as many usable records were found as run.json says were wr
 LOAD record stands where it says it does, and every record's plan epoch is named by a PLAN record of that incarnation.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -35,7 +35,7 @@ class Scan:
     misplaced: tuple[int, int] | None = None  # first LOAD record out of place: (place, what it says)
     unnamed: int = 0  # ledger records under a plan epoch that no PLAN record names
     crashed: bool = False
-    epochs: frozenset[int] = frozenset()  # of this plan, modulo 128
+    epochs: Mapping[int, int] = field(default_factory=dict)  # of the run's plans, modulo 128 -> which plan
 
 
 @dataclass(frozen=True)

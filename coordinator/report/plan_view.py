@@ -61,7 +61,11 @@ class OutputView:
 
 @dataclass(frozen=True)
 class PlanView:
-    """A plan as the ledgers see it. Node numbers, not names, are the keys."""
+    """A plan as the ledgers see it, or several that were joined. Node numbers, not names, are the keys.
+
+    numbers: of the plans whose records count, by the start of their hashes. same: outputs of earlier plans that are
+    known by another id. queries: the outputs of each query, where the plan names its queries.
+    """
 
     hash: str
     query: str
@@ -74,6 +78,9 @@ class PlanView:
     consumers: Mapping[tuple[int, int], tuple[int, ...]]  # (node, stream) -> consumer ids, once per port
     before: Mapping[tuple[int, int], int]  # (unit, operator id) -> bit set of the exits before that operator
     document: Mapping[str, Any] = field(repr=False, compare=False, default_factory=dict)
+    numbers: Mapping[int, int] = field(default_factory=dict)
+    same: Mapping[int, int] = field(default_factory=dict)
+    queries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def hash_u64(self) -> int:
@@ -128,6 +135,8 @@ def _view(document: Mapping[str, Any]) -> PlanView:
         consumers={key: tuple(sorted(found)) for key, found in consumers.items()},
         before={key: exits for plan in local.values() for key, exits in _before(plan)},
         document=document,
+        numbers={int(document["hash"][:16], 16): 0},
+        queries={str(name): tuple(map(str, each["outputs"])) for name, each in document.get("queries", {}).items()},
     )
 
 

@@ -1,5 +1,8 @@
 """Reads a run directory: plan.json, run.json and the raw trace segments, tolerant of damage.
 
+A run during which plans changed has the last of them in plan.json and the others in earlier/; run.json's `earlier`
+names them by hash, in the order in which they ran. They are judged together (`joined.py`).
+
 Nothing in a trace can make this fail: what cannot be used is left out and said (`Damage`), and whether the rest is
 complete follows from the counts in run.json. Layouts come from protos/records.py alone.
 """
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.errors import CoordinatorError
+from coordinator.report.joined import join
 from coordinator.report.plan_view import PlanUnreadableError, PlanView, read_plan
 from protos.records import GAP, HEADER_BYTES, RECORD_BYTES, Record, unpack_header, unpack_records
 
@@ -65,6 +69,7 @@ class Run:
     document: Mapping[str, Any]  # run.json
     incarnations: tuple[Incarnation, ...]
     damage: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()  # hashes of the plans before, in order
 
     @property
     def virtual(self) -> bool:
@@ -96,8 +101,9 @@ class _Found:
 def read_run(path: Path) -> Run:
     """The run in `path`. Raises NoRunError, with one sentence, where there is none."""
     document, plan_document = _json(path, "run.json"), _json(path, "plan.json")
+    earlier = _earlier(path, document)
     try:
-        plan = read_plan(plan_document)
+        plan = join([read_plan(plan_document), *map(read_plan, earlier)])
     except PlanUnreadableError as error:
         raise NoRunError(f"{path}: {error}") from error
     told = document.get("plan_hash")
@@ -115,7 +121,20 @@ def read_run(path: Path) -> Run:
             said = Declared()
         incarnations.append(Incarnation(number, *key, said, tuple(trace.chunks), trace.clock, trace.virtual))
     name = str(document.get("run") or path.resolve().name)
-    return Run(path, name, plan, document, tuple(incarnations), tuple(damage))
+    hashes = tuple(str(each["hash"]) for each in earlier)
+    return Run(path, name, plan, document, tuple(incarnations), tuple(damage), hashes)
+
+
+def _earlier(path: Path, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The plans before the last one."""
+    named = document.get("earlier") or []
+    if not isinstance(named, list) or not all(isinstance(each, str) and each.isalnum() for each in named):
+        raise NoRunError(f"{path}: run.json: earlier must be a list of the hashes of plans")
+    found = [_json(path, f"earlier/{each}.json") for each in named]
+    for each, plan in zip(named, found, strict=True):
+        if plan.get("hash") != each:
+            raise NoRunError(f"{path}: earlier/{each}.json is another plan than its name says")
+    return found
 
 
 def _json(path: Path, name: str) -> dict[str, Any]:

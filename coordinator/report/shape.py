@@ -119,11 +119,14 @@ def nearest_rank(n: int, k: int, of: int = QUANTILES) -> int:
 def assemble(run: Run, counts: Counts) -> dict[str, Any]:
     """The verdict: report.json's `run`, `plan_hash`, `completeness`, `outputs`, `conservation` and `blame`."""
     plan = run.plan
+    outputs = {view.name: _output(view, counts) for view in sorted(plan.outputs.values(), key=lambda o: o.id)}
     return {
         "run": run.name,
         "plan_hash": plan.hash,
+        **({"earlier": list(run.earlier)} if run.earlier else {}),
         "completeness": completeness(run, counts.traces),
-        "outputs": {view.name: _output(view, counts) for view in sorted(plan.outputs.values(), key=lambda o: o.id)},
+        "outputs": outputs,
+        **({"queries": {name: _query(plan, name, outputs) for name in plan.queries}} if plan.queries else {}),
         "conservation": _conservation(run, counts),
         "blame": {view.name: _blame(view, plan, counts) for view in sorted(plan.outputs.values(), key=lambda o: o.id)},
     }
@@ -163,6 +166,25 @@ def _output(view: OutputView, counts: Counts) -> dict[str, Any]:
         "latency_ns": {"p50": quantile(100), "p95": quantile(190), "p99": quantile(198), "max": quantile(QUANTILES)},
         "latency_bound": "upper",
         "quantiles_ns": [quantile(k) for k in range(1, QUANTILES + 1)] if delivered else [],
+    }
+
+
+_SUMMED = (
+    "met", "late", "shed", "lost", "undecidable", "shed_unsure", "lost_unsure", "delivered",
+)  # fmt: skip
+
+
+def _query(plan: PlanView, name: str, outputs: dict[str, Any]) -> dict[str, Any]:
+    """The sum over a query's outputs."""
+    mine = [output for output in plan.queries[name] if output in outputs]
+    total = {key: sum(outputs[output][key] for output in mine) for key in _SUMMED}
+    missed = total["late"] + total["shed"] + total["lost"]
+    unsure = total["undecidable"] + total["shed_unsure"] + total["lost_unsure"]
+    return {
+        "outputs": mine,
+        **total,
+        "miss_ratio": _ratio(missed, total["met"] + missed),
+        "miss_ratio_hi": _ratio(missed + unsure, total["met"] + missed + unsure),
     }
 
 
@@ -209,17 +231,22 @@ def _cause(outcome: int, cause: int) -> str:
 def _blame(view: OutputView, plan: PlanView, counts: Counts) -> dict[str, Any]:
     n, tail = counts.blamed.get(view.id, (0, 0))
     latency = counts.latency.get(view.id, Spent(0, 0))
+    by_hop: dict[tuple[int, str], Spent] = {}  # a hop that several plans of a run have is one
+    for (output, hop, ref), spent in sorted(counts.spent.items()):
+        if output == view.id:
+            key = (hop, _hop(plan, hop, ref))
+            total_ns, tail_ns = by_hop.get(key, Spent(0, 0))
+            by_hop[key] = Spent(total_ns + spent.total_ns, tail_ns + spent.tail_ns)
     hops = [
         {
-            "hop": _hop(plan, hop, ref),
+            "hop": name,
             "kind": Hop(hop).name.lower(),
             "mean_ns": spent.total_ns // n if n else None,
             "tail_mean_ns": spent.tail_ns // tail if tail else None,
             "share": _ratio(spent.total_ns, latency.total_ns),
             "tail_share": _ratio(spent.tail_ns, latency.tail_ns),
         }
-        for (output, hop, ref), spent in sorted(counts.spent.items())
-        if output == view.id
+        for (hop, name), spent in by_hop.items()
     ]
     return {"results": n, "tail_results": tail, "hops": hops}
 
@@ -263,7 +290,7 @@ def sentence(run: Run, problem: Problem) -> str:
     plan = run.plan
     incarnation = run.incarnations[problem.incarnation]
     place = f"{plan.nodes[incarnation.node]}/{incarnation.boot_hex}"
-    tuple_ = f"tuple {problem.source}/{problem.epoch}/{problem.seq}.{problem.ordinal}"
+    tuple_ = f"tuple {problem.source & 0xFFFF}/{problem.epoch}/{problem.seq}.{problem.ordinal}"
     times = f" ({problem.times} times)" if problem.times > 1 else ""
     ref = problem.ref
     ends = _ENDS.get(consumer_parts(ref)[0], "record")

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from coordinator.report import spark_ledger as ledger
 from coordinator.report import spark_results as results
 from coordinator.report.completeness import LEDGER_KINDS, Scan, Trace, judge_all
+from coordinator.report.joined import MOST_PLANS
 from coordinator.report.reader import Run
 from coordinator.report.shape import PROBLEMS_SHOWN, Counts, Hop, Problem, Rank, Spent, assemble
 from coordinator.report.spark_ledger import LINEAGE, TUPLE, is_
@@ -119,7 +120,8 @@ def scans(run: Run, rows: list[Row]) -> list[Scan]:
     """One Scan per incarnation from the first pass's aggregates."""
     found = [Scan() for _ in run.incarnations]
     named: dict[int, set[int]] = defaultdict(set)
-    mine: dict[int, set[int]] = defaultdict(set)
+    mine: dict[int, dict[int, int]] = defaultdict(dict)
+    numbers = {signed(hash_): number for hash_, number in run.plan.numbers.items()}
     for row in (row for row in rows if row.what == "found"):
         each = found[row.v0]
         each.found, each.gaps, each.dropped = row.v1, row.v2, row.v3
@@ -129,8 +131,8 @@ def scans(run: Run, rows: list[Row]) -> list[Scan]:
         epoch = row.v2 & rec.PLAN_EPOCH_MASK
         named[row.v0].add(epoch)
         found[row.v0].crashed |= row.v1 == rec.STATE_CRASHED
-        if row.v3 == signed(run.plan.hash_u64):
-            mine[row.v0].add(epoch)
+        if row.v3 in numbers:
+            mine[row.v0][epoch] = min(numbers[row.v3], mine[row.v0].get(epoch, MOST_PLANS))
     for row in (row for row in rows if row.what == "epoch"):
         if row.v1 not in mine[row.v0]:
             if row.v1 in named[row.v0]:
@@ -139,7 +141,7 @@ def scans(run: Run, rows: list[Row]) -> list[Scan]:
                 found[row.v0].unnamed += row.v2
     for incarnation, each in zip(run.incarnations, found, strict=True):
         each.unusable = sum(len(chunk) // RECORD_BYTES for chunk in incarnation.chunks) - each.found
-        each.epochs = frozenset(mine[incarnation.number])
+        each.epochs = mine[incarnation.number]
     return found
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.completeness import LEDGER_KINDS, Status
+from coordinator.report.joined import ID_BITS
 from coordinator.report.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT
 from coordinator.report.shape import LOST_LINK, LOST_RESTART, Fault, Outcome, Rank
 from coordinator.report.spark_tables import Plans, col, lit
@@ -69,16 +70,43 @@ def surplus() -> Column:
 
 
 def own(traces: DataFrame, plans: Plans) -> DataFrame:
-    """The ledger records of each run's own plan: their plan epoch is named by a PLAN record with its hash."""
+    """The ledger records of each run's plans, with the ids of the joined view (`joined.py`): their plan epoch is named
+    by a PLAN record with the hash of one of them."""
     epoch = col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long")
     named = (
         traces.where(is_(rec.PLAN))
-        .join(plans.hashes, (traces.run == plans.hashes.run) & (traces["last"] == plans.hashes.hash), "left_semi")
-        .select("run", "inc", col("w1").bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch"))
-        .distinct()
+        .join(plans.hashes.withColumnRenamed("hash", "last"), ["run", "last"])
+        .select("run", "inc", col("w1").bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch"), "number")
+        .groupBy("run", "inc", "plan_epoch")
+        .agg(F.min("number").alias("number"))
     )
     ledger = traces.where(is_(*LEDGER_KINDS)).withColumn("plan_epoch", epoch)
-    return ledger.join(F.broadcast(named), ["run", "inc", "plan_epoch"], "left_semi").drop("plan_epoch")
+    return moved(ledger.join(F.broadcast(named), ["run", "inc", "plan_epoch"]).drop("plan_epoch"), plans)
+
+
+def moved(rows: DataFrame, plans: Plans) -> DataFrame:
+    """As `joined.moved`: ids of earlier plans carry the plan's number above their own bits. rows: with a `number`."""
+    shift = F.shiftleft("number", ID_BITS)
+    everywhere = is_(rec.SHED, rec.LOST) & (col("ref") == rec.NO_REF)
+    to_peer = is_(rec.LOST) & flagged()
+    has_ref = ~is_(rec.SENT, rec.RECEIVED) & ~everywhere & ~to_peer
+    stream_in_w3 = is_(rec.RECEIVED, rec.SHED) | (is_(rec.LOST) & (everywhere | to_peer))
+
+    def where(has: Column, name: str) -> Column:
+        return F.when(has, col(name).cast("long").bitwiseXOR(shift)).otherwise(col(name).cast("long"))
+
+    found = rows.withColumns(
+        {
+            "source": col("source").cast("long").bitwiseXOR(shift),
+            "ref": where(has_ref, "ref"),
+            "w1": where(is_(rec.ABSORBED), "w1"),
+            "w2": where(is_(rec.SENT), "w2"),
+            "w3": where(stream_in_w3, "w3"),
+            "w4": where(is_(rec.SHED), "w4"),
+        }
+    ).drop("number")
+    known_as = F.when(is_(rec.OUTPUT), F.coalesce(col("known_as"), col("ref"))).otherwise(col("ref"))
+    return found.join(plans.same, ["run", "ref"], "left").withColumn("ref", known_as).drop("known_as")
 
 
 def instances(rows: DataFrame) -> DataFrame:

@@ -58,7 +58,8 @@ def traces(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
 class Plans:
     """The plans of all runs as tables."""
 
-    hashes: DataFrame  # run hash
+    hashes: DataFrame  # run hash number
+    same: DataFrame  # run ref known_as: outputs of earlier plans that are known by another id
     sources: DataFrame  # run ref at_node stream
     units: DataFrame  # run ref unit_node exits
     exits: DataFrame  # run ref exit stream
@@ -79,7 +80,10 @@ def plans(spark: SparkSession, runs: Sequence[Run]) -> Plans:
     views = [(number, run.plan) for number, run in enumerate(runs)]
     reaches = {number: Reach(plan) for number, plan in views}
     return Plans(
-        hashes=small(spark, "run hash", [(n, signed(p.hash_u64)) for n, p in views]),
+        hashes=small(
+            spark, "run hash number", [(n, signed(hash_), plan) for n, p in views for hash_, plan in p.numbers.items()]
+        ),
+        same=small(spark, "run ref known_as", [(n, *ids) for n, p in views for ids in p.same.items()]),
         sources=small(
             spark, "run ref at_node stream", [(n, s, *where) for n, p in views for s, where in p.sources.items()]
         ),

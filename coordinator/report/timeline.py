@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator.report.joined import own
 from coordinator.report.reader import Incarnation, Run, records_of
 from coordinator.report.verdict import scan_trace
 from protos import records as rec
-from protos.records import PLAN_EPOCH_MASK, Record
+from protos.records import Record
 
 BARS_PER_NODE = 400
 MARGIN = 20  # a window is widened by 1/MARGIN of its length on both sides
@@ -78,7 +79,7 @@ def _own(incarnation: Incarnation, run: Run) -> Iterator[Record]:
     records = list(records_of(incarnation))
     epochs = scan_trace(incarnation, records, run.plan).epochs
     wanted = (rec.RAN, rec.OUTPUT)
-    return (r for _, r in records if r.kind in wanted and r.flags & PLAN_EPOCH_MASK in epochs)
+    return own((r for _, r in records if r.kind in wanted), epochs, run.plan)
 
 
 def _worst(run: Run, kept: Mapping[int, Iterable[Record]]) -> _Focus | None:

@@ -1,10 +1,10 @@
 """The verdict in plain Python: the readable reference, and the engine for machines without Java."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from coordinator.report.blame import blame
 from coordinator.report.completeness import LEDGER_KINDS, Scan, judge_all
+from coordinator.report.joined import MOST_PLANS, own
 from coordinator.report.ledger import Row, keep
 from coordinator.report.plan_view import PlanView
 from coordinator.report.reader import Incarnation, Run, records_of
@@ -22,7 +22,8 @@ def verdict(run: Run) -> dict[str, Any]:
         records = list(records_of(incarnation))
         scan = scan_trace(incarnation, records, run.plan)
         scans.append(scan)
-        rows.extend(_ledger_rows(incarnation.number, records, scan))
+        kept = (record for _, record in records if record.kind in LEDGER_KINDS)
+        rows.extend((incarnation.number, record) for record in own(kept, scan.epochs, run.plan))
     counts.traces = judge_all(run, scans)
     ledger = keep(run, counts.traces, rows, counts)
     delivered = expect(ledger, rows, counts)
@@ -36,29 +37,23 @@ def scan_trace(incarnation: Incarnation, records: list[tuple[int, Record]], plan
     scan.unusable = sum(len(chunk) // RECORD_BYTES for chunk in incarnation.chunks) - len(records)
     first = incarnation.declared.first
     named: set[int] = set()
-    mine: set[int] = set()
+    mine: dict[int, int] = {}
     for place, record in records:
         if record.kind == PLAN:
             epoch = record.w1 & PLAN_EPOCH_MASK
             named.add(epoch)
             scan.crashed |= record.ref == STATE_CRASHED
-            if record.last == plan.hash_u64:
-                mine.add(epoch)
+            if record.last in plan.numbers:
+                mine[epoch] = min(plan.numbers[record.last], mine.get(epoch, MOST_PLANS))
         elif record.kind == GAP:
             scan.gaps += 1
             scan.dropped += record.w1
         elif record.kind == LOAD and record.last != first + place and scan.misplaced is None:
             scan.misplaced = (place, record.last)
-    scan.epochs = frozenset(mine)
+    scan.epochs = mine
     for _, record in records:
         epoch = record.flags & PLAN_EPOCH_MASK
         if record.kind in LEDGER_KINDS and epoch not in mine:
             scan.foreign += epoch in named
             scan.unnamed += epoch not in named
     return scan
-
-
-def _ledger_rows(number: int, records: list[tuple[int, Record]], scan: Scan) -> Iterator[Row]:
-    for _, record in records:
-        if record.kind in LEDGER_KINDS and record.flags & PLAN_EPOCH_MASK in scan.epochs:
-            yield number, record

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from node_agent.core import plan as core
 from node_agent.core.engine import Engine
 from node_agent.core.facts import Facts
+from node_agent.core.handover import hand_over
 from node_agent.core.load import Calls
 from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
 from node_agent.core.policies import policy
@@ -119,7 +120,7 @@ class VirtualNode:
         if placed.state is not State.PREPARED:
             return
         if before is not None:
-            placed.loaded.take_over(before.loaded)
+            hand_over(placed.loaded, before.loaded)
             before.state = State.DRAINING
             self.tell(at_ns, before, before.state)
         self.committed = placed

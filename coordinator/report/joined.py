@@ -1,0 +1,148 @@
+"""Several plans of one run, judged as one plan: all of them side by side, with outputs of the same name as one output.
+
+A tuple runs under the plan that it was admitted under and under no other, so nothing joins plans but the names of what
+they give. Plan 0 is the last that ran; the earlier ones are 1, 2, ... An id of plan n carries n in the bits above its
+own 16, in the view here and in the records (`moved`), so that ids of different plans never meet. Plan 0 moves nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from coordinator.report.plan_view import (
+    OUTPUT,
+    PEER,
+    OutputView,
+    PlanUnreadableError,
+    PlanView,
+    UnitView,
+    consumer_id,
+    consumer_parts,
+)
+from protos import records as rec
+from protos.records import FLAG, NO_REF, Record
+
+ID_BITS = 16  # of an id in a trace record
+MOST_PLANS = 16  # whose numbers fit above an id within the 20 bits that a consumer id has for it
+
+
+def join(plans: Sequence[PlanView]) -> PlanView:
+    """One view of all plans, the last that ran first. Raises PlanUnreadableError where they are not of one cluster."""
+    last = plans[0]
+    if len(plans) == 1:
+        return last
+    if len(plans) > MOST_PLANS:
+        raise PlanUnreadableError(f"{len(plans)} plans in one run; at most {MOST_PLANS} can be judged together")
+    nodes: dict[int, str] = {}
+    for plan in plans:
+        for number, name in plan.nodes.items():
+            if nodes.setdefault(number, name) != name:
+                raise PlanUnreadableError(f"node {number} is {nodes[number]} in one plan of the run, {name} in another")
+    outputs, same = _outputs(plans)
+    numbered = list(enumerate(plans))
+    return PlanView(
+        hash=last.hash,
+        query=last.query,
+        nodes=nodes,
+        streams={_id(n, s): name for n, plan in numbered for s, name in plan.streams.items()},
+        sources={_id(n, s): (node, _id(n, stream)) for n, p in numbered for s, (node, stream) in p.sources.items()},
+        units={_id(n, u): _unit(n, view) for n, plan in numbered for u, view in plan.units.items()},
+        outputs=outputs,
+        operators={_id(n, o): name for n, plan in numbered for o, name in plan.operators.items()},
+        consumers={
+            (node, _id(n, stream)): tuple(sorted(_consumer(n, each, same) for each in found))
+            for n, plan in numbered
+            for (node, stream), found in plan.consumers.items()
+        },
+        before={(_id(n, u), _id(n, o)): exits for n, plan in numbered for (u, o), exits in plan.before.items()},
+        document=last.document,
+        numbers={plan.hash_u64: n for n, plan in reversed(numbered)},
+        same=same,
+        queries=_queries(plans),
+    )
+
+
+def own(records: Iterable[Record], epochs: Mapping[int, int], plan: PlanView) -> Iterator[Record]:
+    """The records of the run's plans, moved. epochs: the number of the plan that each plan epoch stands for."""
+    for record in records:
+        number = epochs.get(record.flags & rec.PLAN_EPOCH_MASK)
+        if number is not None:
+            yield moved(record, number, plan) if number else record
+
+
+def moved(record: Record, number: int, plan: PlanView) -> Record:
+    """A record of that plan with the joined view's ids. Words that damage made anything stay within 64 bits."""
+    kind, shift = record.kind, number << ID_BITS
+    found: dict[str, int] = {"source": record.source ^ shift}
+    everywhere = record.ref == NO_REF and kind in (rec.SHED, rec.LOST)
+    flagged = kind == rec.LOST and bool(record.flags & FLAG)
+    if kind not in (rec.SENT, rec.RECEIVED) and not everywhere and not flagged:
+        found["ref"] = record.ref ^ shift
+    if kind == rec.OUTPUT:
+        found["ref"] = plan.same.get(found["ref"], found["ref"])
+    if kind == rec.ABSORBED:
+        found["w1"] = record.w1 ^ shift
+    if kind == rec.SENT:
+        found["w2"] = record.w2 ^ shift
+    if kind in (rec.RECEIVED, rec.SHED) or (kind == rec.LOST and (everywhere or flagged)):
+        found["w3"] = record.w3 ^ shift
+    if kind == rec.SHED:
+        found["w4"] = record.w4 ^ shift
+    return record._replace(**found)
+
+
+def _id(number: int, own_id: int) -> int:
+    return own_id | number << ID_BITS
+
+
+def _unit(number: int, view: UnitView) -> UnitView:
+    return UnitView(
+        id=_id(number, view.id),
+        node=view.node,
+        operators=view.operators,
+        inputs=tuple(_id(number, each) for each in view.inputs),
+        exits=tuple(_id(number, each) for each in view.exits),
+        join=view.join,
+        filters=view.filters,
+    )
+
+
+def _consumer(number: int, consumer: int, same: Mapping[int, int]) -> int:
+    kind, ref, stream = consumer_parts(consumer)
+    if kind == PEER:
+        return consumer_id(kind, ref, _id(number, stream))
+    if kind == OUTPUT:
+        return consumer_id(kind, same.get(_id(number, ref), _id(number, ref)))
+    return consumer_id(kind, _id(number, ref), _id(number, stream) if stream else 0)
+
+
+def _outputs(plans: Sequence[PlanView]) -> tuple[dict[int, OutputView], dict[int, int]]:
+    """The outputs, and for those of earlier plans that are the same as one of them, whose id they have.
+
+    One that has the name of another but its own deadline or node is told apart by its plan's hash.
+    """
+    found: dict[int, OutputView] = {}
+    same: dict[int, int] = {}
+    by_name: dict[str, OutputView] = {}
+    for number, plan in enumerate(plans):
+        for output in plan.outputs.values():
+            id_ = _id(number, output.id)
+            known = by_name.get(output.name)
+            if known is not None and (known.node, known.deadline_ns) == (output.node, output.deadline_ns):
+                same[id_] = known.id
+                continue
+            name = output.name if known is None else f"{output.name} (plan {plan.hash[:8]})"
+            view = OutputView(id_, name, output.node, _id(number, output.stream), output.deadline_ns)
+            found[id_] = view
+            by_name.setdefault(output.name, view)
+    return found, same
+
+
+def _queries(plans: Sequence[PlanView]) -> dict[str, tuple[str, ...]]:
+    """By query, of all plans: the names of its outputs."""
+    found: dict[str, dict[str, None]] = {}
+    for plan in reversed(plans):
+        for name, outputs in plan.queries.items():
+            found.setdefault(name, {}).update(dict.fromkeys(outputs))
+    return {name: tuple(outputs) for name, outputs in found.items()}
+
+
+__all__ = ["MOST_PLANS", "join", "moved", "own"]

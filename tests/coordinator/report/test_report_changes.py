@@ -1,0 +1,171 @@
+"""A run during which plans changed: every plan's records count, under its own ids, in one verdict of both engines."""
+
+import dataclasses
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from coordinator.report.joined import MOST_PLANS, join
+from coordinator.report.plan_view import read_plan
+from coordinator.report.reader import NoRunError, Run, read_run
+from coordinator.report.verdict import verdict
+from protos import records as rec
+from sim_vehicles.virtual.course import Change
+from sim_vehicles.virtual.run import simulate, write_run
+from sim_vehicles.virtual.scenario import Scenario
+from tests.simulation.random_plans import registry
+from tests.simulation.random_queries_virtual import MS, Two, by_traffic
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CLUSTER = """
+shimekiri: 1
+nodes:
+  a: {address: "127.0.0.1:7700", memory: 64 MiB, cap: 1}
+  b: {address: "127.0.0.1:7710", memory: 64 MiB, cap: 1}
+links:
+  - {between: [a, b], latency: 3 ms, bandwidth: 10 Mbit/s}
+operators: operators.json
+security: insecure-loopback
+"""
+FIRST = """
+shimekiri: 1
+query: first
+sources:
+  s: {at: a, type: json, arrival: {burst: 3, period: 100 ms}}
+  t: {at: b, type: json, arrival: {burst: 1, period: 50 ms}}
+operators:
+  X: {run: filter, in: s, cost: 2 ms, nodes: [a], selectivity: {mean: 0.5, at_most: [[1, 1], [2, 1]]}}
+  Y: {run: test.attach, in: X, side: {ref: t}, cost: 9 ms, nodes: [b]}
+  W: {run: test.fragile, in: s, cost: 1 ms, nodes: [b]}
+  J: {run: join, in: [W, X], cost: 1 ms, nodes: [b]}
+outputs:
+  y: {from: Y, at: a, deadline: 25 ms}
+  j: {from: J, at: b, deadline: 90 ms}
+"""
+SECOND = """
+shimekiri: 1
+query: second
+sources:
+  s: {at: a, type: json, arrival: {burst: 3, period: 100 ms}}
+  u: {at: a, type: json, arrival: {burst: 2, period: 70 ms}}
+operators:
+  X: {run: filter, in: s, cost: 2 ms, nodes: [a], selectivity: {mean: 0.5, at_most: [[1, 1], [2, 1]]}}
+  Z: {run: test.twice, in: X, cost: 3 ms, nodes: [a], selectivity: {mean: 2, at_most: [[1, 2]]}}
+  V: {run: pass, in: u, cost: 1 ms, nodes: [b]}
+outputs:
+  z: {from: Z, at: b, deadline: 60 ms}
+  v: {from: V, at: a, deadline: 60 ms}
+"""
+
+
+def plans() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of the first query, and of both."""
+    two = Two(CLUSTER, FIRST, SECOND)
+    return two.plan("first", choices=by_traffic()), two.plan("first", "second", choices=by_traffic())
+
+
+def changed(directory: Path, seed: int, loss: float = 0.0) -> Run:
+    """Virtual: the second query is there from the middle on, and gone before the end; two trials."""
+    one, both = plans()
+    scenario = Scenario(bursts=12, trials=2, seed=seed, spread_ns=30 * MS, loss=loss)
+    write_run(simulate(one, scenario, registry(), then=[Change(both, 320 * MS), Change(one, 800 * MS)]), directory)
+    return read_run(directory)
+
+
+def test_all_plans_of_a_run_make_one_verdict(tmp_path: Path) -> None:
+    run = changed(tmp_path / "run", 1)
+    told = verdict(run)
+    one, both = plans()
+    assert told["plan_hash"] == one["hash"] and told["earlier"] == [both["hash"]]
+    books, outputs = told["conservation"], told["outputs"]
+    assert told["completeness"]["complete"] and books["balanced"], books["problems"]
+    assert books["admitted"] == books["accounted"] and books["by_outcome"]["open"] == 0
+    assert sorted(outputs) == ["j", "v", "y", "z"]
+    # s admits 36 tuples per trial under either plan: one filter, one instance that fails on every third.
+    assert outputs["y"]["delivered"] == 36 and outputs["y"]["late"] > 0
+    assert outputs["z"]["delivered"] and outputs["z"]["lost"] == outputs["z"]["undecidable"] == 0
+    assert told["queries"]["first"]["delivered"] == outputs["y"]["delivered"] + outputs["j"]["delivered"]
+    hops = [hop["hop"] for hop in told["blame"]["y"]["hops"]]
+    assert len(set(hops)) == len(hops), "a hop that both plans have is told once"
+
+
+def test_the_last_plan_alone_judges_its_own_records_only(tmp_path: Path) -> None:
+    run = changed(tmp_path / "run", 1)
+    whole = verdict(run)
+    document = json.loads((run.path / "run.json").read_text())
+    del document["earlier"]
+    (run.path / "run.json").write_text(json.dumps(document))
+    alone = verdict(read_run(run.path))
+    assert alone["conservation"]["balanced"]
+    assert 0 < alone["conservation"]["admitted"] < whole["conservation"]["admitted"]
+    assert sum(each["other_plans"] for each in alone["completeness"]["incarnations"]) > 0
+    assert sum(each["other_plans"] for each in whole["completeness"]["incarnations"]) == 0
+
+
+def test_an_output_with_another_deadline_is_told_apart() -> None:
+    one, _ = plans()
+    other = dataclasses.replace(read_plan(one), hash="ab" * 32)
+    view = next(each for each in other.outputs.values() if each.name == "y")
+    other = dataclasses.replace(other, outputs={view.id: dataclasses.replace(view, deadline_ns=1)})
+    joined = join([read_plan(one), other])
+    assert sorted(each.name for each in joined.outputs.values()) == ["j", "y", "y (plan abababab)"]
+    assert not joined.same
+
+
+def test_earlier_plans_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    run = changed(tmp_path / "run", 1)
+    (name,) = (run.path / "earlier").iterdir()
+    name.write_text((run.path / "plan.json").read_text())
+    with pytest.raises(NoRunError, match="another plan than its name says"):
+        read_run(run.path)
+    name.unlink()
+    with pytest.raises(NoRunError, match=r"earlier/.* cannot be read"):
+        read_run(run.path)
+    document = json.loads((run.path / "run.json").read_text())
+    for wrong in ("ab", [3], ["../plan"]):
+        (run.path / "run.json").write_text(json.dumps(document | {"earlier": wrong}))
+        with pytest.raises(NoRunError, match="earlier must be a list"):
+            read_run(run.path)
+    with pytest.raises(ValueError, match="at most 16"):
+        join([run.plan] * (MOST_PLANS + 1))
+
+
+def test_both_engines_agree(tmp_path: Path, spark: "SparkSession") -> None:
+    """Whole traces, lossy ones, and ones of which records were taken, doubled or spoilt."""
+    from coordinator.report.spark import verdicts
+
+    runs = [changed(tmp_path / f"run{seed}", seed, loss=0.1 * (seed % 2)) for seed in range(8)]
+    for seed, run in enumerate(runs[2:]):
+        spoil(run, random.Random(seed))
+    runs = [read_run(run.path) for run in runs]
+    for run, told in zip(runs, verdicts(spark, runs), strict=True):
+        expected = verdict(run)
+        for key, value in expected.items():
+            assert told[key] == value, f"{run.path.name}: {key}"
+        assert told == expected
+
+
+def spoil(run: Run, dice: random.Random) -> None:
+    """Take, double or change a few records of one node."""
+    segment = dice.choice(sorted(run.path.glob("trace/raw/*/*/*.trace")))
+    data = segment.read_bytes()
+    header, body = data[: rec.HEADER_BYTES], data[rec.HEADER_BYTES :]
+    found = [body[i : i + rec.RECORD_BYTES] for i in range(0, len(body), rec.RECORD_BYTES)]
+    for _ in range(4):
+        place = dice.randrange(len(found))
+        fields = list(rec.RECORD.unpack(found[place]))
+        match dice.randrange(3):
+            case 0:
+                del found[place]
+            case 1:
+                found.insert(place, found[place])
+            case _:
+                fields[dice.randrange(1, 6)] = dice.choice((0, 1, 2, 130))
+                fields[dice.randrange(6, 11)] = dice.choice((0, 1, -1, 1 << 40, (1 << 63) - 1))
+                found[place] = rec.RECORD.pack(*fields)
+    segment.write_bytes(header + b"".join(found))

@@ -1,0 +1,74 @@
+"""A query is added while another runs, and removed again: the one that stands notices nothing.
+
+Random queries, instants, spreads between the nodes' commits, phases and costs. `make test` takes a few cases; more:
+
+    SHIMEKIRI_CASES=2000 .venv/bin/python -m pytest -s tests/simulation/test_changes_virtual.py
+"""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+from coordinator.placement import kept
+from coordinator.report.reader import read_run
+from coordinator.report.verdict import verdict
+from sim_vehicles.virtual.costs import parse_jitter
+from sim_vehicles.virtual.course import Change
+from sim_vehicles.virtual.run import Simulation, write_run
+from sim_vehicles.virtual.scenario import Scenario
+from tests.simulation.random_queries_virtual import MS, Two, by_traffic, pairs
+from tests.simulation.test_sharing_virtual import EXAMPLES, of, run
+
+
+def judged(done: Simulation) -> dict[str, Any]:
+    with TemporaryDirectory() as folder:
+        write_run(done, Path(folder) / "run")
+        return verdict(read_run(Path(folder) / "run"))
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    return Scenario(
+        seed=draw(st.integers(0, 2**32)),
+        bursts=6,
+        jitter=parse_jitter(draw(st.sampled_from(["none", "uniform:0.3,1"]))),
+        phase_ns={"s0": draw(st.integers(0, 100)) * MS},
+        spread_ns=draw(st.sampled_from([0, 1, 7, 60, 150])) * MS,
+    )
+
+
+def test_a_standing_query_gives_what_it_gives_without_a_change() -> None:
+    seen: Counter[str] = Counter()
+
+    @EXAMPLES
+    @given(pairs(), scenarios(), st.integers(0, 700), st.integers(1, 400))
+    def check(two: Two, scenario: Scenario, add_ms: int, remove_ms: int) -> None:
+        alone = two.plan("first", choices=by_traffic())
+        both = two.plan("first", "second", choices=replace(by_traffic(), kept=kept.read(alone, alone["placement"])))
+        if "s0" not in alone["graph"]["sources"]:
+            scenario = replace(scenario, phase_ns={})
+        add_ns = add_ms * MS
+        then = [Change(both, add_ns), Change(alone, add_ns + scenario.spread_ns + remove_ms * MS)]
+        still, expected = run(alone, scenario)
+        done, results = run(alone, scenario, then)
+        assert of(results, "first") == expected
+        books = judged(done)
+        note(str(books["conservation"]["problems"]))
+        assert books["completeness"]["complete"] and books["conservation"]["balanced"]
+        assert books["conservation"]["admitted"] == books["conservation"]["accounted"] == done.admitted
+        unchanged = judged(still)["outputs"]
+        for name, output in unchanged.items():
+            told = books["outputs"][name]
+            keys = ("shed", "lost", "undecidable", "shed_unsure", "lost_unsure", "delivered")
+            assert {key: told[key] for key in keys} == {key: output[key] for key in keys}, name
+        second = of(results, "second").total()
+        seen.update(cases=1, results=expected.total(), second=second, ran=bool(second))
+
+    check()
+    print(f"\n{seen['cases']} changes, {seen['results']} results of what stood, {seen['second']} of what came and went")
+    assert 2 * seen["ran"] > seen["cases"]
