@@ -1,31 +1,33 @@
-"""[A] 4.1: random query trees on Poisson streams, as a list of arrivals for one node."""
+"""[A] 4.1: random query trees on Poisson or Zipf streams, as a list of arrivals for one node."""
 
 from __future__ import annotations
 
+from bisect import bisect
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import accumulate
 from random import Random
+from typing import Literal
 
 from infra.papers.one_node import Outcome, Query, Workload
 from infra.papers.one_node import run as simulate
 from node_agent.core.plan import Parameters
 from node_agent.core.policies import POLICIES
+from node_agent.core.policies.muf import Urgency
 from node_agent.core.policies.overdue import overdue
 from node_agent.core.policies.parts import Policy
 
 US, MS, S = 1000, 1_000_000, 1_000_000_000
 SLOWER = 10  # a tenth of the queries on a machine ten times slower: the same load, batches and deadlines
-DECISION_NS = 50 * US * SLOWER  # the middle of the printed 20 to 80 us
+DECISION_NS = 50 * US  # the middle of the printed 20 to 80 us
 PHI_NS = 100 * MS
 DRAWS = 400  # costs that are drawn per query; its tuples cost one of them
 DEADLINES_S = (1.0, 5.0)
-EQUAL_NS = 22 * US * SLOWER  # the mean cost at selectivity 0.5, for runs with equal costs
-COLLECTED = {
-    "bts",
-    "bts1",
-    "ats",
-    "ats1",
-    "adaptive",
-}  # their streams are collected in basic batches; "adaptive open" is not
+EQUAL_NS = 22 * US  # the mean cost at selectivity 0.5, for runs with equal costs
+RANKS = 1000  # of Zipf's gaps: the r-th has probability 1/r and is r times the least gap
+SHOCK_S = 2.0  # how long a shock lasts
+Streams = Literal["poisson", "zipf gaps", "zipf rates"]
 
 # `taat` with the paper's prediction (3.3): what cannot be met is dropped
 TAAT1 = replace(POLICIES["taat"], name="taat1", dropper=overdue, measures=True)
@@ -33,9 +35,9 @@ TAAT1 = replace(POLICIES["taat"], name="taat1", dropper=overdue, measures=True)
 
 @dataclass(frozen=True)
 class Setting:
-    """rate: tuples per ms and stream; queries: the paper's number, a tenth are simulated. selectivity: None: every
-    operator's own, 0.01 to 1. shock_s: from then on the rate is four times as high for two seconds; 0: never. equal:
-    every tuple costs the same."""
+    """rate: tuples per ms and stream; queries: the paper's number, a tenth are simulated; whole: all of them, each tree
+    ten times. selectivity: None: every operator's own, 0.01 to 1. shock_s: from then on the rate is four times as high
+    for two seconds; 0: never. equal: every tuple costs the same."""
 
     rate: float
     queries: int = 100
@@ -44,12 +46,27 @@ class Setting:
     shock_s: float = 0
     equal: bool = False
     seed: int = 1
+    streams: Streams = "poisson"
+    whole: bool = False
+
+    @property
+    def slower(self) -> int:
+        """How many times the machine is slower than the paper's."""
+        return 1 if self.whole else SLOWER
 
 
 def policy(name: str, phi_ns: int = PHI_NS, first_k: int = 1) -> Policy:
-    """A policy of [A] with its printed parameters."""
-    found = TAAT1 if name == "taat1" else POLICIES[name.removesuffix(" open")]
+    """A policy of [A] with its printed parameters. `NAME muf`: by maximum urgency first, not by EDF."""
+    plain = name.removesuffix(" open").removesuffix(" muf")
+    found = TAAT1 if plain == "taat1" else POLICIES[plain]
+    if name.endswith(" muf"):
+        found = replace(found, order=Urgency)
     return replace(found, parameters=Parameters(phi_ns=phi_ns, first_k=first_k))
+
+
+def collects(of: Policy, name: str) -> bool:
+    """Whether its streams are collected in basic batches: where it makes batches, but for `NAME open`."""
+    return of.tuner is not None and not name.endswith(" open")
 
 
 @dataclass(frozen=True)
@@ -72,7 +89,7 @@ class Tree:
             fan_out,
         )
 
-    def cost_ns(self, random: Random) -> int:
+    def cost_ns(self, random: Random, slower: int) -> int:
         """Of one tuple."""
         cost_us, open_ = 0.0, [0]
         while open_:
@@ -81,7 +98,7 @@ class Tree:
             first = operator * self.fan_out + 1
             if first < len(self.costs_us) and random.random() < self.passes[operator]:
                 open_ += range(first, first + self.fan_out)
-        return round(cost_us * US * SLOWER)
+        return round(cost_us * US * slower)
 
 
 def load(setting: Setting) -> Workload:
@@ -90,16 +107,16 @@ def load(setting: Setting) -> Workload:
     queries, pools = [], []
     for _ in range(setting.queries // SLOWER):
         tree = Tree.draw(random, setting.selectivity)
-        pool = [EQUAL_NS] if setting.equal else [tree.cost_ns(random) for _ in range(DRAWS)]
-        pools.append(pool)
-        queries.append(Query(round(random.uniform(*DEADLINES_S) * S), sum(pool) // len(pool)))
+        equal = [EQUAL_NS * setting.slower]
+        pool = equal if setting.equal else [tree.cost_ns(random, setting.slower) for _ in range(DRAWS)]
+        times = SLOWER if setting.whole else 1
+        pools += [pool] * times
+        queries += [Query(round(random.uniform(*DEADLINES_S) * S), sum(pool) // len(pool))] * times
     tuples = []
     for number, pool in enumerate(pools):
-        at_ns, shock_ns = 0.0, setting.shock_s * S
-        for _ in range(setting.length):
-            fast = setting.shock_s and shock_ns <= at_ns < shock_ns + 2 * S
-            at_ns += random.expovariate(setting.rate * (4 if fast else 1)) * MS
-            tuples.append((int(at_ns), number, random.choice(pool)))
+        share = _share(setting, number, len(pools))
+        rate, length = setting.rate * share, round(setting.length * share)
+        tuples += [(at_ns, number, random.choice(pool)) for at_ns in _instants(setting, rate, length, random)]
     tuples.sort()
     return Workload(
         queries,
@@ -108,6 +125,32 @@ def load(setting: Setting) -> Workload:
         [cost_ns for _, _, cost_ns in tuples],
         [at_ns + queries[number].deadline_ns for at_ns, number, _ in tuples],
     )
+
+
+def _share(setting: Setting, number: int, streams: int) -> float:
+    """A stream's rate as a multiple of the mean: by Zipf's law the n-th has 1/n of the first one's."""
+    if setting.streams != "zipf rates":
+        return 1
+    return streams / (number + 1) / sum(1 / each for each in range(1, streams + 1))
+
+
+def _instants(setting: Setting, rate: float, length: int, random: Random) -> Iterator[int]:
+    """Arrivals of one stream, ns."""
+    at_ns, shock_ns = 0.0, setting.shock_s * S
+    zipf = _zipf() if setting.streams == "zipf gaps" else None
+    for _ in range(length):
+        fast = setting.shock_s and shock_ns <= at_ns < shock_ns + SHOCK_S * S
+        now = rate * (4 if fast else 1)
+        at_ns += (random.expovariate(now) if zipf is None else zipf(random) / now) * MS
+        yield int(at_ns)
+
+
+@cache
+def _zipf() -> Callable[[Random], float]:
+    """Draws a gap of mean 1: the rank r, 1 to RANKS, with probability 1/r, over the mean rank."""
+    until = list(accumulate(1 / rank for rank in range(1, RANKS + 1)))
+    mean = RANKS / until[-1]
+    return lambda random: (bisect(until, random.random() * until[-1]) + 1) / mean
 
 
 def collected(tuples: Workload, phi_ns: int) -> Workload:
@@ -132,7 +175,8 @@ def collected(tuples: Workload, phi_ns: int) -> Workload:
 @dataclass(frozen=True)
 class Result:
     """One run. overhead_s: of all decisions; cpu: busy and deciding, share of the time until the last arrival or the
-    last end; bounds: of the missed share, for equal costs (theory of the batch: W = N (c + s/n))."""
+    last end; bounds: of the missed share, for equal costs (theory of the batch: W = N (c + s/n)); by_second: missed
+    share of the tuples that came in each second; k: the controller's at the end."""
 
     missed: float
     overhead_s: float
@@ -142,28 +186,42 @@ class Result:
     grown: int
     arrivals_s: float
     bounds: tuple[float, float]
+    k: int
+    by_second: tuple[float | None, ...]
 
 
 def measure(setting: Setting, names: tuple[str, ...], phi_ns: int = PHI_NS, first_k: int = 1) -> dict[str, Result]:
     """The same arrivals under each policy."""
+    return trial(setting, {name: policy(name, phi_ns, first_k) for name in names})
+
+
+def trial(setting: Setting, policies: Mapping[str, Policy]) -> dict[str, Result]:
+    """As `measure`, with policies at hand."""
     tuples = load(setting)
-    arrivals_s = tuples.at_ns[-1] / S
-    dues = [each.deadline_ns / S for each in tuples.queries]
-    mean_ns = sum(tuples.cost_ns) / len(tuples.cost_ns)
-    batches = collected(tuples, phi_ns) if COLLECTED & set(names) else tuples
+    batches: dict[int, Workload] = {}
     found = {}
-    for name in names:
-        if name in COLLECTED:  # those of one basic batch arrive together, the next one phi later
-            done: Outcome = simulate(policy(name, phi_ns - 1, first_k), batches, DECISION_NS)
-        else:
-            done = simulate(policy(name, phi_ns, first_k), tuples, DECISION_NS)
-        work_s = len(tuples.at_ns) * (mean_ns + DECISION_NS / max(done.mean_batch, 1)) / S
-        low, high = (
-            max(0.0, 100 * (1 - (arrivals_s + slack) / work_s)) for slack in (max(dues), sum(dues) / len(dues))
-        )
-        found[name] = Result(
-            done.missed, done.overhead_ns / S,
-            100 * (done.busy_ns + done.overhead_ns) / max(done.ended_ns, tuples.at_ns[-1]),
-            done.decisions, done.mean_batch, done.grown, arrivals_s, (low, high),
-        )  # fmt: skip
+    for name, each in policies.items():
+        runs, arrivals = each, tuples
+        if collects(each, name):  # those of one basic batch arrive together, the next one phi later
+            phi_ns = each.parameters.phi_ns
+            arrivals = batches.setdefault(phi_ns, collected(tuples, phi_ns))
+            runs = replace(each, parameters=replace(each.parameters, phi_ns=phi_ns - 1))
+        found[name] = _result(tuples, simulate(runs, arrivals, DECISION_NS * setting.slower), setting, arrivals)
     return found
+
+
+def _result(tuples: Workload, done: Outcome, setting: Setting, arrivals: Workload) -> Result:
+    last_ns = tuples.at_ns[-1]
+    dues = [each.deadline_ns / S for each in tuples.queries]
+    cost_ns = sum(tuples.cost_ns) / len(tuples.cost_ns) + DECISION_NS * setting.slower / max(done.mean_batch, 1)
+    work_s = len(tuples.at_ns) * cost_ns / S
+    low, high = (max(0.0, 100 * (1 - (last_ns / S + slack) / work_s)) for slack in (max(dues), sum(dues) / len(dues)))
+    came, met = [0] * (last_ns // S + 1), [0] * (last_ns // S + 1)
+    for at_ns, in_time in zip(arrivals.origin_ns or arrivals.at_ns, done.met, strict=True):
+        came[at_ns // S] += 1
+        met[at_ns // S] += in_time
+    return Result(
+        done.missed, done.overhead_ns / S, 100 * (done.busy_ns + done.overhead_ns) / max(done.ended_ns, last_ns),
+        done.decisions, done.mean_batch, done.grown, last_ns / S, (low, high), done.k,
+        tuple(100 - 100 * good / all_ if all_ else None for good, all_ in zip(met, came, strict=True)),
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from node_agent.core import plan as plans
@@ -52,26 +52,30 @@ class Workload:
 
 @dataclass
 class Outcome:
-    """`late`: tuples of each query that ended late or were shed."""
+    """met: 1 for each tuple that ended in time, in the workload's order. late: tuples of each query that ended late or
+    were shed. largest: most tuples of one decision. k: of a controller, at the end; grown: how often it raised it."""
 
     arrived: list[int]
-    late: list[int]
+    met: bytearray
+    late: list[int] = field(default_factory=list)
     shed: int = 0
     decisions: int = 0
+    largest: int = 0
     overhead_ns: int = 0
     busy_ns: int = 0
     ended_ns: int = 0
-    grown: int = 0  # how often a controller raised its k
+    grown: int = 0
+    k: int = 0
 
     @property
     def missed(self) -> float:
         """Share of all tuples that ended late or were shed, %."""
-        return 100 * sum(self.late) / max(1, sum(self.arrived))
+        return 100 * (len(self.met) - sum(self.met)) / max(1, len(self.met))
 
     @property
     def mean_batch(self) -> float:
         """Tuples per decision."""
-        return (sum(self.arrived) - self.shed) / max(1, self.decisions)
+        return (len(self.met) - self.shed) / max(1, self.decisions)
 
 
 class _Nowhere:
@@ -134,14 +138,14 @@ def _work(workload: Workload) -> Callable[[Sequence[int]], int]:
 
 
 def run(policy: Policy, workload: Workload, decision_ns: int = 0) -> Outcome:
-    """All tuples, until the last one has ended."""
+    """All tuples, until the last one has ended. The tuples of a batch end with it, as on the agents."""
     engine, arrivals = _node(policy, workload)
     work, due_ns, of, origin = _work(workload), workload.due_ns, workload.query, workload.origin_ns
     counts = Counter(of)
-    arrived = [counts[query] for query in range(len(workload.queries))]
-    done = Outcome(arrived, list(arrived))  # late until met
+    done = Outcome([counts[query] for query in range(len(workload.queries))], bytearray(len(of)))
     decision = 0 if policy.virtual else decision_ns
-    release, step, position, count, start, now, ran = engine.release, engine.step, 0, len(arrivals), 0, 0, 0
+    release, step, position, count, now, ran, together = engine.release, engine.step, 0, len(arrivals), 0, 0, 0
+    start, met = 0, done.met
     job: Job | None = None
     while True:
         while position < count and arrivals[position][0] <= now:
@@ -159,13 +163,17 @@ def run(policy: Policy, workload: Workload, decision_ns: int = 0) -> Outcome:
         if engine.decided:
             start += decision
             done.decisions += 1
-            done.overhead_ns += decision
+            together = 0
         batch = [each[5] for each in engine.batch] if engine.batching else (job[5],)
         now = start + work(batch)
         done.busy_ns += now - start
         ran += len(batch)
+        together += len(batch)
+        done.largest = max(done.largest, together)
         for i in batch:
-            if now <= due_ns[i]:
-                done.late[of[i]] -= 1
-    done.ended_ns, done.shed, done.grown = now, count - ran, getattr(engine.tuner, "grown", 0)
+            met[i] = now <= due_ns[i]
+    late = Counter(query for query, in_time in zip(of, met, strict=True) if not in_time)
+    done.late = [late[query] for query in range(len(workload.queries))]
+    done.overhead_ns, done.ended_ns, done.shed = decision * done.decisions, now, count - ran
+    done.grown, done.k = getattr(engine.tuner, "grown", 0), getattr(engine.tuner, "k", 0)
     return done

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from infra.papers import (
     batching,
+    batching_control,
+    batching_streams,
+    batching_theory,
     guarantee_batches,
     guarantee_sharing,
     guarantee_sweeps,
@@ -33,6 +36,9 @@ REPRODUCTIONS = (
     Reproduction("guarantee", "figures5to7", guarantee_sweeps.run),
     Reproduction("guarantee", "figure8", guarantee_batches.run),
     Reproduction("batching", "figures", batching.run),
+    Reproduction("batching", "control", batching_control.run),
+    Reproduction("batching", "streams", batching_streams.run),
+    Reproduction("batching", "theory", batching_theory.run),
 )
 
 
