@@ -62,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
         "--clock-domain", default="", metavar="NAME", help="for tests: pretend to have a clock of one's own"
     )
     run.add_argument("--no-rt", action="store_true", help="stay in the normal scheduling class")
+    run.add_argument(
+        "--check-operators", action="store_true", help="for tests: operators that change what others read as well fail"
+    )
     operators = commands.add_parser(
         "operators", help="list what is installed here", epilog=EXAMPLES, formatter_class=raw
     )
@@ -114,7 +117,7 @@ def _run(parsed: argparse.Namespace) -> int:
     settings = Settings(
         name=name, control=control, data=data, state=state, operators=tuple(parsed.operators),
         drift_ppm=parsed.drift_ppm, clock=parsed.clock_domain or clock_domain(), rt=not parsed.no_rt,
-        cores=parsed.cores,
+        cores=parsed.cores, checks=parsed.check_operators,
     )  # fmt: skip
     return Supervisor(settings).run()
 

@@ -30,6 +30,7 @@ class Settings:
     rt: bool = True  # use the FIFO class where it is allowed
     cores: int = 1  # runtimes of this agent
     core: int = 0
+    checks: bool = False  # of what operators change; see `intact`
     places: tuple[tuple[str, Address], ...] = ()  # all of the agent: name and data socket; empty until they listen
 
     def at(self, core: int) -> "Settings":

@@ -37,7 +37,7 @@ def main(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # to the whole group; the supervisor says Stop
     try:
-        registry = Registry(settings.operators)
+        registry = Registry(settings.operators, checks=settings.checks)
     except OperatorError as error:
         supervisor.send(ipc.Failed(str(error)))
         return 2

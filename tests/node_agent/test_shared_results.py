@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 
+from node_agent.client import Admitted, Source
 from node_agent.core import plan as core
 from node_agent.core.engine import Engine
 from node_agent.core.facts import MemoryFacts
@@ -23,6 +24,7 @@ from node_agent.registry import Registry
 from node_agent.runtime.inprocess import in_process
 from protos import records
 from tests.node_agent.core.shared_play import FIRST, Box, Graph, Play
+from tests.node_agent.live import Agent, chain_plan, spooled, store
 
 FAR = 10**6
 
@@ -257,3 +259,15 @@ def test_who_changes_nothing_is_not_found_to(tmp_path: Path) -> None:
     value = {"n": 1}
     assert handed(value) is value and handed(value) is value
     assert made.make("join", inputs=["a", "b"]).call(({"n": 1}, {"n": 2}), {}, None) == {"a": {"n": 1}, "b": {"n": 2}}
+
+
+def test_an_agent_that_checks_operators_says_which_one_did_it(tmp_path: Path) -> None:
+    registry(tmp_path, checks=False)  # writes the file
+    store(tmp_path / "s", chain_plan(run="test.spoils"))
+    with Agent(tmp_path / "s", "--operators", str(tmp_path / "spoiling.py"), "--check-operators") as agent:
+        with Source(agent.data, "in") as source:
+            assert isinstance(source.send({"n": 1}), Admitted)
+        assert agent.stop() == 0
+    lost = [record for record in spooled(agent.state) if record.kind == records.LOST]
+    assert [records.CAUSES[record.w1] for record in lost] == ["operator_error"]
+    assert "test.spoils changed its input" in agent.log.read_text()
