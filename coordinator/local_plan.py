@@ -175,6 +175,7 @@ class Layout:
             with_json=json.dumps(operator.parameters, sort_keys=True, separators=(",", ":"), allow_nan=False),
             cost_ns=operator.cost_ns,
             inputs=[self.stream_id[name] for name in self.ordered_inputs(operator)],
+            called=operator.called or (),
             sides=[plan_pb2.Side(port=port, stream=self.stream_id[name]) for port, name in operator.side.items()],
             output=self.stream_id[operator.name],
             join=self.joins(operator),

@@ -113,7 +113,7 @@ class Span(_message.Message):
     def __init__(self, tuples: _Optional[int] = ..., span_ns: _Optional[int] = ...) -> None: ...
 
 class Operator(_message.Message):
-    __slots__ = ("id", "name", "run", "with_json", "cost_ns", "inputs", "sides", "output", "join", "hang_ns", "sub_deadline_ns", "at_most", "fresh")
+    __slots__ = ("id", "name", "run", "with_json", "cost_ns", "inputs", "sides", "output", "join", "hang_ns", "sub_deadline_ns", "at_most", "fresh", "called")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
@@ -127,6 +127,7 @@ class Operator(_message.Message):
     SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
     AT_MOST_FIELD_NUMBER: _ClassVar[int]
     FRESH_FIELD_NUMBER: _ClassVar[int]
+    CALLED_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     run: str
@@ -140,7 +141,8 @@ class Operator(_message.Message):
     sub_deadline_ns: int
     at_most: _containers.RepeatedCompositeFieldContainer[Most]
     fresh: bool
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ..., at_most: _Optional[_Iterable[_Union[Most, _Mapping]]] = ..., fresh: _Optional[bool] = ...) -> None: ...
+    called: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ..., at_most: _Optional[_Iterable[_Union[Most, _Mapping]]] = ..., fresh: _Optional[bool] = ..., called: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Most(_message.Message):
     __slots__ = ("inputs", "results")

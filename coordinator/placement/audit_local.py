@@ -76,6 +76,7 @@ def _operators(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
             operator.id != stated["id"]
             or operator.run != stated["run"]
             or list(operator.inputs) != [ids[one] for one in stated["in"]]
+            or list(operator.called) != stated.get("called", [])
             or {side.port: side.stream for side in operator.sides} != {p: ids[s] for p, s in stated["side"].items()}
             or operator.cost_ns != stated["cost_ns"]
             or operator.output != stated["stream"]

@@ -27,6 +27,7 @@ def inherited(new: plans.Plan, old: plans.Plan) -> Iterator[tuple[int, int]]:
             continue
         same = (
             (operator.run, operator.with_json, operator.join) == (other.run, other.with_json, other.join)
+            and operator.called == other.called
             and _named(operator.inputs, streams[0]) == _named(other.inputs, streams[1])
             and _sides(operator, streams[0]) == _sides(other, streams[1])
         )

@@ -62,6 +62,7 @@ class Operator:
     with_json: str = "{}"
     at_most: tuple[tuple[int, int], ...] = ()  # (inputs, results): of so many inputs in a row at most so many results
     fresh: bool = False  # keeps no state from plan to plan
+    called: tuple[str, ...] = ()  # what its own query calls its inputs; none: the streams' names
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,8 @@ def make(plan: core.Plan, registry: Registry, base: Loaded | None) -> Slices[Par
     for operator in plan.operators:
         if operator.id not in parts.calls:
             try:
-                bound = registry.make(operator.run, operator.with_json, [names[each] for each in operator.inputs])
+                given = operator.called or [names[each] for each in operator.inputs]
+                bound = registry.make(operator.run, operator.with_json, given)
             except OperatorError as error:
                 raise PlanError(f"{operator.name}: {error}") from None
             parts.calls[operator.id] = (bound.call, bound.plain)

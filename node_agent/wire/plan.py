@@ -147,6 +147,7 @@ def _operator(o: plan_pb2.Operator) -> core.Operator:
         with_json=o.with_json or "{}",
         at_most=tuple((pair.inputs, pair.results) for pair in o.at_most),
         fresh=o.fresh,
+        called=tuple(o.called),
     )
 
 
@@ -213,6 +214,8 @@ def _arrivals(source: core.Source) -> None:
 
 def _selectivity(operator: core.Operator) -> None:
     what = f"operator {operator.name}"
+    if len(operator.called) not in (0, len(operator.inputs)):
+        raise PlanError(f"{what}: {len(operator.called)} names for {len(operator.inputs)} inputs")
     if len(operator.at_most) > MOST_PAIRS:
         raise PlanError(f"{what} has more than {MOST_PAIRS} pairs of inputs and results")
     for inputs, results in operator.at_most:

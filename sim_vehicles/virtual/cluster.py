@@ -192,7 +192,8 @@ class Cluster:
         calls = {}
         for operator in local.operators:
             try:
-                bound = self._registry.make(operator.run, operator.with_json, [names[each] for each in operator.inputs])
+                given = operator.called or [names[each] for each in operator.inputs]
+                bound = self._registry.make(operator.run, operator.with_json, given)
             except OperatorError as error:
                 raise BadInputError(
                     f"operator {operator.name} of node {local.node}: {error} (files of operators: --operators FILE.py)"
