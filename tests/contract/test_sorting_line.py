@@ -148,8 +148,8 @@ def test_the_ledgers_balance_with_an_agent_killed_in_the_middle(line: Line) -> N
     assert report["conservation"]["balanced"], report["conservation"]
     gate = report["outputs"]["gate"]
     assert gate["met"] > 0
-    # The link keeps what still can be in time for the history, so at the gate it is late. What was lost before its label
-    # was read might have been filtered: the report does not claim to know.
+    # The link keeps what can still be in time for the history, so at the gate it is late. What was lost before its
+    # label was read might have been filtered: the report does not claim to know.
     assert gate["late"] + gate["lost"] + gate["lost_unsure"] > 0
     assert sum(gate[end] for end in ("met", "late", "lost", "lost_unsure", "undecidable")) == 23 * 4
     traces = json.loads((run / "run.json").read_text())["traces"]
