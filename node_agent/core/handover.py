@@ -9,19 +9,30 @@ What policing has let pass and what was measured of a unit goes on whether or no
 an operator.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping, Sequence
 
 from node_agent.core import plan as plans
 from node_agent.core.parts import Loaded, Step, Unit
+from node_agent.core.slices import Slices, finish
 
-Pairs = Iterable[tuple[int, int]]  # operator ids: in the new plan, in the old one
+Pairs = Sequence[tuple[Step, Step]]  # of the new plan, of the old one
 
 
-def inherited(new: plans.Plan, old: plans.Plan) -> Iterator[tuple[int, int]]:
-    """Operators of the new plan that keep the instance of the old one."""
+def inherited(new: plans.Plan, old: plans.Plan) -> dict[int, int]:
+    """Operators of the new plan that keep the instance of the old one, by id: which one it is there."""
+    return finish(comparing(new, old))
+
+
+def comparing(new: plans.Plan, old: plans.Plan) -> Slices[dict[int, int]]:
+    """`inherited`, an operator at a time."""
+    found = {}
     before = {operator.name: operator for operator in old.operators}
-    streams = [{stream.id: (stream.name, stream.codec) for stream in plan.streams} for plan in (new, old)]
+    streams = []
+    for plan in (new, old):
+        streams.append({stream.id: (stream.name, stream.codec) for stream in plan.streams})
+        yield
     for operator in new.operators:
+        yield
         other = before.get(operator.name)
         if other is None or (operator if new.epoch >= old.epoch else other).fresh:
             continue
@@ -32,32 +43,34 @@ def inherited(new: plans.Plan, old: plans.Plan) -> Iterator[tuple[int, int]]:
             and _sides(operator, streams[0]) == _sides(other, streams[1])
         )
         if same:
-            yield operator.id, other.id
+            found[operator.id] = other.id
+    return found
 
 
 def hand_over(new: Loaded, old: Loaded, pairs: Pairs | None = None) -> None:
-    """At the commit of the new plan, before anything runs under it. pairs: as `inherited` gave them, where they are
-    known; a step whose pair is not among them keeps the call that it has."""
+    """At the commit of the new plan, before anything runs under it. pairs: where it was found out before (`paired`)
+    which operators keep their instance; a step that is not among them keeps the call that it has."""
     new.take_over(old)
-    steps, before = _steps(new), _steps(old)
-    for mine, its in inherited(new.plan, old.plan) if pairs is None else pairs:
-        _inherit(steps[mine], before[its])
-    _police(new, old, steps, before)
+    for step, before in paired(new, old, inherited(new.plan, old.plan)) if pairs is None else pairs:
+        step.call, step.plain = before.call, before.plain
+        for side, other in zip(step.sides, before.sides, strict=True):
+            side.value = other.value
+            other.heir = side  # a value that is still on its way under the old plan is news for the new one as well
+    _police(new, old)
     _measured(new, old)
 
 
-def _inherit(step: Step, old: Step) -> None:
-    step.call, step.plain = old.call, old.plain
-    for side, other in zip(step.sides, old.sides, strict=True):
-        side.value = other.value
-        other.heir = side  # a value that is still on its way under the old plan is news for the new one as well
+def paired(new: Loaded, old: Loaded, same: Mapping[int, int]) -> Pairs:
+    """The steps of operators that are the same; same: as from `inherited`."""
+    mine, before = ({step.operator_id: step for step in each.steps} for each in (new, old))
+    return [(mine[operator], before[other]) for operator, other in same.items()]
 
 
-def _police(new: Loaded, old: Loaded, steps: dict[int, Step], before: dict[int, Step]) -> None:
+def _police(new: Loaded, old: Loaded) -> None:
     """Results of an operator of the same name count from plan to plan, where both limit them alike."""
-    known = {police.name: police for step in before.values() if (police := step.police) is not None}
+    known = {police.name: police for step in old.steps if (police := step.police) is not None}
     if known:
-        for step in steps.values():
+        for step in new.steps:
             if step.police is not None and step.police.name in known:
                 step.police.take_over(known[step.police.name])
 
@@ -76,10 +89,6 @@ def _measured(new: Loaded, old: Loaded) -> None:
         same = (unit.spec.service, unit.sub_deadline_ns) == (other.spec.service, other.sub_deadline_ns)
         if unit.rule is not None and other.rule is not None and same:
             unit.rule = other.rule  # one memory: deadlines do not decrease from plan to plan either
-
-
-def _steps(loaded: Loaded) -> dict[int, Step]:
-    return {step.operator_id: step for unit in loaded.units for step in unit.chain}
 
 
 def _named(streams: Iterable[int], names: dict[int, tuple[str, str]]) -> list[tuple[str, str]]:

@@ -79,13 +79,14 @@ def _connect(loaded: Loaded, steps: dict[int, Step]) -> Slices[None]:
         routes[stream].sends += (peer,)
     for output in plan.outputs:
         routes[output.stream].outputs += (output,)
-    for route in routes.values():
+    for number, route in enumerate(routes.values()):
         route.settle()
-    yield
-    _keep_what_is_read_beside(loaded)
+        if not number % 16:
+            yield
+    yield from _keep_what_is_read_beside(loaded)
 
 
-def _keep_what_is_read_beside(loaded: Loaded) -> None:
+def _keep_what_is_read_beside(loaded: Loaded) -> Slices[None]:
     """What is read as a side input here, and what leads to no output, is worth running however old it is: no deadline
     of an output says for how long. Likewise whatever leads to such a unit on this node."""
     before: dict[Unit, list[Unit]] = {}
@@ -97,6 +98,7 @@ def _keep_what_is_read_beside(loaded: Loaded) -> None:
                 before.setdefault(after, []).append(unit)
         if not unit.useful_ns or any(route.sides for route in routes):
             waiting.append(unit)
+        yield
     while waiting:
         unit = waiting.pop()
         if unit.useful_ns != ALWAYS_NS:

@@ -162,6 +162,11 @@ class Loaded:
         self.source_routes: dict[int, Route] = {}  # by source
 
     @property
+    def steps(self) -> list[Step]:
+        """All operators."""
+        return [step for unit in self.units for step in unit.chain]
+
+    @property
     def ready(self) -> int:
         """Queued jobs."""
         return sum(len(unit.queue) for unit in self.units)

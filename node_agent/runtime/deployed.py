@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from node_agent.codecs import Codec
 from node_agent.core import plan as core
 from node_agent.core.engine import Engine
-from node_agent.core.parts import Job, Loaded, Step
+from node_agent.core.handover import Pairs
+from node_agent.core.parts import Job, Loaded
 from node_agent.execute import Executor
 from node_agent.runtime.profile import Cost
 
@@ -25,11 +26,6 @@ class Lane:
         self.parked: Job | None = None  # chosen, not started
 
 
-def steps_of(loaded: Loaded) -> list[Step]:
-    """All operators of a plan."""
-    return [step for unit in loaded.units for step in unit.chain]
-
-
 @dataclass(slots=True, eq=False)
 class Deployed:
     """A plan that is loaded here."""
@@ -41,7 +37,7 @@ class Deployed:
     codecs: dict[int, Codec]  # by stream
     costs: list[Cost]
     base: "Deployed | None" = None  # the plan that was committed when this one was loaded
-    inherits: tuple[tuple[int, int], ...] = ()  # operators of this one and of `base` that have one instance
+    inherits: Pairs = ()  # operators of this one and of `base` that have one instance
     state: int = PREPARED
     held: int = 0  # tuples in links, waiting or unacknowledged
     arrived_ns: int = 0  # when a peer last sent a tuple of this plan

@@ -14,6 +14,7 @@ from node_agent.clock_domain import clock_domain, new_boot, now_ns
 from node_agent.core import plan as core
 from node_agent.registry import Registry
 from node_agent.ring import TAKEN, WRITTEN, Ring, RingFacts
+from node_agent.runtime.deployed import ENDED, Deployed
 from node_agent.runtime.inbound import Inbound
 from node_agent.runtime.loop import Runtime
 from node_agent.runtime.shared import Shared
@@ -32,7 +33,12 @@ def in_process(plan: core.Plan, directory: Path, registry: Registry | None = Non
     ring = Ring.create(path, header)
     listener = socket.create_server(("127.0.0.1", 0))
     shared = Shared(plan.node, header.clock, header.drift_ppm, header.boot, 1, RingFacts(ring))
-    runtime = Runtime(shared, shared.facts, registry or Registry(), lambda deployed, why: None)
+
+    def changed(deployed: Deployed, why: str) -> None:
+        if deployed.state == ENDED:
+            runtime.outbox.remove(deployed.loaded)
+
+    runtime = Runtime(shared, shared.facts, registry or Registry(), changed)
     runtime.attach(Inbound(runtime.context, listener))
     try:
         plan_hash = f"{plan.hash:016x}".ljust(64, "0")
@@ -46,23 +52,28 @@ def in_process(plan: core.Plan, directory: Path, registry: Registry | None = Non
         path.unlink()
 
 
-def run_queued(runtime: Runtime, tuples: int, payload: Any = 0) -> tuple[int, int]:
-    """Admit that many tuples at the plan's first source, then run until the queues are empty.
-
-    Returns (task instances, ns from the first to the last). The ring is emptied first, as control would.
-    """
+def queue(runtime: Runtime, tuples: int, payload: Any = 0) -> None:
+    """Admit that many tuples at the first source of the committed plan. The ring is emptied first, as control would."""
     cells = runtime.facts.ring.cells
     runtime.facts.publish()
     cells[TAKEN] = cells[WRITTEN]
-    deployed = next(iter(runtime.plans.by_hash.values()))
+    deployed = runtime.plans.committed
+    assert deployed is not None
     source, engine = deployed.plan.sources[0], deployed.lane.engine
     seqs = runtime.context.seqs
-    before = engine.dispatched
     for _ in range(tuples):
         seqs[source.id] = seq = seqs.get(source.id, 0) + 1
         at_ns = now_ns()
         engine.admit(at_ns, deployed.loaded, source.id, (source.id, 1, seq, 0, at_ns, at_ns), payload, 0)
-    began_ns = now_ns()
+
+
+def run_queued(runtime: Runtime, tuples: int, payload: Any = 0) -> tuple[int, int]:
+    """`queue`, then run until the queues are empty. Returns (task instances, ns from the first to the last)."""
+    queue(runtime, tuples, payload)
+    deployed = runtime.plans.committed
+    assert deployed is not None
+    engine = deployed.lane.engine
+    before, began_ns = engine.dispatched, now_ns()
     while runtime.step(wait=False):
         pass
     return engine.dispatched - before, now_ns() - began_ns

@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from node_agent import plan_files
 from node_agent.codecs import Codec, UnknownCodecError
 from node_agent.core import plan as core
-from node_agent.core.handover import inherited
+from node_agent.core.handover import comparing
 from node_agent.core.parts import Loaded
 from node_agent.core.slices import Slices
 from node_agent.registry import Registry
@@ -33,7 +33,7 @@ class Parts:
 
     codecs: dict[int, Codec] = field(default_factory=dict)  # by stream
     calls: dict[int, tuple[Callable[..., Any], bool]] = field(default_factory=dict)  # by operator
-    inherits: tuple[tuple[int, int], ...] = ()  # operators: here, in the plan whose instances these are
+    inherits: dict[int, int] = field(default_factory=dict)  # operators: here, in the plan whose instances these are
 
 
 def read(directory: Path, plan_hash: str, epoch: int, core_number: int, name: str) -> Slices[core.Plan]:
@@ -79,11 +79,9 @@ def make(plan: core.Plan, registry: Registry, base: Loaded | None) -> Slices[Par
 
 
 def _inherit(parts: Parts, plan: core.Plan, base: Loaded) -> Slices[None]:
-    steps = {step.operator_id: step for unit in base.units for step in unit.chain}  # it may be unloaded before the end
+    steps = {step.operator_id: step for step in base.steps}  # it may be unloaded before the end
     yield
-    pairs = []
-    for mine, its in inherited(plan, base.plan):
+    parts.inherits = yield from comparing(plan, base.plan)
+    for mine, its in parts.inherits.items():
         parts.calls[mine] = (steps[its].call, steps[its].plain)
-        pairs.append((mine, its))
-        yield
-    parts.inherits = tuple(pairs)
+    yield

@@ -212,7 +212,7 @@ class Runtime:
         due_ns = self.outbox.tick(at_ns)
         if self.inbound is not None:
             self.inbound.tick(at_ns)
-        self.plans.unload_drained(at_ns)
+        self.sliced.watch(lambda: self.plans.unload_drained(at_ns))
         for lane in self.plans.lanes:
             lane.engine.expire(at_ns)
         if at_ns >= self.load.next_ns:

@@ -13,7 +13,7 @@ from pathlib import Path
 from node_agent.clock_domain import now_ns
 from node_agent.core import plan as core
 from node_agent.core.engine import Commands, Engine
-from node_agent.core.handover import hand_over
+from node_agent.core.handover import hand_over, paired
 from node_agent.core.load import compiling
 from node_agent.core.parts import Job, Loaded, Step
 from node_agent.core.policies import policy
@@ -29,7 +29,6 @@ from node_agent.runtime.deployed import (
     PREPARED,
     Deployed,
     Lane,
-    steps_of,
 )
 from node_agent.runtime.profile import Cost, Meter
 from node_agent.runtime.shared import Shared
@@ -94,17 +93,19 @@ class Plans:
         lane = self._lane(plan)
         loaded = yield from compiling(plan, parts.calls, lane.engine.policy)
         costs = {}
-        for step in steps_of(loaded):
+        for step in loaded.steps:
             name = plan.operator_by_id[step.operator_id].name
             costs[step] = Cost(step.operator_id, name, plan.emulate_cost_ns)
+            yield
+        pairs = paired(loaded, base.loaded, parts.inherits) if base is not None and self._is_here(base) else None
         yield
         lane.engine.add(loaded)
         if lane not in self.lanes:
             self.lanes.append(lane)
         self.meter.costs.update(costs)
         deployed = Deployed(plan_hash, plan, lane, loaded, parts.codecs, list(costs.values()))
-        if base is not None and self.by_hash.get(base.hash) is base:  # it may have gone while this plan was loaded
-            deployed.base, deployed.inherits = base, parts.inherits
+        if pairs is not None and base is not None and self._is_here(base):  # it may have gone while this one was loaded
+            deployed.base, deployed.inherits = base, pairs
         idle = not self.running
         self.by_hash[plan_hash] = self.by_stamp[plan.hash] = self.by_loaded[loaded] = deployed
         self._look_up()
@@ -205,13 +206,15 @@ class Plans:
 
     # -- the end of plans
 
-    def unload_drained(self, at_ns: int) -> None:
-        """Forget plans that have drained."""
+    def unload_drained(self, at_ns: int) -> bool:
+        """Forget plans that have drained; whether there were any."""
+        before = len(self.by_hash)
         for deployed in list(self.by_hash.values()):
             if deployed.state == DRAINING and deployed.drained(at_ns):
                 self.unload(deployed, at_ns, records.STATE_DRAINED)
                 deployed.state = ENDED
                 self.changed(deployed, "it has drained")
+        return len(self.by_hash) < before
 
     def unload(self, deployed: Deployed, at_ns: int, state: int) -> None:
         """Forget a plan. What is queued is lost (stopped). state: for the PLAN record."""
@@ -220,7 +223,7 @@ class Plans:
         while lane.parked is not None and lane.parked[3].loaded is deployed.loaded:
             lane.parked = self._give_up(lane.engine, at_ns)
         lane.engine.unload(deployed.loaded, at_ns)
-        for step in steps_of(deployed.loaded):
+        for step in deployed.loaded.steps:
             del self.meter.costs[step]
         for other in self.by_hash.values():
             if other.base is deployed:
@@ -255,6 +258,9 @@ class Plans:
         return news
 
     # -- inside
+
+    def _is_here(self, deployed: Deployed) -> bool:
+        return self.by_hash.get(deployed.hash) is deployed
 
     def _give_up(self, engine: Engine, at_ns: int) -> Job | None:
         """End the chosen instance as lost; returns the next one that this chose."""

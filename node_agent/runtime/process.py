@@ -23,6 +23,7 @@ from protos import records
 
 Answer = tuple[bool, str]
 
+COLLECT = (20_000, 20, 50)  # tuples and jobs hold no cycles: collecting them often finds nothing
 MOST_WHY = 4000  # characters: an operator's error message may be longer than a message between the processes
 
 
@@ -44,7 +45,7 @@ def main(
     rt = settings.rt and scheduling.fifo(scheduling.RUNTIME_PRIORITY)
     scheduling.exact_timers()
     gc.enable()
-    gc.set_threshold(20_000, 20, 50)  # tuples and jobs hold no cycles: collecting them often finds nothing
+    gc.set_threshold(*COLLECT)
     Process(settings, supervisor, control, listener, ring, epoch, registry, rt, taken_over).run()
     return 0
 

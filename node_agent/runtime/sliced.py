@@ -20,7 +20,7 @@ Work = Slices[None]
 class Sliced:
     """Pieces of work, one after the other in the order in which they came.
 
-    running: whether a plan runs here that a slice would hold up. `longest_ns`: of the slices that did.
+    running: whether a plan runs here that it would hold up. `longest_ns`: for how long anything did at most.
     """
 
     def __init__(self, running: Callable[[], bool], now: Callable[[], int] = now_ns) -> None:
@@ -47,6 +47,12 @@ class Sliced:
         if self._take(self.line[0], SLICE_NS):
             self.line.popleft()
         self.due_ns = self._now() + WAIT_NS
+
+    def watch(self, work: Callable[[], bool]) -> None:
+        """Do it now; if it says that there was something to do, that kept the thread."""
+        began_ns = self._now()
+        if work() and self._running():
+            self.longest_ns = max(self.longest_ns, self._now() - began_ns)
 
     def _take(self, work: Work, most_ns: int) -> bool:
         """Whether it has ended."""
