@@ -1,11 +1,13 @@
 """The earliest end-to-end deadline first, among equals what has come furthest; what cannot be met is shed. For nodes
 that promise nothing: there is no bound for it.
 
-Three things differ from `edf`. Sub-deadlines make work urgent that has time: a unit's 30 ms of a deadline of 300 ms
+Four things differ from `edf`. Sub-deadlines make work urgent that has time: a unit's 30 ms of a deadline of 300 ms
 compete with a deadline of 30 ms; here the tuple's own deadline counts. Of tuples with one deadline those with the
 fewest units left on this node come first: where not all of a burst can be met, some are met, instead of all being late
-together. And what cannot be met makes room, judged by the work that is left up to an output, of all outputs that a unit
-leads to by the one with most room.
+together. Before a join the older tuple comes first, and on every node the same one: a result needs all its branches,
+and the fewest units left would take the short branch of many tuples before the long one of any. And what cannot be met
+makes room, judged by the work that is left up to an output, of all outputs that a unit leads to by the one with most
+room.
 """
 
 from collections.abc import Iterator
@@ -17,11 +19,14 @@ from node_agent.core.policies.parts import Job, Policy
 
 EVERY = 256  # ranks after which the work that is left is added up anew, at least
 STEP_BITS = 16  # of a rank: units on the way to an output
+NUMBER_BITS = 40  # of a rank: the tuple's number at its source
+NUMBERS = (1 << NUMBER_BITS) - 1
 ALWAYS_NS = 1 << 62  # room of what has to run in any case
 
 
 class EndToEnd:
-    """Ranks by the instant when the first of a unit's outputs is due, then by how many units are left to an output.
+    """Ranks by the instant when the first of a unit's outputs is due; then, where a join follows, by the tuple's
+    number; then by how many units are left to an output.
 
     It also keeps the meters' `slack_ns`: how long after its origin a tuple may start in a unit and still meet an
     output, by measured costs. Units on other nodes are not known here: there a stream has time until its deadline.
@@ -35,7 +40,7 @@ class EndToEnd:
         self._steps: dict[int, int] = {}  # by the unit's number: units up to the last output, itself included
 
     def rank(self, head: Job) -> int:
-        """Deadline and steps in one number."""
+        """Deadline, number and steps in one number."""
         unit, lineage = head[3], head[4]
         if self._changes != self._meter.changes:
             self._plans, self._steps, self._changes = {}, {}, self._meter.changes
@@ -46,7 +51,8 @@ class EndToEnd:
             self._add_up()
         self._left -= 1
         due_ns: int = lineage[4] + unit.deadline_ns
-        return due_ns << STEP_BITS | self._steps[unit.meter.number]
+        number = 1 + lineage[2] % NUMBERS if unit.marks else 0
+        return (due_ns << NUMBER_BITS | number) << STEP_BITS | self._steps[unit.meter.number]
 
     def chosen(self, rank: int) -> None:
         """Nothing follows from it."""

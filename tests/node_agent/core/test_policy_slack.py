@@ -85,6 +85,23 @@ def test_of_one_burst_what_has_come_furthest_comes_first() -> None:
     assert run(engine, 0, MS) == [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2)]
 
 
+def test_before_a_join_the_older_tuple_comes_first_on_both_branches() -> None:
+    """Source 1 -> 1 -> join, and 1 -> 2 -> 3 -> join. By units left alone both tuples would take the short branch
+    before either took the long one, and neither would have a result after 4 ms."""
+    streams = tuple(plans.Stream(i, f"s{i}", "json", marked=i < 5, deadline_ns=50 * MS) for i in range(1, 6))
+    reads, gives = {1: (1,), 2: (1,), 3: (3,), 4: (2, 4)}, {1: 2, 2: 3, 3: 4, 4: 5}
+    diamond = chain(
+        4, MS, 50 * MS, streams=streams, outputs=(plans.Output(1, "out", 5, 50 * MS),),
+        operators=tuple(plans.Operator(i, f"O{i}", "pass", reads[i], gives[i], MS, join=i == 4) for i in reads),
+        units=tuple(plans.Unit(i, (i,), 1, 50 * MS, (gives[i],)) for i in reads),
+    )  # fmt: skip
+    engine, of = loaded(diamond)
+    for seq in (1, 2):
+        admit(engine, of, seq)
+    ran = run(engine, 0, MS)
+    assert ran == [(1, 1), (2, 1), (3, 1), (4, 1), (1, 2), (2, 2), (3, 2), (4, 2)]
+
+
 def test_what_cannot_meet_its_output_is_shed_before_it_takes_anything() -> None:
     """Three steps of 1 ms within 7 ms: two tuples can be met; the third has 1 ms when its turn comes."""
     engine, of = loaded(chain(3, MS, 7 * MS))
