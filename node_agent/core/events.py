@@ -10,6 +10,7 @@ from typing import Any
 from node_agent.core import plan as plans
 from node_agent.core.engine import Engine
 from node_agent.core.facts import MemoryFacts
+from node_agent.core.handover import hand_over
 from node_agent.core.load import Calls
 from node_agent.core.parts import Job, Lineage, Loaded
 from node_agent.core.policies.parts import Policy
@@ -17,13 +18,14 @@ from node_agent.core.policies.parts import Policy
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A tuple enters at a source of this node."""
+    """A tuple enters at a source of this node. plan: by its hash; 0: the committed one."""
 
     at_ns: int
     source: int
     lineage: Lineage
     payload: Any = None
     size: int = 0
+    plan: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,31 @@ class Received:
     stream: int
     lineage: Lineage
     payload: Any = None
+    plan: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan is loaded beside the one that is committed."""
+
+    at_ns: int
+    plan: plans.Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The plan of that hash is admitted to from now on; the one before it drains."""
+
+    at_ns: int
+    plan: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """The plan of that hash is forgotten."""
+
+    at_ns: int
+    plan: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +90,7 @@ class Failed:
     cause: int
 
 
-Event = Admitted | Received | Ended | Finished | Failed
+Event = Admitted | Received | Prepared | Committed | Drained | Ended | Finished | Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +128,13 @@ Command = Start | Send | Deliver
 
 
 class Story:
-    """One node's engine under one plan. An event that finds the engine idle may start an instance at once."""
+    """One node's engine, at first under one plan. An event that finds the engine idle may start an instance at once."""
 
     def __init__(self, plan: plans.Plan, policy: Policy, calls: Calls | None = None) -> None:
         self.facts = MemoryFacts()
         self.engine = Engine(policy, self.facts, self)
-        nothing = {operator.id: (lambda payload: payload, True) for operator in plan.operators}
-        self.loaded = self.engine.load(plan, calls or nothing)
+        self.loaded = self.engine.load(plan, calls or _nothing(plan))  # the committed plan
+        self.by_hash = {plan.hash: self.loaded}
         self.commands: list[Command] = []
 
     def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
@@ -138,9 +165,17 @@ class Story:
         engine = self.engine
         match event:
             case Admitted():
-                engine.admit(event.at_ns, self.loaded, event.source, event.lineage, event.payload, event.size)
+                loaded = self._of(event.plan)
+                engine.admit(event.at_ns, loaded, event.source, event.lineage, event.payload, event.size)
             case Received():
-                engine.receive(event.at_ns, self.loaded, event.stream, event.lineage, event.payload)
+                engine.receive(event.at_ns, self._of(event.plan), event.stream, event.lineage, event.payload)
+            case Prepared():
+                self.by_hash[event.plan.hash] = engine.load(event.plan, _nothing(event.plan))
+            case Committed():
+                hand_over(self.by_hash[event.plan], self.loaded)
+                self.loaded = self.by_hash[event.plan]
+            case Drained():
+                engine.unload(self.by_hash.pop(event.plan), event.at_ns)
             case Ended():
                 assert engine.job is not None
                 exit_ = engine.job[3].exits[event.exit]
@@ -150,3 +185,11 @@ class Story:
             case Failed():
                 return engine.fail(event.start_ns, event.at_ns, event.cause)
         return None
+
+    def _of(self, plan: int) -> Loaded:
+        return self.by_hash[plan] if plan else self.loaded
+
+
+def _nothing(plan: plans.Plan) -> Calls:
+    """Operators of a story do nothing: what they give stands in the events."""
+    return {operator.id: (lambda payload: payload, True) for operator in plan.operators}
