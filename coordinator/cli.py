@@ -14,7 +14,7 @@ import typer
 
 from coordinator.errors import CoordinatorError
 
-COMMANDS = ("validate", "plan", "explain", "up", "deploy", "status", "stop", "collect", "report")
+COMMANDS = ("validate", "plan", "explain", "up", "deploy", "add", "remove", "status", "stop", "collect", "report")
 
 app = typer.Typer(
     name="coordinator",

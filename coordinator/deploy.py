@@ -47,19 +47,28 @@ class Deployed:
     changed: bool
 
 
-def deploy(plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> Deployed:
-    """Prepare on all nodes of the plan, then commit on all. `agents` are exactly the plan's nodes.
+def deploy(
+    plan: Plan,
+    agents: Agents,
+    progress: Progress = lambda _: None,
+    check: Callable[[Mapping[str, agent_pb2.StatusReply]], None] = lambda _: None,
+    decided: Callable[[], None] = lambda: None,
+) -> Deployed:
+    """Prepare on all nodes of the plan, then commit on all. `agents` are exactly the plan's nodes. `check` is given
+    what the agents run, before anything is asked of them, and may raise; `decided` is called once, before the first
+    commit.
 
     Raises DeployError or AgentsError; nothing is half deployed then, nor after Ctrl-C.
     """
     hash_, nodes = bytes.fromhex(plan["hash"]), tuple(agents.addresses)  # an agent answers for all its places
     before = agents.status()
     _check_names(before, agents.addresses)
+    check(before)
     epoch = _next_epoch(max(_highest_epoch(status) for status in before.values()))
     running = {name for name, status in before.items() if _state(status, hash_) == agent_pb2.COMMITTED}
     requests = _requests(plan, hash_, epoch, agents.places)
     machine = TwoPhase(nodes)
-    _drive(machine, agents, requests, progress)
+    _drive(machine, agents, requests, progress, decided)
     if machine.result is Result.ABORTED:
         raise DeployError("not deployed: what had been prepared was given up everywhere", machine.reasons)
     if machine.result is Result.DECIDED:
@@ -70,7 +79,13 @@ def deploy(plan: Plan, agents: Agents, progress: Progress = lambda _: None) -> D
     return Deployed(plan["hash"], epoch, tuple(agents.places), changed=running != set(nodes))
 
 
-def _drive(machine: TwoPhase, agents: Agents, requests: Mapping[Verb, Any], progress: Progress) -> None:
+def _drive(
+    machine: TwoPhase,
+    agents: Agents,
+    requests: Mapping[Verb, Any],
+    progress: Progress,
+    tell_decided: Callable[[], None],
+) -> None:
     """Make the machine's calls until it has a result. Interrupted before the decision, what was prepared is given up;
     after it, the nodes go on by themselves."""
     calls, before, decided = machine.begin(), Verb.PREPARE, False
@@ -81,7 +96,9 @@ def _drive(machine: TwoPhase, agents: Agents, requests: Mapping[Verb, Any], prog
                 time.sleep(RETRY_S)
             before = verb
             progress(f"{verb.value} on {', '.join(node for _, node in calls)}")
-            decided = decided or verb is Verb.COMMIT
+            if verb is Verb.COMMIT and not decided:
+                decided = True
+                tell_decided()
             replies = agents.try_all(METHOD[verb], {node: requests[verb] for _, node in calls}, SECONDS[verb])
             calls = [call for node, reply in replies.items() for call in machine.answer(verb, node, _answer(reply))]
     except (KeyboardInterrupt, SystemExit):
@@ -115,6 +132,15 @@ def stop(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Pr
     if refused:
         raise DeployError("not stopped everywhere", refused)
     return _await_drained(hashes, agents, seconds, progress)
+
+
+def end(hashes: set[bytes], agents: Agents) -> None:
+    """Stop admission under these plans where they run, and wait for nothing: for nodes that a new plan does not have.
+    Nodes that cannot be reached are left alone."""
+    replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STOP_S)
+    for name, status in replies.items():
+        for plan in _plans(status, hashes):
+            agents.try_all("Stop", {name: agent_pb2.StopRequest(hash=plan.hash, epoch=plan.epoch)}, STOP_S)
 
 
 def _await_drained(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Progress) -> list[str]:

@@ -78,8 +78,8 @@ def _summary(plan: Plan) -> list[str]:
     if solver["sub_deadlines"] == "deadline":
         lines.append("sub-deadlines of the deadline allocator's own placement, not of this one")
     if "kept" in plan:
-        told = counted(len(plan["kept"]["operators"]), "operator")
-        lines.append(f"{told} kept place, sub-deadline and task unit of plan {plan['kept']['of'][:8]}, which ran before")
+        told, of = counted(len(plan["kept"]["operators"]), "operator"), plan["kept"]["of"][:8]
+        lines.append(f"{told} kept place, sub-deadline and task unit of plan {of}, which ran before")
     return lines
 
 

@@ -101,7 +101,7 @@ def build(
     }
     if paper is not None:
         plan["paper"] = paper
-    if kept is not None and kept.place:
+    if kept is not None and (kept.place or kept.spared):
         plan["kept"] = kept.document()
     analysis = analyse(read(plan), charges)
     plan["guarantee"], plan["analysis"] = bounds.analysed(analysis)

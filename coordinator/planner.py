@@ -47,8 +47,8 @@ class Choices:
     node's; `charges`: what bounds charge for the runtime; `tighten`: the output whose bound is made as small as the
     others allow; `survive`: how many nodes may fail; `best_effort`: a plan even where no guarantee is possible;
     `quick`: without alternatives and without reasons, for whoever plans again and again; `conflicts`: operators that
-    may not all be in these places; `kept`: what runs already and stays as it is; `spared`: outputs that need not hold
-    (model `sound`)."""
+    may not all be in these places; `kept`: what runs already and stays as it is; `loading_ns`: the longest stretch of
+    loading another plan that has to have room as well (model `sound`)."""
 
     allocator: Allocator = "deadline"
     model: Model = "sound"
@@ -64,7 +64,7 @@ class Choices:
     quick: bool = False
     conflicts: tuple[Mapping[str, frozenset[str]], ...] = ()
     kept: Kept = field(default_factory=Kept)
-    spared: frozenset[str] = frozenset()
+    loading_ns: int = 0
 
     def held(self, cluster: Cluster) -> dict[str, str]:
         """Operators that are not free, and where they are: by choice, or since they run there."""
@@ -153,8 +153,9 @@ def _sound(
 ) -> plan_file.Plan:
     """By the guarantee: placement and sub-deadlines such that every output's bound is within its deadline."""
     setting = Setting(query, cluster, types, choices.units, choices.kept)
-    held, conflicts, spared = choices.held(cluster), choices.conflicts, choices.spared
-    finder = Finder(setting, choices.charges, choices.limits, held, choices.tighten, watch, conflicts, spared)
+    charged = replace(choices.charges, loading_ns=choices.loading_ns) if choices.loading_ns else choices.charges
+    held, conflicts, spared = choices.held(cluster), choices.conflicts, choices.kept.spared
+    finder = Finder(setting, charged, choices.limits, held, choices.tighten, watch, conflicts, spared)
     found = finder.run(choices.best_effort, choices.quick)
     other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
     shares = found.draft.per_operator(found.standing.due_ns)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from coordinator.commands.lines import Lines
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
+if TYPE_CHECKING:
+    from coordinator.addresses import Addresses
+
 EPILOG = """Examples:
 
   coordinator deploy plan.json
 
   coordinator deploy plan.json --addresses run/addresses.json --json
+
+  coordinator deploy plan.json --replace           (queries that run there and are not in it end)
 
   coordinator deploy plan.json --without b         (b has failed: what was planned for that, on the others)"""
 
@@ -30,20 +35,36 @@ def register(app: typer.Typer) -> None:
         without: Annotated[
             str | None, typer.Option(metavar="NODE", help="Its fail-over plan, to the other nodes.")
         ] = None,
+        replace: Annotated[
+            bool, typer.Option("--replace", help="Also where queries run there that the plan lacks: they end.")
+        ] = False,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
-        """Prepare a plan on all its nodes, then commit it. The same plan again changes nothing."""
+        """Prepare a plan on all its nodes, then commit it: what ran there drains. The same plan again changes nothing.
+
+        A plan that lacks a query which runs there is refused: 'coordinator add' adds to what runs.
+        """
         from coordinator import addresses as address_file
         from coordinator import deploy as deployment
         from coordinator import plan_file
         from coordinator.agents import Agents
+        from coordinator.change import running
 
         made = plan_file.load(plan)
         if without is not None:
             made, beside = plan_file.after(made, without, plan)
             typer.echo(f"what remains without {without} is in {beside}, for collect and report", err=True)
-        with Agents(address_file.load(addresses).of_plan(made)) as agents:
-            done = deployment.deploy(made, agents, Lines())
+        file, replacing = address_file.load(addresses), replace or without is not None
+        given_up: set[bytes] = set()
+        with Agents(file.of_plan(made)) as agents:
+
+            def check(statuses: running.Statuses) -> None:
+                if not replacing:
+                    running.refuse_ending(made, plan, statuses)
+                given_up.update(one.hash for one in map(running.committed, statuses.values()) if one is not None)
+
+            done = deployment.deploy(made, agents, Lines(), check)
+        _end_elsewhere(made, given_up - {bytes.fromhex(made["hash"])}, file, without)
         if as_json:
             values = {"plan_hash": done.plan_hash, "epoch": done.epoch, "nodes": done.nodes, "changed": done.changed}
             typer.echo(json.dumps(values))
@@ -51,3 +72,16 @@ def register(app: typer.Typer) -> None:
             typer.echo(f"plan {done.plan_hash[:8]} is deployed on {', '.join(done.nodes)}")
         else:
             typer.echo(f"plan {done.plan_hash[:8]} was deployed already; nothing has changed")
+
+
+def _end_elsewhere(made: dict[str, Any], hashes: set[bytes], file: Addresses, without: str | None) -> None:
+    """Nodes that the plan does not have, and the one before had, admit nothing more under that one."""
+    from coordinator import deploy as deployment
+    from coordinator.addresses import host_of
+    from coordinator.agents import Agents
+
+    hosts = {host_of(name) for name in made["nodes"]} | ({without} if without else set())
+    others = {name: agent for name, agent in file.nodes.items() if host_of(name) not in hosts}
+    if hashes and others:
+        with Agents(others) as agents:
+            deployment.end(hashes, agents)

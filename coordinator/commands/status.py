@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,7 +18,9 @@ EPILOG = """Examples:
 
   coordinator status
 
-  coordinator status --addresses run/addresses.json --json"""
+  coordinator status --addresses run/addresses.json --plan next.json --json"""
+
+DEFAULT_PLAN = Path("plan.json")
 
 
 def register(app: typer.Typer) -> None:
@@ -26,9 +29,13 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=EPILOG)
     def status(
         addresses: AddressesOption = DEFAULT_ADDRESSES,
+        plan: Annotated[
+            Path, typer.Option("--plan", help="The plan that runs: what its queries deliver is told from it.")
+        ] = DEFAULT_PLAN,
         as_json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
     ) -> None:
-        """Show what every agent runs and how it is. Exit code 1 where one does not answer or is not well."""
+        """Show what every agent runs and how it is, and what each query delivers. Exit code 1 where one does not answer
+        or is not well."""
         from coordinator import addresses as address_file
         from coordinator.agents import AgentError, Agents
         from protos import agent_pb2
@@ -44,10 +51,12 @@ def register(app: typer.Typer) -> None:
             }
         well = not any(isinstance(reply, AgentError) for reply in (*replies.values(), *health.values()))
         well = well and all(value.get("serving") for value in values.values())
+        queries = _queries(values, _known(plan, values))
         if as_json:
-            typer.echo(json.dumps({"nodes": values}))
+            typer.echo(json.dumps({"nodes": values, "queries": queries}))
         else:
             _show(values)
+            _show_queries(queries)
         if not well:
             raise typer.Exit(1)
 
@@ -93,10 +102,72 @@ def _plan(plan: agent_pb2.PlanStatus) -> dict[str, Any]:
         "epoch": plan.epoch,
         "state": agent_pb2.PlanState.Name(plan.state).lower(),
         "query": plan.query,
+        "queries": plan.query.split("+"),
         "ready": plan.ready,
         "waiting": plan.waiting,
         "unacknowledged": plan.unacknowledged,
     }
+
+
+def _known(path: Path, nodes: Mapping[str, dict[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """By hash: the plan of that file, and of those that nodes have what is kept beside it; a file that is none is no
+    matter here."""
+    from coordinator import plan_file
+    from coordinator.change.running import beside
+    from coordinator.errors import BadInputError
+
+    hashes = {plan["hash"] for values in nodes.values() for plan in values.get("plans", [])}
+    found: dict[str, Mapping[str, Any]] = {}
+    for each in [path, *(beside(path, hash_) for hash_ in sorted(hashes))]:
+        try:
+            made = plan_file.load(each)
+        except BadInputError:
+            continue
+        found[made["hash"]] = made
+    return found
+
+
+def _queries(nodes: Mapping[str, dict[str, Any]], plans: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Per query and plan that any node has: its state on each, and, where the plan is known, its outputs."""
+    found: dict[str, Any] = {}
+    for node, values in nodes.items():
+        for plan in values.get("plans", []):
+            for name in plan["queries"]:
+                entry = found.setdefault(name, {}).setdefault(plan["hash"], {"nodes": {}, "outputs": None})
+                entry["nodes"][node] = plan["state"]
+                made = plans.get(plan["hash"])
+                if made is not None and name in made.get("queries", {}):
+                    entry["outputs"] = {
+                        output: {
+                            key: made["guarantee"][output][key] for key in ("deadline_ns", "bound_ns", "guaranteed")
+                        }
+                        for output in made["queries"][name]["outputs"]
+                    }
+    return found
+
+
+def _show_queries(queries: Mapping[str, Any]) -> None:
+    """A table of outputs by query."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from coordinator.units_of_measure import show_ns
+
+    if not queries:
+        return
+    table = Table(title_justify="left")
+    for heading in ("query", "plan", "state", "output", "deadline", "bound", "promise"):
+        table.add_column(heading)
+    for name, plans in queries.items():
+        for hash_, entry in plans.items():
+            states = ", ".join(dict.fromkeys(entry["nodes"].values()))
+            if entry["outputs"] is None:
+                table.add_row(name, hash_[:8], states, "give --plan", "", "", "")
+            for output, claim in (entry["outputs"] or {}).items():
+                bound = "none" if claim["bound_ns"] is None else show_ns(claim["bound_ns"])
+                promise = "guaranteed" if claim["guaranteed"] else "not guaranteed"
+                table.add_row(name, hash_[:8], states, output, show_ns(claim["deadline_ns"]), bound, promise)
+    Console().print(table)
 
 
 def _show(nodes: Mapping[str, dict[str, Any]]) -> None:

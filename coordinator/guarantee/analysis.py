@@ -29,8 +29,7 @@ from coordinator.guarantee.system import Node, System, Unit
 WORTH_HAVING = 5  # times the longest deadline
 MOST_PASSES = 300
 MOST_LOOKS = 5_000_000
-SELDOM_NS = 10**18
-SELDOM = Bursts(1, SELDOM_NS)
+LOADING_EVERY_NS = 20_000_000
 COVERED = frozenset({"edf"})  # policies, each with its largest batch
 
 
@@ -183,8 +182,11 @@ def _reading(delays: Delays, charges: Charges, streams: Streams, node: Node) -> 
 
 
 def _loading(charges: Charges) -> list[Task]:
-    """Loading another plan: it waits until nothing else is there, and cannot be stopped before its stretch is over."""
-    return [Task("loading a plan", SELDOM, SELDOM_NS, ((charges.loading_ns, ONE),))] if charges.loading_ns else []
+    """Loading another plan, in stretches: one may have begun just before a busy period, and where a node is never idle
+    another follows every LOADING_EVERY_NS, whatever is ready."""
+    if not charges.loading_ns:
+        return []
+    return [Task("loading a plan", Bursts(1, LOADING_EVERY_NS), 0, ((charges.loading_ns, ONE),), chore=True)]
 
 
 def _task(unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:

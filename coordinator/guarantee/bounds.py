@@ -91,8 +91,8 @@ def analysed(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Any]]:
         facts["charges"] = {"said": charges.said(own), **charges.on(own).document()}
     units = {str(number): int(-(-each.end // 1)) for number, each in sorted(analysis.delays.units.items())}
     guarantee = {name: claim.document() for name, claim in claims(analysis).items()}
-    counted_ = {name: value for name, value in asdict(charges).items() if name != "loading_ns"}  # that is of a change
-    return guarantee, {"charges": counted_, "nodes": dict(sorted(nodes.items())), "units_ns": units}
+    charged = {name: value for name, value in asdict(charges).items() if value or name != "loading_ns"}  # of a change
+    return guarantee, {"charges": charged, "nodes": dict(sorted(nodes.items())), "units_ns": units}
 
 
 def assumed(plan: Plan) -> str:

@@ -105,8 +105,9 @@ def _tuple_cost_ns(plan: Plan, name: str) -> int:
 
 def _paths(plan: Plan, order: list[str]) -> list[str]:
     """(5): along every path to an output the sub-deadlines add up to at most its deadline; not where those that were
-    kept from an earlier plan leave no room for the others, even at 1 ns each."""
-    kept = plan.get("kept", {"operators": []})["operators"]
+    kept from an earlier plan leave no room for the others, even at 1 ns each, nor for outputs that need not hold."""
+    stays = plan.get("kept", {"operators": []})
+    kept, spared = stays["operators"], stays.get("spared", ())
     ends: dict[str, int] = {}
     least: dict[str, int] = {}
     for name in order:
@@ -117,7 +118,7 @@ def _paths(plan: Plan, order: list[str]) -> list[str]:
         f"output {name}: the sub-deadlines on its longest path add up to {ends[output['from']]} ns, its deadline is "
         f"{output['deadline_ns']} ns"
         for name, output in plan["graph"]["outputs"].items()
-        if ends[output["from"]] > output["deadline_ns"] >= least[output["from"]]
+        if ends[output["from"]] > output["deadline_ns"] >= least[output["from"]] and name not in spared
     ]
 
 

@@ -16,13 +16,15 @@ Pairs = tuple[tuple[str, str], ...]
 @dataclass(frozen=True)
 class Kept:
     """Of a plan that runs. `place`: operator to place; `due_ns`: operator to sub-deadline; `units`: each whole,
-    whatever reads a stream in its middle; `hops`: per stream, from and to; `of`: that plan's hash."""
+    whatever reads a stream in its middle; `hops`: per stream, from and to; `of`: that plan's hash. `spared`: outputs
+    that need not hold, nor (5) for them, so that nothing which has to hold waits for them."""
 
     place: Mapping[str, str] = field(default_factory=dict)
     due_ns: Mapping[str, int] = field(default_factory=dict)
     units: tuple[tuple[str, ...], ...] = ()
     hops: Mapping[str, Pairs] = field(default_factory=dict)
     of: str = ""
+    spared: frozenset[str] = frozenset()
 
     def exact(self, cores: Mapping[str, int]) -> dict[str, str]:
         """Places as a user names them: where a host has several cores its first is `a.0`, since `a` means any.
@@ -31,7 +33,8 @@ class Kept:
 
     def document(self) -> dict[str, Any]:
         """For plan.json; all but the names stands elsewhere in it."""
-        return {"of": self.of, "operators": list(self.place)}
+        told = {"of": self.of, "operators": list(self.place)}
+        return told | ({"spared": sorted(self.spared)} if self.spared else {})
 
 
 def read(plan: Mapping[str, Any], operators: Collection[str] | None = None, of: str | None = None) -> Kept:
@@ -59,6 +62,7 @@ def read(plan: Mapping[str, Any], operators: Collection[str] | None = None, of: 
         tuple(units),
         {name: pairs for name, pairs in hops(plan).items() if name in streams},
         told["of"] if of is None else of,
+        frozenset(told.get("spared", ())) & plan["graph"]["outputs"].keys(),
     )
 
 
@@ -79,6 +83,8 @@ def fitted(query: Query, due_ns: Mapping[str, int], kept: Kept) -> dict[str, int
     due = {**due_ns, **kept.due_ns}
     free = [name for name in due if name not in kept.due_ns]
     for output in query.outputs:
+        if output.name in kept.spared:
+            continue
         behind = _behind(query, output.origin)
         fixed = _longest(query, output.origin, {name: kept.due_ns.get(name, 0) for name in due})
         movable = [name for name in free if name in behind]

@@ -26,7 +26,7 @@ from coordinator.sound.draft import Draft, Setting, draft
 from coordinator.sound.master import Master, Offer, nearest
 from coordinator.sound.needs import Needs
 from coordinator.sound.standing import Standing
-from coordinator.sound.sub_deadlines import Effort, Search
+from coordinator.sound.sub_deadlines import RELAXED, Effort, Search
 from coordinator.units_of_measure import counted
 
 FEW = 2000  # placements up to which all are looked at, one by one
@@ -37,7 +37,6 @@ ANALYSES = 80  # per placement, until it holds
 LARGE_ANALYSES = 6  # per placement of a large problem
 MOST_REASONS = 6
 POLISH = 150  # analyses to improve the one chosen
-RELAXED = 1000  # times the deadline of an output that need not hold
 
 
 @dataclass(frozen=True)

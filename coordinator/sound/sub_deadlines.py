@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from coordinator.guarantee.charges import Charges
@@ -23,6 +23,7 @@ from coordinator.sound.standing import Rank, Standing, stand
 from coordinator.sound.ways import Way, fitted, ways
 
 Due = dict[int, int]
+RELAXED = 1000  # times the deadline of an output that need not hold: it waits for all that have to
 ROUNDS = 6  # of HOPA, from each start
 DAMPING = (Fraction(1), Fraction(1, 2))
 
@@ -61,7 +62,10 @@ class Search:
     seen: set[tuple[int, ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.ways = ways(self.draft.system, self.draft.held_ns)
+        self.ways = [
+            replace(way, deadline_ns=way.deadline_ns * RELAXED) if way.output in self.spared else way
+            for way in ways(self.draft.system, self.draft.held_ns)
+        ]
 
     def feasible(self) -> Standing | None:
         """Until every output holds, or efforts end; None where nothing was tried."""

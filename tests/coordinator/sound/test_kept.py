@@ -121,6 +121,6 @@ def test_an_output_that_need_not_hold_spoils_nothing(files: Files) -> None:
     paths = files(hopeless, CLUSTER)
     with pytest.raises(planner.InfeasibleError):
         planner.make_plan(*paths, planner.Choices())
-    made = planner.make_plan(*paths, planner.Choices(spared=frozenset({"never"})))
+    made = planner.make_plan(*paths, planner.Choices(kept=kept.Kept(spared=frozenset({"never"}))))
     assert made["guarantee"]["out"]["guaranteed"] and not made["guarantee"]["never"]["guaranteed"]
     assert made["solver"]["outcome"] == "guaranteed, but for never"

@@ -1,0 +1,66 @@
+"""A change carried out: the next plan onto the agents, and the plan files in step with it.
+
+The next plan is written beside the old one before any agent is told, so that whatever is interrupted, the plan that
+runs is in a file; it takes the old one's name once the deployment is decided, and the old one is kept, since its run
+can still be collected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coordinator import deploy, plan_file
+from coordinator.addresses import Addresses
+from coordinator.agents import Agents
+from coordinator.change import running
+
+Plan = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """`path`: where the next plan is; `old`: where the old one is kept; `deployed`: as of any deployment."""
+
+    path: Path
+    old: Path
+    deployed: deploy.Deployed
+
+
+def out(
+    before: Plan,
+    after: Plan,
+    path: Path,
+    addresses: Addresses,
+    output: Path | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Carried:
+    """`before`, read from `path`, gives way to `after`; `output`: where that is written, None: it takes the place of
+    `path`. Raises OtherPlanError where something else runs, DeployError and AgentsError; unless the deployment was
+    decided by then, nothing has changed."""
+    target = output or path
+    waiting = running.beside(target, after["hash"])
+    old = path if output is not None else running.beside(path, before["hash"])
+    decided = False
+
+    def on_decided() -> None:
+        nonlocal decided
+        decided = True
+
+    every = {**before["nodes"], **after["nodes"]}
+    with Agents(addresses.of_plan({"nodes": every})) as agents:
+        plan_file.write(after, waiting)
+        try:
+            done = deploy.deploy(
+                after, agents, progress, check=lambda found: running.expect(before, path, found), decided=on_decided
+            )
+        finally:
+            if not decided:
+                waiting.unlink(missing_ok=True)
+            else:
+                if old != path:
+                    plan_file.write(before, old)
+                waiting.replace(target)
+    return Carried(target, old, done)

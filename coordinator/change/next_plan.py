@@ -1,0 +1,175 @@
+"""The plan after a change, in which everything that runs stays as it is: one query more, or one less."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from coordinator import graph, places, plan_file, plan_inputs, planner
+from coordinator import query as queries
+from coordinator.change.transition import loading_ns
+from coordinator.change.verdict import Verdict, judged, promised
+from coordinator.cluster import Cluster
+from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError, Problem
+from coordinator.guarantee import declarations
+from coordinator.local_plan import Layout
+from coordinator.placement import kept, problem, routes
+from coordinator.placement.audit import audit
+from coordinator.placement.deadline import Allocation
+from coordinator.placement.kept import Kept
+from coordinator.placement.milp import Limits
+from coordinator.placement.progress import Watch
+from coordinator.planner import Choices
+from coordinator.query import Query
+from coordinator.sharing import compose, standing
+from coordinator.sharing.compose import Composite
+from coordinator.sound import audit as sound_audit
+from coordinator.sound import outcome
+from coordinator.yaml_file import nearest
+
+NEAREST_S = 10.0
+Plan = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Change:
+    """`before`: the plan that runs; `after`: the next one, None where there is none; `query`, `cluster`, `types`,
+    `choices`: what it is planned from; `added`, `removed`: queries; `shared`: operators of the added query that run
+    already."""
+
+    before: Mapping[str, Any]
+    after: Plan | None
+    verdict: Verdict
+    query: Query
+    cluster: Cluster
+    types: Mapping[str, str]
+    choices: Choices
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How a query is to be added. `limits`: of the search; `best_effort`: its own outputs need not be guaranteed."""
+
+    limits: Limits
+    best_effort: bool = False
+    share: bool = True
+
+
+def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = None) -> Change:
+    """With the query of a file more. `plan`: verified, of `path`. Raises BadInputError."""
+    there = standing.read(plan, path)
+    refuse_survivors(plan, path)
+    joining = _joining(file, there.cluster)
+    composed = compose.extend(there.composite, joining, there.cluster, wish.share, there.place)
+    query, types = composed.query, dict(graph.types(composed.query, there.cluster.catalog))
+    choices = replace(
+        plan_inputs.choices(plan),
+        limits=replace(wish.limits, seed=int(plan["solver"]["seed"]), solver=plan["solver"]["name"]),
+        kept=kept.read(plan, set(there.place), plan["hash"]),
+        tighten=None,
+        loading_ns=loading_ns(plan),
+    )
+    shared = tuple(name for name in composed.members[joining.name].operators if name in there.place)
+    new = frozenset(output.name for output in joining.outputs)
+    after: Plan | None = None
+    verdict = Verdict(())
+    for spared in _attempts(plan, new, wish.best_effort):
+        wanted = replace(choices, kept=replace(choices.kept, spared=spared))
+        after, told = _planned(query, there.cluster, types, wanted, watch)
+        verdict = Verdict((), told)
+        if after is not None:
+            verdict = replace(judged(plan, after, new if wish.best_effort else frozenset()), proof=told)
+        if verdict.admitted:
+            break
+    return Change(plan, after, verdict, query, there.cluster, types, choices, (joining.name,), (), shared)
+
+
+def _planned(
+    query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None
+) -> tuple[Plan | None, tuple[str, ...]]:
+    """A plan, and where it is proven that none holds the reasons: then it is the nearest one, if there is any."""
+    try:
+        return planner.plan(query, cluster, types, choices, watch), ()
+    except InfeasibleError as error:
+        reasons = tuple(error.reasons)
+    if choices.model != "sound":
+        return None, reasons
+    try:
+        nearest_ = replace(choices, best_effort=True, quick=True, limits=replace(choices.limits, seconds=NEAREST_S))
+        return planner.plan(query, cluster, types, nearest_, watch), reasons
+    except (InfeasibleError, OutOfTimeError):
+        return None, reasons
+
+
+def _attempts(plan: Plan, new: frozenset[str], best_effort: bool) -> list[frozenset[str]]:
+    """Which outputs need not hold: those that do not hold now; and with `best_effort`, if all else fails, new ones."""
+    if plan["model"] != "sound":
+        return [frozenset()]
+    late = frozenset(name for name, claim in plan["guarantee"].items() if not promised(claim))
+    return [late, late | new] if best_effort else [late]
+
+
+def _joining(file: Path, cluster: Cluster) -> Query:
+    """One query file, checked against the cluster that runs. Raises BadInputError."""
+    query = queries.load(file)
+    graph.check(query, cluster)
+    declarations.check(query)
+    return places.resolve(query, cluster)
+
+
+def refuse_survivors(plan: Mapping[str, Any], path: Path) -> None:
+    """Raises BadInputError for a plan that any node of may fail: what is kept could not move in a fail-over plan."""
+    if "failover" in plan:
+        text = (
+            "survives the failure of any one node, which a change of it would not; plan all queries anew with "
+            "'coordinator plan QUERY... CLUSTER --survive 1' and deploy that with --replace"
+        )
+        raise BadInputError([Problem(str(path), 0, text)])
+
+
+def removed(plan: Plan, path: Path, names: Sequence[str]) -> Change:
+    """Without these queries. Nothing is searched: what is left stays as it is. Raises BadInputError."""
+    there = standing.read(plan, path)
+    refuse_survivors(plan, path)
+    unknown = [name for name in names if name not in there.members]
+    if unknown:
+        text = f"has no query '{unknown[0]}'{nearest(unknown[0], there.members)}"
+        raise BadInputError([Problem(str(path), 0, text)])
+    if set(names) == set(there.members):
+        text = f"runs nothing else than {', '.join(there.members)}: 'coordinator stop {path}' ends it"
+        raise BadInputError([Problem(str(path), 0, text)])
+    left: Composite = there.composite
+    for name in dict.fromkeys(names):
+        left = compose.without(left, name)
+    query = left.query
+    types = {one.name: there.types[one.name] for one in query.producers}
+    stays = kept.read(plan, {operator.name for operator in query.operators}, plan["hash"])
+    choices = replace(plan_inputs.choices(plan), kept=stays)
+    made = _laid(plan, query, there.cluster, types, choices)
+    return Change(plan, made, judged(plan, made), query, there.cluster, types, choices, removed=tuple(names))
+
+
+def _laid(plan: Mapping[str, Any], query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices) -> Plan:
+    """The plan of what is left: every choice is made."""
+    stays: Kept = choices.kept
+    built = problem.build(query, cluster, choices.held(cluster), kept=stays.hops)
+    place = {index: cluster.nodes[stays.place[item.members[0]]].index for index, item in enumerate(built.items)}
+    hops = routes.direct(built, place)
+    d_ns = {index: sum(stays.due_ns[name] for name in item.members) for index, item in enumerate(built.items)}
+    nlr = round(outcome.laxity(built, d_ns), 6)
+    kind = "sound" if plan["model"] == "sound" else "kept"
+    allocation = Allocation(built, place, d_ns, hops, nlr, 0.0, False, kind, 0.0)
+    layout = Layout(query, cluster, types, stays.place, stays.due_ns, hops, None, choices.units, stays.units)
+    held = {name: node for name, node in choices.place.items() if name in stays.place}
+    solver = {key: value for key, value in plan["solver"].items() if key not in ("gap", "sub_deadlines")}
+    made = plan_file.build(
+        layout, allocation, choices.allocator, solver, held, {}, choices.charges, plan["model"], kept=stays
+    )
+    if violations := audit(made) or sound_audit.audit(made):
+        raise AuditError(violations)
+    return made

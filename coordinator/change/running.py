@@ -1,0 +1,119 @@
+"""What the agents run, against a plan: is it that one, and which queries would end if another took its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from coordinator import plan_file
+from coordinator.agents import AgentError
+from coordinator.errors import BadInputError, CoordinatorError
+from protos import agent_pb2
+
+Plan = Mapping[str, Any]
+Statuses = Mapping[str, agent_pb2.StatusReply]
+
+
+class OtherPlanError(CoordinatorError):
+    """The agents do not run what a change begins from, or a deployment would end what it does not mention."""
+
+    exit_code = 2
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        super().__init__("\n".join(lines))
+
+    def lines(self) -> list[str]:
+        """What is wrong, with the mend, then one line per node."""
+        return self._lines
+
+
+def beside(path: Path, hash_: str) -> Path:
+    """Where the plan of that hash is kept when another takes the place of `path`."""
+    return path.with_name(f"{path.stem}-{hash_[:8]}{path.suffix}")
+
+
+def committed(status: agent_pb2.StatusReply) -> agent_pb2.PlanStatus | None:
+    """The plan that a node admits tuples under; the latest, should there be several."""
+    found = [plan for plan in status.plans if plan.state == agent_pb2.COMMITTED]
+    return max(found, key=lambda plan: plan.epoch, default=None)
+
+
+def expect(plan: Plan, path: Path, statuses: Statuses) -> None:
+    """Raises OtherPlanError where any node runs another plan than this one, or none."""
+    wanted = bytes.fromhex(plan["hash"])
+    runs = {name: committed(status) for name, status in statuses.items()}
+    others = {name: one for name, one in runs.items() if one is None or one.hash != wanted}
+    if not others:
+        return
+    hashes = {one.hash.hex() for one in others.values() if one is not None}
+    whole = len(others) == len(runs)
+    short = plan["hash"][:8]
+    if whole and not hashes:
+        head = f"no node runs plan {short} of {path}: deploy it first, with 'coordinator deploy {path}'"
+        prepared = any(each.hash == wanted for status in statuses.values() for each in status.plans)
+        if prepared:
+            head = f"no node admits tuples under plan {short} of {path}: 'coordinator deploy {path}' commits it"
+        raise OtherPlanError([head, *_each(runs)])
+    if whole and len(hashes) == 1:
+        (other,) = hashes
+        mend = "give the plan that runs, with --plan"
+        if (there := _file(path, other)) is not None:
+            mend = f"that is {there}: give it with --plan {there}"
+        raise OtherPlanError([f"the nodes run plan {other[:8]}, {path} is plan {short}: {mend}", *_each(runs)])
+    mend = (
+        f"a deployment has not reached all of them: 'coordinator deploy {path}' again, or deploy the plan that is meant"
+    )
+    raise OtherPlanError([f"not every node runs plan {short} of {path}; {mend}", *_each(runs)])
+
+
+def _file(path: Path, hash_: str) -> Path | None:
+    """A plan of that hash in the same directory."""
+    for each in sorted(path.parent.glob("*.json")):
+        try:
+            if plan_file.load(each)["hash"] == hash_:
+                return each
+        except BadInputError:
+            continue
+    return None
+
+
+def _each(runs: Mapping[str, agent_pb2.PlanStatus | None]) -> list[str]:
+    return [
+        f"node {name}: runs {'no plan' if one is None else f'plan {one.hash.hex()[:8]} of {one.query}'}"
+        for name, one in runs.items()
+    ]
+
+
+def queries(status: agent_pb2.PlanStatus) -> tuple[str, ...]:
+    """The queries of a plan, as its agents know them: names hold no '+'."""
+    return tuple(status.query.split("+"))
+
+
+def ending(plan: Plan, statuses: Mapping[str, agent_pb2.StatusReply | AgentError]) -> dict[str, list[str]]:
+    """Queries that run and are not in the plan, each with the nodes that run it."""
+    found: dict[str, list[str]] = {}
+    for name, status in statuses.items():
+        runs = committed(status) if not isinstance(status, AgentError) else None
+        for query in queries(runs) if runs is not None else ():
+            if query not in plan["queries"]:
+                found.setdefault(query, []).append(name)
+    return found
+
+
+def refuse_ending(plan: Plan, path: Path, statuses: Statuses) -> None:
+    """Raises OtherPlanError where deploying the plan would end queries that it lacks."""
+    lacking = ending(plan, statuses)
+    if not lacking:
+        return
+    has = ", ".join(plan["queries"])
+    lines = [f"query {name} runs on {', '.join(nodes)} and would end" for name, nodes in lacking.items()]
+    raise OtherPlanError(
+        [
+            f"{path} has {has} and lacks {', '.join(lacking)}, which run there: nothing was deployed",
+            *lines,
+            "to add a query to what runs: coordinator add QUERY.yaml; to end the others: coordinator deploy "
+            f"{path} --replace",
+        ]
+    )

@@ -1,0 +1,107 @@
+"""What a change costs while tuples of both plans are there. The README of this room has the argument: where what stays
+is as it was, in the larger of the two plans, everything that happens during the change is a run of the larger plan in
+which some tuples do not reach some operators; so the larger plan's analysis bounds it, with what loading the other
+plan adds.
+
+What "as it was" means is checked here on the two plans alone, so a mistake of the planner is found before it is
+deployed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from coordinator.errors import AuditError
+from coordinator.guarantee import bounds
+from coordinator.guarantee.analysis import analyse
+from coordinator.guarantee.charges import NOTHING, Charges
+from coordinator.guarantee.system import read
+from coordinator.placement.kept import hops
+
+Plan = Mapping[str, Any]
+LOADING_NS = 10**6  # assumed: the longest stretch for which a runtime loads a plan without looking up
+SOURCE = ("at", "type", "max_age_ns", "arrival")
+OUTPUT = ("from", "at", "deadline_ns", "qos")
+OPERATOR = ("run", "in", "side", "cost_ns", "selectivity", "with", "kind", "join")
+
+
+@dataclass(frozen=True)
+class During:
+    """`claims`: per output of the larger plan, as in plan.json's `guarantee`; `loading_ns`: what was assumed."""
+
+    claims: Mapping[str, Mapping[str, Any]]
+    loading_ns: int
+
+
+def loading_ns(plan: Plan) -> int:
+    """What a change of this plan is charged for loading: nothing where nothing of the runtime costs anything."""
+    return 0 if Charges(**plan["analysis"]["charges"]) == NOTHING else LOADING_NS
+
+
+def during(before: Plan, after: Plan) -> During:
+    """The bounds that hold from the moment when `after` is prepared until `before` has drained. Raises AuditError where
+    neither plan is the other with more in it."""
+    larger, smaller = (after, before) if len(after["queries"]) >= len(before["queries"]) else (before, after)
+    if violations := differences(larger, smaller):
+        raise AuditError(violations)
+    charges = replace(Charges(**larger["analysis"]["charges"]), loading_ns=loading_ns(larger))
+    claims = bounds.claims(analyse(read(larger), charges))
+    return During({name: claim.document() for name, claim in claims.items()}, charges.loading_ns)
+
+
+def differences(larger: Plan, smaller: Plan) -> list[str]:
+    """Where the smaller plan is not a part of the larger one, one sentence each; empty: it is."""
+    found = []
+    if _machines(larger) != _machines(smaller):
+        found.append("the two plans are for different clusters")
+    for kind, keys in (("sources", SOURCE), ("outputs", OUTPUT), ("operators", OPERATOR)):
+        for name, facts in smaller["graph"][kind].items():
+            other = larger["graph"][kind].get(name)
+            unlike = [key for key in keys if other is None or facts.get(key) != other.get(key)]
+            if unlike:
+                found.append(f"{kind[:-1]} {name} differs between the plans: {', '.join(unlike)}")
+    for name, place in smaller["placement"].items():
+        if larger["placement"].get(name) != place:
+            found.append(f"operator {name} is on {place} in one plan, on {larger['placement'].get(name)} in the other")
+    found += _units(larger, smaller)
+    wide = hops(larger)
+    for stream, pairs in hops(smaller).items():
+        if not set(pairs) <= set(wide.get(stream, ())):
+            found.append(f"stream {stream} takes another way in the one plan than in the other")
+    return found + _policing(larger, smaller)
+
+
+def _machines(plan: Plan) -> tuple[Any, ...]:
+    """What bounds know of a cluster."""
+    given = plan["cluster"]["links"]
+    links = sorted((sorted(link["between"]), link["latency_ns"], link["bandwidth_bps"]) for link in given)
+    return plan["cluster"]["nodes"], links, plan["model"], plan["analysis"]["charges"]
+
+
+def _units(larger: Plan, smaller: Plan) -> list[str]:
+    """A unit of the smaller plan is one of the larger, or the beginning of one, with the same place in EDF's order."""
+    found = []
+    first = {
+        task["operators"][0]: (node, task) for node, tasks in larger["tasks"].items() for task in tasks
+    }  # an operator is in one unit only
+    for node, tasks in smaller["tasks"].items():
+        for task in tasks:
+            members = task["operators"]
+            at, other = first.get(members[0], (None, {"operators": [], "sub_deadline_ns": 0}))
+            if at != node or other["operators"][: len(members)] != members:
+                found.append(f"the task unit {', '.join(members)} of {node} is cut otherwise in the other plan")
+            elif other["sub_deadline_ns"] != task["sub_deadline_ns"]:
+                found.append(f"the task unit {', '.join(members)} of {node} has two different sub-deadlines")
+    return found
+
+
+def _policing(larger: Plan, smaller: Plan) -> list[str]:
+    """What the smaller plan admits the larger one would admit, too."""
+    wide, narrow = (plan["analysis"].get("policing", {}) for plan in (larger, smaller))
+    return [
+        f"source {name} may come less regularly in the plan with less in it"
+        for name, facts in narrow.items()
+        if not facts["why"] and not wide[name]["why"] and facts["jitter_ns"] > wide[name]["jitter_ns"]
+    ]

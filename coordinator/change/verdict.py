@@ -1,0 +1,126 @@
+"""Whether a change is admitted: what is promised stays promised, and what is added is promised, during the change and
+after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.change.transition import During, during
+from coordinator.deadline_parts import MISSED, standing
+from coordinator.units_of_measure import show_ns
+
+Claim = Mapping[str, Any]
+Plan = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One output. `query`: whose; claims before, during and after the change, None where there is none; `wanted`:
+    whether it has to hold; `why`: where it does not."""
+
+    output: str
+    query: str
+    deadline_ns: int
+    before: Claim | None
+    during: Claim | None
+    after: Claim | None
+    wanted: bool
+    why: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "output": self.output,
+            "query": self.query,
+            "deadline_ns": self.deadline_ns,
+            "bound_before_ns": bound_ns(self.before),
+            "bound_during_ns": bound_ns(self.during),
+            "bound_after_ns": bound_ns(self.after),
+            "promised_before": promised(self.before),
+            "promised_after": promised(self.after) and promised(self.during),
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`rows`: every output of the next plan; `proof`: why there is no next plan at all, in sentences; `loading_ns`: how
+    long a stretch of loading a plan was assumed."""
+
+    rows: tuple[Row, ...]
+    proof: tuple[str, ...] = ()
+    loading_ns: int = 0
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What speaks against the change: outputs first, then why no other plan helps."""
+        return (*(row.why for row in self.rows if row.why), *self.proof)
+
+    @property
+    def admitted(self) -> bool:
+        """Whether nothing speaks against the change."""
+        return not self.reasons
+
+
+def judged(before: Plan, after: Plan, spared: frozenset[str] = frozenset()) -> Verdict:
+    """`before` runs, `after` is to run; `spared`: outputs of `after` that need not hold."""
+    meanwhile = during(before, after)
+    owner = {output: name for name, one in after["queries"].items() for output in one["outputs"]}
+    rows = [
+        _row(name, owner[name], before["guarantee"].get(name), meanwhile.claims[name], claim, spared)
+        for name, claim in after["guarantee"].items()
+    ]
+    return Verdict(tuple(rows), (), meanwhile.loading_ns)
+
+
+def _row(name: str, query: str, before: Claim | None, meanwhile: Claim, after: Claim, spared: frozenset[str]) -> Row:
+    wanted = promised(before) if before is not None else name not in spared
+    why = ""
+    if wanted and not promised(after):
+        why = f"output {name} of {query}: {_late(after, 'after the change')}"
+    elif wanted and not promised(meanwhile):
+        why = f"output {name} of {query}: {_late(meanwhile, 'during the change, while both plans are loaded')}"
+    return Row(name, query, int(after["deadline_ns"]), before, meanwhile, after, wanted, why)
+
+
+def promised(claim: Claim | None) -> bool:
+    """Whether a claim says that an output is in time, at least from admission on where its source declares no age."""
+    return claim is not None and standing(claim) != MISSED
+
+
+def bound_ns(claim: Claim | None) -> int | None:
+    """From origin, or from admission on where that is all there is."""
+    if claim is None:
+        return None
+    found = claim["bound_ns"] if claim["bound_ns"] is not None else claim["from_admission_ns"]
+    return None if found is None else int(found)
+
+
+def _late(claim: Claim, when: str) -> str:
+    """The bound against the deadline, and where most of the time goes."""
+    bound = bound_ns(claim)
+    if bound is None:
+        return f"it would have no bound {when}: {claim['why']}"
+    if bound <= claim["deadline_ns"]:  # it asks more than its deadline
+        return f"{when}: {claim['why']}"
+    over = f"{show_ns(bound - claim['deadline_ns'])} too late"
+    said = f"its bound would be {show_ns(bound)} {when}, its deadline is {show_ns(claim['deadline_ns'])}: {over}"
+    return f"{said}; {where}" if (where := _where(claim)) else said
+
+
+def _where(claim: Claim) -> str:
+    """The failing test of a node, or else where it waits longest."""
+    _, found, failing = str(claim["why"]).partition("; ")
+    if found and failing.startswith("on node"):
+        return failing
+    parts = [part for part in claim["trail"] if part["kind"] == "unit"]
+    if not parts:
+        return ""
+    most = max(parts, key=lambda part: part["waiting_ns"] + part["blocking_ns"])
+    lost = most["waiting_ns"] + most["blocking_ns"]
+    return f"most of it on node {most['node']}, where {most['what']} waits up to {show_ns(lost)} behind others"
+
+
+__all__ = ["During", "Row", "Verdict", "bound_ns", "judged", "promised"]

@@ -1,0 +1,273 @@
+"""Adding and removing queries, on paper: what is admitted, what is refused and why, what stays as it was."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator import plan_file, planner
+from coordinator.change import account, next_plan, ways
+from coordinator.change.next_plan import Change, Wish
+from coordinator.errors import BadInputError
+from coordinator.guarantee.charges import NOTHING
+from coordinator.placement.milp import Limits
+from coordinator.sharing import standing
+from coordinator.units_of_measure import show_ns
+
+CLUSTER = """
+shimekiri: 1
+nodes:
+  a: {address: "127.0.0.1:7700"}
+  b: {address: "127.0.0.1:7701"}
+links:
+  - {between: [a, b], latency: 1 ms, bandwidth: 100 Mbit/s}
+"""
+BASE = """
+shimekiri: 1
+query: base
+sources:
+  s: {at: a, type: json, arrival: {burst: 10, period: 100 ms}, max_age: 1 ms}
+operators:
+  A: {run: pass, in: s, cost: 100 us, nodes: [a]}
+  B: {run: pass, in: A, cost: 100 us, nodes: [a]}
+  C: {run: pass, in: B, cost: 100 us}
+outputs:
+  out: {from: C, at: b, deadline: 50 ms}
+"""
+FLEET = """
+shimekiri: 1
+query: fleet
+sources:
+  s: {at: a, type: json, arrival: {burst: 10, period: 100 ms}, max_age: 1 ms}
+  t: {at: b, type: json, arrival: {burst: 5, period: 100 ms}, max_age: 1 ms}
+operators:
+  A: {run: pass, in: s, cost: 100 us}
+  X: {run: pass, in: A, cost: 200 us}
+  Y: {run: pass, in: t, cost: 200 us}
+outputs:
+  x: {from: X, at: b, deadline: 30 ms}
+  y: {from: Y, at: a, deadline: 20 ms}
+"""
+HEAVY = """
+shimekiri: 1
+query: heavy
+sources:
+  s: {at: a, type: json, arrival: {burst: 10, period: 100 ms}, max_age: 1 ms}
+operators:
+  H: {run: pass, in: s, cost: COST, nodes: [NODES]}
+outputs:
+  h: {from: H, at: b, deadline: DEADLINE}
+"""
+
+
+class Desk:
+    """A directory with a plan that runs, and queries to add."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.path = root, root / "plan.json"
+        self.write("cluster", CLUSTER)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / f"{name}.yaml"
+        path.write_text(text)
+        return path
+
+    def plan(self, *queries: str, **choices: Any) -> dict[str, Any]:
+        paths = [self.write(f"q{number}", text) for number, text in enumerate(queries)]
+        made = planner.make_plan(paths, self.root / "cluster.yaml", planner.Choices(quick=True, **choices))
+        return self.kept(made)
+
+    def kept(self, made: dict[str, Any]) -> dict[str, Any]:
+        """As it comes back from its file."""
+        plan_file.write(made, self.path)
+        return plan_file.load(self.path)
+
+    def add(self, plan: dict[str, Any], query: str, best_effort: bool = False, share: bool = True) -> Change:
+        file = self.write("joining", query)
+        return next_plan.added(plan, self.path, file, Wish(Limits(seconds=20), best_effort, share))
+
+    def remove(self, plan: dict[str, Any], *names: str) -> Change:
+        return next_plan.removed(plan, self.path, names)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def heavy(cost: str, deadline: str, nodes: str = "a, b") -> str:
+    return HEAVY.replace("COST", cost).replace("DEADLINE", deadline).replace("NODES", nodes)
+
+
+def units(plan: dict[str, Any]) -> dict[tuple[str, ...], tuple[str, int]]:
+    return {
+        tuple(task["operators"]): (node, task["sub_deadline_ns"])
+        for node, tasks in plan["tasks"].items()
+        for task in tasks
+    }
+
+
+def test_a_query_that_fits_is_added_and_nothing_that_runs_is_moved(desk: Desk) -> None:
+    plan = desk.plan(BASE)
+    change = desk.add(plan, FLEET)
+    assert change.verdict.admitted and change.verdict.reasons == () and change.shared == ("A",)
+    after = change.after
+    assert after is not None and list(after["queries"]) == ["base", "fleet"]
+    assert units(plan).items() <= units(after).items()
+    rows = {row.output: row for row in change.verdict.rows}
+    assert [rows[name].query for name in ("out", "x", "y")] == ["base", "fleet", "fleet"]
+    for row in rows.values():
+        assert (
+            row.wanted
+            and row.after
+            and row.during
+            and row.after["bound_ns"] < row.during["bound_ns"] <= row.deadline_ns
+        )
+    told = "\n".join(account.lines(change))
+    assert "shared with what runs: A" in told and "new sources: t" in told and "nothing that runs is moved" in told
+    now, then = plan["guarantee"]["out"]["bound_ns"], after["guarantee"]["out"]["bound_ns"]
+    assert f"output out of base: guaranteed, bound {show_ns(now)} -> {show_ns(then)}" in told
+    assert account.document(change)["queries"] == {"base": ["out"], "fleet": ["x", "y"]}
+
+
+def test_what_is_added_can_be_removed_and_added_again(desk: Desk) -> None:
+    plan = desk.plan(BASE)
+    both = desk.add(plan, FLEET).after
+    assert both is not None
+    alone = desk.remove(desk.kept(both), "fleet")
+    assert alone.verdict.admitted and alone.after is not None
+    for key in ("placement", "sub_deadlines_ns", "tasks", "graph", "guarantee"):
+        assert alone.after[key] == plan[key], key
+    again = desk.add(desk.kept(alone.after), FLEET)
+    assert again.after is not None and again.after["tasks"] == both["tasks"]
+    assert again.after["hash"] != both["hash"], "it says what it was made from"
+
+
+def test_what_remains_of_a_unit_keeps_its_place_in_the_order(desk: Desk) -> None:
+    plan = desk.kept(desk.add(desk.plan(BASE), FLEET).after or {})
+    rest = desk.remove(plan, "base")
+    assert rest.verdict.admitted and rest.after is not None
+    assert units(plan)["A", "B", "C"] == units(rest.after)[("A",)]
+    told = "\n".join(account.lines(rest))
+    assert (
+        "without base; fleet" in told
+        and "no longer there: 2 operators (B, C)" in told
+        and "outputs that end: out" in told
+    )
+
+
+@pytest.mark.parametrize("names", [("nobody",), ("base", "nobody")])
+def test_a_query_that_does_not_run_is_bad_input(desk: Desk, names: tuple[str, ...]) -> None:
+    with pytest.raises(BadInputError, match="has no query 'nobody'"):
+        desk.remove(desk.plan(BASE), *names)
+
+
+def test_the_last_query_is_stopped_and_not_removed(desk: Desk) -> None:
+    plan = desk.plan(BASE, FLEET)
+    with pytest.raises(
+        BadInputError, match=r"runs nothing else than base, fleet: 'coordinator stop .*plan.json' ends it"
+    ):
+        desk.remove(plan, "fleet", "base")
+
+
+def test_a_name_that_runs_already_is_bad_input(desk: Desk) -> None:
+    with pytest.raises(BadInputError, match="names of queries have to differ"):
+        desk.add(desk.plan(BASE), BASE)
+
+
+def test_a_query_that_harms_others_is_refused_with_output_bound_and_node(desk: Desk) -> None:
+    plan = desk.kept(desk.add(desk.plan(BASE), FLEET).after or {})
+    change = desk.add(plan, heavy("1500 us", "19 ms", "b"))
+    assert not change.verdict.admitted
+    (reason,) = [text for text in change.verdict.reasons if text.startswith("output h of heavy")]
+    assert "its deadline is 19 ms: " in reason and "too late" in reason and "node b" in reason
+
+
+def test_proven_impossible_is_said_with_the_demand(desk: Desk) -> None:
+    change = desk.add(desk.plan(BASE), heavy("4 ms", "30 ms"))
+    assert not change.verdict.admitted
+    assert any("it has to do 40 ms where all of this is there (H 10 jobs 40 ms)" in why for why in change.verdict.proof)
+    assert any(why.startswith("output h of heavy: its bound would be") for why in change.verdict.reasons)
+
+
+def test_best_effort_adds_what_nobody_is_harmed_by(desk: Desk) -> None:
+    plan = desk.kept(desk.add(desk.plan(BASE), FLEET).after or {})
+    for query in (heavy("4 ms", "30 ms"), heavy("4 ms", "30 ms", "b")):
+        change = desk.add(plan, query, best_effort=True)
+        assert change.verdict.admitted, change.verdict.reasons
+        assert change.after is not None and not change.after["guarantee"]["h"]["guaranteed"]
+        assert all(change.after["guarantee"][name]["guaranteed"] for name in ("out", "x", "y"))
+        assert "output h of heavy: NOT guaranteed" in "\n".join(account.lines(change))
+    harmful = desk.add(plan, heavy("9 ms", "30 ms"), best_effort=True)
+    assert not harmful.verdict.admitted, "100 ms of work in 100 ms leave nobody a bound"
+
+
+def test_an_output_that_is_late_now_keeps_nobody_out(desk: Desk) -> None:
+    late = BASE.replace("deadline: 50 ms", "deadline: 2 ms")
+    plan = desk.plan(late.replace("outputs:", "outputs:\n  soon: {from: A, at: a, deadline: 40 ms}"), best_effort=True)
+    assert not plan["guarantee"]["out"]["guaranteed"] and plan["guarantee"]["soon"]["guaranteed"]
+    change = desk.add(plan, FLEET)
+    assert change.verdict.admitted, change.verdict.reasons
+    assert "output out of base: NOT guaranteed, as before" in "\n".join(account.lines(change))
+
+
+def test_a_plan_of_another_model_keeps_it(desk: Desk) -> None:
+    plan = desk.plan(BASE, model="paper", charges=NOTHING)
+    change = desk.add(plan, FLEET)
+    assert change.after is not None and change.after["model"] == "paper" and change.verdict.admitted
+    assert change.after["solver"]["sub_deadlines"] == "kept" and units(plan).items() <= units(change.after).items()
+    assert change.verdict.loading_ns == 0 and change.after["analysis"]["charges"] == plan["analysis"]["charges"]
+
+
+def test_policies_are_kept_and_without_a_bound_only_best_effort_is_left(desk: Desk) -> None:
+    plan = desk.plan(BASE, policy="fifo", best_effort=True)
+    refused = desk.add(plan, FLEET)
+    assert not refused.verdict.admitted and any("policy fifo" in reason for reason in refused.verdict.reasons)
+    change = desk.add(plan, FLEET, best_effort=True)
+    assert change.verdict.admitted and change.after is not None
+    assert {facts["policy"] for facts in change.after["cluster"]["nodes"].values()} == {"fifo"}
+
+
+def test_without_sharing_every_operator_is_its_own(desk: Desk) -> None:
+    change = desk.add(desk.plan(BASE), FLEET, share=False)
+    assert change.shared == () and change.after is not None and "fleet/A" in change.after["placement"]
+
+
+def test_a_plan_that_survives_a_node_is_not_changed(desk: Desk) -> None:
+    plan = desk.plan(BASE, survive=1, best_effort=True)
+    with pytest.raises(BadInputError, match="survives the failure of any one node"):
+        desk.add(plan, FLEET)
+
+
+def test_a_refusal_says_what_would_fit_if_what_runs_moved(desk: Desk) -> None:
+    both = desk.kept(desk.add(desk.plan(BASE), FLEET).after or {})
+    plan = desk.kept(desk.remove(both, "base").after or {})
+    change = desk.add(plan, heavy("1500 us", "25 ms", "b"))
+    assert not change.verdict.admitted
+    found = ways.ways(change)
+    assert found.replacement is not None and found.moved, "planned anew X and Y go elsewhere"
+    assert found.replacement["guarantee"]["h"]["guaranteed"]
+    assert found.replacement["placement"]["H"] == "b"
+    assert set(found.moved.values()) == {("b", "a")}
+    said = "\n".join(found.lines("next.json"))
+    assert "it would fit if" in said and "coordinator deploy next.json --replace" in said
+    assert standing.read(found.replacement).members.keys() == {"fleet", "heavy"}
+
+
+def test_a_refusal_says_what_makes_room_where_nothing_fits(desk: Desk) -> None:
+    change = desk.add(desk.plan(BASE), heavy("4 ms", "30 ms"))
+    found = ways.ways(change)
+    assert found.replacement is None and found.mends
+    deadline = next(mend for mend in found.mends if mend.way == "deadline")
+    relaxed = next(one for one in deadline.case.query.outputs if one.name == "h").deadline_ns
+    assert desk.add(change.before, heavy("4 ms", f"{relaxed} ns")).verdict.admitted, "it is true"
+
+
+def test_changes_that_are_made_again_are_the_same(desk: Desk, tmp_path: Path) -> None:
+    plan = desk.plan(BASE)
+    hashes: set[str] = set()
+    for _ in range(2):
+        after = desk.add(plan, FLEET).after
+        assert after is not None
+        hashes.add(after["hash"])
+    assert len(hashes) == 1

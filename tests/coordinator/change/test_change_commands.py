@@ -1,0 +1,216 @@
+"""`add`, `remove`, `deploy` and `status` with real agents: committed on all, or nothing has changed anywhere."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from coordinator import addresses as address_file
+from coordinator import cli, deploy, local_agents, plan_file, planner
+from coordinator.addresses import Addresses
+from coordinator.agents import Agents
+from coordinator.change import carry, next_plan, running
+from coordinator.change.next_plan import Wish
+from coordinator.errors import CoordinatorError
+from coordinator.local_agents import LocalAgent, Wanted
+from coordinator.placement.milp import Limits
+from protos import agent_pb2
+from tests.coordinator.change.test_change_admission import BASE, CLUSTER, FLEET, heavy
+
+
+class Town:
+    """Two local agents, a directory with files, and the commands in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.plan, self.addresses = root, root / "plan.json", root / "addresses.json"
+        self.agents: dict[str, LocalAgent] = {}
+        for name in ("a", "b"):
+            (self.agents[name],) = local_agents.start(
+                [Wanted(name, "127.0.0.1:0", "127.0.0.1:0", root / "state" / name)]
+            )
+        Addresses(self.addresses, {name: one.address for name, one in self.agents.items() if one.address}).write()
+        for name, text in (("base", BASE), ("fleet", FLEET), ("cluster", CLUSTER)):
+            (root / f"{name}.yaml").write_text(text)
+
+    def make(self, *queries: str) -> dict[str, Any]:
+        paths = [self.root / f"{name}.yaml" for name in queries]
+        made = planner.make_plan(paths, self.root / "cluster.yaml", planner.Choices(quick=True))
+        plan_file.write(made, self.plan)
+        return made
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        """Exit code, what it says, and what is wrong."""
+        given = [*words, "--addresses", str(self.addresses)]
+        done = CliRunner().invoke(cli.app, given, catch_exceptions=True)
+        if isinstance(done.exception, CoordinatorError):
+            return done.exception.exit_code, done.stdout, "\n".join(done.exception.lines())
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return done.exit_code, done.stdout, done.stderr
+
+    def change(self, *words: str) -> tuple[int, str, str]:
+        return self.run(*words, "--plan", str(self.plan))
+
+    def connect(self) -> Agents:
+        return Agents(address_file.load(self.addresses).nodes)
+
+    def runs(self) -> dict[str, tuple[str, int, list[str]]]:
+        """What each agent admits tuples under, its epoch, and all hashes that it has."""
+        with self.connect() as agents:
+            statuses = agents.status()
+        found = {}
+        for name, status in statuses.items():
+            one = running.committed(status)
+            seen = sorted(plan.hash.hex() for plan in status.plans if plan.state != agent_pb2.DRAINING)
+            found[name] = (one.hash.hex() if one else "", one.epoch if one else 0, seen)
+        return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def commands() -> None:
+    if not cli.app.registered_commands:
+        cli.register()
+
+
+@pytest.fixture(scope="module")
+def agents_of_town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    town = Town(tmp_path_factory.mktemp("town"))
+    try:
+        yield town
+    finally:
+        for agent in town.agents.values():
+            agent.process.terminate()
+            agent.process.wait(30)
+
+
+@pytest.fixture
+def town(agents_of_town: Town) -> Iterator[Town]:
+    """With nothing deployed and no plan files of before."""
+    yield agents_of_town
+    with agents_of_town.connect() as agents:
+        assert deploy.stop(None, agents, 30) == []
+    for path in agents_of_town.root.glob("*.json"):
+        if path.name != "addresses.json":
+            path.unlink()
+
+
+def files(town: Town) -> set[str]:
+    return {path.name for path in town.root.glob("*.json")} - {"addresses.json"}
+
+
+def test_a_query_is_added_and_removed(town: Town) -> None:
+    before = town.make("base")
+    assert town.run("deploy", str(town.plan))[0] == 0
+    code, said, wrong = town.change("add", str(town.root / "fleet.yaml"))
+    assert code == 0, wrong
+    after = plan_file.load(town.plan)
+    assert {hash_ for hash_, _, _ in town.runs().values()} == {after["hash"]}
+    assert {epoch for _, epoch, _ in town.runs().values()} == {2}
+    kept_as = f"plan-{before['hash'][:8]}.json"
+    assert files(town) == {"plan.json", kept_as} and plan_file.load(town.root / kept_as) == before
+    assert "fleet beside base" in said and "nothing that runs is moved" in said and kept_as in said
+    code, said, _ = town.run("status", "--plan", str(town.plan), "--json")
+    queries = json.loads(said)["queries"]
+    assert set(queries) == {"base", "fleet"}
+    entry = queries["fleet"][after["hash"]]
+    assert set(entry["nodes"]) == {"a", "b"} and entry["outputs"]["x"]["guaranteed"]
+    assert "fleet" in town.run("status", "--plan", str(town.plan))[1]
+    code, said, wrong = town.change("remove", "base", "--json")
+    assert code == 0, wrong
+    told = json.loads(said)
+    assert told["deployed"] and told["epoch"] == 3 and set(told["queries"]) == {"fleet"}
+    assert {hash_ for hash_, _, _ in town.runs().values()} == {told["after"]} == {plan_file.load(town.plan)["hash"]}
+
+
+def test_what_is_refused_changes_nothing(town: Town) -> None:
+    town.make("base", "fleet")
+    assert town.run("deploy", str(town.plan))[0] == 0
+    runs, there, content = town.runs(), files(town), town.plan.read_bytes()
+    (town.root / "heavy.yaml").write_text(heavy("4 ms", "30 ms"))
+    code, said, wrong = town.change("add", str(town.root / "heavy.yaml"))
+    assert code == 3 and said == ""
+    assert (
+        "heavy is not added to what runs: no node was told of it" in wrong and "output h of heavy: its bound" in wrong
+    )
+    assert (town.runs(), town.plan.read_bytes()) == (runs, content) and files(town) - {"plan-replacing.json"} == there
+    code, _, wrong = town.change("remove", "nobody")
+    assert code == 2 and "has no query 'nobody'" in wrong and town.runs() == runs
+    code, _, wrong = town.change("remove", "base", "fleet")
+    assert code == 2 and f"'coordinator stop {town.plan}' ends it" in wrong and town.runs() == runs
+
+
+def test_a_dry_run_needs_no_agents_and_tells_what_would_be(town: Town) -> None:
+    town.make("base")
+    out = town.root / "next.json"
+    code, said, _ = town.change("add", str(town.root / "fleet.yaml"), "--dry-run", "-o", str(out), "--json")
+    assert code == 0 and not json.loads(said)["deployed"] and json.loads(said)["plan"] == str(out)
+    assert list(plan_file.load(out)["queries"]) == ["base", "fleet"] and files(town) == {"plan.json", "next.json"}
+    assert all(hash_ == "" for hash_, _, _ in town.runs().values())
+    assert "nothing was deployed" in town.change("add", str(town.root / "fleet.yaml"), "--dry-run")[1]
+
+
+def test_the_plan_is_checked_against_what_the_agents_run(town: Town) -> None:
+    before = town.make("base")
+    query = str(town.root / "fleet.yaml")
+    code, _, wrong = town.change("add", query)
+    assert code == 2 and f"no node runs plan {before['hash'][:8]}" in wrong and "coordinator deploy" in wrong
+    assert town.run("deploy", str(town.plan))[0] == 0
+    assert town.change("add", query)[0] == 0
+    older = town.root / f"plan-{before['hash'][:8]}.json"
+    code, _, wrong = town.run("remove", "base", "--plan", str(older))
+    assert code == 2 and f"that is {town.plan}: give it with --plan" in wrong, wrong
+    assert "node a: runs plan" in wrong and "of base+fleet" in wrong
+    with Agents({"b": address_file.load(town.addresses).nodes["b"]}) as agents:
+        deploy.stop({bytes.fromhex(plan_file.load(town.plan)["hash"])}, agents, 30)
+    code, _, wrong = town.change("remove", "base")
+    assert code == 2 and "not every node runs plan" in wrong and "node b: runs no plan" in wrong
+
+
+def test_deploying_a_plan_that_lacks_what_runs_is_refused_unless_it_replaces(town: Town) -> None:
+    town.make("base", "fleet")
+    assert town.run("deploy", str(town.plan))[0] == 0 and town.run("deploy", str(town.plan))[0] == 0
+    runs = town.runs()
+    alone = town.make("base")
+    code, _, wrong = town.run("deploy", str(town.plan))
+    assert code == 2 and "lacks fleet" in wrong and "coordinator add QUERY.yaml" in wrong and "--replace" in wrong
+    assert town.runs() == runs
+    assert town.run("deploy", str(town.plan), "--replace")[0] == 0
+    assert {hash_ for hash_, _, _ in town.runs().values()} == {alone["hash"]}
+    more = town.make("fleet", "base")
+    assert town.run("deploy", str(town.plan))[0] == 0, "nothing that runs would end"
+    assert {hash_ for hash_, _, _ in town.runs().values()} == {more["hash"]}
+
+
+@pytest.mark.parametrize("ended", [KeyboardInterrupt, SystemExit])
+def test_interrupted_before_the_decision_nothing_has_changed(town: Town, ended: type[BaseException]) -> None:
+    before = town.make("base")
+    assert town.run("deploy", str(town.plan))[0] == 0
+    runs = town.runs()
+    change = next_plan.added(before, town.plan, town.root / "fleet.yaml", Wish(Limits(seconds=20)))
+    assert change.after is not None
+
+    def progress(text: str) -> None:
+        if text.startswith("commit"):
+            raise ended
+
+    with pytest.raises(ended):
+        carry.out(before, change.after, town.plan, address_file.load(town.addresses), None, progress)
+    assert town.runs() == runs and files(town) == {"plan.json"} and plan_file.load(town.plan) == before
+    done = carry.out(before, change.after, town.plan, address_file.load(town.addresses))
+    assert done.deployed.changed and plan_file.load(town.plan) == change.after
+
+
+def test_somebody_else_was_quicker(town: Town) -> None:
+    """The check is made again with what is deployed on, so two changes at once cannot both begin from one plan."""
+    before = town.make("base")
+    assert town.run("deploy", str(town.plan))[0] == 0
+    change = next_plan.added(before, town.plan, town.root / "fleet.yaml", Wish(Limits(seconds=20)))
+    assert change.after is not None
+    town.make("base", "fleet")
+    assert town.run("deploy", str(town.plan))[0] == 0
+    runs = town.runs()
+    with pytest.raises(running.OtherPlanError):
+        carry.out(before, change.after, town.plan, address_file.load(town.addresses))
+    assert town.runs() == runs
