@@ -10,7 +10,9 @@ EVERY_NS = 1_000_000_000
 
 class Load:
     """Queued bytes are an estimate, jobs times the mean size of what arrived lately: jobs share and outlive payloads,
-    so counting each would cost the hot path more than the figure is worth. Links and sinks are counted exactly."""
+    so counting each would cost the hot path more than the figure is worth. A result that several units take is one
+    object and counts once for each of their jobs: too much rather than too little, and what it counts for goes with
+    each job that runs. Links and sinks are counted exactly, each what it holds itself."""
 
     def __init__(self, shared: Shared, plans: Plans) -> None:
         self.shared, self.plans = shared, plans

@@ -30,6 +30,16 @@ def test_a_good_plan_comes_through_whole() -> None:
     assert plan.operators[0].with_json == "{}"
 
 
+def test_a_last_deadline_stands_beside_the_least_one_or_is_the_same() -> None:
+    message = good()
+    assert core_plan(message, 7, 3).units[0].last_ns == 9
+    message.units[0].last_deadline_ns = 300
+    message.streams[1].MergeFrom(plan_pb2.Stream(deadline_ns=9, last_deadline_ns=9))
+    plan = core_plan(message, 7, 3)
+    assert (plan.units[0].deadline_ns, plan.units[0].last_ns) == (9, 300)
+    assert [stream.last_ns for stream in plan.streams] == [0, 9]
+
+
 def _exits(message: plan_pb2.LocalPlan) -> None:
     message.units[0].exits.extend([1])
 
@@ -61,6 +71,10 @@ BREAKS: list[tuple[Callable[[plan_pb2.LocalPlan], object], str]] = [
     (lambda m: m.peers.add(index=65_535, name="b"), "node numbers"),
     (lambda m: setattr(m.streams[0], "deadline_ns", -1), "stream in: deadline"),
     (lambda m: setattr(m.outputs[0], "deadline_ns", 2 * 10**18), "output out: deadline"),
+    (lambda m: setattr(m.streams[0], "last_deadline_ns", 2 * 10**18), "stream in: last deadline"),
+    (lambda m: setattr(m.streams[0], "last_deadline_ns", 9), "stream in: last deadline 9 ns is not from its least"),
+    (lambda m: setattr(m.units[0], "last_deadline_ns", -1), "unit 1: last deadline"),
+    (lambda m: setattr(m.units[0], "last_deadline_ns", 8), "unit 1: last deadline 8 ns is not from its least"),
     (_apart, "O2 does not follow O1 alone"),
     (lambda m: setattr(m.streams[1], "id", 1), "unique"),
     (lambda m: setattr(m.streams[1], "id", 70_000), "between 1 and"),

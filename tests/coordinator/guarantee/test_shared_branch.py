@@ -132,3 +132,40 @@ def test_the_plan_knows_both_deadlines_where_they_differ(tmp_path: Path) -> None
     }  # fmt: skip
     units = [(int(each["deadline_ns"]), int(each.get("last_deadline_ns", 0))) for each in local["units"]]
     assert sorted(units) == [(20 * MS, 40 * MS), (40 * MS, 0)]  # look goes with the gate's
+
+
+TABLE3 = """
+shimekiri: 1
+query: q{i}
+sources:
+  belt: {{at: a, type: json, arrival: {{jcp: {{period: 4 ms, min_gap: 1250 us, early: 10 ms}}}}, max_age: 1 ns}}
+operators:
+  look: {{run: pass, in: belt, cost: {shared} us, nodes: [a]}}
+  act{i}: {{run: busy, with: {{cpu_us: {i}}}, in: look, cost: {own} us, nodes: [a]}}
+outputs:
+  out{i}: {{from: act{i}, at: a, deadline: {deadline} ms}}
+"""
+FOURTH = """
+shimekiri: 1
+query: q4
+sources:
+  other: {at: a, type: json, arrival: {burst: 1, period: 6666667 ns}, max_age: 1 ns}
+operators:
+  act4: {run: busy, with: {cpu_us: 4}, in: other, cost: 1400 us, nodes: [a]}
+outputs:
+  out4: {from: act4, at: a, deadline: 9666666 ns}
+"""
+
+
+@pytest.mark.parametrize(("shared_us", "guaranteed"), [(1420, False), (1430, True)])
+def test_table_3_as_a_plan_needs_more_than_theorem_5(tmp_path: Path, shared_us: int, guaranteed: bool) -> None:
+    """What is left of Q2 and Q3 is due from the end of the branch on, not from the arrival."""
+    (tmp_path / "operators.json").write_text((QUERIES / "operators.json").read_text())
+    (tmp_path / "cluster.yaml").write_text("shimekiri: 1\nnodes:\n  a: {address: '127.0.0.1:0', cap: 1}\n")
+    paths = [tmp_path / f"q{i}.yaml" for i in (1, 2, 3, 4)]
+    for i, (cost_us, deadline) in enumerate([(1500, 10), (2000, 13), (1500, 10)], 1):
+        text = TABLE3.format(i=i, shared=shared_us, own=cost_us - shared_us, deadline=deadline)
+        paths[i - 1].write_text(text)
+    paths[3].write_text(FOURTH)
+    plan = planner.make_plan(paths, tmp_path / "cluster.yaml", planner.Choices(charges=NOTHING, model="sound"))
+    assert all(claim["guaranteed"] for claim in plan["guarantee"].values()) is guaranteed
