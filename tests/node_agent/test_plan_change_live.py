@@ -144,7 +144,8 @@ def test_counters_count_on_across_a_change_and_no_tuple_is_lost(tmp_path: Path) 
         for name in "ab":
             status = cluster.status(name)
             plans = {plan.epoch: (plan.state, list(plan.queries)) for plan in status.plans}
-            assert plans == {1: (agent_pb2.DRAINING, ["q"]), 2: (agent_pb2.COMMITTED, ["q", "r"])}
+            assert plans.pop(1, (agent_pb2.DRAINING, ["q"])) == (agent_pb2.DRAINING, ["q"])  # unless it has drained
+            assert plans == {2: (agent_pb2.COMMITTED, ["q", "r"])}
             assert status.longest_hold_ns > 0
         assert a.stop() == 0 and b.stop() == 0
     at_a, at_b = spooled(tmp_path / "a"), spooled(tmp_path / "b")
