@@ -40,9 +40,9 @@ def cluster_text(cores: int = 1) -> str:
     return f"""shimekiri: 1
 operators: operators.json
 nodes:
-  a: {{address: "127.0.0.1:7701", cores: {cores}, speed: 1.5}}
-  b: {{address: "127.0.0.1:7702", memory: 64 MiB}}
-  c: {{address: "127.0.0.1:7703", charges: {{decision: 10 us, drain: 5 us, side: 2 us}}}}
+  a: {{address: "127.0.0.1:7701", policy: edf, cores: {cores}, speed: 1.5}}
+  b: {{address: "127.0.0.1:7702", policy: edf, memory: 64 MiB}}
+  c: {{address: "127.0.0.1:7703", policy: edf, charges: {{decision: 10 us, drain: 5 us, side: 2 us}}}}
 links:
   - {{between: [a, b], latency: 1 ms}}
   - {{between: [b, c], latency: 500 us, bandwidth: 100 Mbit/s}}

@@ -49,7 +49,7 @@ def duplicates(spec: Spec, depth: int) -> bool:
     return any(equal(spec, a, spec, b, depth, False) for a in spec for b in spec if a < b)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SEEDS)
 def test_shared_is_what_unfolds_to_equal_trees(seed: int) -> None:
     specs, queries, cluster = several(seed)
@@ -109,7 +109,7 @@ def assert_same(own: Operator, there: Operator, names: dict[str, str], cluster: 
         assert (there.called or there.inputs) == own.inputs
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SEEDS)
 def test_what_is_taken_away_leaves_the_others_as_they_were(seed: int) -> None:
     _, queries, cluster = several(seed, 3)
