@@ -52,7 +52,7 @@ class Deployments:
     """The machine. Every method is one event and returns the commands that follow from it, in order."""
 
     def __init__(self, durable: Durable | None = None) -> None:
-        self.durable = durable or Durable()
+        self.durable = (durable or Durable()).one_admits()  # where an earlier release had one per query
         self._up: set[int] = set()  # places whose runtime is running
         self._failed: dict[tuple[str, int], str] = {}  # plan, place: why the runtime could not load it again
         self._drained_at: dict[str, set[int]] = {}  # plan that drains: places that have nothing left of it
@@ -244,19 +244,15 @@ class Deployments:
         return self._commit_durably(known, lambda why: [])
 
     def _commit_durably(self, known: Deployment, answer: Callable[[str], Commands]) -> Commands:
-        # One plan admits: that of the highest epoch, whatever its queries are called. Even a commit that comes late
-        # runs what is under way, since other nodes may have stamped tuples with it.
-        committed = [each for each in self.durable.deployments if each.state is State.COMMITTED]
-        versions = [*committed, replace(known, state=State.COMMITTED)]
-        latest = max(versions, key=lambda each: each.epoch)
-        older = [replace(each, state=State.DRAINING) for each in versions if each is not latest]
-        durable = self.durable
-        for each in (*older, latest):
-            durable = durable.put(each)
+        # Even a commit that comes late runs what is under way, since other nodes may have stamped tuples with it.
+        durable = self.durable.put(replace(known, state=State.COMMITTED)).one_admits()
+        admits = durable.get(known.hash) == replace(known, state=State.COMMITTED)
+        committed = {each.hash for each in self.durable.deployments if each.state is State.COMMITTED} | {known.hash}
+        older = [each for each in durable.deployments if each.hash in committed and each.state is State.DRAINING]
 
         def written(why: str) -> Commands:
             done: Commands = []
-            if not why and latest.hash == known.hash:
+            if not why and admits:
                 done += [CommitInRuntime(known.hash, known.epoch, place) for place in known.places]
             if not why:
                 done += _drain(*older)

@@ -50,6 +50,16 @@ class Durable:
         """Without the deployment of this hash."""
         return replace(self, deployments=tuple(each for each in self.deployments if each.hash != hash_))
 
+    def one_admits(self) -> "Durable":
+        """With one committed plan at most, that of the highest epoch, whatever its queries are called; others drain."""
+        committed = [each for each in self.deployments if each.state is State.COMMITTED]
+        latest = max((each.epoch for each in committed), default=0)
+        durable = self
+        for each in committed:
+            if each.epoch < latest:
+                durable = durable.put(replace(each, state=State.DRAINING))
+        return durable
+
 
 # -- commands
 

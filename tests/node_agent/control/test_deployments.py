@@ -159,6 +159,16 @@ def test_a_late_commit_of_an_older_version_runs_what_is_under_way_and_drains() -
     assert driver.told[-2:] == [CommitInRuntime(B, 2), DrainInRuntime(A)]
 
 
+def test_two_committed_plans_of_an_earlier_release_become_one() -> None:
+    both = (replace(plan(B, 2), state=State.COMMITTED), replace(plan(A, 1), state=State.COMMITTED))
+    driver = Driver(Durable(seen=2, deployments=both))
+    assert [command for command in driver.told if not isinstance(command, LoadInRuntime)] == [
+        CommitInRuntime(B, 2), DrainInRuntime(A),
+    ]  # fmt: skip
+    driver.do(driver.machine.drained(A))
+    assert [each.hash for each in driver.disk.deployments] == [B]
+
+
 def test_an_abort_that_overtakes_its_prepare_wins() -> None:
     driver = Driver()
     assert driver.ask("abort", A, 3) == Reply(1, True, "", State.NONE)
