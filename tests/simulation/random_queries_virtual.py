@@ -55,6 +55,18 @@ class Two:
             return planner.make_plan(paths, cluster, choices, share=share)
 
 
+BURSTS = st.integers(1, 4).map("{{burst: {}, period: 100 ms}}".format)
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much there is to do, and how soon."""
+
+    arrivals: st.SearchStrategy[str] = BURSTS
+    dearest_ms: int = 4
+    deadlines_ms: tuple[int, ...] = (150, 400, 900)
+
+
 @dataclass(frozen=True)
 class _Pool:
     """Operators to take queries from: each one's line without its name, and what it reads."""
@@ -73,10 +85,11 @@ class _Pool:
 
 
 @st.composite
-def pairs(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS, arrivals: st.SearchStrategy[str] | None = None) -> Two:
+def pairs(draw: st.DrawFn, load: Load | None = None) -> Two:
     """Two queries, the second with other names for its operators or the same, and some of them changed."""
+    load = load or Load()
     nodes = NODES[: draw(st.integers(1, 3))]
-    pool = _pool(draw, nodes, kinds, arrivals or st.integers(1, 4).map("{{burst: {}, period: 100 ms}}".format))
+    pool = _pool(draw, nodes, load)
     names = sorted(pool.lines)
     texts = []
     for number, query in enumerate(("first", "second")):
@@ -85,13 +98,13 @@ def pairs(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS, arrivals: st.SearchSt
         suffix = draw(st.sampled_from(["", "x"])) if number else ""
         changed = draw(st.sampled_from([None, None, *names])) if number else None
         called = {name: name + suffix if name in pool.lines else name for name in members}
-        texts.append(_text(draw, query, pool, members, called, ends, changed, nodes))
+        texts.append(_text(draw, query, pool, members, called, ends, changed, nodes, load))
     return Two(_cluster(nodes), *texts)
 
 
-def _pool(draw: st.DrawFn, nodes: str, kinds: tuple[str, ...], arrivals: st.SearchStrategy[str]) -> _Pool:
+def _pool(draw: st.DrawFn, nodes: str, load: Load) -> _Pool:
     sources = {
-        f"s{i}": f"{{at: {draw(st.sampled_from(nodes))}, type: json, arrival: {draw(arrivals)}}}"
+        f"s{i}": f"{{at: {draw(st.sampled_from(nodes))}, type: json, arrival: {draw(load.arrivals)}}}"
         for i in range(draw(st.integers(1, 2)))
     }
     ordered, origins, doubled = set(sources), {name: {name} for name in sources}, dict.fromkeys(sources, 0)
@@ -100,7 +113,7 @@ def _pool(draw: st.DrawFn, nodes: str, kinds: tuple[str, ...], arrivals: st.Sear
     for number in range(draw(st.integers(2, 7))):
         name, known = f"O{number}", sorted(origins)
         first, other = draw(st.sampled_from(known)), draw(st.sampled_from(known))
-        kind = draw(st.sampled_from(kinds))
+        kind = draw(st.sampled_from(KINDS))
         if kind in ("union", "join") and (first == other or (kind == "join" and not origins[first] & origins[other])):
             kind = "pass"
         if (kind in ORDERED and first not in ordered) or (kind == "test.twice" and doubled[first]):
@@ -109,7 +122,7 @@ def _pool(draw: st.DrawFn, nodes: str, kinds: tuple[str, ...], arrivals: st.Sear
         reads[name] = (first, other) if both else (first,)
         lines[name] = {
             "run": kind,
-            "cost": f"{draw(st.integers(1, 4))} ms",
+            "cost": f"{draw(st.integers(1, load.dearest_ms))} ms",
             "nodes": f"[{draw(st.sampled_from(nodes))}]",
         }
         if kind == "filter":
@@ -127,7 +140,7 @@ def _pool(draw: st.DrawFn, nodes: str, kinds: tuple[str, ...], arrivals: st.Sear
 
 def _text(
     draw: st.DrawFn, query: str, pool: _Pool, members: list[str], called: Mapping[str, str], ends: list[str],
-    changed: str | None, nodes: str,
+    changed: str | None, nodes: str, load: Load,
 ) -> str:  # fmt: skip
     lines = ["shimekiri: 1", f"query: {query}", "sources:"]
     lines += [f"  {name}: {pool.sources[name]}" for name in members if name in pool.sources]
@@ -136,13 +149,13 @@ def _text(
         if name in pool.lines:
             facts = dict(pool.lines[name])
             if name == changed:
-                facts["cost"] = "5 ms"
+                facts["cost"] = f"{load.dearest_ms + 1} ms"
             inputs = ", ".join(called[each] for each in pool.reads[name])
             rest = ", ".join(f"{key}: {value}" for key, value in facts.items())
             lines.append(f"  {called[name]}: {{in: [{inputs}], {rest}}}")
     lines.append("outputs:")
     for end in ends:
-        at, deadline_ms = draw(st.sampled_from(nodes)), draw(st.sampled_from([150, 400, 900]))
+        at, deadline_ms = draw(st.sampled_from(nodes)), draw(st.sampled_from(load.deadlines_ms))
         lines.append(f"  {query}_{end}: {{from: {called[end]}, at: {at}, deadline: {deadline_ms} ms}}")
     return "\n".join(lines) + "\n"
 
