@@ -71,7 +71,7 @@ class Load:
 class _Pool:
     """Operators to take queries from: each one's line without its name, and what it reads."""
 
-    lines: Mapping[str, Mapping[str, str]]
+    lines: dict[str, dict[str, str]]
     reads: Mapping[str, tuple[str, ...]]
     sources: Mapping[str, str]
 
