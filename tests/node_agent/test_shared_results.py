@@ -135,6 +135,30 @@ def test_what_was_sent_is_not_kept_by_who_sent_it(tmp_path: Path) -> None:
         assert runtime.load.held_bytes == 2 * data
 
 
+def test_a_link_resends_and_a_node_drains_for_the_last_query(tmp_path: Path) -> None:
+    """Of a stream that leads to outputs after 1 ms and after 8 s: it is given up 8 s after its origin, and a node that
+    drains waits for so long, and a second, for what peers may still send."""
+    near, far = 10**6, 8 * 10**9
+    plan = core.Plan(
+        "q", "a", 0, 1 << 60, 1, "edf", 1,
+        (core.Stream(1, "in", "json", False, near, (2,), far), core.Stream(2, "O1", "json", False, near, (), far)),
+        (core.Source(1, "in", 1),), (core.Operator(1, "O1", "pass", (1,), 2, 0),),
+        (core.Unit(1, (1,), FAR, near, (2,), last_deadline_ns=far),),
+    )  # fmt: skip
+    away = replace(plan, hash=2 << 60, epoch=2, sends=((2, 1),), peers=(core.Peer(1, "b"), core.Peer(2, "c")))
+    with in_process(plan, tmp_path) as runtime:
+        plan_hash = f"{away.hash:016x}".ljust(64, "0")
+        deployed = runtime.plans.load(away, plan_hash)
+        runtime.add_plan(deployed, ((1, "b", "127.0.0.1:1"),))
+        runtime.plans.commit(plan_hash)
+        origin_ns = 1 << 61  # later than any clock here: nothing is late yet
+        deployed.lane.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, origin_ns, origin_ns + 5), {}, 0)
+        while runtime.step(wait=False):
+            pass
+        assert [each[1] for each in runtime.outbox.links["b"].sender._waiting] == [origin_ns + 5 + far]
+        assert deployed.quiet_ns() == far + 10**9
+
+
 def test_queued_bytes_count_a_result_once_for_each_task_that_waits_for_it(tmp_path: Path) -> None:
     """An estimate on the safe side: the object is there once, and three instances hold it."""
     plan = core.Plan(

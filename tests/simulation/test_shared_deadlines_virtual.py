@@ -1,0 +1,77 @@
+"""Two queries, one shared operator, two deadlines, as the planner writes them: on two virtual nodes the far query gets
+what is too late for the near one, and a link gives up only what is too late for both."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from coordinator import planner
+from node_agent.registry import Registry
+from protos import records
+from sim_vehicles.virtual.run import Simulation, simulate
+from sim_vehicles.virtual.scenario import Scenario
+
+MS = 1_000_000
+QUERY = """
+shimekiri: 1
+query: {name}
+sources:
+  belt: {{at: a, type: json, arrival: {{burst: 2, period: 10 ms}}, max_age: 50 ms}}
+operators:
+  look: {{run: pass, in: belt, cost: 500 us, nodes: [a]}}
+  act_{name}: {{run: busy, with: {{cpu_us: {own}}}, in: look, cost: 500 us, nodes: [b]}}
+outputs:
+  out_{name}: {{from: act_{name}, at: b, deadline: {deadline} ms}}
+"""
+CLUSTER = """
+shimekiri: 1
+nodes: {a: {address: "127.0.0.1:7700"}, b: {address: "127.0.0.1:7710"}}
+links: [{between: [a, b], latency: 1 ms}]
+"""
+
+
+@cache
+def plan(near_ms: int = 20, far_ms: int = 60) -> Any:
+    """Both queries, `look` on a for both, the rest on b."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "operators.json").write_text(json.dumps(Registry().describe()))
+        (folder / "cluster.yaml").write_text(CLUSTER)
+        paths = [folder / "near.yaml", folder / "far.yaml"]
+        for path, own, deadline in zip(paths, (1, 2), (near_ms, far_ms), strict=True):
+            path.write_text(QUERY.format(name=path.stem, own=own, deadline=deadline))
+        return planner.make_plan(paths, folder / "cluster.yaml", planner.Choices(model="paper"))
+
+
+def facts(done: Simulation, kind: int) -> list[records.Record]:
+    return [each for trace in done.traces for each in records.unpack_records(trace.records) if each.kind == kind]
+
+
+def met(done: Simulation) -> dict[str, int]:
+    return {name: output.met for name, output in done.outputs.items()}
+
+
+@pytest.mark.parametrize("policy", ["bts1:phi=1ms", "ats1:phi=1ms", "adaptive", "ideal", "slack"])
+def test_what_is_too_old_for_the_near_query_is_met_for_the_far_one(policy: str) -> None:
+    """At 30 ms the near query's 20 are over. The shared operator runs for the far one; the near one's own sheds."""
+    done = simulate(plan(), Scenario(policy=policy, bursts=5, ages_ns={"belt": 30 * MS}))
+    assert done.admitted == 10
+    assert met(done) == {"out_near": 0, "out_far": 10}
+    assert len(facts(done, records.SHED)) == 10
+    young = simulate(plan(), Scenario(policy=policy, bursts=5))
+    assert met(young) == {"out_near": 10, "out_far": 10} and not facts(young, records.SHED)
+
+
+def test_a_link_gives_up_when_the_last_query_has_no_use_for_it() -> None:
+    done = simulate(plan(), Scenario(bursts=10, loss=0.5))
+    origins = {each.seq: each.w0 for each in facts(done, records.ADMITTED)}
+    gave_up = facts(done, records.GAVE_UP)
+    assert 0 < len(gave_up) < len(origins) == 20  # the stream travels once for both queries
+    assert {each.w0 - origins[each.seq] for each in gave_up} == {60 * MS}
+    assert met(done) == dict.fromkeys(("out_near", "out_far"), 20 - len(gave_up))
