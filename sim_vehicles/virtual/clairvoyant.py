@@ -24,12 +24,14 @@ JOB_STARTS = 300_000  # jobs times instants that the relaxation looks from
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One operator on one tuple. before: tasks of the same node that end before it starts."""
+    """One operator on one tuple. before: tasks of the same node that end before it starts. comes: all such tasks, on
+    any node, and how long what they give is on its way."""
 
     node: str
     cost_ns: int
     earliest_ns: int
     before: tuple[int, ...] = ()
+    comes: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,12 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What a trial asks of the nodes; results name tasks by their place in `tasks`."""
+    """What a trial asks of the nodes; results name tasks by their place in `tasks`. whole: of every task it is known on
+    which others it waits."""
 
     tasks: tuple[Task, ...]
     results: tuple[Result, ...]
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,7 @@ class Bound:
 
 def least_missed(workload: Workload, states: int = STATES) -> Bound:
     """The bound of a workload. states: 0: no search."""
-    hopeless = {i for i, result in enumerate(workload.results) if _is_hopeless(workload.tasks, result)}
+    hopeless = {i for i, result in enumerate(workload.results) if is_hopeless(workload.tasks, result)}
     left = {i for i in range(len(workload.results)) if i not in hopeless}
     missed, exact = len(hopeless), True
     while left:
@@ -85,7 +89,7 @@ def least_missed(workload: Workload, states: int = STATES) -> Bound:
     return Bound(missed, exact)
 
 
-def _is_hopeless(tasks: Sequence[Task], result: Result) -> bool:
+def is_hopeless(tasks: Sequence[Task], result: Result) -> bool:
     """Late even alone."""
     return any(tasks[need.task].earliest_ns + tasks[need.task].cost_ns > need.latest_ns for need in result.needs)
 
@@ -260,4 +264,5 @@ class _Search:
 def by_output(workload: Workload, outputs: Mapping[str, object] | Iterable[str]) -> Workload:
     """Only the results of those outputs."""
     names = set(outputs)
-    return Workload(workload.tasks, tuple(each for each in workload.results if each.output in names))
+    kept = tuple(each for each in workload.results if each.output in names)
+    return Workload(workload.tasks, kept, workload.whole)

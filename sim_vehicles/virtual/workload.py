@@ -214,12 +214,14 @@ class _Tasks:
         self._number: dict[Item, int] = {}
         self._tasks: list[Task] = []
         self._befores: list[tuple[Item, ...]] = []  # on any node
+        self._whole = True  # no task came by one of several ways
 
     def workload(self) -> Workload:
         for operator in self._graph.order:
             for key in self._by_operator.get(operator, ()):
                 self._add(operator, key)
-        return Workload(tuple(self._tasks), tuple(self._result(*each) for each in sorted(self._seen.due_ns)))
+        results = tuple(self._result(*each) for each in sorted(self._seen.due_ns))
+        return Workload(tuple(self._tasks), results, self._whole)
 
     def _add(self, operator: int, key: Key) -> None:
         graph, node = self._graph, self._graph.node(operator)
@@ -236,9 +238,11 @@ class _Tasks:
         earliest_ns = (max if every.join else min)(ready, default=min(self._seen.admitted_ns.values(), default=0))
         lineage = (key[0], self._trial, key[1], key[2], 0, 0)
         before = tuple(befores) if one_way else ()
+        self._whole = self._whole and one_way and bool(ready)
         here = tuple(self._number[each] for each in before if graph.node(each[0]) == node)
+        comes = tuple((self._number[each], graph.hop_ns(graph.node(each[0]), node)) for each in before)
         self._number[operator, key] = len(self._tasks)
-        self._tasks.append(Task(node, self._costs[node].cost_ns(operator, lineage), earliest_ns, here))
+        self._tasks.append(Task(node, self._costs[node].cost_ns(operator, lineage), earliest_ns, here, comes))
         self._befores.append(before)
 
     def _came(self, stream: int, key: Key, node: str) -> tuple[int, list[Item]] | None:
@@ -255,6 +259,7 @@ class _Tasks:
             return None
         tasks = [self._tasks[self._number[each]] for each in inputs]
         ends_ns = min(each.earliest_ns + each.cost_ns for each in tasks)
+        self._whole = self._whole and len(inputs) == 1
         return ends_ns + self._graph.hop_ns(self._graph.node(producer), node), inputs if len(inputs) == 1 else []
 
     def _result(self, name: str, key: Key) -> Result:
@@ -263,6 +268,7 @@ class _Tasks:
         producer = self._graph.producer(output.stream)
         inputs = self._from.get((producer, key), []) if producer is not None else []
         if producer is None or len(inputs) != 1:
+            self._whole = self._whole and producer is None
             return Result(name, ())
         last = self._number[producer, inputs[0]]
         latest = {last: self._seen.due_ns[name, key] - self._graph.hop_ns(self._graph.node(producer), sink)}

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim_vehicles.virtual.clairvoyant import Bound, Need, Result, Task, Workload, late_jobs, least_missed, search
+from sim_vehicles.virtual.schedule import fewest_missed
 
 EXAMPLES = settings(max_examples=150, deadline=None, print_blob=True)
 
@@ -63,7 +64,8 @@ def workload(system: System) -> Workload:
             before = tasks[stage.after]
             earliest = before.earliest_ns + before.cost_ns + between(system, stage.after, number)
             here = (stage.after,) if before.node == stage.node else ()
-            tasks.append(Task(stage.node, stage.cost, earliest, here))
+            comes = ((stage.after, between(system, stage.after, number)),)
+            tasks.append(Task(stage.node, stage.cost, earliest, here, comes))
     results = []
     for last, due in system.results:
         needs, latest, after = [], due, None
@@ -117,6 +119,31 @@ def test_no_schedule_of_two_nodes_misses_less_than_the_bound(system: System) -> 
 @given(systems("a"))
 def test_on_one_node_the_search_finds_the_optimum(system: System) -> None:
     assert least_missed(workload(system)) == Bound(brute(system), True)
+
+
+@EXAMPLES
+@given(systems())
+def test_the_schedule_that_is_found_is_one(system: System) -> None:
+    """On two nodes: never better than the best of all schedules, so never below the bound."""
+    found = fewest_missed(workload(system))
+    assert found is not None and found >= brute(system)
+
+
+def test_of_a_burst_the_schedule_leaves_out_what_is_dear() -> None:
+    """In 10 everything but the 7 can be met, in any order of arrival."""
+    costs = [2, 7, 3, 5]
+    tasks = tuple(Task("a", cost, 0) for cost in costs)
+    results = tuple(Result("out", (Need(number, 10),)) for number in range(len(costs)))
+    assert fewest_missed(Workload(tasks, results)) == least_missed(Workload(tasks, results)).missed == 1
+    assert fewest_missed(Workload(tasks, results, whole=False)) is None
+
+
+def test_over_a_link_a_task_waits_for_the_one_before() -> None:
+    """3 on a, 2 on the way, 4 on b: in time at 9, late at 8; by then b has worked on nothing else that is due later."""
+    tasks = (Task("a", 3, 0), Task("b", 4, 5, (), ((0, 2),)), Task("b", 1, 0))
+    for due, missed in ((9, 0), (8, 1)):
+        results = (Result("out", (Need(0, due - 6), Need(1, due))), Result("out", (Need(2, 20),)))
+        assert fewest_missed(Workload(tasks, results)) == missed
 
 
 jobs = st.tuples(st.integers(0, 12), st.integers(1, 24), st.integers(1, 6))
