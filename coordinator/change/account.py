@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinator.change.next_plan import Change
 from coordinator.change.verdict import Row, bound_ns, promised
+from coordinator.sharing.account import almost
 from coordinator.units_of_measure import counted, show_ns
 
 MOST_NAMES = 8
+MOST_ALMOST = 3
 
 
 def lines(change: Change) -> list[str]:
@@ -36,6 +38,17 @@ def lines(change: Change) -> list[str]:
     return found
 
 
+def held(change: Change, held_ns: Mapping[str, int]) -> list[str]:
+    """Nodes where work on plans took longer at once than the change was charged for."""
+    assumed_ns = change.verdict.loading_ns
+    return [
+        f"node {name}: work on plans has kept its thread for {show_ns(ns)} at once, more than the "
+        f"{show_ns(assumed_ns)} assumed: outputs may have been late by the difference"
+        for name, ns in held_ns.items()
+        if assumed_ns and ns > assumed_ns
+    ]
+
+
 def _added(change: Change) -> list[str]:
     assert change.after is not None
     new = [name for name in change.after["placement"] if name not in change.before["placement"]]
@@ -49,7 +62,7 @@ def _added(change: Change) -> list[str]:
     sources = [name for name in change.after["graph"]["sources"] if name not in change.before["graph"]["sources"]]
     if sources:
         found.append(f"  new sources: {_list(sources)}")
-    return found
+    return found + [f"  {text}" for text in almost(change.query, change.cluster)[:MOST_ALMOST]]
 
 
 def _removed(change: Change) -> list[str]:

@@ -7,26 +7,30 @@ can still be collected.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from coordinator import deploy, plan_file
 from coordinator.addresses import Addresses
-from coordinator.agents import Agents
+from coordinator.agents import AgentError, Agents
 from coordinator.change import running
+from protos import agent_pb2
 
+STATUS_S = 5.0
 Plan = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Carried:
-    """`path`: where the next plan is; `old`: where the old one is kept; `deployed`: as of any deployment."""
+    """`path`: where the next plan is; `old`: where the old one is kept; `deployed`: as of any deployment; `held_ns`:
+    the longest that work on plans has kept each node's scheduling thread since it was started."""
 
     path: Path
     old: Path
     deployed: deploy.Deployed
+    held_ns: Mapping[str, int]
 
 
 def out(
@@ -63,4 +67,6 @@ def out(
                 if old != path:
                     plan_file.write(before, old)
                 waiting.replace(target)
-    return Carried(target, old, done)
+        replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STATUS_S)
+    held = {name: each.longest_hold_ns for name, each in replies.items() if not isinstance(each, AgentError)}
+    return Carried(target, old, done, held)

@@ -78,10 +78,12 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             "nodes": list(done.deployed.nodes),
             "plan": str(done.path),
             "plan_before": str(done.old),
+            "longest_hold_ns": dict(done.held_ns),
         }
         on, now, then = ", ".join(done.deployed.nodes), change.before["hash"][:8], change.after["hash"][:8]
         said.append(f"plan {then} of {', '.join(change.after['queries'])} is deployed on {on}; it is in {done.path}")
         said.append(f"plan {now} drains; its run is there for 'coordinator collect --plan {done.old}'")
+        said += account.held(change, done.held_ns)
     if as_json:
         typer.echo(json.dumps(told))
     else:

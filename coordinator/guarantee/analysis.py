@@ -30,6 +30,7 @@ WORTH_HAVING = 5  # times the longest deadline
 MOST_PASSES = 300
 MOST_LOOKS = 5_000_000
 LOADING_EVERY_NS = 20_000_000
+COMMIT_AND_END_NS = 10**9  # between a commit and the end of the plan before it
 COVERED = frozenset({"edf"})  # policies, each with its largest batch
 
 
@@ -183,10 +184,12 @@ def _reading(delays: Delays, charges: Charges, streams: Streams, node: Node) -> 
 
 def _loading(charges: Charges) -> list[Task]:
     """Loading another plan, in stretches: one may have begun just before a busy period, and where a node is never idle
-    another follows every LOADING_EVERY_NS, whatever is ready."""
+    another follows every LOADING_EVERY_NS, whatever is ready. Committing it, and ending the one before a while later,
+    is a stretch each that waits for nothing."""
     if not charges.loading_ns:
         return []
-    return [Task("loading a plan", Bursts(1, LOADING_EVERY_NS), 0, ((charges.loading_ns, ONE),), chore=True)]
+    stretches = total([Bursts(1, LOADING_EVERY_NS), Bursts(1, COMMIT_AND_END_NS)])
+    return [Task("loading a plan", stretches, 0, ((charges.loading_ns, ONE),), chore=True)]
 
 
 def _task(unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:

@@ -192,7 +192,7 @@ def test_proven_impossible_is_said_with_the_demand(desk: Desk) -> None:
 
 def test_best_effort_adds_what_nobody_is_harmed_by(desk: Desk) -> None:
     plan = desk.kept(desk.add(desk.plan(BASE), FLEET).after or {})
-    for query in (heavy("4 ms", "30 ms"), heavy("4 ms", "30 ms", "b")):
+    for query in (heavy("4 ms", "30 ms"), heavy("2 ms", "12 ms", "b")):
         change = desk.add(plan, query, best_effort=True)
         assert change.verdict.admitted, change.verdict.reasons
         assert change.after is not None and not change.after["guarantee"]["h"]["guaranteed"]

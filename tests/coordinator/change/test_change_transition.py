@@ -17,6 +17,7 @@ from coordinator.guarantee import demand
 from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.curves import Bursts, Jcp, Spanned
 from coordinator.guarantee.demand import Task, UnboundedError
+from coordinator.guarantee.flow import total
 from coordinator.guarantee.response import load_responses
 from coordinator.guarantee.selectivity import ONE
 from coordinator.placement import kept
@@ -26,9 +27,12 @@ EVERY = 20
 Files = Callable[[str, str], tuple[Path, Path]]
 
 
-def simulated(jobs: Sequence[Job], deadlines: Sequence[int], stretches: list[int], begins: int) -> dict[int, int]:
+def simulated(
+    jobs: Sequence[Job], deadlines: Sequence[int], stretches: list[int], begins: int, commit: tuple[int, int]
+) -> dict[int, int]:
     """The longest response of every unit on a node that takes a stretch of loading, from `begins` on, when nothing is
-    ready, and one at least every EVERY in any case; as edf_node.run otherwise, one job at a time."""
+    ready, and one at least every EVERY in any case; as edf_node.run otherwise, one job at a time. `commit`: when it is
+    asked for, and how long it takes."""
     waiting: list[deque[Job]] = [deque() for _ in deadlines]
     heads: list[tuple[int, int, int, int]] = []
     worst: dict[int, int] = {}
@@ -40,7 +44,9 @@ def simulated(jobs: Sequence[Job], deadlines: Sequence[int], stretches: list[int
             waiting[job.unit].append(job)
             position += 1
         loading = bool(stretches) and now >= begins
-        if loading and (not heads or now >= due):
+        if commit[1] and now >= commit[0]:
+            now, commit = now + commit[1], (0, 0)
+        elif loading and (not heads or now >= due):
             now += stretches.pop()
             due = now + EVERY
         elif heads:
@@ -78,7 +84,8 @@ def test_no_response_exceeds_the_bounds_of_the_larger_plan_with_loading() -> Non
             stages = ((first, ONE), (cost - first, ONE))
             tasks.append(Task(f"{number}", curve, draw.randint(cost, 5 * period), stages))
             before.append(draw.choice([0, first, cost]))  # not there, its beginning, the same
-        chore = Task("loading", Bursts(1, EVERY), 0, ((longest, ONE),), chore=True)
+        often = total([Bursts(1, EVERY), Bursts(1, 10**6)])
+        chore = Task("loading", often, 0, ((longest, ONE),), chore=True)
         try:
             bounds = load_responses(demand.load([*tasks, chore]))
         except UnboundedError:
@@ -95,9 +102,8 @@ def test_no_response_exceeds_the_bounds_of_the_larger_plan_with_loading() -> Non
             stretches = [
                 draw.randint(1, longest) if draw.random() < 0.5 else longest for _ in range(draw.randint(1, 9))
             ]
-            worst = simulated(
-                jobs, [int(task.deadline) for task in tasks], stretches, max(0, change - draw.randint(0, 60))
-            )
+            dues = [int(task.deadline) for task in tasks]
+            worst = simulated(jobs, dues, stretches, max(0, change - draw.randint(0, 60)), (change, longest))
             for unit, response in worst.items():
                 bound = bounds[f"{unit}"].end
                 assert response <= bound, f"seed {seed}: unit {unit} took {response}, its bound is {bound}"
