@@ -9,7 +9,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from infra.bench import crossing, figures, placement, policies
+from infra.bench import change, crossing, figures, placement, policies
 from infra.bench.agent import agent, deploy_hop, hops, send_paced
 from infra.bench.bare_socket import bare_hops_ns, fifo_class
 from infra.bench.cores import core_hop
@@ -111,7 +111,7 @@ def main() -> int:
     made: list[Figure] = []
     measures = (
         ("per task instance", per_instance), ("policies, a minute", policies.policies), ("hop", hop),
-        ("hop between cores", core_hop), ("footprint", footprint),
+        ("hop between cores", core_hop), ("footprint", footprint), ("change of plans", change.change),
         ("operators", crossing.costs),
         ("crashes by speed and latency", crossing.crashes), ("false warnings", crossing.false_warnings),
         ("placement of growing queries, a quarter of an hour", placement.placement),
