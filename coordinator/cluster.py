@@ -17,10 +17,11 @@ from itertools import combinations, product
 from pathlib import Path
 
 from coordinator import operators, yaml_file
-from coordinator.cluster_file import CORE_LINK_NS, NOT_YET, POLICIES, ClusterFile, NodeFile
+from coordinator.cluster_file import CORE_LINK_NS, NOT_YET, ClusterFile, NodeFile
 from coordinator.errors import Problem
 from coordinator.guarantee.charges import NodeCharges
 from coordinator.yaml_file import nearest
+from protos.policies import Chosen
 
 INSECURE = "insecure-loopback"
 MOST_PLACES = 1000
@@ -29,8 +30,8 @@ MOST_PLACES = 1000
 @dataclass(frozen=True)
 class Node:
     """A place: one of the `cores` of a host, its `core`-th. `index` is its number in the plan; `memory_bytes`: its
-    part of the host's, 0: the agent's default; `host_memory_bytes` 0: not declared; `cpu` -1: not pinned; `charges`
-    None: not measured."""
+    part of the host's, 0: the agent's default; `policy` None: the planner's choice; `host_memory_bytes` 0: not
+    declared; `cpu` -1: not pinned; `charges` None: not measured."""
 
     name: str
     index: int
@@ -39,7 +40,7 @@ class Node:
     cores: int
     memory_bytes: int
     cap: Fraction
-    policy: str
+    policy: Chosen | None
     emulate_cost_ns: int
     cpu: int
     charges: NodeCharges | None = None
@@ -124,11 +125,6 @@ def load(path: Path, edit: yaml_file.Edit | None = None) -> Cluster:
 
 
 def _node(name: str, given: NodeFile, file: yaml_file.Source) -> Node:
-    if given.policy not in POLICIES:
-        file.wrong(
-            ("nodes", name, "policy"),
-            f"nodes.{name}.policy '{given.policy}' is unknown{nearest(given.policy, POLICIES)}",
-        )
     if given.core_link is not None and given.cores == 1:
         file.wrong(
             ("nodes", name, "core_link"),

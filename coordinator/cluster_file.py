@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
+from coordinator.policies import written
 from coordinator.query_file import Duration, DurationOrZero, Memory, Name, Pair, Strict
 from coordinator.units_of_measure import rate_bps
+from protos.policies import MEANING, NAMES, Chosen
 
-POLICIES = (
-    "edf", "edf-e2e", "edf-op", "fifo", "spt", "rr", "muf", "taat", "bts", "bts1", "ats", "ats1", "adaptive", "qed",
-    "pqed", "pqed-printed", "slack", "ideal",
-)  # fmt: skip
 NOT_YET: dict[str, str] = {}
 CORE_LINK_NS = 500_000  # assumed where not given: above the measured p99 of hops between two cores
 
@@ -25,6 +23,31 @@ def _bandwidth(text: object) -> int:
 
 
 Bandwidth = Annotated[int, BeforeValidator(_bandwidth), WithJsonSchema({"type": "string", "examples": ["100 Mbit/s"]})]
+
+
+def _policy(value: object) -> Chosen:
+    try:
+        return written(value)
+    except ValueError as error:
+        raise ValueError(f"is wrong: {error}") from None
+
+
+PARAMETER_SCHEMA = {
+    name: {"description": meaning, "type": ["integer", "string"] if name in ("k", "batch") else "string"}
+    for name, meaning in MEANING.items()
+}
+POLICY_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string", "pattern": rf"^({'|'.join(NAMES)})(:.+)?$", "examples": ["edf", "bts:phi=100ms,k=5"]},
+        {
+            "type": "object",
+            "properties": {"name": {"enum": list(NAMES)}, **PARAMETER_SCHEMA},
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+    ]
+}
+Policy = Annotated[InstanceOf[Chosen], BeforeValidator(_policy), WithJsonSchema(POLICY_SCHEMA)]
 
 
 class EmulateFile(Strict):
@@ -44,7 +67,8 @@ class ChargesFile(Strict):
 
 class NodeFile(Strict):
     """`speed` 1 is the speed at which costs are declared; `cap`: the largest utilisation of a core; `cpu`: the core to
-    pin to, the first of `cores` in a row; `core_link`: latency between two of its cores."""
+    pin to, the first of `cores` in a row; `core_link`: latency between two of its cores; `policy`: None: edf where that
+    guarantees an output, else slack."""
 
     address: str
     speed: Annotated[float, Field(gt=0, le=1000)] = 1.0
@@ -52,7 +76,7 @@ class NodeFile(Strict):
     core_link: DurationOrZero | None = None
     memory: Memory | None = None
     cap: Annotated[float, Field(gt=0, le=1)] = 0.9
-    policy: str = "edf"
+    policy: Policy | None = None
     emulate: EmulateFile | None = None
     charges: ChargesFile | None = None
     cpu: Annotated[int, Field(ge=0, strict=True)] | None = None

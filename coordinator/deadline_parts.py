@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coordinator.sharing.owners import whose
-from coordinator.units_of_measure import counted, show_ns
+from coordinator.units_of_measure import counted, show_bytes, show_ns
 
 Plan = Mapping[str, Any]
 MISSED = "NOT guaranteed"
@@ -57,6 +57,7 @@ def document(plan: Plan, output: str) -> dict[str, Any]:
     claim = plan["guarantee"][output]
     return {
         **{key: claim[key] for key in ("deadline_ns", "bound_ns", "from_admission_ns", "guaranteed", "why")},
+        **({"qos": claim["qos"]} if "qos" in claim else {}),
         "parts": [{key: part[key] for key in ("kind", "what", "ns")} for part in parts(plan, output)],
         "totals_ns": totals(plan, output),
     }
@@ -68,7 +69,8 @@ def sentences(plan: Plan, output: str) -> list[str]:
     deadline = show_ns(claim["deadline_ns"])
     said = standing(claim)
     if not claim["trail"]:
-        return [f"{output}{whose(plan, output)}: deadline {deadline}, {said}, and no bound: {claim['why']}"]
+        lines = [f"{output}{whose(plan, output)}: deadline {deadline}, {said}, and no bound: {claim['why']}"]
+        return lines + [f"  {line}" for line in asked(claim)]
     from_admission = claim["bound_ns"] is None
     bound_ns = claim["from_admission_ns"] if from_admission else claim["bound_ns"]
     slack_ns = claim["deadline_ns"] - bound_ns
@@ -83,16 +85,28 @@ def sentences(plan: Plan, output: str) -> list[str]:
     lines.append(
         "  in all: " + ", ".join(f"{SAID[kind]} {show_ns(ns)}" for kind, ns in totals(plan, output).items() if ns)
     )
-    return lines + [f"  {line}" for line in binding(plan, output)]
+    return lines + [f"  {line}" for line in (*asked(claim), *binding(plan, output))]
+
+
+def asked(claim: Mapping[str, Any]) -> list[str]:
+    """What the output asks beyond its deadline, a sentence each."""
+    found = []
+    for name, each in claim.get("qos", {}).items():
+        unit, show = ("bytes", show_bytes) if "limit_bytes" in each else ("ns", show_ns)
+        bound, said = each[f"bound_{unit}"], "guaranteed" if each["guaranteed"] else "not guaranteed"
+        told = f"{each['why']}" if bound is None else f"at most {show(bound)}, {said}: {each['why']}"
+        of = ", the first within" if name == "throughput" else " of"
+        found.append(f"{name}{of} {show(each[f'limit_{unit}'])}: {told}")
+    return found
 
 
 def standing(claim: Mapping[str, Any]) -> str:
     """Guaranteed, from admission on only, or not."""
     if claim["guaranteed"]:
         return "guaranteed"
-    admitted = claim["from_admission_ns"]
+    admitted, more = claim["from_admission_ns"], claim.get("qos", {}).values()
     if claim["bound_ns"] is None and admitted is not None and admitted < claim["deadline_ns"]:
-        return ADMITTED
+        return ADMITTED if all(each["guaranteed"] for each in more) else MISSED
     return MISSED
 
 

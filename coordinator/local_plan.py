@@ -17,12 +17,15 @@ from coordinator.placement import units
 from coordinator.placement.problem import deadlines
 from coordinator.placement.routes import Hops
 from coordinator.query import KEEP, Operator, Query
+from coordinator.service_curves import ARRIVALS, CURVES, Division
 from protos import plan_pb2
+from protos.policies import Chosen
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A checked query on a cluster with every choice made; gives ids, units and local plans."""
+    """A checked query on a cluster with every choice made; gives ids, units and local plans. `policy`: of the nodes
+    that name none."""
 
     query: Query
     cluster: Cluster
@@ -30,7 +33,7 @@ class Layout:
     place: Mapping[str, str]
     sub_deadline_ns: Mapping[str, int]
     hops: Hops
-    policy: str | None
+    policy: Chosen
     grouping: units.Units
     kept: tuple[tuple[str, ...], ...] = ()  # units that run already: they stay whole, and nothing joins them
 
@@ -78,6 +81,23 @@ class Layout:
             if self.joins(operator) or operator.name in found:
                 found |= set(operator.inputs)
         return found
+
+    @cached_property
+    def division(self) -> Division:
+        """What outputs ask beyond their deadlines, divided among the units."""
+        names = list(self.cluster.nodes)
+        link_ns: dict[tuple[str, str], int] = {}
+        for stream, pairs in self.hops.items():
+            entry = {names[end]: names[start] for start, end in pairs}
+            for end in entry:
+                at, link_ns[stream, end] = end, 0
+                while at in entry:
+                    link = self.cluster.link(entry[at], at)
+                    assert link is not None  # hops are taken over links only
+                    link_ns[stream, end] += link.latency_ns
+                    at = entry[at]
+        units_ = tuple(unit for tasks in self.tasks.values() for _, unit in tasks)
+        return Division(self.query, units_, self.sub_deadline_ns, link_ns, self.place)
 
     def joins(self, operator: Operator) -> bool:
         """Whether an operator waits for all inputs of one lineage."""
@@ -138,7 +158,7 @@ class Layout:
             query=self.query.name,
             node=node.name,
             index=node.index,
-            policy=plan_pb2.Policy(name=self.policy or node.policy, largest_batch=1),
+            policy=self._policy(node),
             memory_bytes=node.memory_bytes,
             emulate_cost_ns=node.emulate_cost_ns,
             cpu=node.cpu,
@@ -151,6 +171,7 @@ class Layout:
         for operator in self.query.operators:
             if self.place[operator.name] == node.name:
                 self._add_operator(plan, operator)
+        curves, arrivals = plan.policy.name in CURVES, plan.policy.name in ARRIVALS
         for unit_id, members in self.tasks[node.name]:
             plan.units.add(
                 id=unit_id,
@@ -159,6 +180,8 @@ class Layout:
                 deadline_ns=self.deadline_ns[members[0]],
                 exits=[self.stream_id[name] for name in self.exits(members)],
                 last_deadline_ns=self.last_deadline_ns[members[0]],
+                service=self.division.service(members) if curves else [],
+                arrivals=self.division.arrivals(members) if arrivals else [],
             )
         for output_id, output in enumerate(self.query.outputs, start=1):
             if output.at == node.name:
@@ -166,6 +189,13 @@ class Layout:
                 plan.outputs.add(id=output_id, name=output.name, stream=stream, deadline_ns=output.deadline_ns)
         self._add_links(plan, node)
         return plan
+
+    def _policy(self, node: Node) -> plan_pb2.Policy:
+        runs = node.policy or self.policy
+        given = plan_pb2.Policy(name=runs.name, largest_batch=1)
+        for parameter, value in runs.parameters.items():
+            setattr(given, parameter, value)
+        return given
 
     def _add_operator(self, plan: plan_pb2.LocalPlan, operator: Operator) -> None:
         plan.operators.add(

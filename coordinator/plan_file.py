@@ -10,13 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from google.protobuf import json_format
 
-from coordinator import places
+from coordinator import places, policies
 from coordinator.cluster import Cluster
+from coordinator.deadline_parts import MISSED, standing
 from coordinator.errors import BadInputError, Problem
 from coordinator.guarantee import bounds, policing
 from coordinator.guarantee.analysis import analyse
@@ -105,10 +107,24 @@ def build(
         plan["kept"] = kept.document()
     analysis = analyse(read(plan), charges)
     plan["guarantee"], plan["analysis"] = bounds.analysed(analysis)
+    free = [node.name for node in cluster.nodes.values() if node.policy is None and layout.tasks[node.name]]
+    if free and not any(_promised(claim) for claim in plan["guarantee"].values()):
+        under_edf = plan["guarantee"]
+        plan |= {"policy_why": policies.why_best(free), **facts(replace(layout, policy=policies.BEST))}
+        analysis = analyse(read(plan), charges)
+        plan["guarantee"], plan["analysis"] = bounds.analysed(analysis)
+        for name, claim in plan["guarantee"].items():
+            claim["why"] += f"; under edf: {under_edf[name]['why']}"
     if plan["model"] == "sound":  # a guarantee that a source could break would be none
         policing.enforce(plan, analysis)
     plan["hash"] = digest(plan)
     return plan
+
+
+def _promised(claim: Mapping[str, Any]) -> bool:
+    """Whether an output is promised anything: its deadline, or at least that from admission on."""
+    bound_ns = claim["bound_ns"]
+    return standing(claim) != MISSED or (bound_ns is not None and bound_ns <= claim["deadline_ns"])
 
 
 def facts(layout: Layout) -> Plan:
@@ -173,7 +189,13 @@ def _graph(layout: Layout, query: Query) -> dict[str, Any]:
         },
         "operators": {operator.name: _operator(layout, operator) for operator in query.operators},
         "outputs": {
-            output.name: {"id": number, "from": output.origin, "at": output.at, "deadline_ns": output.deadline_ns}
+            output.name: {
+                "id": number,
+                "from": output.origin,
+                "at": output.at,
+                "deadline_ns": output.deadline_ns,
+                **({"qos": output.qos.document()} if output.qos else {}),
+            }
             for number, output in enumerate(query.outputs, start=1)
         },
         "streams": {name: {"id": number, "type": layout.types[name]} for name, number in layout.stream_id.items()},
@@ -223,7 +245,7 @@ def _cluster(layout: Layout, cluster: Cluster) -> dict[str, Any]:
                 "memory_bytes": node.memory_bytes,
                 "host_memory_bytes": node.host_memory_bytes,
                 "cap": float(node.cap),
-                "policy": layout.policy or node.policy,
+                **policies.facts(node.policy, layout.policy),
                 "emulate_cost_ns": node.emulate_cost_ns,
                 "cpu": node.cpu,
                 **({"charges": node.charges.document()} if node.charges is not None else {}),

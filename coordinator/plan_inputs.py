@@ -14,9 +14,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from coordinator import yaml_file
+from coordinator import policies, yaml_file
 from coordinator.cluster import Cluster, Link, Node
 from coordinator.guarantee.charges import Charges, NodeCharges
+from coordinator.guarantee.qos import Qos
 from coordinator.operators import BUILTIN, Catalog, Installed
 from coordinator.placement import kept
 from coordinator.placement.milp import Limits
@@ -55,7 +56,7 @@ def query(plan: Plan, file: yaml_file.Source) -> Query:
     known = catalog(plan)
     operators = tuple(_operator(name, facts, entries[name], known) for name, facts in graph["operators"].items())
     outputs = tuple(
-        Output(name, facts["from"], facts["at"], facts["deadline_ns"], ("outputs", name))
+        Output(name, facts["from"], facts["at"], facts["deadline_ns"], ("outputs", name), Qos.read(facts.get("qos")))
         for name, facts in graph["outputs"].items()
     )
     members = {name: _member(facts) for name, facts in plan.get("queries", {}).items()}
@@ -169,6 +170,7 @@ def _node(name: str, facts: Mapping[str, Any]) -> Node:
     own = {key: value for key, value in facts.items() if key in {field.name for field in fields(Node)}}
     own |= {"name": name, "speed": Fraction(str(facts["speed"])), "cap": Fraction(str(facts["cap"]))}
     own.setdefault("host", name)  # plans of before there were cores
+    own["policy"] = policies.given(facts)
     own["charges"] = NodeCharges.read(facts["charges"]) if facts.get("charges") else None
     return Node(**own)
 
@@ -179,7 +181,7 @@ def _installed(facts: Mapping[str, Any]) -> Installed:
 
 
 def choices(plan: Plan) -> Choices:
-    """Those that a plan was made with. Its policy is every node's own by now."""
+    """Those that a plan was made with. Its policy is that of the nodes by now, or the planner's to choose again."""
     charged = Charges(**plan["analysis"]["charges"]) if "analysis" in plan else Charges()
     solver = plan["solver"]
     return Choices(

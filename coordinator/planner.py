@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from coordinator import cluster as clusters
-from coordinator import failover, graph, places, plan_file
+from coordinator import failover, graph, places, plan_file, policies
 from coordinator import query as queries
 from coordinator.cluster import Cluster
-from coordinator.cluster_file import POLICIES
 from coordinator.errors import AuditError, BadInputError, CoordinatorError, InfeasibleError, OutOfTimeError
 from coordinator.guarantee import declarations
 from coordinator.guarantee.charges import MEASURED, Charges
@@ -44,11 +43,11 @@ FIRST_ATTEMPT_SECONDS = 10.0
 @dataclass(frozen=True)
 class Choices:
     """What a user may choose beside the two files. `place`: operators held to a node; `policy` overrides every
-    node's; `charges`: what bounds charge for the runtime; `tighten`: the output whose bound is made as small as the
-    others allow; `survive`: how many nodes may fail; `best_effort`: a plan even where no guarantee is possible;
-    `quick`: without alternatives and without reasons, for whoever plans again and again; `conflicts`: operators that
-    may not all be in these places; `kept`: what runs already and stays as it is; `loading_ns`: the longest stretch of
-    loading another plan that has to have room as well (model `sound`)."""
+    node's, written like bts:phi=100ms,k=5; `charges`: what bounds charge for the runtime; `tighten`: the output whose
+    bound is made as small as the others allow; `survive`: how many nodes may fail; `best_effort`: a plan even where no
+    guarantee is possible; `quick`: without alternatives and without reasons, for whoever plans again and again;
+    `conflicts`: operators that may not all be in these places; `kept`: what runs already and stays as it is;
+    `loading_ns`: the longest stretch of loading another plan that has to have room as well (model `sound`)."""
 
     allocator: Allocator = "deadline"
     model: Model = "sound"
@@ -134,6 +133,7 @@ def plan(
 ) -> plan_file.Plan:
     """As `make_plan`, of a query and a cluster that are checked already; `types`: of every stream."""
     _check_choices(query, cluster, choices)
+    cluster = policies.everywhere(cluster, policies.read(choices.policy) if choices.policy is not None else None)
     if crowded := kept.crowded(query, choices.kept):
         raise InfeasibleError(crowded)
     if choices.survive:
@@ -160,7 +160,7 @@ def _sound(
     other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
     shares = found.draft.per_operator(found.standing.due_ns)
     place, hops, stay = found.draft.place, found.draft.hops, choices.kept.units
-    layout = Layout(query, cluster, types, place, shares, hops, choices.policy, choices.units, stay)
+    layout = Layout(query, cluster, types, place, shares, hops, policies.SOUND, choices.units, stay)
     solver = {
         "name": choices.limits.solver,
         "seed": choices.limits.seed,
@@ -199,7 +199,7 @@ def _printed(
         shares = kept.fitted(query, shares, choices.kept)
         allocation = _as_kept(allocation, shares)
     stay = choices.kept.units
-    layout = Layout(query, cluster, types, place, shares, allocation.hops, choices.policy, choices.units, stay)
+    layout = Layout(query, cluster, types, place, shares, allocation.hops, policies.SOUND, choices.units, stay)
     solver = {"name": choices.limits.solver, "seed": choices.limits.seed, "contracted": contracted}
     alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" and not choices.quick else {}
     return plan_file.build(
@@ -299,8 +299,10 @@ def _check_choices(query: Query, cluster: Cluster, choices: Choices) -> None:
             wrong.append(f"--place {name}={node}: {only}; change 'nodes:' or 'forbid_nodes:' there")
     if choices.survive not in (0, 1):
         wrong.append(f"--survive {choices.survive}: plans can survive 0 or 1 failing nodes; write --survive 1")
-    if choices.policy is not None and choices.policy not in POLICIES:
-        wrong.append(f"--policy {choices.policy} is unknown{nearest(choices.policy, POLICIES)}")
+    try:
+        policies.read(choices.policy or policies.SOUND.name)
+    except ValueError as error:
+        wrong.append(f"--policy {choices.policy}: {error}")
     outputs = {output.name for output in query.outputs}
     if choices.tighten is not None and choices.tighten not in outputs:
         wrong.append(

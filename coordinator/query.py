@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from coordinator import yaml_file
+from coordinator.guarantee.charges import MEASURED
 from coordinator.guarantee.curves import recorded_spans
+from coordinator.guarantee.qos import NOTHING, Qos
 from coordinator.query_file import (
     CHAIN_NAME,
     NOT_YET,
     ArrivalFile,
     MemberFile,
     OperatorFile,
+    OutputFile,
     QueryFile,
     SelectivityFile,
 )
@@ -89,13 +92,15 @@ class Operator:
 
 @dataclass(frozen=True)
 class Output:
-    """What operator `origin` produces, delivered at node `at` within `deadline_ns` of the tuple's origin."""
+    """What operator `origin` produces, delivered at node `at` within `deadline_ns` of the tuple's origin; `qos`: what
+    is asked beyond that."""
 
     name: str
     origin: str
     at: str
     deadline_ns: int
     keys: tuple[object, ...]
+    qos: Qos = NOTHING
 
 
 @dataclass(frozen=True)
@@ -162,13 +167,20 @@ def load(path: Path, edit: yaml_file.Edit | None = None) -> Query:
         forbidden = tuple(given.forbid_streams)
         sources.append(Source(name, given.at, given.type, arrival, given.max_age or 0, forbidden, keys))
     operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
-    outputs = [
-        Output(name, given.from_, given.at, given.deadline, ("outputs", name)) for name, given in shape.outputs.items()
-    ]
+    outputs = [_output(name, given, file) for name, given in shape.outputs.items()]
     _unique(file, [*sources, *operators])
     file.check()
     sha256 = hashlib.sha256(file.raw).hexdigest()
     return Query(shape.query, tuple(sources), tuple(operators), tuple(outputs), sha256, file)
+
+
+def _output(name: str, given: OutputFile, file: yaml_file.Source) -> Output:
+    keys = ("outputs", name)
+    if given.queue is not None and given.queue < MEASURED.tuple_bytes:
+        text = f"outputs.{name}.queue holds no tuple: each counts {MEASURED.tuple_bytes} bytes; make it larger"
+        file.wrong((*keys, "queue"), text)
+    qos = Qos(given.wait, given.throughput, given.latency, given.queue)
+    return Output(name, given.from_, given.at, given.deadline, keys, qos)
 
 
 def _unique(file: yaml_file.Source, named: list[Source | Operator]) -> None:

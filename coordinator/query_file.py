@@ -22,10 +22,6 @@ from coordinator.units_of_measure import duration_ns, size_bytes
 
 NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
 NOT_YET = {
-    "wait": "only a deadline can be asked of an output; remove 'wait:'",
-    "throughput": "only a deadline can be asked of an output; remove 'throughput:'",
-    "latency": "only a deadline can be asked of an output; write 'deadline:'",
-    "queue": "only a deadline can be asked of an output; remove 'queue:'",
     "max_rate": "there is no load shedder; remove 'max_rate:'",
     "value": "there is no load shedder; remove 'value:'",
     "on_late": "late results are delivered and counted as late; remove 'on_late:'",
@@ -225,11 +221,25 @@ class OperatorFile(Strict):
 
 
 class OutputFile(Strict):
-    """`from` an operator, delivered `at` a node, with its end-to-end deadline."""
+    """`from` an operator, delivered `at` a node, with its end-to-end deadline. Beyond it ([Q] 2.3), from admission on:
+    `wait`: the first result after a pause; `throughput`: at least so many a second, after `latency`; `queue`: bytes of
+    tuples that wait or run."""
 
     from_: Name = Field(alias="from")
     at: Place
     deadline: Duration
+    wait: Duration | None = None
+    throughput: Annotated[float, Field(ge=1e-6, le=1e9)] | None = None
+    latency: DurationOrZero | None = None
+    queue: Memory | None = None
+
+    @model_validator(mode="after")
+    def _rate_and_latency(self) -> OutputFile:
+        if self.latency is not None and self.throughput is None:
+            raise ValueError("has a 'latency' without a 'throughput'; add it, or write 'deadline:' or 'wait:'")
+        if self.throughput is not None and self.latency is None:
+            raise ValueError("has a 'throughput' without a 'latency'; add after how long, like 'latency: 0 s'")
+        return self
 
 
 OPERATOR_NAME = re.compile(rf"{NAME}")

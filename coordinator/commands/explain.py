@@ -42,7 +42,9 @@ def register(app: typer.Typer) -> None:
         units: Annotated[
             Literal["path", "operator"], typer.Option(help="Of a query: as of 'coordinator plan'.")
         ] = "path",
-        policy: Annotated[str | None, typer.Option(help="Of a query: as of 'coordinator plan'.")] = None,
+        policy: Annotated[
+            str | None, typer.Option(help="Of a query: as of 'coordinator plan', like bts:phi=100ms,k=5.")
+        ] = None,
         place: Annotated[list[str] | None, typer.Option(help="Of a query: as of 'coordinator plan'.")] = None,
         overhead: Annotated[
             Literal["measured", "none"], typer.Option(help="Of a query: as of 'coordinator plan'.")

@@ -12,6 +12,7 @@ import typer
 
 from coordinator.commands import query_files
 from coordinator.placement.progress import Watch, relative_gap
+from protos.policies import HELP
 
 if TYPE_CHECKING:
     from coordinator.cluster import Cluster
@@ -59,9 +60,7 @@ def register(app: typer.Typer) -> None:
         units: Annotated[
             Literal["path", "operator"], typer.Option(help="Task units: merged paths, or every operator its own.")
         ] = "path",
-        policy: Annotated[
-            str | None, typer.Option(help="On every node, like edf, bts or qed; else as in the cluster file.")
-        ] = None,
+        policy: Annotated[str | None, typer.Option(help=f"On every node; else as in the cluster file. {HELP}")] = None,
         place: Annotated[list[str] | None, typer.Option(help="OP=NODE: hold an operator to a node.")] = None,
         sub_deadlines: Annotated[
             Literal["model", "deadline", "proportional"],
@@ -241,12 +240,13 @@ def _at_least(objective: dict[str, float]) -> str:
 def _outcome(plan: dict[str, Any]) -> list[str]:
     """What the search of model sound ended with."""
     from coordinator.deadline_parts import ADMITTED, standing
+    from coordinator.policies import covered, of_node
     from coordinator.units_of_measure import counted
 
     solver, claims = plan["solver"], plan["guarantee"].values()
     said = solver["outcome"]
     if said == "guaranteed" and not all(claim["guaranteed"] for claim in claims):
-        other = any(node["policy"] != "edf" for node in plan["cluster"]["nodes"].values())
+        other = not all(covered(of_node(node)) for node in plan["cluster"]["nodes"].values())
         old = any(standing(claim) == ADMITTED for claim in claims)
         where = (["every node ran edf"] if other else []) + (["tuples came in without age"] if old else [])
         said = f"guaranteed{' if ' if where else ''}{' and '.join(where)}"
@@ -262,8 +262,8 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from coordinator import failover_lines
-    from coordinator.deadline_parts import MISSED, standing, verdict
+    from coordinator import failover_lines, policies
+    from coordinator.deadline_parts import MISSED, asked, standing, verdict
     from coordinator.guarantee import bounds
     from coordinator.sharing import account, owners
     from coordinator.units_of_measure import show_ns
@@ -273,7 +273,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     for heading in ("node", "policy", "unit", "operators", "sub-deadline"):
         table.add_column(heading, justify="right" if heading in ("unit", "sub-deadline") else "left")
     for node, tasks in plan["tasks"].items():
-        policy = plan["cluster"]["nodes"][node]["policy"]
+        policy = policies.of_node(plan["cluster"]["nodes"][node]).name
         for task in tasks:
             names = task["operators"]
             text = ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])}, ..., {names[-1]} ({len(names)})"
@@ -288,6 +288,8 @@ def _show(plan: dict[str, Any], path: Path) -> None:
         "proportional": "in proportion to cost (1): no demand check holds",
         "kept": "kept of what runs already, the others of the deadline model",
     }[solver["sub_deadlines"]]
+    for line in policies.sentences(plan):
+        console.print(line, soft_wrap=True, highlight=False)
     if plan["model"] == "sound":
         for line in _outcome(plan):
             console.print(line, soft_wrap=True, highlight=False)
@@ -304,7 +306,8 @@ def _show(plan: dict[str, Any], path: Path) -> None:
         said = "guaranteed" if claim["guaranteed"] else "not guaranteed"
         whose, deadline = owners.whose(plan, name), show_ns(claim["deadline_ns"])
         text = f"output {name}{whose}: deadline {deadline}, {bound}, {said}: {claim['why']}"
-        console.print(text, soft_wrap=True, highlight=False)
+        for line in (text, *(f"  {line}" for line in asked(claim))):
+            console.print(line, soft_wrap=True, highlight=False)
     for line in account.sentences(plan):
         console.print(line, soft_wrap=True, highlight=False)
     if assumed := bounds.assumed(plan):

@@ -11,6 +11,7 @@ from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.guarantee.curves import Time
 from coordinator.guarantee.demand import Verdict
 from coordinator.guarantee.propagate import Late, Part, Trail
+from coordinator.guarantee.qos import Check, checks
 from coordinator.guarantee.response import ahead
 from coordinator.guarantee.system import Plan, read
 from coordinator.units_of_measure import counted, show_ns
@@ -21,7 +22,7 @@ class Claim:
     """About one output. `bound_ns`: from the tuple's origin to the result, None: none; `from_admission_ns`: without
     the age that tuples may have on admission, None: none; `parts`: where that time goes; `ahead`: per part of a unit,
     who runs before the tuple at worst (unit, jobs, ns) and how much of that has run when it comes; `why`: one
-    sentence."""
+    sentence; `qos`: what the output asks beyond its deadline, all of which `guaranteed` needs."""
 
     deadline_ns: int
     bound_ns: int | None
@@ -30,6 +31,7 @@ class Claim:
     why: str
     parts: tuple[Part, ...]
     ahead: Mapping[int, tuple[int, Sequence[tuple[str, int, int]]]] = field(default_factory=dict)
+    qos: tuple[Check, ...] = ()
 
     @property
     def trail(self) -> Trail:
@@ -45,6 +47,7 @@ class Claim:
             "why": self.why,
             "from_admission_ns": self.from_admission_ns,
             "trail": [self._part(part) for part in self.parts],
+            **({"qos": {check.name: check.document() for check in self.qos}} if self.qos else {}),
         }
 
     def _part(self, part: Part) -> dict[str, Any]:
@@ -129,7 +132,19 @@ def _whole(time: Time) -> int:
 
 def claims(analysis: Analysis) -> dict[str, Claim]:
     """Every output of an analysis."""
-    return {name: _claim(analysis, name) for name in analysis.system.outputs}
+    return {name: _asked(analysis, name, _claim(analysis, name)) for name in analysis.system.outputs}
+
+
+def _asked(analysis: Analysis, name: str, claim: Claim) -> Claim:
+    """With what the output asks beyond its deadline: a deadline alone that holds is then not enough."""
+    if not analysis.system.outputs[name].qos:
+        return claim
+    found = checks(analysis, name)
+    failing = [check for check in found if not check.holds]
+    why = claim.why
+    if claim.guaranteed and failing:
+        why = f"the deadline holds, but not its {', its '.join(f'{check.shown}; {check.why}' for check in failing)}"
+    return replace(claim, guaranteed=claim.guaranteed and not failing, why=why, qos=found)
 
 
 def _claim(analysis: Analysis, name: str) -> Claim:

@@ -16,6 +16,7 @@ from typing import Any
 from coordinator.guarantee.charges import NodeCharges
 from coordinator.guarantee.curves import Bursts, Curve, Jcp, RateBurst, Recorded
 from coordinator.guarantee.flow import jittered
+from coordinator.guarantee.qos import NOTHING, Qos
 from coordinator.guarantee.selectivity import Selectivity, UndeclaredError, declared
 
 Plan = Mapping[str, Any]
@@ -89,11 +90,12 @@ class Source:
 
 @dataclass(frozen=True)
 class Output:
-    """A stream delivered at a node."""
+    """A stream delivered at a node, and what is asked of it beyond its deadline."""
 
     stream: str
     node: str
     deadline_ns: int
+    qos: Qos = NOTHING
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,10 @@ def read(plan: Plan) -> System:
         units=units,
         order=_order(units),
         sources={name: _source(name, source) for name, source in graph["sources"].items()},
-        outputs={name: Output(one["from"], one["at"], one["deadline_ns"]) for name, one in graph["outputs"].items()},
+        outputs={
+            name: Output(one["from"], one["at"], one["deadline_ns"], Qos.read(one.get("qos")))
+            for name, one in graph["outputs"].items()
+        },
         hops=_hops(plan, names, streams),
         links=links,
         marked=frozenset(

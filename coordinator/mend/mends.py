@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from coordinator.guarantee.analysis import COVERED
 from coordinator.mend import promise, structure
 from coordinator.mend.bisect import OverError
 from coordinator.mend.mend import Mend
@@ -134,7 +133,7 @@ def _jobs(trials: Trials, now: Outcome, hopeless: list[str]) -> Iterator[Job]:
         look = partial(structure.declare_ages, trials, case, plan, names)
         yield Job("max_age", "no declared age helps", look)
         return
-    yield Job("policy", "", partial(structure.policy, trials, sorted(COVERED)))
+    yield Job("policy", "", partial(structure.policy, trials))
     for entry in structure.pinned(case, now.missed):
         yield Job(f"{entry} free", "", partial(structure.free, trials, entry))
     hosts = list(dict.fromkeys(promise.host(node) for node in case.cluster.nodes.values()))

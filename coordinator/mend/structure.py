@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from coordinator import graph
+from coordinator import graph, policies
 from coordinator.mend.bisect import first, step_of
 from coordinator.mend.mend import Mend, exact
 from coordinator.mend.promise import host
@@ -85,23 +85,22 @@ def move(trials: Trials, name: str, node: str) -> Mend | None:
     return Mend("move", f"hold {name} to {node}", changed, place={name: node})
 
 
-def policy(trials: Trials, covered: Sequence[str]) -> Mend | None:
-    """The first covered policy on every node that has another. None: it does not help, or all are covered."""
+def policy(trials: Trials) -> Mend | None:
+    """The policy with bounds on every node that names another. None: it does not help, or all have bounds."""
     case = trials.case
-    chosen = case.choices.policy
-    other = [node for node in case.cluster.nodes.values() if (chosen or node.policy) not in covered]
+    chosen = policies.read(case.choices.policy) if case.choices.policy is not None else None
+    named = policies.everywhere(case.cluster, chosen).nodes.values()
+    other = [node for node in named if node.policy is not None and not policies.covered(node.policy)]
     if not other:
         return None
-    nodes = {
-        name: replace(node, policy=covered[0] if node in other else node.policy)
-        for name, node in case.cluster.nodes.items()
-    }
+    nodes = {**case.cluster.nodes, **{node.name: replace(node, policy=policies.SOUND) for node in other}}
     changed = replace(case, cluster=replace(case.cluster, nodes=nodes), choices=replace(case.choices, policy=None))
-    if not trials.holds(changed, f"policy {covered[0]}"):
+    sound = policies.SOUND.name
+    if not trials.holds(changed, f"policy {sound}"):
         return None
     names = list(dict.fromkeys(host(node) for node in other))
-    text = f"schedule {', '.join(names)} by {covered[0]}: there is a bound for no other policy"
-    return Mend("policy", text, changed, what_if=tuple(f"nodes.{name}.policy={covered[0]}" for name in names))
+    text = f"schedule {', '.join(names)} by {sound}: there is a bound for no other policy"
+    return Mend("policy", text, changed, what_if=tuple(f"nodes.{name}.policy={sound}" for name in names))
 
 
 def hopeless(case: Case) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from coordinator import planner
 from coordinator.cluster import Cluster
+from coordinator.deadline_parts import ADMITTED, standing
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.mend.bisect import OverError
 from coordinator.planner import Choices
@@ -111,8 +112,7 @@ def told(plan: Plan) -> Outcome:
     for name, claim in plan["guarantee"].items():
         if claim["guaranteed"]:
             continue
-        admitted = claim["from_admission_ns"]
-        if claim["bound_ns"] is None and admitted is not None and admitted < claim["deadline_ns"]:
+        if standing(claim) == ADMITTED:
             ageless.append(name)
         else:
             missed[name] = claim["why"]

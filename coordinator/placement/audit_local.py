@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
+from coordinator import policies
 from coordinator.guarantee import policing
 from protos import plan_pb2
 
@@ -49,8 +50,9 @@ def _local(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     found = []
     if (local.version, local.query, local.node, local.index) != (VERSION, plan["query"], node, facts["index"]):
         found.append("its local plan is of another version, query, node or number")
-    if (local.policy.name, local.policy.largest_batch) != (facts["policy"], 1):
-        found.append(f"it does not run tuple by tuple under {facts['policy']}")
+    named = policies.of_node(facts)
+    if local.policy != plan_pb2.Policy(name=named.name, **{"largest_batch": 1, **named.parameters}):
+        found.append(f"it does not run {named.written}, as the plan says")
     stated = (facts["memory_bytes"], facts["emulate_cost_ns"], facts["cpu"])
     if (local.memory_bytes, local.emulate_cost_ns, local.cpu) != stated:
         found.append("its memory, emulated cost or core is not the cluster's")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from coordinator import policies
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import Charges
 
@@ -28,7 +29,7 @@ def audit(plan: Mapping[str, Any]) -> list[str]:
             )
         bound_ns = claim.bound_ns if claim.bound_ns is not None else claim.from_admission_ns
         late = bound_ns is None or bound_ns > claim.deadline_ns
-        edf = all(node["policy"] == "edf" for node in plan["cluster"]["nodes"].values())
+        edf = all(policies.covered(policies.of_node(node)) for node in plan["cluster"]["nodes"].values())
         if plan["solver"]["outcome"] == "guaranteed" and edf and late:
             violations.append(f"output {name}: the plan is called guaranteed, but its bound is {bound_ns} ns")
     return violations

@@ -1,7 +1,7 @@
 """A plan that is only thought of: a placement, laid out as units, hops and links, ready to be analysed.
 
 The same code writes these parts into plan.json, so that what the search judges and what the plan claims cannot
-differ. Policies are taken for edf, the one that the test covers.
+differ. Policies that the test does not cover are taken for edf, which it does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from coordinator import plan_file
+from coordinator import plan_file, policies
 from coordinator.cluster import Cluster
 from coordinator.guarantee.system import System, read
 from coordinator.local_plan import Layout
@@ -29,6 +29,11 @@ class Setting:
     types: Mapping[str, str]
     grouping: Units
     kept: Kept = field(default_factory=Kept)
+
+    @cached_property
+    def assumed(self) -> Cluster:
+        """Every node with a policy that has bounds."""
+        return policies.assumed(self.cluster)
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class Draft:
 def draft(setting: Setting, place: Mapping[str, str], hops: Hops) -> Draft:
     """The draft of a placement with its routes."""
     every = dict.fromkeys(place, 1)
-    query, cluster = setting.query, setting.cluster
+    query, cluster = setting.query, setting.assumed
     kept = setting.kept
-    layout = Layout(query, cluster, setting.types, place, every, hops, "edf", setting.grouping, kept.units)
+    layout = Layout(query, cluster, setting.types, place, every, hops, policies.SOUND, setting.grouping, kept.units)
     return Draft(place, hops, read(plan_file.facts(layout)), kept.due_ns)

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.charges import Charges
+from coordinator.guarantee.qos import checks
 from coordinator.guarantee.system import System
 
 SCALE = 10**9  # relative figures are integers in billionths: exact to compare, and the same on any machine
@@ -42,7 +43,19 @@ class Standing:
                 found[name] = NO_BOUND
             elif bound_ns > deadline_ns:
                 found[name] = max(1, (bound_ns - deadline_ns) * SCALE // deadline_ns)
+            if beyond := self._beyond(name):
+                found[name] = max(found.get(name, 0), beyond)
         return found
+
+    def _beyond(self, name: str) -> int:
+        """By how much the worst of what an output asks beyond its deadline is exceeded, relative, in billionths."""
+        worst = 0
+        for check in checks(self.analysis, name) if self.analysis.system.outputs[name].qos else ():
+            if check.found is None:
+                return NO_BOUND
+            if not check.holds:
+                worst = max(worst, 1, (check.found - check.limit) * SCALE // check.limit)
+        return worst
 
     @property
     def holds(self) -> bool:

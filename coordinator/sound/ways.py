@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from coordinator.guarantee.system import System, Unit
+from coordinator.guarantee.system import Output, System, Unit
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,18 @@ def ways(system: System, held_ns: Mapping[str, int] | None = None) -> list[Way]:
             )
         fixed_ns = fixed[last.id] + _links_ns(system, output.stream, output.node)
         end = (last.id, share_until(last, output.stream, held_ns))
-        found.append(Way(name, output.deadline_ns, behind, before, fixed, fixed_ns, end))
+        found.append(Way(name, _due_ns(system, output), behind, before, fixed, fixed_ns, end))
     return found
+
+
+def _due_ns(system: System, output: Output) -> int:
+    """What the ways of an output have to fit into: its deadline, or what it asks from admission on, after the greatest
+    age."""
+    admitted_ns = output.qos.admitted_ns
+    if admitted_ns is None:
+        return output.deadline_ns
+    oldest_ns = max(source.max_age_ns for source in system.sources.values())
+    return max(1, min(output.deadline_ns, admitted_ns + oldest_ns))
 
 
 def share_until(unit: Unit, stream: str, held_ns: Mapping[str, int]) -> Fraction:

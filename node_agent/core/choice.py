@@ -66,7 +66,8 @@ class Choice(Branches):
         assert unit.meter is not None
         unit.meter.arrived(job[1])
         if unit.rule is not None:
-            job = (unit.rule(job[1]), *job[1:])
+            idle = not unit.queue and (self.job is None or self.job[3] is not unit)
+            job = (unit.rule(job[1], idle), *job[1:])
         queue = unit.queue
         queue.append(job)
         if len(queue) == 1 and unit is not self.held:

@@ -90,7 +90,7 @@ class Unit:
         self.exits = tuple(step.exit for step in chain if step.exit is not None)
         self.marks: tuple[Exit, ...] = ()  # exits that lead to a join, here and in the rest
         self.offset_ns = 0
-        self.rule: Callable[[int], int] | None = None  # release -> deadline, where it is not the offset
+        self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
         self.meter: UnitMeter | None = None  # where the policy measures
         self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
         self.queue: Queue = deque() if fifo else []

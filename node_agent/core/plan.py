@@ -67,12 +67,13 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service curve that a unit is promised ([Q] 2.3). period_ns 0: a delay bound; else rate-latency: after
-    `latency_ns`, `tuples` in every `period_ns`."""
+    """A service curve that a unit is promised ([Q] 2.3). period_ns 0: a delay bound, `first`: for tuples that find the
+    unit idle only; else rate-latency: after `latency_ns`, `tuples` in every `period_ns`."""
 
     latency_ns: int
     period_ns: int = 0
     tuples: int = 1
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,9 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Of a policy. phi_ns, hop_phi_ns: error bounds of deadlines and of window hops ([A] 1.3); both 0: by the node's
-    deadlines. share_ppm: the part of the time that decisions may take. first_k: basic batches, to begin with."""
+    """Of a policy. phi_ns, hop_phi_ns: error bounds of deadlines and of window hops ([A] 1.3), the larger of which
+    counts; phi_ns 0: by the node's deadlines. share_ppm: the part of the time that decisions may take. first_k: basic
+    batches, to begin with."""
 
     phi_ns: int = 0
     hop_phi_ns: int = 0

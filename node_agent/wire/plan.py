@@ -105,6 +105,10 @@ def _unit(u: plan_pb2.Unit) -> core.Unit:
         _duration(f"unit {u.id}: period of its service", service.period_ns)
         if service.period_ns and not 0 < service.tuples <= MOST_INPUTS:
             raise PlanError(f"unit {u.id}: a service with a period needs 1 to {MOST_INPUTS} tuples")
+        if service.period_ns and service.first:
+            raise PlanError(f"unit {u.id}: a service for what finds it idle has no period")
+    if u.service and all(service.first for service in u.service):
+        raise PlanError(f"unit {u.id} has no service for tuples that do not find it idle")
     for arrivals in u.arrivals:
         _duration(f"unit {u.id}: arrivals ahead", arrivals.ahead_ns)
         if not 0 < arrivals.period_ns <= LONGEST_NS:
@@ -115,7 +119,7 @@ def _unit(u: plan_pb2.Unit) -> core.Unit:
         sub_deadline_ns=u.sub_deadline_ns,
         deadline_ns=u.deadline_ns,
         exits=tuple(u.exits),
-        service=tuple(core.Service(each.latency_ns, each.period_ns, each.tuples or 1) for each in u.service),
+        service=tuple(core.Service(s.latency_ns, s.period_ns, s.tuples or 1, s.first) for s in u.service),
         arrivals=tuple(core.Arrivals(each.ahead_ns, each.period_ns) for each in u.arrivals),
         last_deadline_ns=u.last_deadline_ns,
     )

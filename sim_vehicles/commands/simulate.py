@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from protos.policies import HELP
 from sim_vehicles.commands.ending import ended_by
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ Examples:
 
   sim-vehicles simulate plan.json --latency 0 --batch barrier --burst v2v=15 --json
 
-  sim-vehicles simulate plan.json --policy bts --phi 10ms --decision-cost 50us
+  sim-vehicles simulate plan.json --policy bts:phi=10ms,k=5 --decision-cost 50us
 
   sim-vehicles simulate plan.json --trials 50 --jitter exp --out runs/exp && coordinator report runs/exp
 
@@ -60,10 +61,7 @@ def simulate(
     plan: Annotated[Path, typer.Argument(help="plan.json")],
     policy: Annotated[
         str | None,
-        typer.Option(
-            help="On every node, not the plan's: edf, edf-e2e, edf-op, fifo, spt, rr, muf, taat, bts, bts1, ats, ats1, "
-            "adaptive, qed, pqed, pqed-printed, slack or ideal."
-        ),
+        typer.Option(help=f"On every node, not the plan's. {HELP}"),
     ] = None,
     trials: Annotated[int, typer.Option(help="How often, each time from empty queues.")] = 1,
     seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 1,

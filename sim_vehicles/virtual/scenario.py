@@ -11,6 +11,8 @@ from node_agent.core.measure import PPM
 from node_agent.core.policies import POLICIES
 from node_agent.wire.plan import MOST_K, PlanError, core_plan
 from protos.plan_pb2 import LocalPlan
+from protos.policies import Chosen, PolicyError, chosen
+from sim_vehicles.durations import duration_ns
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.costs import NO_JITTER, Jitter
 
@@ -27,7 +29,8 @@ class Scenario:
     burst after the trial's start. latency_ns: of every link, which then takes no time to send either; None: the
     plan's. batch: None: as each node's plan says; see README.md. loss: probability that a tuple never crosses a link.
     tuples: files with what the sources admit. decision_ns: what a scheduling decision costs; one is taken for every
-    task instance, but where a policy goes on without. phi_ns, first_k, share_ppm: of the policy; None: the plan's.
+    task instance, but where a policy goes on without. policy: of every node, written like bts:phi=10ms,k=5; None: the
+    plan's. phi_ns, first_k, share_ppm: of the policy; None: what is written there, else the plan's.
     spread_ns: how much later than the first instant a node may commit the next plan, where there is one.
     """
 
@@ -64,10 +67,27 @@ class Scenario:
             "latency_ns": self.latency_ns, "loss": self.loss,
         }  # fmt: skip
 
+    @property
+    def chosen(self) -> Chosen | None:
+        """The policy that was given. Raises BadInputError."""
+        if self.policy is None:
+            return None
+        try:
+            return chosen(self.policy, _duration_ns)
+        except PolicyError as error:
+            raise BadInputError(f"--policy {self.policy}: {error}") from None
+
     def parameters(self) -> dict[str, int]:
-        """The policy's, as far as they are given."""
+        """The policy's, as far as they are given beside it."""
         given = {"phi_ns": self.phi_ns, "first_k": self.first_k, "share_ppm": self.share_ppm}
         return {name: value for name, value in given.items() if value is not None}
+
+
+def _duration_ns(text: str) -> int:
+    try:
+        return duration_ns(text, "duration")
+    except BadInputError as error:
+        raise ValueError(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -142,8 +162,6 @@ def check(plan: PlanFile, scenario: Scenario, more: Iterable[Source] = ()) -> No
         raise BadInputError(f"--cost-scale {scenario.cost_scale}: must be a positive factor")
     if not 0 <= scenario.loss < 1:
         raise BadInputError(f"--loss {scenario.loss}: must be a probability below 1")
-    if scenario.policy is not None and scenario.policy not in POLICIES:
-        raise BadInputError(f"--policy {scenario.policy!r}: unknown; use one of {', '.join(sorted(POLICIES))}")
     _check_parameters(scenario)
     if scenario.batch is not None and scenario.batch not in BATCHES:
         raise BadInputError(f"--batch {scenario.batch!r}: unknown; use one of {', '.join(BATCHES)}")
@@ -166,6 +184,13 @@ def check(plan: PlanFile, scenario: Scenario, more: Iterable[Source] = ()) -> No
 
 
 def _check_parameters(scenario: Scenario) -> None:
+    named = scenario.chosen
+    twice = sorted(named.parameters.keys() & scenario.parameters()) if named is not None else []
+    for name in twice:
+        option = {"phi_ns": "--phi", "first_k": "--first-k", "share_ppm": "--share"}[name]
+        raise BadInputError(f"{option}: --policy {scenario.policy} says it too; leave one of the two")
+    if named is not None and named.largest_batch != 1 and scenario.batch is not None:
+        raise BadInputError(f"--batch: --policy {scenario.policy} says it too; leave one of the two")
     if scenario.decision_ns < 0:
         raise BadInputError("--decision-cost: must not be negative")
     if scenario.phi_ns is not None and scenario.phi_ns < 1:
@@ -181,15 +206,19 @@ def _check_batch(plan: PlanFile, scenario: Scenario) -> None:
         raise BadInputError("--batch barrier: needs one operator per task unit; plan with `--units operator`")
     if scenario.batch == "burst":
         for local in plan.nodes:
-            chosen = POLICIES[scenario.policy or local.policy]
-            if chosen.yields or chosen.key is not None or chosen.tuner or chosen.stays:
-                raise BadInputError(
-                    f"--batch burst: policy {chosen.name} runs tuple by tuple; use --policy edf or fifo"
-                )
+            named = scenario.chosen
+            runs = POLICIES[local.policy if named is None else named.name]
+            if runs.yields or runs.key is not None or runs.tuner or runs.stays:
+                raise BadInputError(f"--batch burst: policy {runs.name} runs tuple by tuple; use --policy edf or fifo")
 
 
 def as_run(plan: core.Plan, scenario: Scenario) -> core.Plan:
-    """The local plan with the scenario's policy and batches."""
+    """The local plan with the scenario's policy and batches. A policy that is named comes with its own parameters, not
+    with those of the plan's."""
+    named = scenario.chosen
+    if named is not None:
+        given = named.parameters
+        batch = given.pop("largest_batch", 1)
+        plan = replace(plan, policy=named.name, largest_batch=batch, parameters=core.Parameters(**given))
     batch = {None: plan.largest_batch, "tuple": 1, "barrier": 1, "burst": 0}[scenario.batch]
-    parameters = replace(plan.parameters, **scenario.parameters())
-    return replace(plan, policy=scenario.policy or plan.policy, largest_batch=batch, parameters=parameters)
+    return replace(plan, largest_batch=batch, parameters=replace(plan.parameters, **scenario.parameters()))

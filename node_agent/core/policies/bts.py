@@ -8,16 +8,12 @@ from node_agent.core.policies.batch import basic_batches
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.overdue import statistics
 from node_agent.core.policies.parts import Job, Policy, Queue
-
-MOST_PHI_NS = 100_000_000  # [A] table 1
+from protos.policies import phi_ns
 
 
 class Fixed:
-    """A tuner that leaves k as it is, and knows phi.
-
-    phi is the larger of two error bounds, the deadline's and the window hop's ([A] 1.3). Where none is given it is a
-    tenth of the least sub-deadline of the node, 0.1 s at most.
-    """
+    """A tuner that leaves k as it is, and knows phi: the larger of two error bounds, the deadline's and the window
+    hop's ([A] 1.3); `protos.policies.phi_ns`."""
 
     __slots__ = ("k", "least_ns", "meter", "parameters", "phi_ns")
 
@@ -30,8 +26,7 @@ class Fixed:
     def loaded(self) -> None:
         """Deadlines may have changed."""
         self.least_ns = min((each.sub_deadline_ns for each in self.meter.units), default=0)
-        given_ns = max(self.parameters.phi_ns, self.parameters.hop_phi_ns)
-        self.phi_ns = given_ns or max(1, min(MOST_PHI_NS, self.least_ns // 10))
+        self.phi_ns = phi_ns(self.parameters.phi_ns, self.parameters.hop_phi_ns, self.least_ns)
 
     def batch(self, head: Job, queue: Queue) -> int:
         """k basic batches."""

@@ -26,7 +26,8 @@ Queue = deque[Job] | list[Job]
 
 Offset = Callable[[Unit], int]  # the constant that is added to the release
 Key = Callable[[Unit, Lineage], int]  # a deadline that the release does not enter
-Rule = Callable[[Unit], Callable[[int], int]]  # makes one per unit: the release, in order -> the deadline
+Rule = Callable[[Unit], Callable[[int, bool], int]]
+"""Makes one per unit: the release, in order, and whether it finds the unit idle -> the deadline."""
 BatchFormer = Callable[[Job, Queue], int]  # how many jobs behind the head join its instance
 Dropper = Callable[[Job, int, int], bool]
 """Whether a job is shed: (job, instant of the decision, jobs before it in its instance). A head is asked first."""

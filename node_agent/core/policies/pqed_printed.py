@@ -9,6 +9,7 @@ most urgent one, Z is computed again, between tuples (table 1).
 """
 
 from bisect import bisect_right
+from dataclasses import replace
 
 from node_agent.core.measure import NodeMeter, UnitMeter
 from node_agent.core.plan import Arrivals, Service
@@ -29,7 +30,7 @@ class Demand:
         service = unit.service or (Service(unit.sub_deadline_ns),)
         self._arrivals = unit.arrivals or (Arrivals(0, max(1, unit.gap_ns)),)
         self._next = QosDeadlines(
-            tuple(Service(max(0, each.latency_ns - ahead_ns), each.period_ns, each.tuples) for each in service)
+            tuple(replace(each, latency_ns=max(0, each.latency_ns - ahead_ns)) for each in service)
         )
         self._deadlines_ns: list[int] = []
 
@@ -38,7 +39,7 @@ class Demand:
         found = self._deadlines_ns
         while (not found or found[-1] <= at_ns) and len(found) < MOST:
             earliest_ns = max(len(found) * each.period_ns - each.ahead_ns for each in self._arrivals)
-            found.append(self._next(max(0, earliest_ns)))
+            found.append(self._next(max(0, earliest_ns), not found))
         return bisect_right(found, at_ns)
 
 

@@ -31,7 +31,7 @@ def from_admission_ms(plan: dict[str, Any]) -> dict[str, float]:
 
 
 def chain(arrival: str = "{burst: 2, period: 100 ms}, max_age: 1 ms", **choices: Any) -> dict[str, Any]:
-    return written("shimekiri: 1\n" + CHAIN.replace("ARRIVAL", arrival) + OUTPUT, cluster(), **choices)
+    return written("shimekiri: 1\n" + CHAIN.replace("ARRIVAL", arrival) + OUTPUT, cluster(policy="edf"), **choices)
 
 
 # -- theory 3

@@ -18,7 +18,7 @@ shimekiri: 1
 nodes:
   a: {address: "127.0.0.1:7700", policy: A}
   r: {address: "127.0.0.1:7710", policy: R}
-  b: {address: "127.0.0.1:7720"}
+  b: {address: "127.0.0.1:7720", policy: edf}
 links: [{between: [a, r], latency: 1 ms}, {between: [r, b], latency: 1 ms, bandwidth: 10 Mbit/s}]
 security: insecure-loopback
 """

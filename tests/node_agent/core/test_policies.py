@@ -2,11 +2,11 @@
 
 import pytest
 
-from coordinator.cluster_file import POLICIES as NAMES
 from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies import POLICIES, policy
 from node_agent.core.policies.qed import QosDeadlines
 from protos import records
+from protos.policies import NAMES
 from tests.node_agent.core.policy_play import Arrival, Node, Shape
 
 MS, US = 1_000_000, 1_000
@@ -20,7 +20,7 @@ def ran(node: Node) -> list[records.Record]:
     return [each for each in records.unpack_records(node.facts.data()) if each.kind == records.RAN]
 
 
-def test_the_coordinator_and_the_agent_know_the_same_policies() -> None:
+def test_an_agent_has_the_policies_of_the_contract() -> None:
     assert sorted(NAMES) == sorted(POLICIES)
 
 
@@ -84,6 +84,8 @@ def test_phi_is_the_larger_error_bound_and_else_follows_from_the_deadlines() -> 
     assert phi_ns(phi_ns=5, hop_phi_ns=7) == 7
     assert phi_ns(phi_ns=5, hop_phi_ns=3) == 5
     assert phi_ns() == 3 * MS
+    assert phi_ns(hop_phi_ns=7) == 3 * MS  # [A] 1.3: the hop's counts where it is the larger one
+    assert phi_ns(hop_phi_ns=9 * MS) == 9 * MS
 
 
 def test_bts1_sheds_what_cannot_end_by_its_end_to_end_deadline() -> None:
@@ -156,13 +158,22 @@ def test_ideal_pays_nothing_and_sheds_what_cannot_be_met() -> None:
 def test_qos_deadlines_of_a_rate_latency_curve_are_exact() -> None:
     """Theory 3, table 3: latency 3 ms, 150 per second: the first deadline is 29/3 ms, then one every 20/3 ms."""
     due = QosDeadlines((Service(3 * MS, 1000 * MS, 150),))
-    assert [due(0) for _ in range(4)] == [29 * MS // 3, 49 * MS // 3, 69 * MS // 3, 89 * MS // 3]
-    assert due(100 * MS) == 100 * MS + 29 * MS // 3
+    assert [due(0, False) for _ in range(4)] == [29 * MS // 3, 49 * MS // 3, 69 * MS // 3, 89 * MS // 3]
+    assert due(100 * MS, True) == 100 * MS + 29 * MS // 3
 
 
 def test_of_several_service_curves_the_least_deadline_counts() -> None:
     due = QosDeadlines((Service(10), Service(0, 4)))
-    assert [due(0) for _ in range(4)] == [4, 8, 10, 10]
+    assert [due(0, False) for _ in range(4)] == [4, 8, 10, 10]
+
+
+def test_a_first_result_within_a_time_binds_tuples_that_find_the_unit_idle() -> None:
+    due = QosDeadlines((Service(90), Service(10, first=True)))
+    assert [due(0, True), due(1, False), due(50, False), due(200, True)] == [10, 91, 140, 210]
+    shapes = [Shape(90, 99, 5, (Service(90), Service(10, first=True))), Shape(20, 99, 5)]
+    arrivals = [Arrival(1, 0, 5), Arrival(1, 0, 5), Arrival(2, 0, 5), Arrival(1, 16, 5), Arrival(2, 16, 5)]
+    found = ran(Node(shapes, policy("qed")).run(arrivals))
+    assert [(each.ref, each.w3) for each in found] == [(1, 10), (2, 20), (1, 90), (1, 26), (2, 36)]
 
 
 def test_qed_orders_by_service_curves_and_writes_the_deadline_down() -> None:

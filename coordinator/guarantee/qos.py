@@ -1,0 +1,160 @@
+"""What an output may ask beyond its deadline ([Q] 2.3), and whether a plan's bounds keep it.
+
+    wait          rule 2: the first result after a pause within L
+    throughput    rule 3: at least P results a second, after a latency of L: gamma(P, L)
+    queue         rule 4: at most M bytes of tuples that wait or run
+
+[Q] counts from a tuple's arrival in the system, which is its admission; the deadline counts from its origin. All tuples
+of the output's sources are one stream, as [Q] has it, and a tuple that is filtered is served when it is.
+
+With d the bound from admission to the result, of every tuple: rule 2 holds where d <= L. Rule 3 holds where d <= L +
+1/P, the deadline of a tuple that finds nothing before it; theorem 2 gives none an earlier one. Rule 4 holds where
+alpha(d) tuples have room, since what is there at t was admitted after t - d. All three are sufficient, not necessary:
+d is one bound for all tuples, so in a burst rule 3 asks less of the later ones than this does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from typing import TYPE_CHECKING, Any
+
+from coordinator.units_of_measure import counted, show_bytes, show_ns
+
+if TYPE_CHECKING:
+    from coordinator.guarantee.analysis import Analysis
+
+SECOND_NS = 10**9
+
+
+@dataclass(frozen=True)
+class Qos:
+    """Of one output; None: not asked. `throughput`: tuples a second, as written; with it `latency_ns`."""
+
+    wait_ns: int | None = None
+    throughput: float | None = None
+    latency_ns: int | None = None
+    queue_bytes: int | None = None
+
+    def document(self) -> dict[str, Any]:
+        """For plan.json: what is asked."""
+        asked = {
+            "wait_ns": self.wait_ns,
+            "throughput_per_s": self.throughput,
+            "latency_ns": self.latency_ns,
+            "queue_bytes": self.queue_bytes,
+        }
+        return {name: value for name, value in asked.items() if value is not None}
+
+    @classmethod
+    def read(cls, written: Mapping[str, Any] | None) -> Qos:
+        """From plan.json."""
+        asked = written or {}
+        return cls(
+            asked.get("wait_ns"), asked.get("throughput_per_s"), asked.get("latency_ns"), asked.get("queue_bytes")
+        )
+
+    def __bool__(self) -> bool:
+        return self != NOTHING
+
+    @property
+    def every_ns(self) -> Fraction:
+        """1/P, exactly, in ns."""
+        assert self.throughput is not None
+        return SECOND_NS / Fraction(str(self.throughput))
+
+    @property
+    def served_ns(self) -> int | None:
+        """L + 1/P: by then rule 3 wants a tuple that finds nothing before it."""
+        return None if self.throughput is None else floor((self.latency_ns or 0) + self.every_ns)
+
+    @property
+    def admitted_ns(self) -> int | None:
+        """The longest from admission to a result that rules 2 and 3 allow; None: neither is asked."""
+        return min((each for each in (self.wait_ns, self.served_ns) if each is not None), default=None)
+
+
+NOTHING = Qos()
+
+
+@dataclass(frozen=True)
+class Check:
+    """One of the three. `limit`, `found`: in ns, of `queue` in bytes; `found` None: not analysed."""
+
+    name: str
+    limit: int
+    found: int | None
+    why: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is guaranteed."""
+        return self.found is not None and self.found <= self.limit
+
+    @property
+    def shown(self) -> str:
+        """`wait (20 ms): 12 ms at most`."""
+        show = show_bytes if self.name == "queue" else show_ns
+        bound = "no bound" if self.found is None else f"{show(self.found)} at most"
+        return f"{self.name} ({show(self.limit)}): {bound}"
+
+    def document(self) -> dict[str, Any]:
+        """For plan.json."""
+        unit = "bytes" if self.name == "queue" else "ns"
+        return {f"limit_{unit}": self.limit, f"bound_{unit}": self.found, "guaranteed": self.holds, "why": self.why}
+
+
+def checks(analysis: Analysis, name: str) -> tuple[Check, ...]:
+    """Everything that an output asks beyond its deadline, in the order of the rules."""
+    output = analysis.system.outputs[name]
+    asked = output.qos
+    at = (output.stream, output.node)
+    flow = analysis.streams.flows.get(at)
+    if flow is None or not flow.late:
+        missing = analysis.streams.why.get(at, f"stream {output.stream} never reaches node {output.node}")
+        why = f"not analysed: {missing}" if flow is None else "not analysed: no tuple ever gets there"
+        limits = (("wait", asked.wait_ns), ("throughput", asked.served_ns), ("queue", asked.queue_bytes))
+        return tuple(Check(rule, limit, None, why) for rule, limit in limits if limit is not None)
+    most_ns = max(late.most_ns for late in flow.late.values())
+    found = []
+    if asked.wait_ns is not None:
+        why = f"every result is there {show_ns(most_ns)} after its tuple's admission"
+        found.append(Check("wait", asked.wait_ns, most_ns, why))
+    if asked.served_ns is not None:
+        said = f"{asked.throughput:g} a second after {show_ns(asked.latency_ns or 0)}"
+        why = f"{said} ask for the first within {show_ns(asked.served_ns)}; every result is there {show_ns(most_ns)} "
+        found.append(Check("throughput", asked.served_ns, most_ns, f"{why}after its tuple's admission"))
+    if asked.queue_bytes is not None:
+        found.append(_queue(analysis, name, asked.queue_bytes))
+    return tuple(found)
+
+
+def _queue(analysis: Analysis, name: str, limit: int) -> Check:
+    """Rule 4, from the arrivals at the sources that lead to the output."""
+    output = analysis.system.outputs[name]
+    flow = analysis.streams.flows[output.stream, output.node]
+    if others := sorted(sources(analysis, output.stream) - flow.late.keys()):
+        return Check("queue", limit, None, f"not analysed: tuples of {', '.join(others)} wait for partners in a join")
+    size, jobs = analysis.charges.tuple_bytes, 0
+    for source, late in flow.late.items():
+        node = analysis.system.sources[source].node
+        jobs += analysis.streams.flows[source, node].curve.count(late.most_ns)
+    why = f"{counted(jobs, 'tuple')} of {size} bytes may be admitted before the first of them is through"
+    return Check("queue", limit, jobs * size, why)
+
+
+def sources(analysis: Analysis, stream: str) -> set[str]:
+    """Those that lead to a stream through trigger inputs."""
+    units = analysis.system.units.values()
+    made = {stage.operator: unit for unit in units for stage in unit.stages}
+    found, waiting, seen = set(), [stream], set()
+    while waiting:
+        name = waiting.pop()
+        if name in made and name not in seen:
+            seen.add(name)
+            waiting += made[name].inputs
+        elif name in analysis.system.sources:
+            found.add(name)
+    return found
