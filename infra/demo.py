@@ -3,14 +3,18 @@
 Each way is replayed once into live agents, in real time, at one burst phase; and in virtual time at every one of
 `PHASES` burst phases. Everything goes through the commands that a user would type, and each is printed before it runs.
 The exit code is that of the first command that fails: a miss ratio never is a failure, and a crash is a result.
+With `--policy` the ways are the deadline placement under each policy that is named (`make demo POLICY=qed`).
 """
 
+import argparse
 import json
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +26,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from node_agent.core.policies import POLICIES
+from protos.policies import HELP
 from sim_vehicles.loop.outcome import length
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,6 +35,7 @@ QUERIES = ROOT / "sim_vehicles" / "queries"
 QUERY, CLUSTER = QUERIES / "collision_warning.yaml", QUERIES / "cluster_paper.yaml"
 SCENARIO, UNTIL = "crossing_50", "14s"
 PHASES, LIVE_PHASE = 20, 16
+BAD_INPUT = 2
 CRASHED = 3  # exit code of a replay that ends in a crash
 END_S = 30.0  # time for a command to clean up
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -42,8 +49,25 @@ class Way:
     allocator: str
     policy: str
 
+    @property
+    def folder(self) -> str:
+        """A name for its directory."""
+        return re.sub(r"[^\w.%-]+", "-", f"{self.allocator}-{self.policy}")
+
 
 WAYS = (Way("deadline placement + EDF", "deadline", "edf"), Way("SQPR placement + FIFO", "sqpr", "fifo"))
+
+
+def ways(policies: Sequence[str]) -> tuple[Way, ...]:
+    """The usual two; or the deadline placement under each of these. Raises ValueError where no agent runs one."""
+    for policy in policies:
+        known = POLICIES.get(policy.partition(":")[0])
+        if known is not None and known.virtual:
+            raise ValueError(
+                f"policy {known.name} is for virtual time: its decisions cost nothing, which a live node cannot give; "
+                f"try 'sim-vehicles simulate plan.json --policy {known.name}'"
+            )
+    return tuple(Way(f"deadline placement + {policy}", "deadline", policy) for policy in policies) or WAYS
 
 
 class CommandFailedError(Exception):
@@ -147,15 +171,28 @@ def interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def main() -> int:
-    """Run both ways and compare them."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the ways and compare them."""
+    options = argparse.ArgumentParser(prog="demo", description=(__doc__ or "").partition("\n")[0])
+    options.add_argument(
+        "--policy",
+        action="append",
+        default=[],
+        metavar="POLICY",
+        help=f"On both nodes; may be repeated. {HELP}".replace("%", "%%"),
+    )
+    try:
+        chosen = ways(options.parse_args(arguments).policy)
+    except ValueError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return BAD_INPUT
     for number in ENDING:
         signal.signal(number, interrupt)
     began = time.monotonic()
     folder = ROOT / "runs" / f"demo-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     try:
-        played = [play(way, folder / f"{way.allocator}-{way.policy}") for way in WAYS]
-        print("\n== side by side ==", flush=True)
+        played = [play(way, folder / way.folder) for way in chosen]
+        print("\n== side by side ==" if len(played) > 1 else "\n== report ==", flush=True)
         said = run("coordinator", "report", *(each.run for each in played), "-o", folder)
     except CommandFailedError as error:
         print(f"demo: {error}", file=sys.stderr)
@@ -163,7 +200,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("demo: stopped; the agents are down", file=sys.stderr)
         return 130
-    Console(highlight=False).print(story(played), decided(played))
+    Console(highlight=False).print(story(played), *([decided(played)] if len(played) > 1 else []))
     page = said.rpartition("page: ")[2].strip()
     print(f"\nDone in {time.monotonic() - began:.0f} s. In a browser:")
     for one in played:

@@ -49,6 +49,27 @@ def test_agents_that_were_never_there_are_not_stopped(tmp_path: Path, monkeypatc
     assert played(tmp_path, monkeypatch, Commands({2}, writes_addresses=False)) == ["plan", "virtual", "up"]
 
 
+def test_a_policy_by_name_is_the_one_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert demo.ways([]) == demo.WAYS
+    (qed, bts) = demo.ways(["qed", "bts:phi=10ms,k=5"])
+    assert qed.policy == "qed" and bts.folder == "deadline-bts-phi-10ms-k-5"
+    words: list[str | Path] = []
+
+    def first(*arguments: str | Path, **_: object) -> str:
+        words.extend(arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "run", first)
+    with pytest.raises(KeyboardInterrupt):
+        demo.play(bts, tmp_path / "way")
+    assert words[words.index("--policy") + 1] == "bts:phi=10ms,k=5"
+
+
+def test_a_policy_for_virtual_time_is_refused_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.main(["--policy", "ideal"]) == 2
+    assert "its decisions cost nothing" in capsys.readouterr().err
+
+
 def test_a_second_signal_is_ignored() -> None:
     before = {each: signal.getsignal(each) for each in demo.ENDING}
     try:

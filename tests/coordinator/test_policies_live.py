@@ -1,0 +1,74 @@
+"""Every live policy by name through a real agent, one deployment after the other; what no agent runs is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator import deploy, local_agents, plan_file, planner
+from coordinator.addresses import Addresses
+from coordinator.agents import Agents
+from coordinator.local_agents import Wanted
+from node_agent.sdk import Sink, Source
+from protos.policies import NAMES, PARAMETERS
+
+QUERY = """
+shimekiri: 1
+query: one
+sources:
+  s: {at: a, type: json, arrival: {burst: 20, period: 1 s}}
+operators:
+  first: {run: pass, in: s, cost: 10 us}
+  second: {run: filter, with: {keep: 1, of: 2}, in: s, cost: 10 us}
+outputs:
+  out: {from: first, at: a, deadline: 20 s, wait: 5 s, throughput: 100, latency: 1 s, queue: 1 MiB}
+  half: {from: second, at: a, deadline: 10 s}
+"""
+CLUSTER = 'shimekiri: 1\nnodes: {a: {address: "127.0.0.1:0", policy: "POLICY"}}\n'
+VALUES = {"phi": "2ms", "hop_phi": "1ms", "k": "2", "share": "5%", "batch": "4"}
+LIVE = [name for name in NAMES if name != "ideal"]
+COUNT = 20
+
+
+def plan(root: Path, name: str) -> dict[str, Any]:
+    """Under a policy with every parameter that it has."""
+    given = ",".join(f"{key}={VALUES[key]}" for key in PARAMETERS[name])
+    query, cluster = root / "query.yaml", root / "cluster.yaml"
+    query.write_text(QUERY)
+    cluster.write_text(CLUSTER.replace("POLICY", f"{name}:{given}" if given else name))
+    made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
+    plan_file.write(made, root / "plan.json")
+    return made
+
+
+@pytest.fixture
+def addresses(tmp_path: Path) -> Iterator[Addresses]:
+    (agent,) = local_agents.start([Wanted("a", "127.0.0.1:0", "127.0.0.1:0", tmp_path / "state")])
+    assert agent.address is not None
+    yield Addresses(tmp_path / "addresses.json", {"a": agent.address})
+    local_agents.stop([agent])
+
+
+def test_every_policy_runs_in_an_agent_by_name(tmp_path: Path, addresses: Addresses) -> None:
+    """Deadlines are far away, so whatever the policy, every tuple comes out, and in order."""
+    at = addresses.nodes["a"].data
+    for name in LIVE:
+        made = plan(tmp_path, name)
+        with Agents(addresses.of_plan(made)) as agents:
+            assert deploy.deploy(made, agents).changed
+            with Sink(at, "out", timeout=20) as sink, Source(at, "s", timeout=20) as source:
+                answers = source.send_many([{"policy": name, "n": n} for n in range(COUNT)])
+                assert [type(each).__name__ for each in answers] == ["Admitted"] * COUNT, name
+                found = [result.value for result in islice(sink, COUNT)]
+            assert found == [{"policy": name, "n": n} for n in range(COUNT)], name
+
+
+def test_a_policy_for_virtual_time_is_refused_with_its_reason(tmp_path: Path, addresses: Addresses) -> None:
+    made = plan(tmp_path, "ideal")
+    with Agents(addresses.of_plan(made)) as agents, pytest.raises(deploy.DeployError) as caught:
+        deploy.deploy(made, agents)
+    assert "its decisions cost nothing, which a live node cannot give" in str(caught.value)
