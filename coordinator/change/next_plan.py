@@ -22,9 +22,11 @@ from coordinator.placement.kept import Kept
 from coordinator.placement.milp import Limits
 from coordinator.placement.progress import Watch
 from coordinator.planner import Choices
+from coordinator.policies import SOUND, of_node
 from coordinator.query import Query
 from coordinator.sharing import compose, standing
 from coordinator.sharing.compose import Composite
+from coordinator.sharing.standing import Standing
 from coordinator.sound import audit as sound_audit
 from coordinator.sound import outcome
 from coordinator.yaml_file import nearest
@@ -62,7 +64,7 @@ class Wish:
 
 def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = None) -> Change:
     """With the query of a file more. `plan`: verified, of `path`. Raises BadInputError."""
-    there = standing.read(plan, path)
+    there = _as_it_runs(standing.read(plan, path), plan)
     refuse_survivors(plan, path)
     joining = _joining(file, there.cluster)
     composed = compose.extend(there.composite, joining, there.cluster, wish.share, there.place)
@@ -106,6 +108,13 @@ def _planned(
         return None, reasons
 
 
+def _as_it_runs(there: Standing, plan: Mapping[str, Any]) -> Standing:
+    """With the policies that the nodes run, also where the planner chose them: a change does not choose again."""
+    ran = plan["cluster"]["nodes"]
+    nodes = {name: replace(node, policy=of_node(ran[name])) for name, node in there.cluster.nodes.items()}
+    return replace(there, cluster=replace(there.cluster, nodes=nodes))
+
+
 def _attempts(plan: Plan, new: frozenset[str], best_effort: bool) -> list[frozenset[str]]:
     """Which outputs need not hold: those that do not hold now; and with `best_effort`, if all else fails, new ones."""
     if plan["model"] != "sound":
@@ -134,7 +143,7 @@ def refuse_survivors(plan: Mapping[str, Any], path: Path) -> None:
 
 def removed(plan: Plan, path: Path, names: Sequence[str]) -> Change:
     """Without these queries. Nothing is searched: what is left stays as it is. Raises BadInputError."""
-    there = standing.read(plan, path)
+    there = _as_it_runs(standing.read(plan, path), plan)
     refuse_survivors(plan, path)
     unknown = [name for name in names if name not in there.members]
     if unknown:
@@ -164,7 +173,7 @@ def _laid(plan: Mapping[str, Any], query: Query, cluster: Cluster, types: Mappin
     nlr = round(outcome.laxity(built, d_ns), 6)
     kind = "sound" if plan["model"] == "sound" else "kept"
     allocation = Allocation(built, place, d_ns, hops, nlr, 0.0, False, kind, 0.0)
-    layout = Layout(query, cluster, types, stays.place, stays.due_ns, hops, None, choices.units, stays.units)
+    layout = Layout(query, cluster, types, stays.place, stays.due_ns, hops, SOUND, choices.units, stays.units)
     held = {name: node for name, node in choices.place.items() if name in stays.place}
     solver = {key: value for key, value in plan["solver"].items() if key not in ("gap", "sub_deadlines")}
     made = plan_file.build(

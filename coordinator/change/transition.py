@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from coordinator import policies
 from coordinator.errors import AuditError
 from coordinator.guarantee import bounds
 from coordinator.guarantee.analysis import analyse
@@ -86,7 +87,11 @@ def _machines(plan: Plan) -> tuple[Any, ...]:
     """What bounds know of a cluster."""
     given = plan["cluster"]["links"]
     links = sorted((sorted(link["between"]), link["latency_ns"], link["bandwidth_bps"]) for link in given)
-    return plan["cluster"]["nodes"], links, plan["model"], plan["analysis"]["charges"]
+    nodes = {
+        name: {key: value for key, value in facts.items() if key != policies.BY_DEFAULT}
+        for name, facts in plan["cluster"]["nodes"].items()
+    }
+    return nodes, links, plan["model"], plan["analysis"]["charges"]
 
 
 def _units(larger: Plan, smaller: Plan) -> list[str]:
