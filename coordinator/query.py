@@ -152,6 +152,15 @@ class Query:
             for name, member in self.members.items()
         }
 
+    @property
+    def users(self) -> dict[str, tuple[str, ...]]:
+        """The queries that need each operator."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, member in self.parts.items():
+            for one in member.operators:
+                found[one] = (*found.get(one, ()), name)
+        return found
+
 
 def load(path: Path, edit: yaml_file.Edit | None = None) -> Query:
     """Reads and checks the file's shape, changed by `edit` before; the graph is checked by `graph.check`. Raises

@@ -33,12 +33,16 @@ def pinned(case: Case, missed: Mapping[str, str]) -> list[str]:
 
 def _entry(case: Case, operator: Operator) -> str:
     """What `--what-if` knows it by: its name, or a chain's range; of several queries, with the query that it is of."""
-    if CHAIN_NAME.fullmatch(operator.entry) is None:
+    if not _chained(operator):
         return operator.name
-    users = [name for name, member in case.query.parts.items() if operator.name in member.operators]
+    users = case.query.users[operator.name]
     if len(users) > 1:  # it may stand in several chains
         return operator.name
     return f"{users[0]}{SEPARATOR}{operator.entry}" if case.query.members else operator.entry
+
+
+def _chained(operator: Operator) -> bool:
+    return CHAIN_NAME.fullmatch(operator.entry) is not None
 
 
 def free(trials: Trials, entry: str) -> Mend | None:
@@ -60,7 +64,8 @@ def free(trials: Trials, entry: str) -> Mend | None:
     where = ", ".join(dict.fromkeys(found.plan["placement"][name] for name in members))
     what = " and ".join([*(["'nodes:'"] if pinned_ else []), *(["--place"] if held else [])])
     text = f"let {entry} run anywhere (no {what}): it goes to {where}"
-    return Mend("free", text, changed, what_if=(f"operators.{entry}.nodes=null",) if pinned_ else ())
+    several = any(_chained(operator) for operator in case.query.operators if operator.name == entry)  # of chains
+    return Mend("free", text, changed, what_if=(f"operators.{entry}.nodes=null",) if pinned_ and not several else ())
 
 
 def moves(case: Case, plan: Plan | None) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +52,7 @@ def _also(name: str, members: Mapping[str, Member]) -> str:
 
 def almost(query: Query, cluster: Cluster) -> list[str]:
     """Operators of different queries that run the same on the same streams and yet are two, and what they differ in."""
-    users = {
-        one.name: [name for name, member in query.parts.items() if one.name in member.operators]
-        for one in query.operators
-    }
+    users = query.users
     alike: dict[tuple[str, ...], list[Operator]] = {}
     lines = []
     for operator in query.operators:
@@ -69,7 +66,7 @@ def almost(query: Query, cluster: Cluster) -> list[str]:
     return lines
 
 
-def _sentence(one: Operator, other: Operator, apart: list[tuple[str, str]], users: Mapping[str, list[str]]) -> str:
+def _sentence(one: Operator, other: Operator, apart: list[tuple[str, str]], users: Mapping[str, Sequence[str]]) -> str:
     names = [f"{operator.name} ({' and '.join(users[operator.name])})" for operator in (one, other)]
     if not apart:
         return f"{names[0]} and {names[1]} compute the same and are kept apart"

@@ -49,13 +49,9 @@ def compose(queries: Sequence[Query], cluster: Cluster, share: bool = True) -> C
 
 def of(query: Query) -> Composite:
     """A query, composed already or not, as what it is composed of."""
-    members = query.parts
-    shared = {
-        one.name: users
-        for one in query.operators
-        if len(users := tuple(name for name, member in members.items() if one.name in member.operators)) > 1
-    }
-    return Composite(query, members, shared)
+    users = query.users
+    shared = {one.name: users[one.name] for one in query.operators if len(users[one.name]) > 1}
+    return Composite(query, query.parts, shared)
 
 
 def extend(

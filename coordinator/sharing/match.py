@@ -25,12 +25,13 @@ def shared(there: Query, joining: Query, cluster: Cluster, place: Place | None =
     for operator in there.operators:
         by_class.setdefault(old[operator.name], []).append(operator)
     by_name = {operator.name: operator for operator in there.operators}
+    own = {operator.name: operator for operator in joining.operators}
     banned: set[tuple[str, str]] = set()
     while True:
         found: dict[str, str] = {source.name: source.name for source in joining.sources}
+        taken: set[str] = set()
         for operator in graph.order(joining):
             read = [found.get(name) for name in graph.ordered_inputs(operator, cluster.catalog)]
-            taken = set(found.values())
             fitting = [
                 one
                 for one in by_class.get(new[operator.name], ())
@@ -42,8 +43,9 @@ def shared(there: Query, joining: Query, cluster: Cluster, place: Place | None =
             if fitting:
                 fitting.sort(key=lambda one, name=operator.name: one.name != name)  # type: ignore[misc]
                 found[operator.name] = fitting[0].name
-        pairs = {one.name: found[one.name] for one in joining.operators if one.name in found}
-        apart = {pair for pair in pairs.items() if not _same_sides(by_name[pair[1]], joining, pair[0], found)}
+                taken.add(fitting[0].name)
+        pairs = {name: found[name] for name in own if name in found}
+        apart = {pair for pair in pairs.items() if not _same_sides(by_name[pair[1]], own[pair[0]], found)}
         if not apart:
             return pairs
         banned |= apart
@@ -54,7 +56,6 @@ def _together(there: Operator, joining: Operator, cluster: Cluster, place: Place
     return bool(both) if place is None else place[there.name] in both
 
 
-def _same_sides(there: Operator, joining: Query, name: str, found: Mapping[str, str]) -> bool:
+def _same_sides(there: Operator, joining: Operator, found: Mapping[str, str]) -> bool:
     """Classes say that equal streams stand at the side inputs; that it is the same one depends on what is shared."""
-    operator = next(one for one in joining.operators if one.name == name)
-    return all(found.get(stream) == there.side[port] for port, stream in operator.side.items())
+    return all(found.get(stream) == there.side[port] for port, stream in joining.side.items())
