@@ -15,7 +15,7 @@ from coordinator import query as queries
 from coordinator.cluster import Cluster
 from coordinator.query import Query
 
-Spec = dict[str, dict[str, Any]]  # operators by name: run, in, side, cost_ms, with, nodes
+Spec = dict[str, dict[str, Any]]  # operators by name: run, in, side, cost_ms, with, nodes, more
 INSTALLED = {
     "shimekiri": 1,
     "codecs": ["json"],
@@ -30,6 +30,16 @@ INSTALLED = {
         "my.pair": {"kind": "join", "inputs": {"left": "any", "right": "any"}, "output": "json"},
     },
 }
+MORE = [
+    "state: fresh",
+    "memory: 1 MiB",
+    "hang: 5 s",
+    "forbid_streams: [[a, c]]",
+    "selectivity: {mean: 0.5, at_most: [[2, 1]]}",
+    "selectivity: {mean: 0.5, at_most: [[3, 2]]}",
+]
+NODES = {"abc": [], "a": ["nodes: [a]"], "b": ["nodes: [b]"], "c": ["nodes: [c]"], "bc": ["nodes: [c, b]"],
+         "ab": ["forbid_nodes: [c]"]}  # fmt: skip
 SOURCES = """  s: {at: a, type: json, arrival: {burst: 2, period: 400 ms}, max_age: 3 ms}
   t: {at: b, type: json, arrival: {jcp: {period: 300 ms, late: 40 ms}}, max_age: 2 ms, tolerance: 1 ms}
 """
@@ -75,7 +85,8 @@ def operators(dice: random.Random, most: int = 6) -> Spec:
             "side": {},
             "cost_ms": dice.choice([1, 1, 2]),
             "with": given.get(kind, {}),
-            "nodes": dice.choice([None, None, None, ["a"], ["b", "c"], ["c"]]),
+            "nodes": dice.choice(["abc", "abc", "abc", "a", "bc", "c", "ab"]),
+            "more": dice.choice(MORE) if dice.random() < 0.3 and not two else "",
         }
         both = lineage[first] | lineage[second] if two else lineage[first]
         lineage[name] = lineage[first] & lineage[second] if kind in ("my.pair", "join") else set(both)
@@ -97,7 +108,9 @@ def varied(dice: random.Random, spec: Spec) -> Spec:
         if dice.random() < 0.15:
             changed["cost_ms"] = 3
         if dice.random() < 0.15:
-            changed["nodes"] = dice.choice([None, ["a"], ["b"], ["c"], ["a", "b"]])
+            changed["nodes"] = dice.choice(["abc", "a", "b", "c", "ab"])
+        if dice.random() < 0.1 and len(facts["in"]) == 1:
+            changed["more"] = dice.choice(MORE)
         found[called[name]] = changed
     return found
 
@@ -116,7 +129,7 @@ def text(name: str, spec: Spec, dice: random.Random) -> str:
         parts = [f"run: {facts['run']}", f"in: {reads}", f"cost: {facts['cost_ms']} ms"]
         parts += [f"side: {json.dumps(facts['side'])}"] if facts["side"] else []
         parts += [f"with: {json.dumps(facts['with'])}"] if facts["with"] else []
-        parts += [f"nodes: {json.dumps(facts['nodes'])}"] if facts["nodes"] else []
+        parts += NODES[facts["nodes"]] + ([facts["more"]] if facts["more"] else [])
         lines.append(f"  {one}: {{{', '.join(parts)}}}")
     lines.append("outputs:")
     triggered = {one for facts in spec.values() for one in facts["in"]}

@@ -29,12 +29,12 @@ def equal(one: Spec, left: str, other: Spec, right: str, depth: int, nodes: bool
         return left == right and left in "st"
     mine, its = one[left], other[right]
     given = [DEFAULTS.get(facts["run"], {}) | facts["with"] for facts in (mine, its)]
-    same = (mine["run"], mine["cost_ms"], set(mine["side"])) == (its["run"], its["cost_ms"], set(its["side"]))
+    same = all(mine[what] == its[what] for what in ("run", "cost_ms", "more")) and set(mine["side"]) == set(its["side"])
     if not same or given[0] != given[1] or len(mine["in"]) != len(its["in"]):
         return False
     if mine["run"] in ("join", "union") and mine["in"] != its["in"]:
         return False  # what their inputs are called is in their results
-    if nodes and not set(mine["nodes"] or "abc") & set(its["nodes"] or "abc"):
+    if nodes and not set(mine["nodes"]) & set(its["nodes"]):
         return False
     if depth == 0:
         return True
@@ -133,7 +133,7 @@ def test_one_alone_stays_what_it_is() -> None:
 
 
 def pair(first: dict[str, Any], second: dict[str, Any]) -> tuple[list[Query], Cluster]:
-    base = {"in": ["s"], "side": {}, "cost_ms": 1, "with": {}, "nodes": None}
+    base = {"in": ["s"], "side": {}, "cost_ms": 1, "with": {}, "nodes": "abc", "more": ""}
     specs = [{name: base | facts for name, facts in spec.items()} for spec in (first, second)]
     return load([text(f"q{i}", spec, random.Random(0)) for i, spec in enumerate(specs, start=1)])
 
@@ -175,7 +175,7 @@ def test_side_inputs_that_lead_back_to_each_other_are_shared_together() -> None:
 
 
 def test_where_both_may_run() -> None:
-    queries, cluster = pair({"x": {"run": "pass", "nodes": ["a", "b"]}}, {"x": {"run": "pass", "nodes": ["b", "c"]}})
+    queries, cluster = pair({"x": {"run": "pass", "nodes": "ab"}}, {"x": {"run": "pass", "nodes": "bc"}})
     composite = compose.compose(queries, cluster)
     assert places.allowed(composite.query.operators[0], cluster) == ("b",)
     one = compose.of(queries[0])
@@ -198,7 +198,7 @@ def test_what_cannot_stand_beside_each_other(
 ) -> None:
     from coordinator import planner
 
-    spec = {"x": {"run": "pass", "in": ["s"], "side": {}, "cost_ms": 1, "with": {}, "nodes": None}}
+    spec = {"x": {"run": "pass", "in": ["s"], "side": {}, "cost_ms": 1, "with": {}, "nodes": "abc", "more": ""}}
     (tmp_path / "cluster.yaml").write_text(
         'shimekiri: 1\nnodes: {a: {address: "127.0.0.1:1"}, b: {address: "127.0.0.1:2"}}\n'
     )

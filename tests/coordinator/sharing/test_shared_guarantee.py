@@ -81,7 +81,7 @@ def test_no_bound_is_above_what_it_is_apart(charges: Charges, seeds: range) -> N
     assert below > 20
 
 
-@pytest.mark.parametrize("seeds", [[*range(8), 20, 61, 92, 118]])
+@pytest.mark.parametrize("seeds", [[*range(8), 29, 76]])
 def test_merged_paths_may_be_worse_where_they_part(seeds: list[int]) -> None:
     """Paths are one unit up to where another query reads along: what follows queues once more, for a unit of its own.
     Only there is a bound above what it is apart."""
@@ -106,7 +106,7 @@ def _within(unit: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 @pytest.mark.parametrize("model", ["paper", "sound"])
-@pytest.mark.parametrize("seed", [1, 4, 6])
+@pytest.mark.parametrize("seed", [1, 4, 8])
 def test_what_is_shared_is_quick_enough_for_all(seed: int, model: Any) -> None:
     """On every way to every output of every query the sub-deadlines are within its deadline; the audit says so too,
     and says where one is not."""
