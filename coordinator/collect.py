@@ -6,6 +6,8 @@ A round asks every node for what it has beyond what is held, appends it, syncs, 
 held, which the agent then frees. run.json is replaced after every round, so a collection that was killed is gone on
 with by naming its directory. A plan that still runs keeps its trace on the agents unless its directory is gone on
 with: a collection into a new one would miss the plan's beginning, without which the rest cannot be judged.
+
+Where plans changed during the run, the earlier ones are kept in earlier/<hash>.json and judged together with the last.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,12 +72,19 @@ def _copy(plan_file: Path, addresses_file: Path, run: Path) -> None:
 
 
 def collect(
-    run: Path, plan: Plan, agents: Agents, progress: Progress = lambda _: None, *, over: bool = True
+    run: Path,
+    plan: Plan,
+    agents: Agents,
+    progress: Progress = lambda _: None,
+    *,
+    over: bool = True,
+    earlier: Mapping[str, Path] | None = None,
 ) -> Collected:
     """Bring the run directory up to what the agents have written. Goes on with what is in it already.
 
     Raises BadInputError where the directory is of another plan or cannot be written; what came until then stays.
-    over: the plan has ended, so that the agents may free what is held.
+    over: the plan has ended and no other runs, so that the agents may free what is held. earlier: files of plans, by
+    hash, that are part of the run where it shows that they ran.
     """
     before = _read(run / "run.json")
     if before.get("plan_hash", plan["hash"]) != plan["hash"]:
@@ -90,8 +99,9 @@ def collect(
             # The last round, which brings next to nothing, tells the agents what is held.
             added = sum(_pull(node, traces, agents, lost, progress) for node in agents.addresses if node not in lost)
             collected.records += added
-            collected.traces = traces.entries(plan["hash"])
-            _write(run / "run.json", _document(run, plan, before, collected.traces))
+            hashes = _keep_earlier(run, before.get("earlier", []), earlier or {}, traces)
+            collected.traces = traces.entries(plan["hash"], *hashes)
+            _write(run / "run.json", _document(run, plan, before, collected.traces, hashes))
             if number and not _behind(traces, lost):
                 break
     except OSError as error:
@@ -133,14 +143,30 @@ def _behind(traces: RunTraces, lost: dict[str, str]) -> bool:
     )
 
 
-def _document(run: Path, plan: Plan, before: dict[str, Any], traces: list[dict[str, Any]]) -> dict[str, Any]:
-    kept = {key: value for key, value in before.items() if key not in ("run", "plan_hash", "virtual", "traces")}
+def _keep_earlier(run: Path, known: list[str], files: Mapping[str, Path], traces: RunTraces) -> list[str]:
+    """Copies those plans that ran into the run; the hashes of all that are there, in the order given."""
+    ran = {stamp for each in traces.incarnations.values() for stamp in each.states()}
+    found = list(known)
+    for hash_, path in files.items():
+        if hash_ not in found and int(hash_[:16], 16) in ran:
+            (run / "earlier").mkdir(exist_ok=True)
+            shutil.copyfile(path, run / "earlier" / f"{hash_}.json")
+            found.append(hash_)
+    return found
+
+
+def _document(
+    run: Path, plan: Plan, before: dict[str, Any], traces: list[dict[str, Any]], earlier: list[str]
+) -> dict[str, Any]:
+    own = ("run", "plan_hash", "virtual", "traces", "earlier")
+    kept = {key: value for key, value in before.items() if key not in own}
     return {
         "run": run.resolve().name,
         "plan_hash": plan["hash"],
         "virtual": False,
         "traces": traces,
         "scenario": {},
+        **({"earlier": earlier} if earlier else {}),
         **kept,
     }
 

@@ -72,14 +72,14 @@ class Incarnation:
             _sync(self.directory)
         self.unsynced.clear()
 
-    def entry(self, plan_hash: str) -> dict[str, Any]:
-        """Of run.json's `traces`. ended: also where this plan has drained, so that nothing of it is to come."""
+    def entry(self, *hashes: str) -> dict[str, Any]:
+        """Of run.json's `traces`. ended: also where the run's plans have drained, so nothing of them is to come."""
         return {
             "node": self.node,
             "boot": f"{self.boot:016x}",
             "first": self.first,
             "records": None if self.written is None else max(self.written, self.held) - self.first,
-            "ended": self.ended or self._plan_over(int(plan_hash[:16], 16)),
+            "ended": self.ended or self._over({int(each[:16], 16) for each in hashes}),
             "crashed": self.crashed,
             "reachable": self.reachable,
         }
@@ -104,18 +104,24 @@ class Incarnation:
         self.records += len(data) // RECORD_BYTES
         self.unsynced.add(path)
 
-    def _plan_over(self, stamp: int) -> bool:
-        over = False
+    def _over(self, stamps: set[int]) -> bool:
+        """Whether each of these plans that ran here has ended, and one has run at all."""
+        states = self.states()
+        found = [states[stamp] for stamp in stamps if stamp in states]
+        return bool(found) and all(state in (STATE_DRAINED, STATE_ENDED) for state in found)
+
+    def states(self) -> dict[int, int]:
+        """The last state of every plan that ran here, by the start of its hash."""
+        found: dict[int, int] = {}
         for path in self.segments():
             data = memoryview(path.read_bytes())[HEADER_BYTES:]
             kinds = bytes(data[::RECORD_BYTES])
             at = kinds.find(PLAN)
             while at >= 0:
                 (record,) = unpack_records(data[at * RECORD_BYTES : (at + 1) * RECORD_BYTES])
-                if record.last == stamp:
-                    over = record.ref in (STATE_DRAINED, STATE_ENDED)
+                found[record.last] = record.ref
                 at = kinds.find(PLAN, at + 1)
-        return over
+        return found
 
 
 class RunTraces:
@@ -146,10 +152,10 @@ class RunTraces:
         """Per incarnation of the node, how many records are held."""
         return {each.boot: each.held for each in self.of(node) if each.records}
 
-    def entries(self, plan_hash: str) -> list[dict[str, Any]]:
+    def entries(self, *hashes: str) -> list[dict[str, Any]]:
         """run.json's `traces`; incarnations that were over before and have nothing for this run are left out."""
         return [
-            each.entry(plan_hash)
+            each.entry(*hashes)
             for _, each in sorted(self.incarnations.items())
             if each.records or not (each.ended and each.written == each.first)
         ]

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from coordinator.commands.lines import Lines
 from coordinator.commands.stop import DRAIN_S
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
+from protos import agent_pb2
+
+STATUS_S = 5.0
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coordinator.agents import Agents
 
 EPILOG = """Examples:
 
@@ -36,10 +44,16 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--drain/--no-drain", help="First stop the plan and wait until it has drained.")
         ] = True,
         timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait until it has drained.")] = DRAIN_S,
+        earlier: Annotated[
+            list[Path] | None,
+            typer.Option(help="A plan that ran before this one did, to be judged with it; may be repeated."),
+        ] = None,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Stop a plan, wait until it has drained, and pull every node's trace. Prints the run's directory.
 
+        Plans that add and remove have kept beside this one are part of the run as well. Agents that run another plan
+        by now keep their traces for it.
         What cannot be reached is named and the rest collected: exit code 1. Not drained in time: exit code 4.
         """
         from coordinator import addresses as address_file
@@ -51,15 +65,17 @@ def register(app: typer.Typer) -> None:
         progress, made = Lines(), plan_file.load(plan)
         file = address_file.load(addresses)
         left: list[str] = []
+        before = _earlier(plan, made["hash"], earlier or [])
         with Agents(file.of_plan(made)) as agents:
             if drain:
                 try:
                     left = deploy.stop({bytes.fromhex(made["hash"])}, agents, timeout, progress)
                 except AgentsError as error:
                     progress(f"not drained: {error}")
+            over = drain and not left and not _others(agents, bytes.fromhex(made["hash"]), progress)
             run = resume or collection.new_run(output, made, plan, addresses)
             try:
-                done = collection.collect(run, made, agents, progress, over=drain and not left)
+                done = collection.collect(run, made, agents, progress, over=over, earlier=before)
             except KeyboardInterrupt:
                 typer.echo(f"interrupted; the same command with --resume {run} goes on", err=True)
                 raise
@@ -72,3 +88,27 @@ def register(app: typer.Typer) -> None:
             raise CoordinatorError("\n".join(done.problems))
         if left:
             raise OutOfTimeError("\n".join([f"not drained within {timeout:g} s", *left]))
+
+
+def _earlier(plan: Path, hash_: str, given: Sequence[Path]) -> dict[str, Path]:
+    """Plans that may have run before, by hash: those given, and what was kept beside the plan as it was replaced."""
+    from coordinator import plan_file
+
+    kept = sorted(plan.parent.glob(f"{plan.stem}-{'[0-9a-f]' * 8}{plan.suffix}"), key=lambda path: path.stat().st_mtime)
+    found = {plan_file.load(path)["hash"]: path for path in (*kept, *given)}
+    return {each: path for each, path in found.items() if each != hash_}
+
+
+def _others(agents: Agents, hash_: bytes, progress: Lines) -> bool:
+    """Whether any node runs another plan, for which it has to keep its trace."""
+    replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STATUS_S)
+    running = {
+        plan.hash.hex()[:8]
+        for status in replies.values()
+        if isinstance(status, agent_pb2.StatusReply)
+        for plan in status.plans
+        if plan.hash != hash_ and plan.state == agent_pb2.COMMITTED
+    }
+    if running:
+        progress(f"plan {', '.join(sorted(running))} runs: the nodes keep their traces for it")
+    return bool(running)

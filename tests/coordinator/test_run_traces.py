@@ -21,6 +21,7 @@ from protos.records import (
 )
 
 HASH = "0123456789abcdef" + "0" * 48
+OTHER = "ab" * 32
 STAMP = int(HASH[:16], 16)
 
 
@@ -111,6 +112,18 @@ def test_a_plan_that_has_drained_is_over_there_though_the_runtime_goes_on(tmp_pa
     assert incarnation.entry(HASH)["ended"]
     incarnation.add(chunk(7, 0, data=plan_record(STATE_COMMITTED)))
     assert not incarnation.entry(HASH)["ended"], "it was deployed again"
+
+
+def test_a_run_of_several_plans_is_over_when_the_last_of_them_has_drained(tmp_path: Path) -> None:
+    traces = RunTraces(tmp_path, [])
+    incarnation = traces.incarnation("a", 7)
+    incarnation.add(chunk(0, 0, data=plan_record(STATE_COMMITTED) + plan_record(STATE_DRAINED)))
+    other = bytearray(plan_record(STATE_COMMITTED))
+    other[-8:] = int(OTHER[:16], 16).to_bytes(8, "little")
+    assert incarnation.entry(HASH, OTHER)["ended"], "the other one has not run here"
+    incarnation.add(chunk(2, 0, data=bytes(other)))
+    assert incarnation.states() == {int(HASH[:16], 16): STATE_DRAINED, int(OTHER[:16], 16): STATE_COMMITTED}
+    assert incarnation.entry(HASH)["ended"] and not incarnation.entry(HASH, OTHER)["ended"]
 
 
 def test_crashes_and_unreachable_nodes_are_kept(tmp_path: Path) -> None:
