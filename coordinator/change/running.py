@@ -87,8 +87,8 @@ def _each(runs: Mapping[str, agent_pb2.PlanStatus | None]) -> list[str]:
 
 
 def queries(status: agent_pb2.PlanStatus) -> tuple[str, ...]:
-    """The queries of a plan, as its agents know them: names hold no '+'."""
-    return tuple(status.query.split("+"))
+    """The queries of a plan, as its agents know them."""
+    return tuple(status.queries) or tuple(status.query.split("+"))  # plans of before there were several say no list
 
 
 def ending(plan: Plan, statuses: Mapping[str, agent_pb2.StatusReply | AgentError]) -> dict[str, list[str]]:

@@ -95,6 +95,7 @@ def _values(reply: Any, health: Any) -> dict[str, Any]:
 
 
 def _plan(plan: agent_pb2.PlanStatus) -> dict[str, Any]:
+    from coordinator.change import running
     from protos import agent_pb2
 
     return {
@@ -102,7 +103,7 @@ def _plan(plan: agent_pb2.PlanStatus) -> dict[str, Any]:
         "epoch": plan.epoch,
         "state": agent_pb2.PlanState.Name(plan.state).lower(),
         "query": plan.query,
-        "queries": plan.query.split("+"),
+        "queries": list(running.queries(plan)),
         "ready": plan.ready,
         "waiting": plan.waiting,
         "unacknowledged": plan.unacknowledged,
