@@ -52,7 +52,7 @@ operators: operators.json
 nodes:
   a: {{address: "127.0.0.1:7701", policy: edf, cores: {cores}, speed: 1.5}}
   b: {{address: "127.0.0.1:7702", policy: edf, memory: 64 MiB}}
-  c: {{address: "127.0.0.1:7703", policy: edf, charges: {{decision: 10 us, drain: 5 us, side: 2 us}}}}
+  c: {{address: "127.0.0.1:7703", charges: {{decision: 10 us, drain: 5 us, side: 2 us}}}}
 links:
   - {{between: [a, b], latency: 1 ms}}
   - {{between: [b, c], latency: 500 us, bandwidth: 100 Mbit/s}}
@@ -136,7 +136,9 @@ def text(name: str, spec: Spec, dice: random.Random) -> str:
     for one in spec:
         if one not in triggered or dice.random() < 0.2:
             deadline = dice.choice([80, 150, 300])
-            lines.append(f"  {name}_{one}: {{from: {one}, at: {dice.choice('ab')}, deadline: {deadline} ms}}")
+            asked = dice.choice(["", "", ", wait: 70 ms", ", throughput: 2, latency: 40 ms", ", queue: 1 MiB"])
+            where = f"from: {one}, at: {dice.choice('ab')}"
+            lines.append(f"  {name}_{one}: {{{where}, deadline: {deadline} ms{asked}}}")
     return "\n".join(lines) + "\n"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import graph, places, plan_file, planner
+from coordinator import graph, places, plan_file, planner, policies
 from coordinator.cluster import Cluster
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import Claim, claims
@@ -34,8 +34,7 @@ def laid_out(
     names = list(cluster.nodes)
     at = {i: names.index(place[item.members[0]]) for i, item in enumerate(built.items)}
     types = graph.types(query, cluster.catalog)
-    policy: Any = None  # every node names its own
-    layout = Layout(query, cluster, types, place, due_ns, routes.direct(built, at), policy, grouping)
+    layout = Layout(query, cluster, types, place, due_ns, routes.direct(built, at), policies.SOUND, grouping)
     return read(plan_file.facts(layout))
 
 
