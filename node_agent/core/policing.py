@@ -179,12 +179,13 @@ class SelectivityPolice:
         self.every = any(inputs > 1 or results < 1 for inputs, results in operator.at_most)
         self._made = bytearray(max(inputs for inputs, _ in operator.at_most))  # per input, a ring; the latest
         self._sums = [0] * len(operator.at_most)  # over the latest inputs - 1 of each pair
-        self._at = 0  # where the next input goes
+        self._at = [0]  # where the next input goes
 
     def take_over(self, other: "SelectivityPolice") -> None:
-        """A new plan has the same operator, with the same limits: what the old one let pass counts."""
+        """A new plan has the same operator, with the same limits: from now on both remember together. Until the old
+        plan has drained inputs of both come by turns, and the one instance that both call sees them as one row."""
         if self._pairs == other._pairs:
-            self._made, self._sums, self._at = bytearray(other._made), list(other._sums), other._at
+            self._made, self._sums, self._at = other._made, other._sums, other._at
 
     def passes(self, results: int) -> int:
         """How many of the results of the next input pass: at most so many (255 at most)."""
@@ -193,13 +194,13 @@ class SelectivityPolice:
         for i, (_, most) in enumerate(pairs):
             if sums[i] + passed > most:
                 passed = max(0, most - sums[i])
-        made, at = self._made, self._at
+        made, at = self._made, self._at[0]
         made[at] = passed
         size = len(made)
         for i, (inputs, _) in enumerate(pairs):
             oldest = at - inputs + 1
             sums[i] += passed - made[oldest if oldest >= 0 else oldest + size]
-        self._at = at + 1 if at + 1 < size else 0
+        self._at[0] = at + 1 if at + 1 < size else 0
         self.shed += results - passed
         return passed
 

@@ -99,7 +99,7 @@ def pairs(draw: st.DrawFn, load: Load | None = None) -> Two:
         changed = draw(st.sampled_from([None, None, *names])) if number else None
         called = {name: name + suffix if name in pool.lines else name for name in members}
         texts.append(_text(draw, query, pool, members, called, ends, changed, nodes, load))
-    return Two(_cluster(nodes), *texts)
+    return Two(cluster_of(nodes), *texts)
 
 
 def _pool(draw: st.DrawFn, nodes: str, load: Load) -> _Pool:
@@ -160,7 +160,8 @@ def _text(
     return "\n".join(lines) + "\n"
 
 
-def _cluster(nodes: str) -> str:
+def cluster_of(nodes: str) -> str:
+    """Nodes of one letter each, all linked."""
     lines = ["shimekiri: 1", "nodes:"]
     lines += [f'  {n}: {{address: "127.0.0.1:77{i}0", memory: 64 MiB, cap: 1}}' for i, n in enumerate(nodes)]
     links = [(a, b) for a in nodes for b in nodes if a < b]

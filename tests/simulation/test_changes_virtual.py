@@ -11,18 +11,24 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, note, reject
 from hypothesis import strategies as st
 
+from coordinator.change import next_plan
+from coordinator.change.next_plan import Wish
 from coordinator.errors import InfeasibleError
+from coordinator.guarantee.charges import NOTHING
 from coordinator.placement import kept
+from coordinator.placement.milp import Limits
+from coordinator.planner import Choices
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import Simulation, write_run
 from sim_vehicles.virtual.scenario import Scenario
-from tests.simulation.random_queries_virtual import BURSTS, MS, Load, Two, by_traffic, pairs
+from tests.simulation.random_queries_virtual import BURSTS, MS, Load, Two, by_traffic, cluster_of, pairs
 from tests.simulation.test_sharing_virtual import EXAMPLES, of, run
 
 DENSE = st.sampled_from([7, 12, 20]).map("{{jcp: {{period: {} ms, min_gap: 1 ms, early: 0 ms, late: 30 ms}}}}".format)
@@ -80,3 +86,42 @@ def test_a_standing_query_gives_what_it_gives_without_a_change() -> None:
     check()
     print(f"\n{seen['cases']} changes, {seen['results']} results of what stood, {seen['second']} of what came and went")
     assert 2 * seen["ran"] > seen["cases"]
+
+
+FIRST = """
+shimekiri: 1
+query: first
+sources:
+  s: {at: a, type: json, arrival: {burst: 1, period: 10 ms}, max_age: 1 ms}
+operators:
+  F: {run: filter, in: s, cost: 1 ms, nodes: [b], selectivity: {mean: 0.5, at_most: [[1, 1], [2, 1]]}}
+outputs:
+  first_F: {from: F, at: b, deadline: 60 ms}
+"""
+SECOND = """
+shimekiri: 1
+query: second
+sources:
+  s: {at: a, type: json, arrival: {burst: 1, period: 10 ms}, max_age: 1 ms}
+operators:
+  F: {run: filter, in: s, cost: 1 ms, nodes: [b], selectivity: {mean: 0.5, at_most: [[1, 1], [2, 1]]}}
+  G: {run: pass, in: F, cost: 1 ms, nodes: [b]}
+outputs:
+  second_G: {from: G, at: b, deadline: 60 ms}
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_operator_that_runs_under_both_plans_by_turns_is_policed_as_one(seed: int) -> None:
+    """Node b may commit before a does: then old tuples come between the commit and the first new one."""
+    two = Two(cluster_of("ab"), FIRST, SECOND)
+    with TemporaryDirectory() as folder:
+        _, second, _ = two.write(Path(folder))
+        one = two.plan("first", choices=Choices(quick=True, charges=NOTHING))
+        both = next_plan.added(one, Path(folder) / "plan.json", second, Wish(Limits(seconds=5.0)))
+    assert both.after is not None and both.verdict.admitted
+    scenario = Scenario(bursts=20, seed=seed, spread_ns=35 * MS)
+    _, expected = run(one, scenario)
+    for at_ms in range(0, 40, 3):
+        done, results = run(one, scenario, [Change(both.after, at_ms * MS)])
+        assert of(results, "first") == expected and not judged(done)["conservation"]["by_cause"], at_ms
