@@ -101,6 +101,7 @@ def simulate(
         str, typer.Option(help="By how much later at most some node commits it, drawn per node, like 20ms.")
     ] = "0",
     operators: Annotated[list[Path] | None, typer.Option(help="FILE.py with operators; may be repeated.")] = None,
+    check_operators: Annotated[bool, typer.Option(help="Operators that change what others read as well fail.")] = False,
     regret: Annotated[
         bool,
         typer.Option(
@@ -149,7 +150,7 @@ def simulate(
             runs.check_out(out)
         document = read_json(plan, PLAN)
         changes = _changes(then or (), at or ())
-        registry = runs.operators_here(operators or ())
+        registry = runs.operators_here(operators or (), check_operators)
         if regret:
             _compare(document, scenario, registry, told, as_json)
             return

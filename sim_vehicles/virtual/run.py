@@ -102,13 +102,13 @@ def simulate(
     )  # fmt: skip
 
 
-def operators_here(files: Sequence[Path] = ()) -> Registry:
-    """The operators and codecs of this machine. Raises BadInputError for a bad file.
+def operators_here(files: Sequence[Path] = (), checks: bool = False) -> Registry:
+    """The operators and codecs of this machine; `checks`: as of a registry. Raises BadInputError for a bad file.
 
     The vehicles' messages are always there: a checkout that is not installed has no entry points.
     """
     try:
-        registry = Registry(files)
+        registry = Registry(files, checks=checks)
     except OperatorError as error:
         raise BadInputError(str(error)) from None
     known = registry.codecs.names()

@@ -14,7 +14,7 @@ import pytest
 from coordinator import planner
 from node_agent.registry import Registry
 from protos import records
-from sim_vehicles.virtual.run import Simulation, simulate
+from sim_vehicles.virtual.run import Simulation, operators_here, simulate
 from sim_vehicles.virtual.scenario import Scenario
 
 MS = 1_000_000
@@ -76,3 +76,26 @@ def test_a_link_gives_up_when_the_last_query_has_no_use_for_it() -> None:
     assert 0 < len(gave_up) < len(origins) == 20  # the stream travels once for both queries
     assert {each.w0 - origins[each.seq] for each in gave_up} == {60 * MS}
     assert met(done) == dict.fromkeys(("out_near", "out_far"), 20 - len(gave_up))
+
+
+SPOILS = """
+from node_agent.sdk import operator
+
+@operator("test.spoils")
+def spoils(value):
+    value["seen"] = value.get("seen", 0) + 1
+    return value
+"""
+
+
+def test_simulate_says_which_operator_changed_what_others_read(tmp_path: Path) -> None:
+    """Its tuples are lost; without the check they are delivered, and the other reader sees what it left."""
+    (tmp_path / "spoils.py").write_text(SPOILS)
+    document = json.loads(json.dumps(plan()).replace('"busy"', '"test.spoils"').replace('"cpu_us"', '"none"'))
+    for local in document["nodes"].values():
+        for operator in local.get("operators", ()):
+            operator["withJson" if "withJson" in operator else "with_json"] = "{}"
+    for checks, delivered in ((False, 2), (True, 0)):
+        found = simulate(document, Scenario(), operators_here([tmp_path / "spoils.py"], checks))
+        assert met(found) == dict.fromkeys(("out_near", "out_far"), delivered)
+        assert any("test.spoils changed its input" in str(each) for each in found.failures) is checks
