@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.status import Status
 
 from infra.papers import readme
-from infra.papers.figures import OUT, Effort, Figure, Reproduction, Tell, keep, read
+from infra.papers.figures import OUT, Effort, Figure, Reproduction, Tell, forget, keep, read
 from infra.papers.page import WORDS, page
 from infra.papers.registry import PAPERS, REPRODUCTIONS, named
 
@@ -49,6 +49,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _run(console: Console, chosen: Sequence[Reproduction], effort: Effort) -> list[Reproduction]:
     """All that end before Ctrl-C; each is kept as soon as it has ended."""
     done: list[Reproduction] = []
+    made: dict[str, list[str]] = {each.paper: [] for each in chosen}
     try:
         for number, each in enumerate(chosen, start=1):
             began = time.monotonic()
@@ -56,12 +57,16 @@ def _run(console: Console, chosen: Sequence[Reproduction], effort: Effort) -> li
             with console.status(head) as status:
                 figures = list(each.run(effort, _teller(status, head)))
             keep(each.paper, figures, effort)
+            made[each.paper] += [figure.name for figure in figures]
             done.append(each)
             console.print(f"[bold]{each.key}[/bold], {time.monotonic() - began:.1f} s")
             for figure in figures:
                 _tell(console, figure)
     except KeyboardInterrupt:
         console.print(f"stopped; {len(done)} of {len(chosen)} are kept")
+    for paper, names in made.items():
+        if effort == "full" and all(each in done for each in REPRODUCTIONS if each.paper == paper):
+            forget(paper, names)
     return done
 
 

@@ -80,6 +80,13 @@ def keep(paper: str, figures: Iterable[Figure], effort: Effort, directory: Path 
     fresh.replace(path)
 
 
+def forget(paper: str, but: Iterable[str], directory: Path = OUT) -> None:
+    """Leave only these figures in the paper's file: the others' reproductions are gone."""
+    path, stay = directory / f"{paper}.json", set(but)
+    known = {name: figure for name, figure in read(path).items() if name in stay}
+    path.write_text(json.dumps(known, indent=1, allow_nan=False) + "\n")
+
+
 def read(path: Path) -> dict[str, dict[str, Any]]:
     """What a file holds; nothing where it is not there."""
     return dict(json.loads(path.read_text())) if path.exists() else {}

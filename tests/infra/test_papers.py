@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from infra.papers import readme
-from infra.papers.figures import Curve, Figure, Plot, Reproduction, keep, read
+from infra.papers.figures import Curve, Figure, Plot, Reproduction, forget, keep, read
 from infra.papers.page import page
 from infra.papers.registry import PAPERS, REPRODUCTIONS, named
 
@@ -54,6 +54,8 @@ def test_figures_are_replaced_by_name_and_others_stay(tmp_path: Path) -> None:
     )
     keep("placement", [Figure("a", {}, {"x": 3}, None, "w", seeds=[1], plots=[plot])], "full", tmp_path)
     kept = json.loads((tmp_path / "placement.json").read_text())
+    forget("placement", ["b"], tmp_path)
+    assert set(read(tmp_path / "placement.json")) == {"b"}
     assert kept["a"]["measured"] == {"x": 3} and kept["b"]["reproduces"] is False
     assert kept["a"]["plots"][0]["curves"][1]["printed"] is True
 
