@@ -98,7 +98,7 @@ class Sender:
     def offer(self, at_ns: int, data: bytes, give_up_ns: int, tag: Any = None) -> bool:
         """Queue one encoded tuple (`frames.encode_tuple`). False: not kept, the link is full or it fits no frame.
 
-        give_up_ns: the last instant at which sending it is worth anything (its latest origin plus its deadline).
+        give_up_ns: the last instant at which sending it is worth anything (its latest origin plus the last deadline).
         """
         size = len(data)
         if size > MAX_FRAME_BYTES - BATCH_OVERHEAD_BYTES - TUPLE_OVERHEAD_BYTES:
