@@ -12,7 +12,7 @@ from coordinator import addresses as address_file
 from coordinator import cli, deploy, local_agents, plan_file, planner
 from coordinator.addresses import Addresses
 from coordinator.agents import Agents
-from coordinator.change import carry, next_plan, running
+from coordinator.change import carry, next_plan, running, ways
 from coordinator.change.next_plan import Wish
 from coordinator.errors import CoordinatorError
 from coordinator.local_agents import LocalAgent, Wanted
@@ -124,7 +124,8 @@ def test_a_query_is_added_and_removed(town: Town) -> None:
     assert {hash_ for hash_, _, _ in town.runs().values()} == {told["after"]} == {plan_file.load(town.plan)["hash"]}
 
 
-def test_what_is_refused_changes_nothing(town: Town) -> None:
+def test_what_is_refused_changes_nothing(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ways, "MEND_S", 0.5)
     town.make("base", "fleet")
     assert town.run("deploy", str(town.plan))[0] == 0
     runs, there, content = town.runs(), files(town), town.plan.read_bytes()

@@ -70,7 +70,7 @@ def arrivals(task: Task, draw: Random) -> list[int]:
 def test_no_response_exceeds_the_bounds_of_the_larger_plan_with_loading() -> None:
     """Jobs of before run the beginning of a unit only, or do not exist; the instant and the stretches are drawn."""
     checked, tight = 0, 0.0
-    for seed in range(250):
+    for seed in range(120):
         draw = Random(seed)
         longest, count = draw.randint(1, 6), draw.randint(2, 4)
         tasks, before = [], []
@@ -109,7 +109,7 @@ def test_no_response_exceeds_the_bounds_of_the_larger_plan_with_loading() -> Non
                 assert response <= bound, f"seed {seed}: unit {unit} took {response}, its bound is {bound}"
                 tight = max(tight, float(response / bound))
             checked += 1
-    assert checked > 400 and tight > 0.9, "some case comes near its bound"
+    assert checked > 200 and tight > 0.9, "some case comes near its bound"
 
 
 CLUSTER = """
