@@ -9,6 +9,7 @@ from google.protobuf import json_format
 
 from coordinator import policies
 from coordinator.guarantee import policing
+from coordinator.service_curves import CURVES
 from protos import plan_pb2
 
 VERSION = 1  # of local plans
@@ -201,6 +202,12 @@ def _units(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
                 leaving.append(name)
         if [names.get(one) for one in unit.exits] != leaving:
             found.append(f"unit {unit.id} has other exits than the streams that leave it")
+        reached = _downstream(plan, members[0])
+        asked = any("qos" in one and one["from"] in reached for one in graph["outputs"].values())
+        if bool(unit.service) != (asked and local.policy.name in CURVES):
+            found.append(
+                f"unit {unit.id} has service curves that nothing asks for, or none of those that are asked for"
+            )
         if len(unit.exits) > LARGEST_EXITS:
             found.append(f"unit {unit.id} has more than {LARGEST_EXITS} exits")
         if (unit.deadline_ns, unit.last_deadline_ns) != _least_and_last(plan, members[0]):

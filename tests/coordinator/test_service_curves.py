@@ -19,6 +19,7 @@ from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.curves import Jcp
 from coordinator.guarantee.qos import Qos
 from coordinator.guarantee.service import DelayBound, QueueBound, RateLatency, composite
+from coordinator.placement.audit import audit
 from coordinator.service_curves import Division, affine
 from node_agent.core.plan import Service, Unit
 from node_agent.core.policies.qed import qos
@@ -72,6 +73,17 @@ def test_without_more_than_a_deadline_a_unit_has_its_sub_deadline() -> None:
     made = plan(ONE, "")
     assert services(made) == {"a": []} and "qos" not in made["graph"]["outputs"]["out"]
     assert "qos" not in made["guarantee"]["out"]
+
+
+def test_the_audit_finds_curves_that_are_missing_or_that_nothing_asks_for() -> None:
+    made = plan(TWO, "wait: 20 ms")
+    assert audit(made) == []
+    (unit,) = made["nodes"]["b"]["units"]
+    curves = unit.pop("service")
+    assert any("has service curves that nothing asks for, or none" in text for text in audit(made))
+    unit["service"] = curves
+    del made["graph"]["outputs"]["out"]["qos"]
+    assert sum("has service curves" in text for text in audit(made)) == 2
 
 
 def test_policies_that_do_not_go_by_curves_get_none() -> None:
