@@ -186,6 +186,8 @@ def _units(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     units = [(unit.id, [operators.get(one) for one in unit.operators], unit.sub_deadline_ns) for unit in local.units]
     if units != stated:
         return ["its units are not the plan's tasks"]
+    by_curves = local.policy.name in CURVES
+    asking = {one["from"] for one in graph["outputs"].values() if by_curves and "qos" in one}
     found, sent = [], {name for name, pairs in sends(plan).items() for one, _ in pairs if one == node}
     for unit in local.units:
         members = [operators[one] for one in unit.operators]
@@ -202,12 +204,9 @@ def _units(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
                 leaving.append(name)
         if [names.get(one) for one in unit.exits] != leaving:
             found.append(f"unit {unit.id} has other exits than the streams that leave it")
-        reached = _downstream(plan, members[0])
-        asked = any("qos" in one and one["from"] in reached for one in graph["outputs"].values())
-        if bool(unit.service) != (asked and local.policy.name in CURVES):
-            found.append(
-                f"unit {unit.id} has service curves that nothing asks for, or none of those that are asked for"
-            )
+        curves = bool(asking) and not asking.isdisjoint(_downstream(plan, members[0]))
+        if bool(unit.service) != curves:
+            found.append(f"unit {unit.id} has service curves that nothing asks for, or none of what is asked")
         if len(unit.exits) > LARGEST_EXITS:
             found.append(f"unit {unit.id} has more than {LARGEST_EXITS} exits")
         if (unit.deadline_ns, unit.last_deadline_ns) != _least_and_last(plan, members[0]):
