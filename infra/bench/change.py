@@ -15,7 +15,9 @@ from time import thread_time_ns
 from infra.bench.figures import Figure, percentile
 from infra.bench.runtime import MEMORY
 from node_agent import plan_files
+from node_agent.clock_domain import now_ns
 from node_agent.core.slices import Slices
+from node_agent.runtime.deployed import MOST_QUIET_NS
 from node_agent.runtime.inprocess import in_process, queue
 from node_agent.runtime.loop import Runtime
 from node_agent.runtime.process import COLLECT
@@ -104,8 +106,9 @@ def _change(runtime: Runtime, folder: Path, operators: int, version: int, held: 
     sliced.at_once(_commit(runtime, hash_))
     held.commits.append(sliced.longest_ns)
     sliced.longest_ns = 0
-    while before.hash in plans.by_hash:
+    while before.ready:
         runtime.step(wait=False)
+    sliced.watch(lambda: plans.unload_drained(now_ns() + MOST_QUIET_NS))
     held.unloads.append(sliced.longest_ns)
 
 

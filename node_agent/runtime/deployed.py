@@ -40,6 +40,7 @@ class Deployed:
     inherits: Pairs = ()  # operators of this one and of `base` that have one instance
     state: int = PREPARED
     held: int = 0  # tuples in links, waiting or unacknowledged
+    superseded: bool = False  # another plan was committed in its place
     arrived_ns: int = 0  # when a peer last sent a tuple of this plan
     policed: dict[str, int] = field(default_factory=dict)  # shed by policing, as counted so far
 
@@ -55,9 +56,15 @@ class Deployed:
         return {stream.id: stream for stream in self.plan.streams}
 
     def quiet_ns(self) -> int:
-        """How long peers that drain as well may still hold tuples for this node: the longest deadline, and a second."""
+        """How long peers that drain as well may still hold tuples for this node: the longest deadline, and a second.
+
+        That second also where there are no such peers but another plan has been committed: ending this one keeps the
+        thread about as long as that commit did, and the two are not to come together.
+        """
         deadlines = [stream.last_ns for stream in self.plan.streams if stream.producers]
-        return min(max(deadlines) + QUIET_NS, MOST_QUIET_NS) if deadlines else 0
+        if not deadlines:
+            return QUIET_NS if self.superseded else 0
+        return min(max(deadlines) + QUIET_NS, MOST_QUIET_NS)
 
     def drained(self, at_ns: int) -> bool:
         """Nothing of this plan is left here, and nothing is on its way."""

@@ -127,6 +127,7 @@ class Plans:
             return self._too_late(deployed, before, why)
         if before is not None:
             hand_over(deployed.loaded, before.loaded, deployed.inherits if deployed.base is before else None)
+            before.superseded = True
             self._set(before, DRAINING)
             self.changed(before, f"plan {plan_hash[:8]} was committed")
         if deployed.plan.cpu >= 0 and not scheduling.pin(deployed.plan.cpu):

@@ -24,6 +24,7 @@ from node_agent.wire.plan import core_plan
 from protos import plan_pb2, records
 from tests.node_agent.live import chain_plan
 
+SECOND = 10**9
 OPERATORS = '''
 from node_agent.sdk import operator
 
@@ -237,6 +238,17 @@ def test_a_commit_that_comes_late_runs_what_is_under_way_and_drains(tmp_path: Pa
         queue(node.runtime, 1)
         node.run()
         assert [n for name, n in node.results if name == "out"] == [1, 2]
+
+
+def test_the_end_of_a_plan_keeps_a_second_away_from_the_commit_that_ended_it(
+    tmp_path: Path, registry: Registry
+) -> None:
+    with _node(tmp_path, registry) as node:
+        before = node.runtime.plans.by_hash[FIRST]
+        node.change(_longer(), 2)
+        at_ns = before.arrived_ns
+        assert not node.runtime.plans.unload_drained(at_ns + SECOND - 1)
+        assert node.runtime.plans.unload_drained(at_ns + SECOND) and FIRST not in node.runtime.plans.by_hash
 
 
 def test_a_plan_with_nothing_for_this_node_ends_the_one_before(tmp_path: Path, registry: Registry) -> None:
