@@ -41,7 +41,7 @@ def without(query: Query, cluster: Cluster, host: str) -> Survivors:
     read = {name for one in operators for name in (*one.inputs, *one.side.values())}
     sources = [replace(one, forbidden=_pairs(one.forbidden, down)) for one in query.sources if one.name in read]
     kept = {one.name for one in sources}
-    left = replace(query, sources=tuple(sources), operators=tuple(operators), outputs=tuple(outputs))
+    left = _divided(replace(query, sources=tuple(sources), operators=tuple(operators), outputs=tuple(outputs)))
     before = {one.name: one.side for one in query.operators}
     lost = {one.name: tuple(port for port in before[one.name] if port not in one.side) for one in operators}
     return Survivors(
@@ -77,6 +77,22 @@ def _useful(query: Query, origins: set[str], dead: set[str]) -> set[str]:
             useful.add(name)
             waiting += [*by_name[name].inputs, *by_name[name].side.values()]
     return useful
+
+
+def _divided(left: Query) -> Query:
+    """With what still leads to outputs of each of its queries; one may have lost all of them."""
+    members = {}
+    origins = {one.name: one.origin for one in left.outputs}
+    for name, member in (left.parts if left.members else {}).items():
+        needed = _useful(left, {origins[one] for one in member.outputs}, set())
+        read = {one for each in left.operators if each.name in needed for one in (*each.inputs, *each.side.values())}
+        members[name] = replace(
+            member,
+            sources=tuple(one for one in member.sources if one in read),
+            operators=tuple(one for one in member.operators if one in needed),
+            called={one: own for one, own in member.called.items() if one in needed},
+        )
+    return replace(left, members=members)
 
 
 def _left(operator: Operator, dead: set[str], down: frozenset[str]) -> Operator:

@@ -2,8 +2,8 @@
 
 Trust no solver: a plan that fails here is never written. What is checked: placement, sub-deadlines against every path
 (5), the demand of every node under EDF (6), utilisation, memory, bandwidth, that every stream reaches its readers over
-links it may use, task units (5.3), that the nodes' local plans say the same as the plan; and
-all of it of each fail-over plan.
+links it may use, task units (5.3), that the nodes' local plans say the same as the plan, which
+query needs what; and all of it of each fail-over plan.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from coordinator.placement.audit_failover import failover
 from coordinator.placement.audit_local import local_plans, sends
+from coordinator.placement.audit_queries import queries
 from coordinator.placement.audit_rooms import room
 
 Plan = dict[str, Any]
@@ -39,6 +40,7 @@ def audit(plan: Plan) -> list[str]:
     violations += room(plan, flow)
     violations += _units(plan)
     violations += _guarantees(plan)
+    violations += queries(plan)
     return violations + local_plans(plan) + failover(plan, audit)
 
 

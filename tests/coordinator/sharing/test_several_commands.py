@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -14,6 +17,7 @@ from coordinator.commands import explain, plan, validate
 from coordinator.errors import BadInputError, CoordinatorError
 from coordinator.mend import structure
 from coordinator.mend.trial import Case, Trials
+from coordinator.placement.audit import audit
 
 FIRST = """
 shimekiri: 1
@@ -180,8 +184,25 @@ def test_survive_and_tighten(paths: list[Path], tmp_path: Path) -> None:
     assert code == 0, said
     made = plan_file.load(tmp_path / "survives.json")
     left = made["failover"]["b"]["plan"]
-    assert left["query"] == "first+second" and left["queries"]["first"]["outputs"] == []
+    assert left["query"] == "first+second"
+    assert [left["queries"]["first"][kind] for kind in ("sources", "operators", "outputs")] == [[], [], []]
     assert left["queries"]["second"]["operators"] == ["look", "second/near"]
+
+
+def test_the_audit_knows_which_query_needs_what(paths: list[Path]) -> None:
+    plan = planner.make_plan(paths[:2], paths[2], planner.Choices(quick=True))
+    assert audit(plan) == []
+
+    def wrong(change: Callable[[dict[str, Any]], object]) -> str:
+        other = copy.deepcopy(plan)
+        change(other["queries"])
+        return "\n".join(audit(other))
+
+    assert "operators of query second are not those" in wrong(lambda all_: all_["second"]["operators"].pop())
+    assert "operators of query first are not those" in wrong(lambda all_: all_["first"]["operators"].append("look"))
+    assert "sources of query second are not those" in wrong(lambda all_: all_["second"]["sources"].clear())
+    assert "not every output belongs to exactly one" in wrong(lambda all_: all_["first"]["outputs"].append("log"))
+    assert "the plan's name is not those of its queries" in wrong(lambda all_: all_.pop("first"))
 
 
 def test_what_frees_an_operator_is_an_option_of_plan(paths: list[Path]) -> None:
