@@ -9,7 +9,7 @@ from typing import Any
 
 from coordinator import graph, places, plan_file, plan_inputs, planner
 from coordinator import query as queries
-from coordinator.change.transition import loading_ns
+from coordinator.change.transition import LOADING_NS, charged_ns
 from coordinator.change.verdict import Verdict, judged, promised
 from coordinator.cluster import Cluster
 from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError, Problem
@@ -55,11 +55,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Wish:
-    """How a query is to be added. `limits`: of the search; `best_effort`: its own outputs need not be guaranteed."""
+    """How a query is to be added. `limits`: of the search; `best_effort`: its own outputs need not be guaranteed;
+    `loading_ns`: the longest stretch for which loading a plan keeps a node's thread."""
 
     limits: Limits
     best_effort: bool = False
     share: bool = True
+    loading_ns: int = LOADING_NS
 
 
 def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = None) -> Change:
@@ -74,20 +76,28 @@ def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = 
         limits=replace(wish.limits, seed=int(plan["solver"]["seed"]), solver=plan["solver"]["name"]),
         kept=kept.read(plan, set(there.place), plan["hash"]),
         tighten=None,
-        loading_ns=loading_ns(plan),
+        loading_ns=charged_ns(plan, wish.loading_ns),
     )
     shared = tuple(name for name in composed.members[joining.name].operators if name in there.place)
     new = frozenset(output.name for output in joining.outputs)
-    after: Plan | None = None
-    verdict = Verdict(())
+    need_not = new if wish.best_effort else frozenset()
+
+    def attempt(spared: frozenset[str], loading_ns: int) -> tuple[Plan | None, Verdict]:
+        wanted = replace(choices, kept=replace(choices.kept, spared=spared), loading_ns=loading_ns)
+        made, told = _planned(query, there.cluster, types, wanted, watch)
+        if made is None:
+            return None, Verdict((), told)
+        return made, replace(judged(plan, made, need_not, wish.loading_ns), proof=told)
+
+    after, verdict = None, Verdict(())
     for spared in _attempts(plan, new, wish.best_effort):
-        wanted = replace(choices, kept=replace(choices.kept, spared=spared))
-        after, told = _planned(query, there.cluster, types, wanted, watch)
-        verdict = Verdict((), told)
-        if after is not None:
-            verdict = replace(judged(plan, after, new if wish.best_effort else frozenset()), proof=told)
+        after, verdict = attempt(spared, choices.loading_ns)
         if verdict.admitted:
             break
+    if not verdict.admitted and choices.loading_ns:  # is it only the change itself?
+        other = attempt(spared, 0)
+        if other[1].only_during:
+            after, verdict = other
     return Change(plan, after, verdict, query, there.cluster, types, choices, (joining.name,), (), shared)
 
 
@@ -141,7 +151,7 @@ def refuse_survivors(plan: Mapping[str, Any], path: Path) -> None:
         raise BadInputError([Problem(str(path), 0, text)])
 
 
-def removed(plan: Plan, path: Path, names: Sequence[str]) -> Change:
+def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOADING_NS) -> Change:
     """Without these queries. Nothing is searched: what is left stays as it is. Raises BadInputError."""
     there = _as_it_runs(standing.read(plan, path), plan)
     refuse_survivors(plan, path)
@@ -160,7 +170,8 @@ def removed(plan: Plan, path: Path, names: Sequence[str]) -> Change:
     stays = kept.read(plan, {operator.name for operator in query.operators}, plan["hash"])
     choices = replace(plan_inputs.choices(plan), kept=stays)
     made = _laid(plan, query, there.cluster, types, choices)
-    return Change(plan, made, judged(plan, made), query, there.cluster, types, choices, removed=tuple(names))
+    verdict = judged(plan, made, loading_ns=loading_ns)
+    return Change(plan, made, verdict, query, there.cluster, types, choices, removed=tuple(names))
 
 
 def _laid(plan: Mapping[str, Any], query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices) -> Plan:

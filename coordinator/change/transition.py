@@ -36,18 +36,18 @@ class During:
     loading_ns: int
 
 
-def loading_ns(plan: Plan) -> int:
+def charged_ns(plan: Plan, loading_ns: int) -> int:
     """What a change of this plan is charged for loading: nothing where nothing of the runtime costs anything."""
-    return 0 if Charges(**plan["analysis"]["charges"]) == NOTHING else LOADING_NS
+    return 0 if Charges(**plan["analysis"]["charges"]) == NOTHING else loading_ns
 
 
-def during(before: Plan, after: Plan) -> During:
+def during(before: Plan, after: Plan, loading_ns: int = LOADING_NS) -> During:
     """The bounds that hold from the moment when `after` is prepared until `before` has drained. Raises AuditError where
     neither plan is the other with more in it."""
     larger, smaller = (after, before) if len(after["queries"]) >= len(before["queries"]) else (before, after)
     if violations := differences(larger, smaller):
         raise AuditError(violations)
-    charges = replace(Charges(**larger["analysis"]["charges"]), loading_ns=loading_ns(larger))
+    charges = replace(Charges(**larger["analysis"]["charges"]), loading_ns=charged_ns(larger, loading_ns))
     claims = bounds.claims(analyse(_queued_apart(read(larger)), charges))
     return During({name: claim.document() for name, claim in claims.items()}, charges.loading_ns)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.change.transition import During, during
+from coordinator.change.transition import LOADING_NS, During, during
 from coordinator.deadline_parts import MISSED, standing
 from coordinator.units_of_measure import show_ns
 
@@ -59,14 +59,21 @@ class Verdict:
         return (*(row.why for row in self.rows if row.why), *self.proof)
 
     @property
+    def only_during(self) -> bool:
+        """Whether the next plan is as it should be, and only the change to it takes too long."""
+        late = [row for row in self.rows if row.why]
+        return bool(late) and not self.proof and all(promised(row.after) for row in late)
+
+    @property
     def admitted(self) -> bool:
         """Whether nothing speaks against the change."""
         return not self.reasons
 
 
-def judged(before: Plan, after: Plan, spared: frozenset[str] = frozenset()) -> Verdict:
-    """`before` runs, `after` is to run; `spared`: outputs of `after` that need not hold."""
-    meanwhile = during(before, after)
+def judged(before: Plan, after: Plan, spared: frozenset[str] = frozenset(), loading_ns: int = LOADING_NS) -> Verdict:
+    """`before` runs, `after` is to run; `spared`: outputs of `after` that need not hold; `loading_ns`: the longest
+    stretch of loading a plan."""
+    meanwhile = during(before, after, loading_ns)
     owner = {output: name for name, one in after["queries"].items() for output in one["outputs"]}
     rows = [
         _row(name, owner[name], before["guarantee"].get(name), meanwhile.claims[name], claim, spared)

@@ -35,6 +35,7 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--no-sharing", help="With operators of its own, also where others compute the same.")
         ] = False,
         time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds for the search.")] = 60.0,
+        loading: changing.LoadingOption = changing.DEFAULT_LOADING,
         dry_run: changing.DryRunOption = False,
         as_json: changing.JsonOption = False,
     ) -> None:
@@ -47,8 +48,9 @@ def register(app: typer.Typer) -> None:
         from coordinator.change import next_plan
         from coordinator.placement.milp import Limits
 
+        longest_ns = changing.loading_ns(loading)
         made = plan_file.load(plan)
         changing.check_running(made, plan, addresses, dry_run)
-        wish = next_plan.Wish(Limits(seconds=time_limit), best_effort, not no_sharing)
+        wish = next_plan.Wish(Limits(seconds=time_limit), best_effort, not no_sharing, longest_ns)
         change = next_plan.added(made, plan, query, wish)
         changing.conclude(change, plan, addresses, output, dry_run, as_json)

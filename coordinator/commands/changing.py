@@ -13,7 +13,6 @@ from coordinator.errors import CoordinatorError
 
 if TYPE_CHECKING:
     from coordinator.change.next_plan import Change
-    from coordinator.change.ways import Ways
 
 PlanOption = Annotated[Path, typer.Option("--plan", help="The plan that runs.")]
 OutputOption = Annotated[
@@ -21,8 +20,13 @@ OutputOption = Annotated[
     typer.Option("--output", "-o", help="Where the next plan is written; else it takes the old one's place."),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Tell what would change; deploy nothing.")]
+LoadingOption = Annotated[
+    str,
+    typer.Option(help="The longest that loading a plan keeps a node's thread at once; its agent tells what it had."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
 DEFAULT_PLAN = Path("plan.json")
+DEFAULT_LOADING = "1 ms"
 
 
 class RefusedError(CoordinatorError):
@@ -49,6 +53,16 @@ def check_running(made: dict[str, Any], plan: Path, addresses: Path, dry_run: bo
     if not dry_run:
         with Agents(address_file.load(addresses).of_plan(made)) as agents:
             running.expect(made, plan, agents.status())
+
+
+def loading_ns(text: str) -> int:
+    """A duration as of an option."""
+    from coordinator.units_of_measure import duration_ns
+
+    try:
+        return duration_ns(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--loading") from error
 
 
 def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, dry_run: bool, as_json: bool) -> None:
@@ -95,25 +109,45 @@ def _refuse(change: Change, plan: Path, as_json: bool) -> None:
     """Says why, and what would make room. Raises RefusedError."""
     from coordinator.change import account, ways
 
+    if change.verdict.only_during:
+        _refuse_way(change, plan, as_json)
     found = ways.ways(change, Lines())
-    file = _written(found, plan)
-    name = ", ".join((*change.added, *change.removed))
-    what = "is not added" if change.added else "is not removed"
-    head = f"{name} {what} to what runs: no node was told of it" if change.added else f"{name} {what}: no node was told"
+    file = _written(found.replacement, plan)
+    head = f"{', '.join(change.added)} is not added to what runs: no node was told of it"
     lines = [head, *(f"infeasible: {reason}" for reason in change.verdict.reasons), *found.lines(str(file))]
-    if change.added and found.replacement is None:
+    if found.replacement is None and all(row.query in change.added for row in change.verdict.rows if row.why):
         lines.append("'--best-effort' adds it without a guarantee of its own, where that harms nobody else's")
     if as_json:
         typer.echo(json.dumps(account.document(change) | found.document() | {"replacement_file": str(file or "")}))
     raise RefusedError(lines)
 
 
-def _written(found: Ways, plan: Path) -> Path | None:
-    """Where the plan that would fit is written, beside the one that runs."""
+def _refuse_way(change: Change, plan: Path, as_json: bool) -> None:
+    """Where all is well after the change, and only the change itself takes too long. Raises RefusedError."""
+    from coordinator.change import account
+    from coordinator.units_of_measure import show_ns
+
+    file = _written(change.after, plan)
+    done, assumed = "added" if change.added else "removed", show_ns(change.verdict.loading_ns)
+    lines = [
+        f"{', '.join((*change.added, *change.removed))} is not {done}: no node was told of it",
+        *(f"infeasible: {reason}" for reason in change.verdict.reasons),
+        f"only the change is in the way: stretches of loading a plan are assumed to take {assumed}; where the agents "
+        "had less, say so with --loading",
+        f"the next plan is {file}; 'coordinator deploy {file} --replace' changes to it all the same: nothing that runs "
+        "is moved, and nothing is promised while it changes",
+    ]
+    if as_json:
+        typer.echo(json.dumps(account.document(change) | {"replacement_file": str(file or "")}))
+    raise RefusedError(lines)
+
+
+def _written(made: dict[str, Any] | None, plan: Path) -> Path | None:
+    """Where the plan that could be deployed instead is written, beside the one that runs."""
     from coordinator import plan_file
 
-    if found.replacement is None:
+    if made is None:
         return None
     path = plan.with_name(f"{plan.stem}-replacing{plan.suffix}")
-    plan_file.write(found.replacement, path)
+    plan_file.write(made, path)
     return path

@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
         plan: changing.PlanOption = changing.DEFAULT_PLAN,
         addresses: AddressesOption = DEFAULT_ADDRESSES,
         output: changing.OutputOption = None,
+        loading: changing.LoadingOption = changing.DEFAULT_LOADING,
         dry_run: changing.DryRunOption = False,
         as_json: changing.JsonOption = False,
     ) -> None:
@@ -33,7 +34,8 @@ def register(app: typer.Typer) -> None:
         from coordinator import plan_file
         from coordinator.change import next_plan
 
+        longest_ns = changing.loading_ns(loading)
         made = plan_file.load(plan)
         changing.check_running(made, plan, addresses, dry_run)
-        change = next_plan.removed(made, plan, names)
+        change = next_plan.removed(made, plan, names, longest_ns)
         changing.conclude(change, plan, addresses, output, dry_run, as_json)

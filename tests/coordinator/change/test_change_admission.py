@@ -269,6 +269,27 @@ def test_a_refusal_says_what_makes_room_where_nothing_fits(desk: Desk, monkeypat
         assert desk.add(change.before, heavy("4 ms", f"{relaxed} ns")).verdict.admitted, "it is true"
 
 
+def test_where_only_the_change_takes_too_long_it_is_said(desk: Desk) -> None:
+    """All would be well before and after: then what is assumed of loading decides, and the next plan is at hand."""
+    plan = desk.plan(BASE)
+    after = desk.add(plan, FLEET).after
+    assert after is not None
+    tight = BASE.replace("50 ms", f"{after['guarantee']['out']['bound_ns'] + 1000} ns")
+    plan = desk.plan(tight)
+    change = desk.add(plan, FLEET)
+    assert not change.verdict.admitted and change.verdict.only_during
+    (reason,) = change.verdict.reasons
+    assert reason.startswith("output out of base: its bound would be") and "during the change" in reason
+    file = desk.write("joining", FLEET)
+    quick = next_plan.added(plan, desk.path, file, Wish(Limits(seconds=20), loading_ns=0))
+    assert quick.verdict.admitted and quick.after is not None and change.after is not None
+    assert units(quick.after) == units(change.after)
+    both = desk.kept(quick.after)
+    back = desk.remove(both, "fleet")
+    assert not back.verdict.admitted and back.verdict.only_during
+    assert next_plan.removed(both, desk.path, ["fleet"], loading_ns=0).verdict.admitted
+
+
 def test_changes_that_are_made_again_are_the_same(desk: Desk) -> None:
     plan = desk.plan(BASE)
     hashes: set[str] = set()

@@ -142,6 +142,17 @@ def test_what_is_refused_changes_nothing(town: Town, monkeypatch: pytest.MonkeyP
     assert code == 2 and f"'coordinator stop {town.plan}' ends it" in wrong and town.runs() == runs
 
 
+def test_a_change_that_is_itself_too_long_leaves_the_next_plan_to_deploy(town: Town) -> None:
+    town.make("base", "fleet")
+    code, said, wrong = town.change("remove", "fleet", "--dry-run", "--loading", "9 ms", "--json")
+    assert code == 3 and "fleet is not removed" in wrong and "say so with --loading" in wrong
+    replacing = town.root / "plan-replacing.json"
+    assert json.loads(said)["replacement_file"] == str(replacing) and list(plan_file.load(replacing)["queries"]) == [
+        "base"
+    ]
+    assert town.change("remove", "fleet", "--dry-run", "--loading", "soon")[0] == 2
+
+
 def test_a_dry_run_needs_no_agents_and_tells_what_would_be(town: Town) -> None:
     town.make("base")
     out = town.root / "next.json"
