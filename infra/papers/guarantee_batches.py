@@ -16,6 +16,7 @@ from node_agent.core.policies import POLICIES
 
 SEED = 1
 DECISIONS_US = (1, 5, 20)
+FORMS = ("qed", "pqed", "pqed-printed")
 
 
 def small_set(random: Random) -> list[Drawn]:
@@ -79,10 +80,9 @@ def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
         yield from _sizes(effort, tell)
 
 
-def sizes(counts: Sequence[int], decision_ns: int = 0) -> dict[str, list[Outcome]]:
+def sizes(counts: Sequence[int], decision_ns: int = 0, names: Sequence[str] = FORMS) -> dict[str, list[Outcome]]:
     """QED and both forms of PQED on the first so many queries of table 2."""
     drawn = draw(SEED, FACTOR)
-    names = ("qed", "pqed", "pqed-printed")
     found = spread(_one, [(drawn[:count], name, decision_ns) for name in names for count in counts])
     return {name: found[i * len(counts) : (i + 1) * len(counts)] for i, name in enumerate(names)}
 

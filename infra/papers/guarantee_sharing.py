@@ -138,17 +138,17 @@ def _random(effort: Effort) -> Figure:
     lowest = min(found)
     return Figure(
         "figure 9: streams at random within their curves (ms)",
-        {"no misses from": 0.86},
+        {"no misses from": 0.86, "the test": "leaves a reserve"},
         {
             f"{until / 1000:g} s": ", ".join(f"{each / 1000:g}" for each in costs)
             for until, costs in by_length.items()
         },
-        lowest <= 880,
-        f"From {lowest / 1000:g} ms on nothing is missed in the most favourable run, near the printed 0.86, which "
-        "is within "
-        "what a run of a few seconds gives: Q4's mean rate is then half of its bound, and the processor is not "
-        "full. With "
-        "longer runs the limit rises. Length and streams of the paper's run are not printed.",
+        max(found) < 1015,
+        "There is a reserve, as printed: at random nothing is missed well below the 1.0154 ms that the test asks "
+        "for, from "
+        f"{lowest / 1000:g} ms on in the most favourable run. Not from the printed 0.86; longer runs need more. "
+        "Q4's mean "
+        "rate is half of its bound here. Length and streams of the paper's run are not printed.",
         "As above, in steps of 0.02 ms; the three share a stream with jitter uniform within tau + tau'; Q4's gaps are "
         "exponential above 1/R (the text of 5.1 for rate-bounded streams). A value per seed.",
         SEEDS,

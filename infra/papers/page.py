@@ -9,7 +9,10 @@ from typing import Any
 
 from infra.papers.figures import text
 
-COLOURS = ("#2f7ed8", "#e07b39", "#3aa17e", "#9b6fd0", "#c2528b", "#8a8f3c", "#5b6b7b", "#b3263a")
+COLOURS = (
+    "#2f7ed8", "#e07b39", "#3aa17e", "#9b6fd0", "#c2528b", "#8a8f3c", "#5b6b7b", "#b3263a", "#1fb3c9", "#d4a017",
+    "#4d5bd1", "#7a4b2a",
+)  # fmt: skip
 CSS = """
 :root { color-scheme: light dark; --bg: #f7f8fa; --card: #fff; --ink: #1d2733; --soft: #5d6b7a; --rule: #e3e7ec; }
 @media (prefers-color-scheme: dark) { :root { --bg: #14181d; --card: #1c2229; --ink: #e6ebf0; --soft: #98a5b3;

@@ -10,7 +10,7 @@ from typing import Any
 
 from coordinator import planner
 from infra.papers.collision import MS, with_sub_deadlines
-from infra.papers.figures import Effort, Figure, Tell
+from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from node_agent.registry import Registry
 from protos import records
 from sim_vehicles.virtual.run import simulate
@@ -41,6 +41,7 @@ outputs:
 
 Instance = tuple[int, str, float, float]  # tuple, the unit's first operator, completion, sub-deadline's instant
 UNITS = {"O1": "T1", "O3": "T2"}
+WORK = {"T1": 2, "T2": 1}  # of an instance
 
 
 def planned() -> dict[str, Any]:
@@ -73,6 +74,22 @@ def instances(policy: str) -> list[Instance]:
     return [(fact.seq, names[fact.ref], (fact.w2 - began_ns) / MS, (fact.w3 - began_ns) / MS) for fact in ran]
 
 
+def _timeline(by_policy: dict[str, list[Instance]]) -> Plot:
+    """When each instance ran, a line per unit and policy; a unit is never interrupted."""
+    rows = [f"{policy} {unit}" for policy in by_policy for unit in WORK]
+    curves = [
+        Curve(f"{policy}: (p{seq},{UNITS[unit]})", [end - WORK[UNITS[unit]], end], [row, row])
+        for policy, ran in by_policy.items()
+        for seq, unit, end, _ in ran
+        for row in [float(rows.index(f"{policy} {UNITS[unit]}") + 1)]
+    ]
+    printed = [
+        Curve("EDF, printed", list(map(float, (3, 5, 6, 7))), [1.0, 1.0, 2.0, 2.0], printed=True),
+    ]
+    told = ", ".join(f"{number}: {row}" for number, row in enumerate(rows, start=1))
+    return Plot("figure 6: instances, and the printed completions", "time", told, curves + printed)
+
+
 def _values(ran: list[Instance]) -> dict[str, float]:
     return {f"(p{seq},{UNITS[unit]})": end for seq, unit, end, _ in ran}
 
@@ -93,6 +110,7 @@ def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
         else "An instance is late: see the completions.",
         "A unit is never interrupted. Under `edf-op`, which may switch between operators, the completions are "
         "the same.",
+        plots=[_timeline({"EDF": edf, "FIFO": fifo})],
     )
     late = {f"(p{seq},{UNITS[unit]})": f"{end:g} > {due:g}" for seq, unit, end, due in fifo if end > due}
     yield Figure(
