@@ -195,6 +195,19 @@ def test_deploying_a_plan_that_lacks_what_runs_is_refused_unless_it_replaces(tow
     assert {hash_ for hash_, _, _ in town.runs().values()} == {more["hash"]}
 
 
+def test_a_node_that_the_next_plan_does_not_have_ends_the_one_before(town: Town) -> None:
+    town.make("base")
+    assert town.run("deploy", str(town.plan))[0] == 0
+    (town.root / "one.yaml").write_text('shimekiri: 1\nnodes:\n  a: {address: "127.0.0.1:7700"}\n')
+    (town.root / "solo.yaml").write_text(BASE.replace("query: base", "query: solo").replace("at: b", "at: a"))
+    solo = planner.make_plan(town.root / "solo.yaml", town.root / "one.yaml", planner.Choices(quick=True))
+    plan_file.write(solo, town.plan)
+    assert town.run("deploy", str(town.plan))[0] == 2, "base would end"
+    assert town.run("deploy", str(town.plan), "--replace")[0] == 0
+    runs = town.runs()
+    assert runs["a"][0] == solo["hash"] and runs["b"][0] == "", "nobody admits tuples under a plan that is over"
+
+
 @pytest.mark.parametrize("ended", [KeyboardInterrupt, SystemExit])
 def test_interrupted_before_the_decision_nothing_has_changed(town: Town, ended: type[BaseException]) -> None:
     before = town.make("base")
