@@ -98,7 +98,8 @@ def _head(named: Named) -> str:
     parts = [f"<h1>{escape(', '.join(queries))}: which deadlines were met</h1>"]
     for number, (name, run, verdict) in enumerate(named):
         time = "virtual time" if run.virtual else "real time"
-        about = f"{run.name}, plan {run.plan.hash[:8]}, {time}"
+        after = f" after {', '.join(each[:8] for each in run.earlier)}" if run.earlier else ""
+        about = f"{run.name}, plan {run.plan.hash[:8]}{after}, {time}"
         text = f"{_dot(number)}<b>{escape(name)}</b> <span class=soft>{escape(about)}</span>"
         scene = verdict.get("verdict")
         if isinstance(scene, Mapping) and "outcome" in scene:
@@ -124,11 +125,18 @@ def _outputs(named: Named) -> str:
             cells += [_tenths(found["latency_ns"][column]) for column in LATENCIES]
             rows.append(_row(cells, group=number == 0 and bool(rows)))
     head = ["output", "deadline", *COLUMNS, "missed", "at most", *LATENCIES]
+    sums = [
+        f"{_dot(number)}{escape(query)} {percent(found['miss_ratio'])}, at most {percent(found['miss_ratio_hi'])}"
+        for number, (_, _, verdict) in enumerate(named)
+        if len(verdict.get("queries", ())) > 1
+        for query, found in verdict["queries"].items()
+    ]
+    by_query = f"<p>Missed by query: {'; '.join(sums)}.</p>" if sums else ""
     note = (
         "Times in ms. Latencies are upper bounds, over delivered results. <i>Missed</i> is late, shed and lost over "
         "all that were decided; <i>at most</i> also counts the undecidable, and losses that might have been filtered."
     )
-    return f"<section><h2>Outputs</h2>{_table(head, rows)}<p class=soft>{note}</p></section>"
+    return f"<section><h2>Outputs</h2>{_table(head, rows)}{by_query}<p class=soft>{note}</p></section>"
 
 
 def _names(named: Named) -> list[str]:

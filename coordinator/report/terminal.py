@@ -26,6 +26,8 @@ def tables(runs: Sequence[Run], reports: Sequence[Mapping[str, Any]], width: int
         left_out = f"; none {', '.join(none)}" if none else ""
         yield _outputs(names, reports, [name for name in COUNTS if name not in none], left_out)
         yield _outputs(names, reports, LATENCIES)
+    if any(len(report.get("queries", ())) > 1 for report in reports):
+        yield _queries(names, reports)
     yield _placement(names, runs)
     yield _conservation(names, reports)
 
@@ -46,6 +48,23 @@ def _outputs(
                 head = [escape(output), escape(name)][: 1 if len(reports) == 1 else 2]
                 table.add_row(*head, *(_cell(found, column) for column in columns))
         table.add_section()
+    return table
+
+
+def _queries(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) -> Table:
+    """The sums over each query's outputs."""
+    columns = (*COLUMNS, "missed", "at most")
+    table = Table(title="queries", title_justify="left")
+    for name in ("query", "run")[: 1 if len(reports) == 1 else 2]:
+        table.add_column(name, no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for query in dict.fromkeys(query for report in reports for query in report.get("queries", ())):
+        for name, report in zip(names, reports, strict=True):
+            found = report.get("queries", {}).get(query)
+            if found is not None:
+                head = [escape(query), escape(name)][: 1 if len(reports) == 1 else 2]
+                table.add_row(*head, *(_cell(found, column) for column in columns))
     return table
 
 

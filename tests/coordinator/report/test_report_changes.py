@@ -1,16 +1,20 @@
 """A run during which plans changed: every plan's records count, under its own ids, in one verdict of both engines."""
 
 import dataclasses
+import io
 import json
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from rich.console import Console
 
 from coordinator.report.joined import MOST_PLANS, join
+from coordinator.report.page import page
 from coordinator.report.plan_view import read_plan
 from coordinator.report.reader import NoRunError, Run, read_run
+from coordinator.report.terminal import tables
 from coordinator.report.verdict import verdict
 from protos import records as rec
 from sim_vehicles.virtual.course import Change
@@ -92,6 +96,19 @@ def test_all_plans_of_a_run_make_one_verdict(tmp_path: Path) -> None:
     assert told["queries"]["first"]["delivered"] == outputs["y"]["delivered"] + outputs["j"]["delivered"]
     hops = [hop["hop"] for hop in told["blame"]["y"]["hops"]]
     assert len(set(hops)) == len(hops), "a hop that both plans have is told once"
+
+
+def test_page_and_tables_tell_queries_and_the_plans_before(tmp_path: Path) -> None:
+    run = changed(tmp_path / "run", 1)
+    told = verdict(run)
+    shown = page([(run, told)])
+    assert f"plan {run.plan.hash[:8]} after {run.earlier[0][:8]}, virtual time" in shown
+    assert "Missed by query: " in shown and "second 0 %, at most 0 %" in shown
+    console = Console(record=True, width=150, file=io.StringIO())
+    for table in tables([run], [told]):
+        console.print(table)
+    said = console.export_text()
+    assert "queries" in said and "first" in said and "second" in said
 
 
 def test_the_last_plan_alone_judges_its_own_records_only(tmp_path: Path) -> None:
