@@ -7,6 +7,7 @@ can still be collected.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from coordinator.change import running
 from protos import agent_pb2
 
 STATUS_S = 5.0
+DRAIN_S, POLL_S = 30.0, 0.1
 Plan = dict[str, Any]
 
 
@@ -42,8 +44,8 @@ def out(
     progress: Callable[[str], None] = lambda _: None,
 ) -> Carried:
     """`before`, read from `path`, gives way to `after`; `output`: where that is written, None: it takes the place of
-    `path`. Raises OtherPlanError where something else runs, DeployError and AgentsError; unless the deployment was
-    decided by then, nothing has changed."""
+    `path`. Waits until an earlier plan has drained. Raises OtherPlanError where something else runs, DeployError and
+    AgentsError; unless the deployment was decided by then, nothing has changed."""
     target = output or path
     waiting = running.beside(target, after["hash"])
     old = path if output is not None else running.beside(path, before["hash"])
@@ -55,6 +57,7 @@ def out(
 
     every = {**before["nodes"], **after["nodes"]}
     with Agents(addresses.of_plan({"nodes": every})) as agents:
+        _alone(agents, progress)
         plan_file.write(after, waiting)
         try:
             done = deploy.deploy(
@@ -70,3 +73,19 @@ def out(
         replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STATUS_S)
     held = {name: each.longest_hold_ns for name, each in replies.items() if not isinstance(each, AgentError)}
     return Carried(target, old, done, held)
+
+
+def _alone(agents: Agents, progress: Callable[[str], None]) -> None:
+    """Wait until no plan drains: the bounds of a change are those of two plans, not of three. Raises OtherPlanError."""
+    end = time.monotonic() + DRAIN_S
+    while left := running.draining(agents.status()):
+        told = ", ".join(f"plan {hash_} on {', '.join(nodes)}" for hash_, nodes in left.items())
+        if time.monotonic() >= end:
+            raise running.OtherPlanError(
+                [
+                    f"what ran before the present plan still drains after {DRAIN_S:g} s: {told}; nothing was changed",
+                    "a change begins where one plan is left: 'coordinator status' says what that one waits for",
+                ]
+            )
+        progress(f"waiting until {told} has drained")
+        time.sleep(POLL_S)

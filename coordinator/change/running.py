@@ -86,6 +86,16 @@ def _each(runs: Mapping[str, agent_pb2.PlanStatus | None]) -> list[str]:
     ]
 
 
+def draining(statuses: Statuses) -> dict[str, list[str]]:
+    """Plans that drain, by the first digits of their hash, each with the nodes that still have it."""
+    found: dict[str, list[str]] = {}
+    for name, status in statuses.items():
+        for plan in status.plans:
+            if plan.state == agent_pb2.DRAINING:
+                found.setdefault(plan.hash.hex()[:8], []).append(name)
+    return found
+
+
 def queries(status: agent_pb2.PlanStatus) -> tuple[str, ...]:
     """The queries of a plan, as its agents know them."""
     return tuple(status.queries) or tuple(status.query.split("+"))  # plans of before there were several say no list

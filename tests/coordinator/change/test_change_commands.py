@@ -227,6 +227,21 @@ def test_interrupted_before_the_decision_nothing_has_changed(town: Town, ended: 
     assert done.deployed.changed and plan_file.load(town.plan) == change.after
 
 
+def test_a_change_waits_for_the_one_before(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    town.make("base")
+    assert town.run("deploy", str(town.plan))[0] == 0
+    drains = [{"0a1b2c3d": ["b"]}, {"0a1b2c3d": ["b"]}, {}]
+    monkeypatch.setattr(running, "draining", lambda _: drains.pop(0))
+    code, _, said = town.change("add", str(town.root / "fleet.yaml"))
+    assert code == 0 and not drains and said.count("waiting until plan 0a1b2c3d on b has drained") == 1, "told once"
+    monkeypatch.setattr(running, "draining", lambda _: {"0a1b2c3d": ["a", "b"]})
+    monkeypatch.setattr(carry, "DRAIN_S", 0.2)
+    runs = town.runs()
+    code, _, wrong = town.change("remove", "base")
+    assert code == 2 and "still drains after 0.2 s: plan 0a1b2c3d on a, b; nothing was changed" in wrong
+    assert town.runs() == runs
+
+
 def test_somebody_else_was_quicker(town: Town) -> None:
     """The check is made again with what is deployed on, so two changes at once cannot both begin from one plan."""
     before = town.make("base")
