@@ -18,7 +18,7 @@ Runs = dict[float, dict[str, Result]]
 def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
     """MUF, then Zipf."""
     length = LENGTH[effort]
-    rates = [0.5] if effort == "tiny" else [0.2, 0.5, 0.8] if effort == "quick" else [0.1, 0.2, 0.5, 0.8]
+    rates = [0.5] if effort == "tiny" else [0.2, 0.5, 0.8]
     tell("maximum urgency first")
     names = (*ORDERED, *(f"{name} muf" for name in ORDERED))
     found = spread(measure, [(Setting(rate, length=length), names) for rate in rates])
