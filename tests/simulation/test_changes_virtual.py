@@ -26,10 +26,11 @@ from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.course import Change
-from sim_vehicles.virtual.run import Simulation, write_run
+from sim_vehicles.virtual.run import Simulation, simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
-from tests.simulation.random_queries_virtual import BURSTS, MS, Load, Two, by_traffic, cluster_of, pairs
-from tests.simulation.test_sharing_virtual import EXAMPLES, of, run
+from sim_vehicles.virtual.world import Admission, Delivery, Offer
+from tests.simulation.random_queries_virtual import BURSTS, MS, Load, Two, by_traffic, cluster_of, pairs, registry
+from tests.simulation.test_sharing_virtual import EXAMPLES, Told, of, run
 
 DENSE = st.sampled_from([7, 12, 20]).map("{{jcp: {{period: {} ms, min_gap: 1 ms, early: 0 ms, late: 30 ms}}}}".format)
 BUSY = Load(st.one_of(BURSTS, DENSE), deadlines_ms=(60, 150, 900))
@@ -125,3 +126,50 @@ def test_an_operator_that_runs_under_both_plans_by_turns_is_policed_as_one(seed:
     for at_ms in range(0, 40, 3):
         done, results = run(one, scenario, [Change(both.after, at_ms * MS)])
         assert of(results, "first") == expected and not judged(done)["conservation"]["by_cause"], at_ms
+
+
+ATTACHED = """
+shimekiri: 1
+query: first
+sources:
+  s: {at: a, type: json, arrival: {burst: 1, period: 10 ms}}
+  t: {at: b, type: json, arrival: {burst: 1, period: 10 s}}
+operators:
+  T: {run: pass, in: t, cost: 1 ms, nodes: [b]}
+  A: {run: test.attach, in: s, side: {ref: T}, cost: 1 ms, nodes: [c]}
+outputs:
+  first_A: {from: A, at: c, deadline: 60 ms}
+"""
+BESIDE = ATTACHED.replace("first", "second").replace("cost: 1 ms, nodes: [c]", "cost: 2 ms, nodes: [c]")
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_was_read_beside_is_known_to_the_next_plan(fresh: bool) -> None:
+    """A side input that comes once only, before the change or while it is made."""
+    first = ATTACHED.replace("cost: 1 ms, nodes: [c]", "cost: 1 ms, state: fresh, nodes: [c]") if fresh else ATTACHED
+    two = Two(cluster_of("abc"), first, BESIDE)
+    one = two.plan("first", choices=by_traffic())
+    both = two.plan("first", "second", choices=replace(by_traffic(), kept=kept.read(one, one["placement"])))
+    forgotten = 0
+    for at_ms in range(20):
+        scenario = Scenario(bursts=1, seed=at_ms, spread_ns=9 * MS, burst={"s": 0})
+        world = Sparse(one, [Change(both, at_ms * MS)], scenario)
+        simulate(one, scenario, registry(), world, then=[Change(both, at_ms * MS)])
+        known = [each for _, each in sorted(world.known["first_A"])]
+        assert len(known) == 30 and (fresh or any(known))
+        forgotten += known != sorted(known)
+    assert forgotten == 0 if not fresh else forgotten > 0
+
+
+class Sparse(Told):
+    """t once, at 3 ms; s every 2 ms. What A said of its side input, by seq."""
+
+    known: dict[str, list[tuple[int, bool]]]
+
+    def begin(self, trial: int) -> list[Admission]:  # type: ignore[override]
+        self.known = {}
+        often = [Admission(2 * n * MS, "s", (Offer({"seq": n, "source": "s"}),)) for n in range(30)]
+        return sorted([*often, Admission(3 * MS, "t", (Offer({"seq": 1, "source": "t"}),))], key=lambda one: one.at_ns)
+
+    def deliver(self, delivery: Delivery) -> None:
+        self.known.setdefault(delivery.output, []).append((delivery.seq, delivery.payload["known"]))
