@@ -27,7 +27,7 @@ EPILOG = """Examples:
 
   coordinator plan query.yaml cluster.yaml --place O3=a --place O4=a --json
 
-  coordinator plan collision.yaml fleet.yaml cluster.yaml           (two queries; what they share runs once)
+  coordinator plan query.yaml other.yaml cluster.yaml                 (two queries; what they share runs once)
 
   coordinator plan query.yaml cluster.yaml --what-if 'v2v.burst=20' --what-if 'b.speed=2'"""
 

@@ -17,7 +17,7 @@ EPILOG = """Examples:
 
   coordinator validate query.yaml cluster.yaml
 
-  coordinator validate collision.yaml fleet.yaml cluster.yaml      (and what they share)
+  coordinator validate query.yaml other.yaml cluster.yaml          (and what they share)
 
   coordinator validate query.yaml              (nodes and installed operators are not checked)
 
