@@ -35,7 +35,7 @@ from tests.simulation.edf_node import instants
 from tests.simulation.random_queries_virtual import MS, Load, Two, pairs, registry
 from tests.simulation.test_changes_virtual import judged
 
-CASES = int(os.environ.get("SHIMEKIRI_CASES", "12"))
+CASES = int(os.environ.get("SHIMEKIRI_CASES", "8"))
 LIMITS = Limits(seconds=5.0)
 LAST_NS = 900 * MS
 ARRIVALS = st.one_of(

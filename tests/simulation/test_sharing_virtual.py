@@ -21,7 +21,7 @@ from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.world import Delivery, Stub
 from tests.simulation.random_queries_virtual import MS, Two, by_traffic, pairs, registry
 
-CASES = int(os.environ.get("SHIMEKIRI_CASES", "40"))
+CASES = int(os.environ.get("SHIMEKIRI_CASES", "25"))
 EXAMPLES = settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 Result = tuple[str, str, int, int, str]  # output, source, seq, ordinal, payload
 
