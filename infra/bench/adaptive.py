@@ -19,7 +19,7 @@ from rich.table import Table
 from infra.papers.batching_load import MS, Setting, Streams, policy, trial
 from infra.papers.pool import spread
 
-SEED, SEEDS = 101, 3
+SEED, SEEDS = 101, 1
 LENGTH = 10_000
 KS = (1, 2, 5, 10, 20)
 RATES = (0.1, 0.3, 0.5, 0.8, 1.0)
