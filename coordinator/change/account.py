@@ -70,7 +70,8 @@ def _removed(change: Change) -> list[str]:
     gone = [name for name in change.before["placement"] if name not in change.after["placement"]]
     outputs = [name for name in change.before["graph"]["outputs"] if name not in change.after["graph"]["outputs"]]
     sources = [name for name in change.before["graph"]["sources"] if name not in change.after["graph"]["sources"]]
-    found = [f"without {', '.join(change.removed)}; {', '.join(change.after['queries'])} stay"]
+    left = list(change.after["queries"])
+    found = [f"without {', '.join(change.removed)}; {', '.join(left)} {'stays' if len(left) == 1 else 'stay'}"]
     found += [f"  no longer there: {_named(gone, 'operator')}"] if gone else ["  all its operators are others' as well"]
     found.append(f"  outputs that end: {_list(outputs)}")
     if sources:
