@@ -69,7 +69,8 @@ def test_a_standing_query_gives_what_it_gives_without_a_change() -> None:
         span_ns = scenario.bursts * max(each["arrival"]["period_ns"] for each in both["graph"]["sources"].values())
         add_ns, later_ns = span_ns * add // 1000, span_ns * remove // 1000
         then = [Change(both, add_ns), Change(alone, add_ns + scenario.spread_ns + later_ns)]
-        still, expected = run(alone, scenario)
+        never = [Change(both, 100 * span_ns)]  # the same arrivals, all of them before
+        still, expected = run(alone, scenario, never)
         done, results = run(alone, scenario, then)
         assert of(results, "first") == expected
         books = judged(done)
