@@ -78,8 +78,8 @@ def test_a_standing_query_gives_what_it_gives_without_a_change() -> None:
         assert books["completeness"]["complete"] and books["conservation"]["balanced"]
         assert books["conservation"]["admitted"] == books["conservation"]["accounted"] == done.admitted
         unchanged = judged(still)["outputs"]
-        for name, output in unchanged.items():
-            told = books["outputs"][name]
+        for name in (name for name in unchanged if name.startswith("first")):
+            output, told = unchanged[name], books["outputs"][name]
             keys = ("shed", "lost", "undecidable", "shed_unsure", "lost_unsure", "delivered")
             assert {key: told[key] for key in keys} == {key: output[key] for key in keys}, name
         second = of(results, "second").total()
