@@ -58,7 +58,7 @@ class Plans:
         self.by_stamp: dict[int, Deployed] = {}  # by the first eight bytes of the hash, as tuples carry it
         self.by_loaded: dict[Loaded, Deployed] = {}
         self.emulating = False  # some operator is to be filled up
-        self.limit_bytes = DEFAULT_BYTES  # of queued payloads: the sum of what the plans allow
+        self.limit_bytes = DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
         self._sources: dict[str, tuple[Deployed, core.Source]] = {}  # where tuples are admitted now, by name
         self._policed_told_ns = 0  # not before this again
 
@@ -228,7 +228,7 @@ class Plans:
             del self.meter.costs[step]
         for other in self.by_hash.values():
             if other.base is deployed:
-                other.base = None
+                other.base, other.inherits = None, ()
         del self.by_hash[deployed.hash], self.by_stamp[deployed.plan.hash], self.by_loaded[deployed.loaded]
         if not lane.engine.loaded:
             self.lanes.remove(lane)
@@ -290,7 +290,7 @@ class Plans:
         """Whatever is asked per tuple or per instance and follows from which plans there are and their states."""
         plans = self.by_hash.values()
         self.emulating = any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
-        self.limit_bytes = sum(each.plan.memory_bytes for each in plans) or DEFAULT_BYTES
+        self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or DEFAULT_BYTES
         self._sources = {
             source.name: (each, source) for each in plans if each.state == COMMITTED for source in each.plan.sources
         }

@@ -13,7 +13,7 @@ from node_agent.core.slices import Slices, finish
 from node_agent.registry import Registry
 from node_agent.ring import STATE, Ring, RingFacts, TakenOver
 from node_agent.runtime import scheduling
-from node_agent.runtime.deployed import ENDED, Deployed
+from node_agent.runtime.deployed import ENDED, PREPARED, Deployed
 from node_agent.runtime.inbound import Inbound
 from node_agent.runtime.loop import Runtime
 from node_agent.runtime.shared import Shared
@@ -115,7 +115,11 @@ class Process:
     def _prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes) -> Slices[Answer]:
         plans, routes = self.runtime.plans, self.settings.own_routes(routes)
         known = plans.by_hash.get(plan_hash)
-        if known is not None:
+        if known is not None and known.state == PREPARED and known.plan.epoch != epoch:
+            # Left by a deployment that was neither committed nor given up. The epoch is in all that was made of it and
+            # says which of two plans is the later one, so the plan is made again.
+            self._unload(plans.abort, plan_hash)
+        elif known is not None:
             return self._move(known, routes)
         accepted, why = yield from plans.preparing(self.settings.state.plans, plan_hash, epoch, self.settings.core)
         if not accepted:

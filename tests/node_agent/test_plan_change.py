@@ -456,6 +456,31 @@ def test_answers_come_in_order_though_loading_takes_its_time(process: Callable[[
     assert isinstance(status, ipc.Status) and status.longest_hold_ns > 0
 
 
+def test_a_plan_that_was_left_prepared_is_deployed_after_a_later_one(
+    process: Callable[[], Process], tmp_path: Path
+) -> None:
+    """A coordinator was killed between prepare and commit, another plan came, and then the first one again."""
+    one, plans = process(), tmp_path / "s" / "plans"
+    left, other = "01" * 32, "02" * 32
+    for hash_, message in ((left, _longer()), (other, _count_plan())):
+        plan_files.local_path(plans, hash_).write_bytes(message.SerializeToString())
+    _asked(one, ipc.Prepare(1, left, 1, ()), ipc.Prepare(2, other, 2, ()), ipc.Commit(3, other, 2))
+    again, *_ = _asked(one, ipc.Prepare(4, left, 3, ()))
+    assert isinstance(again, ipc.PlanAnswer) and again.accepted and again.state == PREPARED
+    _asked(one, ipc.Commit(5, left, 3))
+    assert one.runtime.plans.state(other) == DRAINING
+    deployed = one.runtime.plans.committed
+    assert deployed is not None and (deployed.hash, deployed.plan.epoch, deployed.loaded.flags) == (left, 3, 3)
+    assert set(one.runtime.outbox.by_loaded) == {each.loaded for each in one.runtime.plans.by_hash.values()}
+
+
+def test_plans_that_are_here_together_have_the_memory_of_one(tmp_path: Path, registry: Registry) -> None:
+    with _node(tmp_path, registry, _count_plan(memory_bytes=1 << 20)) as node:
+        for number in (2, 3):
+            node.change(_count_plan(memory_bytes=1 << 20, query=f"q{number}"), number)
+        assert len(node.runtime.plans.by_hash) == 3 and node.runtime.plans.limit_bytes == 1 << 20
+
+
 def test_an_answer_goes_to_who_asked_and_to_nobody_else(process: Callable[[], Process], tmp_path: Path) -> None:
     """Control is started again while a plan is loaded: its successor counts its questions anew."""
     one, hash_ = process(), "01" * 32
