@@ -1,0 +1,277 @@
+"""What a tuple is worth: a tree of `protos/expressions.py` from a plan, made into a function of the payload.
+
+The tree comes over the wire, so all of it is checked. The function is total: whatever the payload is, it gives a
+finite number, or LEAST where there is none (a missing field, a text in a sum, NaN, infinity, a division by zero).
+Looked up are the keys of mappings and the fields of protobuf messages, by the names in the tree; nothing is called.
+
+An evaluation is closures inside closures. What is needed of a part (a number, a condition, anything that can be
+compared) is known when it is made, so a sum never meets a text, and a wrong constant is refused at once.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from protos.expressions import (
+    ARITHMETIC,
+    CHOICE,
+    COUNTS,
+    DEEPEST,
+    EQUALITY,
+    FIELD,
+    LEAST_WHOLE,
+    LOGIC,
+    LONGEST_JSON,
+    LONGEST_PATH,
+    LONGEST_TEXT,
+    MOST_NODES,
+    MOST_WHOLE,
+    NAME,
+)
+
+LEAST = float("-inf")  # of a tuple that cannot be judged; no other value is as little
+KNOWN_CLASSES = 64  # message classes remembered at once
+
+Value = Callable[[Any], float]
+Part = Callable[[Any], Any]
+_NAME = re.compile(NAME)
+_NUMBER, _CONDITION, _ANY = "number", "condition", "any"  # what is needed of a part
+
+
+class _UnjudgedError(Exception):
+    """This payload has no value."""
+
+
+def read(text: str) -> Value:
+    """The value function of a tree written as JSON. Raises ValueError."""
+    if len(text) > LONGEST_JSON:
+        raise ValueError(f"a value expression of {len(text)} characters; at most {LONGEST_JSON}")
+    try:
+        tree = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("a value expression that is nested too deep") from error
+    return compiled(tree)
+
+
+def compiled(tree: object) -> Value:
+    """payload -> value, of a tree that nobody has checked. Raises ValueError."""
+    part = _Tree().part(tree, _NUMBER, DEEPEST)
+
+    def value(payload: Any) -> float:
+        try:
+            return float(part(payload))
+        except Exception:  # a payload may be of any class, and it has no right to stop a node
+            return LEAST
+
+    return value
+
+
+class _Tree:
+    """A tree on its way to a function: counts what it has seen."""
+
+    def __init__(self) -> None:
+        self._nodes = 0
+
+    def part(self, tree: object, needed: str, depth: int) -> Part:
+        """A function of the payload that gives what is needed, or raises."""
+        self._nodes += 1
+        if self._nodes > MOST_NODES:
+            raise ValueError(f"a value expression of more than {MOST_NODES} parts")
+        if depth < 1:
+            raise ValueError(f"a value expression deeper than {DEEPEST}")
+        if not isinstance(tree, list):
+            return _constant(tree, needed)
+        if not tree or not isinstance(tree[0], str):
+            raise ValueError("a part of a value expression without an operation")
+        operation, arguments = tree[0], tree[1:]
+        if operation == FIELD:
+            return _field(arguments, needed)
+        if operation not in COUNTS:
+            raise ValueError(f"a value expression with the unknown operation {operation[:40]!r}")
+        least, most = COUNTS[operation]
+        if not least <= len(arguments) <= most:
+            raise ValueError(f"{operation!r} with {len(arguments)} arguments in a value expression")
+        if needed == _CONDITION and operation in ARITHMETIC:
+            raise ValueError(f"{operation!r} where a value expression needs a condition")
+        return self._operation(operation, arguments, needed, depth - 1)
+
+    def _operation(self, operation: str, arguments: list[object], needed: str, depth: int) -> Part:
+        if operation == CHOICE:
+            condition = self.part(arguments[0], _CONDITION, depth)
+            return _choice(condition, *(self.part(one, needed, depth) for one in arguments[1:]))
+        inner = _NUMBER if operation in ARITHMETIC else _CONDITION if operation in LOGIC else _ANY
+        parts = [self.part(one, inner, depth) for one in arguments]
+        if operation in ARITHMETIC:
+            return _arithmetic(operation, parts)
+        if operation in LOGIC:
+            return _logic(operation, parts)
+        return _equality(operation, *parts) if operation in EQUALITY else _order(operation, *parts)
+
+
+def _constant(value: object, needed: str) -> Part:
+    kind = value.__class__
+    if kind is str:
+        fits = needed == _ANY and len(str(value)) <= LONGEST_TEXT
+    elif kind is bool:
+        fits = True
+    elif isinstance(value, (int, float)):
+        fits = needed != _CONDITION and _finite(value)
+    else:
+        fits = value is None and needed == _ANY
+    if not fits:
+        raise ValueError(f"a {kind.__name__} where a value expression needs a {needed}, or one that is too large")
+
+    def constant(payload: Any) -> Any:
+        return value
+
+    return constant
+
+
+def _finite(value: int | float) -> bool:
+    return LEAST_WHOLE <= value <= MOST_WHOLE if isinstance(value, int) else value - value == 0
+
+
+def _field(path: list[object], needed: str) -> Part:
+    if len(path) > LONGEST_PATH:
+        raise ValueError(f"a field of {len(path)} names in a value expression; at most {LONGEST_PATH}")
+    names: list[str] = []
+    for name in path:
+        if not isinstance(name, str) or len(name) > LONGEST_TEXT or not _NAME.fullmatch(name):
+            raise ValueError(f"{str(name)[:40]!r} is no name of a field of a value expression")
+        names.append(name)
+    return _checked(_looked_up(names), needed)
+
+
+def _looked_up(names: list[str]) -> Part:
+    """The value of a field as it stands in the payload."""
+    fields: dict[type, frozenset[str]] = {}
+
+    def of_message(message: Any, name: str) -> Any:
+        kind = message.__class__
+        known = fields.get(kind)
+        if known is None:
+            if len(fields) >= KNOWN_CLASSES:
+                fields.clear()
+            known = fields[kind] = frozenset(kind.DESCRIPTOR.fields_by_name)
+        if name in known:
+            return getattr(message, name)
+        raise _UnjudgedError
+
+    if len(names) == 1:
+        (only,) = names
+
+        def field(payload: Any) -> Any:
+            return payload[only] if payload.__class__ is dict else of_message(payload, only)
+
+        return field
+
+    def path(payload: Any) -> Any:
+        for name in names:
+            payload = payload[name] if payload.__class__ is dict else of_message(payload, name)
+        return payload
+
+    return path
+
+
+def _checked(field: Part, needed: str) -> Part:
+    """What is needed, or an exception: numbers are finite and within 64 bits, so no sum of them grows without end."""
+
+    def number(payload: Any) -> Any:
+        value = field(payload)
+        kind = value.__class__
+        if (
+            (kind is float and value - value == 0)
+            or kind is bool
+            or (kind is int and LEAST_WHOLE <= value <= MOST_WHOLE)
+        ):
+            return value
+        raise _UnjudgedError
+
+    def condition(payload: Any) -> Any:
+        value = field(payload)
+        if value.__class__ is bool:
+            return value
+        raise _UnjudgedError
+
+    def anything(payload: Any) -> Any:
+        value = field(payload)
+        kind = value.__class__
+        if kind is str or value is None or kind is bool:
+            return value
+        if (kind is float and value - value == 0) or (kind is int and LEAST_WHOLE <= value <= MOST_WHOLE):
+            return value
+        raise _UnjudgedError
+
+    return {_NUMBER: number, _CONDITION: condition, _ANY: anything}[needed]
+
+
+def _choice(condition: Part, one: Part, other: Part) -> Part:
+    return lambda payload: one(payload) if condition(payload) else other(payload)
+
+
+def _arithmetic(operation: str, parts: list[Part]) -> Part:
+    first, *rest = parts
+    second = rest[0] if rest else first
+    if operation == "+" and len(parts) > 2:
+        return lambda payload: _bounded(sum([part(payload) for part in parts]))
+    if operation == "*" and len(parts) > 2:
+
+        def product(payload: Any) -> Any:
+            found = first(payload)
+            for part in rest:
+                found *= part(payload)
+            return _bounded(found)
+
+        return product
+    return {
+        "+": lambda payload: _bounded(first(payload) + second(payload)),
+        "*": lambda payload: _bounded(first(payload) * second(payload)),
+        "-": lambda payload: _bounded(first(payload) - second(payload)),
+        "/": lambda payload: _bounded(first(payload) / second(payload)),
+        "neg": lambda payload: -first(payload),
+        "abs": lambda payload: abs(first(payload)),
+        "min": lambda payload: min([part(payload) for part in parts]),
+        "max": lambda payload: max([part(payload) for part in parts]),
+    }[operation]
+
+
+def _bounded(value: Any) -> Any:
+    """No infinity goes on: 1 / infinity would be a number again."""
+    if value - value == 0:
+        return value
+    raise _UnjudgedError
+
+
+def _logic(operation: str, parts: list[Part]) -> Part:
+    first = parts[0]
+    if operation == "not":
+        return lambda payload: not first(payload)
+    stop = operation == "or"
+
+    def row(payload: Any) -> Any:
+        for part in parts:
+            if part(payload) is stop:
+                return stop
+        return not stop
+
+    return row
+
+
+def _equality(operation: str, one: Part, other: Part) -> Part:
+    if operation == "==":
+        return lambda payload: one(payload) == other(payload)
+    return lambda payload: one(payload) != other(payload)
+
+
+def _order(operation: str, one: Part, other: Part) -> Part:
+    """Two numbers or two texts; anything else raises, as Python has it."""
+    return {
+        "<": lambda payload: one(payload) < other(payload),
+        "<=": lambda payload: one(payload) <= other(payload),
+        ">": lambda payload: one(payload) > other(payload),
+        ">=": lambda payload: one(payload) >= other(payload),
+    }[operation]
+
+
+__all__ = ["LEAST", "Value", "compiled", "read"]
