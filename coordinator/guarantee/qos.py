@@ -9,7 +9,8 @@ of the output's sources are one stream, as [Q] has it, and a tuple that is filte
 
 With d the bound from admission to the result, of every tuple: rule 2 holds where d <= L. Rule 3 holds where d <= L +
 1/P, the deadline of a tuple that finds nothing before it; theorem 2 gives none an earlier one. Rule 4 holds where
-alpha(d) tuples have room, since what is there at t was admitted after t - d. All three are sufficient, not necessary:
+alpha(d) tuples have room, since what is there at t was admitted after t - d; each counts as often as it may wait at
+once, where several units take it or an operator makes several of it. All three are sufficient, not necessary:
 d is one bound for all tuples, so in a burst rule 3 asks less of the later ones than this does.
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from math import floor
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,7 @@ from coordinator.units_of_measure import counted, show_bytes, show_ns
 
 if TYPE_CHECKING:
     from coordinator.guarantee.analysis import Analysis
+    from coordinator.guarantee.system import System
 
 SECOND_NS = 10**9
 
@@ -137,12 +140,31 @@ def _queue(analysis: Analysis, name: str, limit: int) -> Check:
     flow = analysis.streams.flows[output.stream, output.node]
     if others := sorted(sources(analysis, output.stream) - flow.late.keys()):
         return Check("queue", limit, None, f"not analysed: tuples of {', '.join(others)} wait for partners in a join")
-    size, jobs = analysis.charges.tuple_bytes, 0
+    size, most = analysis.charges.tuple_bytes, _at_once(analysis.system, name)
+    admitted = jobs = 0
     for source, late in flow.late.items():
         node = analysis.system.sources[source].node
-        jobs += analysis.streams.flows[source, node].curve.count(late.most_ns)
-    why = f"{counted(jobs, 'tuple')} of {size} bytes may be admitted before the first of them is through"
+        count = analysis.streams.flows[source, node].curve.count(late.most_ns)
+        admitted, jobs = admitted + count, jobs + count * most[source]
+    why = f"{counted(admitted, 'tuple')} of {size} bytes may be admitted before the first of them is through"
+    if jobs > admitted:
+        why += f", and as operators may make several of one and several may take it, {jobs} be there at once"
     return Check("queue", limit, jobs * size, why)
+
+
+def _at_once(system: System, name: str) -> dict[str, int]:
+    """For each stream that leads to an output: as how many tuples one of that stream may wait or run at once. Every
+    unit that takes it has one of its own, and in that one's place come all that are made of it."""
+    most = {system.outputs[name].stream: 0}
+    for number in reversed(system.order):
+        unit = system.units[number]
+        made = accumulate(unit.stages, lambda count, stage: stage.selectivity(count), initial=1)
+        results = list(made)[1:]
+        leading = [results[stage] * most[stream] for stream, stage in unit.exits.items() if stream in most]
+        if leading:
+            for stream in unit.inputs:
+                most[stream] = most.get(stream, 0) + max(1, sum(leading))
+    return most
 
 
 def sources(analysis: Analysis, stream: str) -> set[str]:

@@ -204,6 +204,18 @@ def test_what_is_asked_is_checked_by_the_bounds() -> None:
     assert (claim["qos"]["queue"]["limit_bytes"], claim["qos"]["queue"]["bound_bytes"]) == (6000, 6000)
 
 
+def test_a_queue_counts_a_tuple_as_often_as_it_is_there() -> None:
+    """Once per unit that takes it, and once per result that an operator makes of it."""
+    taken = ONE.replace(
+        "outputs:\n", "  Y: {run: pass, in: s, cost: 1 ms}\n  U: {run: union, in: [X, Y], cost: 1 ms}\noutputs:\n"
+    )
+    made = TWO.replace("cost: 1 ms, ", "cost: 1 ms, selectivity: {mean: 5, at_most: [[1, 5]]}, ")
+    for query, times in ((ONE, 1), (taken.replace("from: X", "from: U"), 2), (made, 5)):
+        asked = plan(query, "queue: 1 MB", "edf")["guarantee"]["out"]["qos"]["queue"]
+        assert asked["bound_bytes"] == 4 * times * 1500, asked["why"]
+        assert (f"{4 * times} be there at once" in asked["why"]) is (times > 1)
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
