@@ -143,6 +143,21 @@ def end(hashes: set[bytes], agents: Agents) -> None:
             agents.try_all("Stop", {name: agent_pb2.StopRequest(hash=plan.hash, epoch=plan.epoch)}, STOP_S)
 
 
+def give_up(hashes: set[str], agents: Agents) -> None:
+    """Abort these plans where they are only prepared, which bars their epochs: what was left by a coordinator that was
+    killed between its phases. Raises AgentsError, and DeployError where one of them is committed by now."""
+    refused = {}
+    for name, status in agents.status().items():
+        for plan in status.plans:
+            if plan.hash.hex() in hashes and plan.state == agent_pb2.PREPARED:
+                request = agent_pb2.AbortRequest(hash=plan.hash, epoch=plan.epoch)
+                reply = agents.all("Abort", {name: request}, ABORT_S)[name]
+                if not reply.accepted:
+                    refused[name] = reply.why
+    if refused:
+        raise DeployError("not given up everywhere; nothing else was changed", refused)
+
+
 def _await_drained(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Progress) -> list[str]:
     end = time.monotonic() + seconds
     while True:

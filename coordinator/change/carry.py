@@ -21,6 +21,7 @@ from protos import agent_pb2
 
 STATUS_S = 5.0
 DRAIN_S, POLL_S = 30.0, 0.1
+BEGUN_S = deploy.PREPARE_S + deploy.COMMIT_S  # a deployment is decided or given up by then
 Plan = dict[str, Any]
 
 
@@ -44,8 +45,10 @@ def out(
     progress: Callable[[str], None] = lambda _: None,
 ) -> Carried:
     """`before`, read from `path`, gives way to `after`; `output`: where that is written, None: it takes the place of
-    `path`. Waits until an earlier plan has drained. Raises OtherPlanError where something else runs, DeployError and
-    AgentsError; unless the deployment was decided by then, nothing has changed."""
+    `path`. Waits until an earlier plan has drained, and another deployment has ended. Raises OtherPlanError where
+    something else runs, DeployError and AgentsError; unless the deployment was decided by then, nothing has changed."""
+    if output is not None and output.resolve() == path.resolve():
+        output = None
     target = output or path
     waiting = running.beside(target, after["hash"])
     old = path if output is not None else running.beside(path, before["hash"])
@@ -55,14 +58,16 @@ def out(
         nonlocal decided
         decided = True
 
+    def check(statuses: running.Statuses) -> None:  # by what also says in which epoch it is deployed
+        running.expect(before, path, statuses)
+        running.refuse_begun(after, statuses)
+
     every = {**before["nodes"], **after["nodes"]}
     with Agents(addresses.of_plan({"nodes": every})) as agents:
-        _alone(agents, progress)
+        _alone(after, agents, progress)
         plan_file.write(after, waiting)
         try:
-            done = deploy.deploy(
-                after, agents, progress, check=lambda found: running.expect(before, path, found), decided=on_decided
-            )
+            done = deploy.deploy(after, agents, progress, check, on_decided)
         finally:
             if not decided:
                 waiting.unlink(missing_ok=True)
@@ -75,17 +80,33 @@ def out(
     return Carried(target, old, done, held)
 
 
-def _alone(agents: Agents, progress: Callable[[str], None]) -> None:
-    """Wait until no plan drains: the bounds of a change are those of two plans, not of three. Raises OtherPlanError."""
-    end = time.monotonic() + DRAIN_S
-    while left := running.draining(agents.status()):
-        told = ", ".join(f"plan {hash_} on {', '.join(nodes)}" for hash_, nodes in left.items())
-        if time.monotonic() >= end:
+def _alone(after: Plan, agents: Agents, progress: Callable[[str], None]) -> None:
+    """Wait until no plan drains, since the bounds of a change are those of two plans and not of three, and until no
+    other deployment is on its way. One that was broken off between its phases is given up when it could not go on any
+    more. Raises OtherPlanError."""
+    began = time.monotonic()
+    while True:
+        statuses, waited_s = agents.status(), time.monotonic() - began
+        left, begun = running.draining(statuses), running.begun(after, statuses)
+        if not left and not begun:
+            return
+        if begun and waited_s >= BEGUN_S:
+            progress(f"giving up {_told(begun)}, which nobody commits")
+            deploy.give_up(set(begun), agents)
+            continue
+        if left and waited_s >= DRAIN_S:
             raise running.OtherPlanError(
                 [
-                    f"what ran before the present plan still drains after {DRAIN_S:g} s: {told}; nothing was changed",
+                    f"what ran before the present plan still drains after {DRAIN_S:g} s: {_told(left)}; nothing was "
+                    "changed",
                     "a change begins where one plan is left: 'coordinator status' says what that one waits for",
                 ]
             )
-        progress(f"waiting until {told} has drained")
+        progress(
+            f"waiting until {_told(left)} has drained" if left else f"waiting for the deployment of {_told(begun)}"
+        )
         time.sleep(POLL_S)
+
+
+def _told(plans: Mapping[str, list[str]]) -> str:
+    return ", ".join(f"plan {hash_[:8]} on {', '.join(nodes)}" for hash_, nodes in plans.items())

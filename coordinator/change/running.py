@@ -59,7 +59,7 @@ def expect(plan: Plan, path: Path, statuses: Statuses) -> None:
     if whole and len(hashes) == 1:
         (other,) = hashes
         mend = "give the plan that runs, with --plan"
-        if (there := _file(path, other)) is not None:
+        if (there := file_of(path, other)) is not None:
             mend = f"that is {there}: give it with --plan {there}"
         raise OtherPlanError([f"the nodes run plan {other[:8]}, {path} is plan {short}: {mend}", *_each(runs)])
     mend = (
@@ -68,7 +68,7 @@ def expect(plan: Plan, path: Path, statuses: Statuses) -> None:
     raise OtherPlanError([f"not every node runs plan {short} of {path}; {mend}", *_each(runs)])
 
 
-def _file(path: Path, hash_: str) -> Path | None:
+def file_of(path: Path, hash_: str) -> Path | None:
     """A plan of that hash in the same directory."""
     for each in sorted(path.parent.glob("*.json")):
         try:
@@ -88,11 +88,29 @@ def _each(runs: Mapping[str, agent_pb2.PlanStatus | None]) -> list[str]:
 
 def draining(statuses: Statuses) -> dict[str, list[str]]:
     """Plans that drain, by the first digits of their hash, each with the nodes that still have it."""
+    return {hash_[:8]: nodes for hash_, nodes in _in_state(agent_pb2.DRAINING, statuses).items()}
+
+
+def begun(plan: Plan, statuses: Statuses) -> dict[str, list[str]]:
+    """Other plans that were prepared and neither committed nor given up, by hash, each with the nodes that have it."""
+    found = _in_state(agent_pb2.PREPARED, statuses)
+    return {hash_: nodes for hash_, nodes in found.items() if hash_ != plan["hash"]}
+
+
+def refuse_begun(plan: Plan, statuses: Statuses) -> None:
+    """Raises OtherPlanError where another deployment has begun: what it changes is not in this plan, and would end."""
+    if not (found := begun(plan, statuses)):
+        return
+    lines = [f"plan {hash_[:8]} is prepared on {', '.join(nodes)}" for hash_, nodes in found.items()]
+    raise OtherPlanError(["another deployment has begun: nothing was changed; try again when it has ended", *lines])
+
+
+def _in_state(state: agent_pb2.PlanState, statuses: Statuses) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, status in statuses.items():
         for plan in status.plans:
-            if plan.state == agent_pb2.DRAINING:
-                found.setdefault(plan.hash.hex()[:8], []).append(name)
+            if plan.state == state:
+                found.setdefault(plan.hash.hex(), []).append(name)
     return found
 
 

@@ -17,6 +17,7 @@ from coordinator.change.next_plan import Wish
 from coordinator.errors import CoordinatorError
 from coordinator.local_agents import LocalAgent, Wanted
 from coordinator.placement.milp import Limits
+from coordinator.two_phase import Verb
 from protos import agent_pb2
 from tests.coordinator.change.test_change_admission import BASE, CLUSTER, FLEET, heavy
 
@@ -117,8 +118,9 @@ def test_a_query_is_added_and_removed(town: Town) -> None:
     entry = queries["fleet"][after["hash"]]
     assert set(entry["nodes"]) == {"a", "b"} and entry["outputs"]["x"]["guaranteed"]
     assert "fleet" in town.run("status", "--plan", str(town.plan))[1]
-    code, said, wrong = town.change("remove", "base", "--json")
+    code, said, wrong = town.change("remove", "base", "--json", "-o", str(town.plan))
     assert code == 0, wrong
+    assert plan_file.load(town.root / f"plan-{after['hash'][:8]}.json") == after, "kept, as without -o"
     told = json.loads(said)
     assert told["deployed"] and told["epoch"] == 3 and set(told["queries"]) == {"fleet"}
     assert {hash_ for hash_, _, _ in town.runs().values()} == {told["after"]} == {plan_file.load(town.plan)["hash"]}
@@ -240,6 +242,31 @@ def test_a_change_waits_for_the_one_before(town: Town, monkeypatch: pytest.Monke
     code, _, wrong = town.change("remove", "base")
     assert code == 2 and "still drains after 0.2 s: plan 0a1b2c3d on a, b; nothing was changed" in wrong
     assert town.runs() == runs
+
+
+def test_a_change_does_not_overtake_another_deployment(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that begin from one plan, the later would end what the earlier one adds. One that was broken off between
+    its phases is given up when it cannot go on any more."""
+    before = town.make("base")
+    assert town.run("deploy", str(town.plan))[0] == 0
+    other = town.make("base", "fleet")
+    plan_file.write(before, town.plan)
+    hash_, epoch = other["hash"], town.runs()["a"][1] + 1
+    with town.connect() as agents:
+        request = deploy._requests(other, bytes.fromhex(hash_), epoch, agents.places)[Verb.PREPARE]
+        replies = agents.all("Prepare", dict.fromkeys(agents.addresses, request), 10)
+        assert all(reply.accepted for reply in replies.values()), replies
+    runs, query = town.runs(), str(town.root / "fleet.yaml")
+    with monkeypatch.context() as unseen:  # it begins after the look at what is under way
+        unseen.setattr(carry, "_alone", lambda *_: None)
+        code, _, wrong = town.change("add", query, "--no-sharing")
+    assert code == 2 and "another deployment has begun: nothing was changed" in wrong
+    assert f"plan {hash_[:8]} is prepared on a, b" in wrong
+    assert town.runs() == runs and plan_file.load(town.plan) == before and files(town) == {"plan.json"}
+    monkeypatch.setattr(carry, "BEGUN_S", 0.2)
+    code, _, said = town.change("add", query, "--no-sharing")
+    assert code == 0 and f"giving up plan {hash_[:8]} on a, b, which nobody commits" in said, said
+    assert {(one[1], hash_ in one[2]) for one in town.runs().values()} == {(epoch + 1, False)}
 
 
 def test_somebody_else_was_quicker(town: Town) -> None:
