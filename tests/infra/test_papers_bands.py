@@ -12,7 +12,8 @@ from infra.papers.batching_theory import ARITHMETIC, apart, counted, decisions, 
 from infra.papers.controller import controlled
 from infra.papers.figures import Figure
 from infra.papers.guarantee_batches import sizes, unsound
-from infra.papers.guarantee_composed import guaranteed, missed_alone, missed_composed, most, tested
+from infra.papers import guarantee_composed
+from infra.papers.guarantee_composed import guaranteed, missed_alone, missed_composed, most
 from infra.papers.guarantee_load import draw, limit
 from infra.papers.guarantee_sharing import missed as shared_missed
 from infra.papers.guarantee_table2 import FACTOR, misses
@@ -66,7 +67,7 @@ def test_printed_pqeds_batches_grow_up_to_the_limit_and_fall_beyond_it() -> None
 
 
 def test_sharing_admits_more_by_the_test_and_misses_nothing_at_its_limit() -> None:
-    counts = {us: most(lambda count, us=us: tested(count, us)) for us in (0, 100, 500, 800)}  # type: ignore[misc]
+    counts = {us: most(lambda count, us=us: guarantee_composed.tested(count, us)) for us in (0, 100, 500, 800)}  # type: ignore[misc]
     assert counts == {0: 6, 100: 7, 500: 12, 800: 29}
     for branch_us in (100, 500, 800):
         assert missed_alone(counts[branch_us], branch_us, share=True) == 0
