@@ -68,7 +68,7 @@ def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = 
     """With the query of a file more. `plan`: verified, of `path`. Raises BadInputError."""
     there = _as_it_runs(standing.read(plan, path), plan)
     refuse_survivors(plan, path)
-    joining = _joining(file, there.cluster)
+    joining = _joining(file, there)
     composed = compose.extend(there.composite, joining, there.cluster, wish.share, there.place)
     query, types = composed.query, dict(graph.types(composed.query, there.cluster.catalog))
     choices = replace(
@@ -133,9 +133,14 @@ def _attempts(plan: Plan, new: frozenset[str], best_effort: bool) -> list[frozen
     return [late, late | new] if best_effort else [late]
 
 
-def _joining(file: Path, cluster: Cluster) -> Query:
-    """One query file, checked against the cluster that runs. Raises BadInputError."""
-    query = queries.load(file)
+def _joining(file: Path, there: Standing) -> Query:
+    """One query file, checked against the cluster and the queries that run. Raises BadInputError."""
+    query, cluster = queries.load(file), there.cluster
+    if query.name in there.members:
+        alike = "as in this file" if there.members[query.name].sha256 == query.sha256 else "not as in this file"
+        mend = f"'coordinator remove {query.name}' ends it; a query beside it needs another name"
+        query.file.wrong(("query",), f"query '{query.name}' runs already, {alike}; {mend}")
+        query.file.check()
     graph.check(query, cluster)
     declarations.check(query)
     return places.resolve(query, cluster)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from coordinator.commands import changing
+from coordinator.commands import changing, query_files
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
 EPILOG = """Examples:
@@ -46,11 +46,16 @@ def register(app: typer.Typer) -> None:
         """
         from coordinator import plan_file
         from coordinator.change import next_plan
+        from coordinator.errors import BadInputError
         from coordinator.placement.milp import Limits
 
         longest_ns = changing.loading_ns(loading)
         made = plan_file.load(plan)
         changing.check_running(made, plan, addresses, dry_run)
         wish = next_plan.Wish(Limits(seconds=time_limit), best_effort, not no_sharing, longest_ns)
-        change = next_plan.added(made, plan, query, wish)
+        try:
+            change = next_plan.added(made, plan, query, wish)
+        except BadInputError as error:
+            query_files.check_query(query)
+            raise error
         changing.conclude(change, plan, addresses, output, dry_run, as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ from protos import agent_pb2
 STATUS_S = 5.0
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from coordinator.agents import Agents
 
@@ -52,8 +52,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Stop a plan, wait until it has drained, and pull every node's trace. Prints the run's directory.
 
-        Plans that add and remove have kept beside this one are part of the run as well. Agents that run another plan
-        by now keep their traces for it.
+        Plans beside this one that add and remove made it from are part of the run as well. Agents that run another
+        plan by now keep their traces for it.
         What cannot be reached is named and the rest collected: exit code 1. Not drained in time: exit code 4.
         """
         from coordinator import addresses as address_file
@@ -65,7 +65,7 @@ def register(app: typer.Typer) -> None:
         progress, made = Lines(), plan_file.load(plan)
         file = address_file.load(addresses)
         left: list[str] = []
-        before = _earlier(plan, made["hash"], earlier or [])
+        before = _earlier(plan, made, earlier or [])
         with Agents(file.of_plan(made)) as agents:
             if drain:
                 try:
@@ -90,13 +90,20 @@ def register(app: typer.Typer) -> None:
             raise OutOfTimeError("\n".join([f"not drained within {timeout:g} s", *left]))
 
 
-def _earlier(plan: Path, hash_: str, given: Sequence[Path]) -> dict[str, Path]:
-    """Plans that may have run before, by hash: those given, and what was kept beside the plan as it was replaced."""
+def _earlier(plan: Path, made: Mapping[str, Any], given: Sequence[Path]) -> dict[str, Path]:
+    """Plans that may have run before, by hash: those given, and those beside the plan that it was made from, step by
+    step, under whatever name, and what was kept as it was replaced."""
     from coordinator import plan_file
+    from coordinator.change import running
 
-    kept = sorted(plan.parent.glob(f"{plan.stem}-{'[0-9a-f]' * 8}{plan.suffix}"), key=lambda path: path.stat().st_mtime)
-    found = {plan_file.load(path)["hash"]: path for path in (*kept, *given)}
-    return {each: path for each, path in found.items() if each != hash_}
+    kept = set(plan.parent.glob(f"{plan.stem}-{'[0-9a-f]' * 8}{plan.suffix}"))
+    last = made
+    while "kept" in last and (file := running.file_of(plan, last["kept"]["of"])) is not None:
+        kept.add(file)
+        last = plan_file.load(file)
+    by_time = sorted(kept, key=lambda path: path.stat().st_mtime)
+    found = {plan_file.load(path)["hash"]: path for path in (*by_time, *given)}
+    return {each: path for each, path in found.items() if each != made["hash"]}
 
 
 def _others(agents: Agents, hash_: bytes, progress: Lines) -> bool:

@@ -52,6 +52,15 @@ def check_order(queries: Sequence[Path], cluster: Path | None) -> None:
         raise BadInputError(problems)
 
 
+def check_query(path: Path) -> None:
+    """Raises BadInputError where the file of a query is a cluster or a plan."""
+    from coordinator.errors import BadInputError, Problem
+
+    for has, lacks, what in (("hash", "sources", "plan"), ("nodes", "query", "cluster")):
+        if _is(path, has, lacks):
+            raise BadInputError([Problem(str(path), 0, f"is a {what}, not a query; give a query.yaml")])
+
+
 def _is(path: Path, has: str, lacks: str) -> bool:
     """By its keys; a file that cannot be read is neither."""
     from coordinator import yaml_file

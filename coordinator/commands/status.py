@@ -158,7 +158,7 @@ def _show_queries(queries: Mapping[str, Any]) -> None:
         return
     table = Table(title_justify="left")
     for heading in ("query", "plan", "state", "output", "deadline", "bound", "promise"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold", no_wrap=heading == "promise")
     for name, plans in queries.items():
         for hash_, entry in plans.items():
             states = ", ".join(dict.fromkeys(entry["nodes"].values()))
@@ -184,6 +184,8 @@ def _show(nodes: Mapping[str, dict[str, Any]]) -> None:
             f"node {name}: up {node['uptime_ns'] / 1e9:.1f} s, busy {share:.1f} %, {node['queue_bytes']} bytes queued,"
             f" {node['records_written']} records written"
         )
+        if not node["plans"]:
+            typer.echo("  no plan")
         for plan in node["plans"]:
             typer.echo(
                 f"  plan {plan['hash'][:8]} of {plan['query']}: {plan['state']}, epoch {plan['epoch']},"

@@ -176,8 +176,10 @@ def test_the_last_query_is_stopped_and_not_removed(desk: Desk) -> None:
 
 
 def test_a_name_that_runs_already_is_bad_input(desk: Desk) -> None:
-    with pytest.raises(BadInputError, match="names of queries have to differ"):
+    with pytest.raises(BadInputError, match=r"'base' runs already, as in this file; 'coordinator remove base' ends it"):
         desk.add(desk.plan(BASE), BASE)
+    with pytest.raises(BadInputError, match=r"'base' runs already, not as in this file"):
+        desk.add(desk.plan(BASE), BASE + "\n")
 
 
 def test_a_query_that_harms_others_is_refused_with_output_bound_and_node(desk: Desk) -> None:

@@ -126,6 +126,24 @@ def test_a_query_is_added_and_removed(town: Town) -> None:
     assert {hash_ for hash_, _, _ in town.runs().values()} == {told["after"]} == {plan_file.load(town.plan)["hash"]}
 
 
+def test_plans_under_any_name_are_part_of_the_run_they_were_before(town: Town) -> None:
+    first, later = town.make("base"), town.root / "later.json"
+    assert town.run("deploy", str(town.plan))[0] == 0
+    assert town.change("add", str(town.root / "fleet.yaml"), "-o", str(later))[0] == 0
+    assert town.run("remove", "fleet", "--plan", str(later))[0] == 0
+    code, said, wrong = town.run("collect", "--plan", str(later), "-o", str(town.root / "runs"))
+    assert code == 0, wrong
+    kept = {path.stem for path in Path(said.strip()).glob("earlier/*.json")}
+    assert first["hash"] in kept and len(kept) == 2, "that of plan.json, and the one that later.json was"
+
+
+def test_a_cluster_or_a_plan_is_no_query_to_add(town: Town) -> None:
+    town.make("base")
+    for file, what in (("cluster.yaml", "cluster"), ("plan.json", "plan")):
+        code, _, wrong = town.change("add", str(town.root / file), "--dry-run")
+        assert code == 2 and wrong.endswith(f"{file}: is a {what}, not a query; give a query.yaml"), wrong
+
+
 def test_what_is_refused_changes_nothing(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ways, "MEND_S", 0.5)
     town.make("base", "fleet")
