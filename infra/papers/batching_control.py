@@ -53,7 +53,7 @@ def _shock(found: dict[str, Result]) -> Figure:
         "stays in overload for good. `adaptive` computes k from the measured cost of a decision and recovers: "
         f"{found['adaptive'].missed:.1f} % against {found['ats'].missed:.1f}, a gain of "
         f"{found['ats'].missed - found['adaptive'].missed:.1f} points. Dropping alone (ats1) gives "
-        f"{found['ats'].missed - found['ats1'].missed:.1f} of them. bts and bts1 keep k = 20, which suits this load.",
+        f"{found['ats'].missed - found['ats1'].missed:.1f} of them; bts1 keeps k = 20, which suits this load.",
         f"lambda = 0.3, phi = 0.01 s, k from 20, deadlines {DEADLINES_S[0]:g} to {DEADLINES_S[1]:g} s. " + HOW,
         [1],
         [
