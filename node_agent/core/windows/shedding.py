@@ -1,0 +1,143 @@
+"""Who is shed in overload: `front` ([S], corrected), `random`, `drop-tail`; the control of the rate; the best share.
+
+All numbers are integers: shares in ppm, instants and costs in ns. Whatever is shed, its numbers travel on as removed
+ranges (`Marks`), so what a shedder does can cost windows, but never make one wrong. `window-aware` is in `admission`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+PPM = 1_000_000
+SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Numbers first..last are gone, with origins in least..greatest; one of them has the greatest."""
+
+    first: int
+    last: int
+    least_ns: int
+    greatest_ns: int
+
+
+class Marks:
+    """What was removed since the last survivor: [S]'s range, and its d = -1, which is the range that is handed out.
+
+    A run of numbers is one range, however many shedders took them and in whatever order, as long as the span of its
+    origins meets no window that could still be exact (`free`); else it is cut there. What is removed behind the last
+    tuple waits for the next survivor, or for a heartbeat (`take`). At most `most` ranges wait: then they are due.
+    """
+
+    def __init__(self, most: int = 256) -> None:
+        self.most = most
+        self._ranges: list[Removed] = []
+
+    def shed(self, number: int, origin_ns: int, free: Callable[[int, int], bool] | None = None) -> bool:
+        """A tuple is removed. free(least, greatest): no window that is worth keeping meets that span; None: no run is
+        ever cut. True: as many ranges wait as may, `take` them now."""
+        ranges = self._ranges
+        if ranges:
+            old = ranges[-1]
+            least_ns, greatest_ns = min(old.least_ns, origin_ns), max(old.greatest_ns, origin_ns)
+            if number == old.last + 1 and (free is None or free(least_ns, greatest_ns)):
+                ranges[-1] = Removed(old.first, number, least_ns, greatest_ns)
+                return False
+        ranges.append(Removed(number, number, origin_ns, origin_ns))
+        return len(ranges) >= self.most
+
+    def take(self) -> list[Removed]:
+        """With the next survivor, before it: the marks that travel, by number."""
+        ranges, self._ranges = self._ranges, []
+        return sorted(ranges, key=lambda each: each.first)
+
+
+class RateControl:
+    """PI control of the share that is shed, once per period ([S] gives none): e = q c - target, and
+    r <- clip(r + Kp (e - e_prev) + Ki e, 0, 1). Gains in ppm of the stream per second of backlog."""
+
+    def __init__(self, target_ns: int, kp_ppm: int = 200_000, ki_ppm: int = 50_000) -> None:
+        if target_ns < 0 or kp_ppm < 0 or ki_ppm < 0:
+            raise ValueError(f"target {target_ns} ns, gains {kp_ppm} and {ki_ppm} ppm: below 0")
+        self.target_ns, self._kp, self._ki = target_ns, kp_ppm, ki_ppm
+        self._before_ns: int | None = None
+        self._rate = 0  # ppm of a second: nothing is lost to rounding from one period to the next
+
+    def step(self, queued: int, cost_ns: int) -> int:
+        """The rate from now on, in ppm: `queued` tuples wait, and each costs so much."""
+        error_ns = queued * cost_ns - self.target_ns
+        before_ns = error_ns if self._before_ns is None else self._before_ns
+        self._before_ns = error_ns
+        moved = self._rate + self._kp * (error_ns - before_ns) + self._ki * error_ns
+        self._rate = max(0, min(moved, PPM * SECOND))
+        return self.rate_ppm
+
+    @property
+    def rate_ppm(self) -> int:
+        """What is shed now."""
+        return self._rate // SECOND
+
+
+def excess(arrivals: int, rate_ppm: int, queued: int, most: int) -> int:
+    """How many tuples go this period: n = max(r arrivals, q - M), for CPU and memory together; at most all of them."""
+    return max(0, min(queued, max(rate_ppm * arrivals // PPM, queued - most)))
+
+
+class Front:
+    """[S]: what goes is the oldest of the queue, in one run. Says how many; whoever has the queue takes them off its
+    front and tells `Marks`. The first survivor carries the mark; if it goes in a later period, the ranges are one."""
+
+    def __init__(self, control: RateControl, most: int) -> None:
+        self.control, self._most, self._arrivals = control, most, 0
+
+    def arrived(self) -> None:
+        """A tuple came into the queue."""
+        self._arrivals += 1
+
+    def period(self, queued: int, cost_ns: int) -> int:
+        """A period has passed: so many tuples of the front go."""
+        arrivals, self._arrivals = self._arrivals, 0
+        return excess(arrivals, self.control.step(queued, cost_ns), queued, self._most)
+
+
+class AtRandom:
+    """Each arriving tuple goes with the probability that the control says, or because the queue is full. The draws are
+    the caller's, so that a journal gives the same again: uniform in 0..999 999, one per tuple."""
+
+    def __init__(self, control: RateControl, most: int) -> None:
+        self.control, self._most = control, most
+
+    def period(self, queued: int, cost_ns: int) -> None:
+        """A period has passed."""
+        self.control.step(queued, cost_ns)
+
+    def keeps(self, draw: int, queued: int) -> bool:
+        """Whether an arriving tuple is kept."""
+        return queued < self._most and draw >= self.control.rate_ppm
+
+
+class DropTail:
+    """What arrives at a full queue goes."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def keeps(self, queued: int) -> bool:
+        """Whether an arriving tuple is kept."""
+        return queued < self._most
+
+
+def best_share(load: Fraction, length: Fraction, hop: Fraction, latency: Fraction) -> Fraction:
+    """f*: the best share of windows that any policy can deliver on time under lasting load rho; 1 up to rho = 1.
+
+    f* = (1/rho) k H / (k H + Z - H) with k = 1 + floor((L/(rho - 1) - Z) / H), the most windows in a row whose work
+    leaves a backlog of L at most; 0 where not even one does. length >= hop.
+    """
+    if load <= 1:
+        return Fraction(1)
+    row = 1 + (latency / (load - 1) - length) // hop
+    return row * hop / (row * hop + length - hop) / load if row > 0 else Fraction(0)
+
+
+__all__ = ["AtRandom", "DropTail", "Front", "Marks", "RateControl", "Removed", "best_share", "excess"]
