@@ -6,13 +6,13 @@ from fractions import Fraction
 import pytest
 
 from coordinator.guarantee.theorems import sharper
+from infra.papers import guarantee_composed
 from infra.papers.batching_control import pairs, shocked
 from infra.papers.batching_load import MS, Setting, Streams, load, measure, policy, trial
 from infra.papers.batching_theory import ARITHMETIC, apart, counted, decisions, limits
 from infra.papers.controller import controlled
 from infra.papers.figures import Figure
 from infra.papers.guarantee_batches import sizes, unsound
-from infra.papers import guarantee_composed
 from infra.papers.guarantee_composed import guaranteed, missed_alone, missed_composed, most
 from infra.papers.guarantee_load import draw, limit
 from infra.papers.guarantee_sharing import missed as shared_missed
