@@ -68,6 +68,13 @@ def out(
         plan_file.write(after, waiting)
         try:
             done = deploy.deploy(after, agents, progress, check, on_decided)
+        except KeyboardInterrupt:
+            progress(
+                f"interrupted: the nodes go on to plan {after['hash'][:8]} by themselves; it is in {target}"
+                if decided
+                else "interrupted: nothing has changed"
+            )
+            raise
         finally:
             if not decided:
                 waiting.unlink(missing_ok=True)

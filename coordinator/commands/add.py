@@ -51,11 +51,12 @@ def register(app: typer.Typer) -> None:
 
         longest_ns = changing.loading_ns(loading)
         made = plan_file.load(plan)
-        changing.check_running(made, plan, addresses, dry_run)
         wish = next_plan.Wish(Limits(seconds=time_limit), best_effort, not no_sharing, longest_ns)
-        try:
-            change = next_plan.added(made, plan, query, wish)
-        except BadInputError as error:
-            query_files.check_query(query)
-            raise error
+        with changing.untold():
+            changing.check_running(made, plan, addresses, dry_run)
+            try:
+                change = next_plan.added(made, plan, query, wish)
+            except BadInputError as error:
+                query_files.check_query(query)
+                raise error
         changing.conclude(change, plan, addresses, output, dry_run, as_json)

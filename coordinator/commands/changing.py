@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +45,16 @@ class RefusedError(CoordinatorError):
         return self.said
 
 
+@contextmanager
+def untold() -> Iterator[None]:
+    """What is done before any agent is told of a change; interrupted, that is said."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("interrupted: nothing has changed", err=True)
+        raise
+
+
 def check_running(made: dict[str, Any], plan: Path, addresses: Path, dry_run: bool) -> None:
     """Whether the agents run that plan, before anything is planned; deploying asks again. Not of a dry run, which needs
     no agents."""
@@ -72,7 +84,8 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
     from coordinator.change import account, carry
 
     if not change.verdict.admitted:
-        _refuse(change, plan, as_json)
+        with untold():
+            _refuse(change, plan, as_json)
     assert change.after is not None  # it is admitted
     told: dict[str, Any] = account.document(change) | {"dry_run": dry_run, "deployed": False}
     said = account.lines(change)

@@ -36,6 +36,7 @@ def register(app: typer.Typer) -> None:
 
         longest_ns = changing.loading_ns(loading)
         made = plan_file.load(plan)
-        changing.check_running(made, plan, addresses, dry_run)
-        change = next_plan.removed(made, plan, names, longest_ns)
+        with changing.untold():
+            changing.check_running(made, plan, addresses, dry_run)
+            change = next_plan.removed(made, plan, names, longest_ns)
         changing.conclude(change, plan, addresses, output, dry_run, as_json)

@@ -168,7 +168,8 @@ def _changes(then: Sequence[Path], at: Sequence[str]) -> list[Change]:
     from sim_vehicles.virtual.course import Change
 
     if len(then) != len(at):
-        raise BadInputError(f"--then: {len(then)} plans and {len(at)} instants; write --then next.json --at 5s")
+        text = f"--then {len(then)} times, --at {len(at)} times: each plan needs its instant"
+        raise BadInputError(f"{text}; write --then next.json --at 5s")
     return [Change(read_json(plan, PLAN), _duration(instant, "--at")) for plan, instant in zip(then, at, strict=True)]
 
 

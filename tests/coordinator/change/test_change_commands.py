@@ -236,12 +236,16 @@ def test_interrupted_before_the_decision_nothing_has_changed(town: Town, ended: 
     change = next_plan.added(before, town.plan, town.root / "fleet.yaml", Wish(Limits(seconds=20)))
     assert change.after is not None
 
+    told: list[str] = []
+
     def progress(text: str) -> None:
+        told.append(text)
         if text.startswith("commit"):
             raise ended
 
     with pytest.raises(ended):
         carry.out(before, change.after, town.plan, address_file.load(town.addresses), None, progress)
+    assert ("interrupted: nothing has changed" in told) == (ended is KeyboardInterrupt)
     assert town.runs() == runs and files(town) == {"plan.json"} and plan_file.load(town.plan) == before
     done = carry.out(before, change.after, town.plan, address_file.load(town.addresses))
     assert done.deployed.changed and plan_file.load(town.plan) == change.after
