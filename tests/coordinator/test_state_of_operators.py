@@ -1,4 +1,4 @@
-"""What becomes of an operator's state where a new plan leaves it in its place: `state:` reaches plan.json and the node."""
+"""What becomes of an operator's state where a new plan leaves it in place: `state:` reaches plan.json and the node."""
 
 from __future__ import annotations
 
