@@ -1,13 +1,15 @@
 """[P] 5.1's load shedder: of one source at most so many tuples per span, and above that the least valuable go first.
 
 Of the tuples that survive, any `most` + 1 in a row span at least `span_ns`: the arrival curve that a plan takes a
-limited source to have. A tuple is decided when it comes, and never held:
+limited source to have. A tuple that is, with those that came within the span before it, not above the limit always
+passes. Each is decided when it comes, and none is held:
 
 - **Displacing.** Where the limit is reached, it takes the place of the least valuable tuple that passed within the
   span and still waits, if it is worth more. The place is then counted from its own instant, or survivors could come
   closer together than allowed.
 - **A threshold.** A place that is free goes to a tuple that is among the best most / arrivals of what came lately;
-  a better one would find it taken, since what has begun cannot be displaced.
+  a better one would find it taken, since what has begun cannot be displaced. While a quarter of the limit waits,
+  whoever comes will wait too, can be displaced, and may have a free place.
 - **Drop-tail, where learning does not pay.** What the threshold and what first come first served would have kept is
   added up beside (forgotten by a sixteenth per span); while the latter is ahead, a free place goes to whoever comes.
 
@@ -24,6 +26,7 @@ PASS, SHED = -1, -2
 MOST = 65_536
 FEWEST_KEPT, MOST_KEPT = 32, 128  # values that the threshold is taken from: two spans' arrivals, within these
 FORGETS = 16  # spans
+MANY_WAIT = 4  # a quarter of the limit
 _SPARE = 16  # entries that are no longer valid, before a queue is cleared of them
 
 
@@ -102,8 +105,8 @@ class LoadShedder:
     one that passed is no longer to be had back."""
 
     __slots__ = (
-        "_at_ns", "_first_served", "_heap", "_held", "_lead", "_picked", "_places", "_span", "_threshold", "_waiting",
-        "displaced", "most", "passed", "shed", "span_ns", "unjudged",
+        "_at_ns", "_came", "_first_served", "_heap", "_held", "_lead", "_picked", "_places", "_span", "_threshold",
+        "_waiting", "displaced", "most", "passed", "shed", "span_ns", "unjudged",
     )  # fmt: skip
 
     def __init__(self, most: int, span_ns: int) -> None:
@@ -116,6 +119,7 @@ class LoadShedder:
         self._heap: list[tuple[float, int, int]] = []  # value, - instant, number
         self._threshold = _Threshold(most, span_ns)
         self._picked, self._first_served = _Places(most, span_ns), _Places(most, span_ns)
+        self._came: deque[int] = deque(maxlen=most)  # instants, whether or not they passed
         self._lead = 0.0  # of the threshold over first come first served, in value
         self._at_ns = self._span = 0
         self.passed = self.shed = self.displaced = self.unjudged = 0
@@ -154,7 +158,7 @@ class LoadShedder:
         self._at_ns = other._at_ns
         if (self.most, self.span_ns) == (other.most, other.span_ns):
             self._threshold, self._picked, self._first_served = other._threshold, other._picked, other._first_served
-            self._lead, self._span = other._lead, other._span
+            self._lead, self._span, self._came = other._lead, other._span, other._came
 
     def _wanted(self, at_ns: int, value: float) -> bool:
         """Whether the tuple should have a free place."""
@@ -163,7 +167,10 @@ class LoadShedder:
         if span != self._span:
             self._lead *= (1 - 1 / FORGETS) ** min(span - self._span, 1000)
             self._span = span
-        wanted = good or self._lead < 0
+        came = self._came
+        below = len(came) < self.most or came[0] <= at_ns - self.span_ns
+        came.append(at_ns)
+        wanted = below or good or self._lead < 0 or self.most <= MANY_WAIT * len(self._waiting)
         picked = good and self._picked.take(at_ns)
         if picked != self._first_served.take(at_ns) and value != LEAST:
             worth = value - self._threshold.lowest

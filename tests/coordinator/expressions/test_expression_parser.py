@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from coordinator import yaml_file
 from coordinator.errors import BadInputError
-from coordinator.expressions import ExpressionError, checked, parse, written
+from coordinator.expressions import ExpressionError, Kind, checked, parse, written
 from protos.expressions import DEEPEST, LONGEST_TEXT, MOST_NODES
 
-KNOWN = {
+KNOWN: Kind = {
     "speed": "number",
     "braking": "condition",
     "kind": "text",

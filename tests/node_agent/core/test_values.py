@@ -97,11 +97,12 @@ def _by_rules(tree: Any, payload: Any) -> Any:
         return {"<": one < other, "<=": one <= other, ">": one > other, ">=": one >= other}[operation]
     assert not any(isinstance(value, str) or value is None for value in values)
     if operation in ("min", "max", "abs"):
-        return {"min": min, "max": max, "abs": lambda several: abs(several[0])}[operation](values)
+        several: dict[str, Any] = {"min": min, "max": max, "abs": lambda one: abs(one[0])}
+        return several[operation](values)
     if operation == "neg":
         return -values[0]
-    apply: Any = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}[operation]
-    total = functools.reduce(apply, values)
+    apply: dict[str, Any] = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+    total = functools.reduce(apply[operation], values)
     assert math.isfinite(total)
     return total
 
