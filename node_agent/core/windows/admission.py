@@ -67,7 +67,7 @@ class _Row:
         """With strong overlap a new run begins when the backlog is nearly gone: a short run costs nearly as many tuples
         as a long one and gives fewer windows."""
         grid = self.kind.grid
-        return grid.length < 2 * grid.hop or load.queued * load.cost_ns <= grid.hop
+        return grid.length < 2 * grid.hop or 4 * load.queued * load.cost_ns <= grid.hop
 
     def forget(self, position: int) -> None:
         """Windows that end at or before it."""
@@ -92,7 +92,7 @@ class WindowAware:
 
     Where overlap is strong (Z >= 2 H) whole runs of windows go: what a single one of them needs is nearly all needed by
     its neighbours, so leaving it out sheds nothing. After a window that is denied, none is admitted that overlaps the
-    last one that was, nor before the backlog is less than a hop.
+    last one that was, nor before the backlog is a quarter of a hop.
     """
 
     def __init__(self, kinds: Sequence[Kind], most: int, lateness_ns: int, first_ns: int = 0) -> None:

@@ -195,7 +195,10 @@ class Sequence:
         self.removed += last + 1 - first
         self.settled += last + 1 - first
         self.possible_ns = max(self.possible_ns, greatest_ns)
-        self.sink.span(self.source, first, last, least_ns, greatest_ns)
+        if self.lateness_ns is not None:
+            least_ns = max(least_ns, self.watermark_ns)  # what is older is late, and in no window
+        if self.lateness_ns is None or least_ns <= greatest_ns:
+            self.sink.span(self.source, first, last, least_ns, greatest_ns)
         self._forget()
 
     def _forget(self) -> None:

@@ -76,7 +76,7 @@ class TimeWindows(Intake):
 class SizedWindows(TimeWindows):
     """Windows whose length the data tells: window i begins at its place on the grid, and the first tuple by number that
     is at or behind this place tells how long it is: `size(payload)` ns, from 1 to the grid's length. A tuple beyond the
-    grid's length from there tells nothing: the window is empty and as long as the grid says. One source.
+    grid's length from there tells nothing: the window is as long as the grid says. One source.
     """
 
     def __init__(

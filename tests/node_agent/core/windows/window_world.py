@@ -79,7 +79,7 @@ def world(random: Random, clean: bool | None = None, kind: str | None = None) ->
     lateness, wait = random.choice((0, 1, 3, 10, 30)), random.choice((0, 2, 5, 20))
     tight = not clean and random.random() < 0.3
     limits = Limits(
-        lateness, 1000 if clean else wait, random.choice((1, 2, 4)) if tight else 200,
+        lateness, 1000 if clean else wait, random.choice((1, 2, 4)) if tight else 2000,
         random.choice((1, 2, 4)) if tight else 1000,
     )  # fmt: skip
     sources = 1 if kind != "time" else random.choice((1, 1, 2, 3))
@@ -101,8 +101,9 @@ def _source(made: World, random: Random, source: int) -> None:
     for epoch in range(1 if made.clean else random.choice((1, 1, 2, 3))):
         run: list[Admitted] = []  # removed by the same mark
         count = random.choice((0, 1, 5, 20, 40))
+        told = count if made.clean else random.choice((count, count, count - 1, count - 5))  # then nothing is heard
         for number in range(count):
-            at += random.choice((0, 0, 1, 1, 2, 3, 15))
+            at += random.choice((0, 0, 1, 1, 2, 3, 15)) if random.random() < 0.98 else 60
             one = Admitted(
                 source, epoch, number, at, at - random.randint(0, age), random.random() < 0.85, random.randint(1, 12)
             )
@@ -113,12 +114,12 @@ def _source(made: World, random: Random, source: int) -> None:
                 _mark(made, random, run, lag, lose)
                 run = []
                 for _ in range(1 if random.random() < 0.9 else 2):
-                    if random.random() >= lose:
+                    if random.random() >= lose and number < told:
                         made.report(at + random.randint(0, lag), _told(one))
-            if random.random() < 0.2:
+            if random.random() < 0.2 and number < told:
                 _beat(made, random, source, epoch, number + 1, at, age, lag, lose)
         _mark(made, random, run, lag, lose)
-        if random.random() < 0.7:
+        if random.random() < 0.7 and told == count:
             at += random.choice((0, 3, 20))
             _beat(made, random, source, epoch, count, at, age, lag, lose)
         at += random.choice((0, 5, 30))
