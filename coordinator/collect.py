@@ -37,12 +37,14 @@ Progress = Callable[[str], None]
 
 @dataclass
 class Collected:
-    """What a collection brought. problems: nodes that could not be read, one line each."""
+    """What a collection brought. problems: nodes that could not be read, one line each; ran: whether any trace tells of
+    the plan itself."""
 
     run: Path
     records: int
     traces: list[dict[str, Any]]
     problems: list[str] = field(default_factory=list)
+    ran: bool = True
 
 
 def new_run(out: Path, plan: Plan, plan_file: Path, addresses_file: Path) -> Path:
@@ -108,7 +110,13 @@ def collect(
         text = f"cannot be written: {error.strerror or error}; make room and go on with --resume {run}"
         raise BadInputError([Problem(str(run), 0, text)]) from error
     collected.problems = list(lost.values())
+    collected.ran = int(plan["hash"][:16], 16) in _ran(traces)
     return collected
+
+
+def _ran(traces: RunTraces) -> set[int]:
+    """The plans that traces tell of, by the start of their hash."""
+    return {stamp for each in traces.incarnations.values() for stamp in each.states()}
 
 
 def _pull(node: str, traces: RunTraces, agents: Agents, lost: dict[str, str], progress: Progress) -> int:
@@ -145,8 +153,7 @@ def _behind(traces: RunTraces, lost: dict[str, str]) -> bool:
 
 def _keep_earlier(run: Path, known: list[str], files: Mapping[str, Path], traces: RunTraces) -> list[str]:
     """Copies those plans that ran into the run; the hashes of all that are there, in the order given."""
-    ran = {stamp for each in traces.incarnations.values() for stamp in each.states()}
-    found = list(known)
+    ran, found = _ran(traces), list(known)
     for hash_, path in files.items():
         if hash_ not in found and int(hash_[:16], 16) in ran:
             (run / "earlier").mkdir(exist_ok=True)

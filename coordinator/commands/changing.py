@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -124,7 +124,8 @@ def _refuse(change: Change, plan: Path, as_json: bool) -> None:
 
     if change.verdict.only_during:
         _refuse_way(change, plan, as_json)
-    found = ways.ways(change, Lines())
+    with _looking() as tell:
+        found = ways.ways(change, tell)
     file = _written(found.replacement, plan)
     head = f"{', '.join(change.added)} is not added to what runs: no node was told of it"
     lines = [head, *(f"infeasible: {reason}" for reason in change.verdict.reasons), *found.lines(str(file))]
@@ -133,6 +134,18 @@ def _refuse(change: Change, plan: Path, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(account.document(change) | found.document() | {"replacement_file": str(file or "")}))
     raise RefusedError(lines)
+
+
+@contextmanager
+def _looking() -> Iterator[Callable[[str], None]]:
+    """Progress of the search for what would make room: one line on stderr, which changes where that is a terminal."""
+    from rich.console import Console
+
+    told, what = Console(stderr=True, highlight=False), "looking for what would make room"
+    if not told.is_terminal:
+        told.print(what)
+    with told.status(what) as line:
+        yield lambda text: line.update(f"{what}: {text}")
 
 
 def _refuse_way(change: Change, plan: Path, as_json: bool) -> None:

@@ -84,6 +84,9 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps(values | {"drained": drain and not left}))
         else:
             typer.echo(str(done.run))
+        if not done.ran and not done.problems:
+            why = "it has not run there, or another run has its trace, with which nodes free it"
+            progress(f"no node has any record of plan {made['hash'][:8]}: {why}")
         if done.problems:
             raise CoordinatorError("\n".join(done.problems))
         if left:

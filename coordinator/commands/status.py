@@ -149,6 +149,7 @@ def _queries(nodes: Mapping[str, dict[str, Any]], plans: Mapping[str, Mapping[st
 
 def _show_queries(queries: Mapping[str, Any]) -> None:
     """A table of outputs by query."""
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
@@ -156,9 +157,9 @@ def _show_queries(queries: Mapping[str, Any]) -> None:
 
     if not queries:
         return
-    table = Table(title_justify="left")
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("query", "plan", "state", "output", "deadline", "bound", "promise"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "promise")
+        table.add_column(heading, overflow="fold", no_wrap=heading not in ("query", "output"))
     for name, plans in queries.items():
         for hash_, entry in plans.items():
             states = ", ".join(dict.fromkeys(entry["nodes"].values()))

@@ -135,6 +135,9 @@ def test_plans_under_any_name_are_part_of_the_run_they_were_before(town: Town) -
     assert code == 0, wrong
     kept = {path.stem for path in Path(said.strip()).glob("earlier/*.json")}
     assert first["hash"] in kept and len(kept) == 2, "that of plan.json, and the one that later.json was"
+    assert "no node has any record" not in wrong
+    code, said, wrong = town.run("collect", "--plan", str(town.plan), "-o", str(town.root / "runs"))
+    assert code == 0 and f"no node has any record of plan {first['hash'][:8]}: " in wrong, wrong
 
 
 def test_a_cluster_or_a_plan_is_no_query_to_add(town: Town) -> None:
