@@ -230,12 +230,30 @@ def _say(done: Simulation, scenario: Scenario, out: Path | None, told: Console, 
         Console(highlight=False).print(_table(done, scenario))
     if done.refused:
         told.print(f"{done.refused} tuples came while no plan had their source, and were refused")
+    for unused in _too_late(done, scenario):
+        told.print(f"[yellow]{unused}[/yellow]", soft_wrap=True)
     for failure in done.failures:
         told.print(f"[yellow]{escape(failure)}[/yellow]", soft_wrap=True)
     if done.failures and not scenario.tuples:
         told.print("the sources admit made-up tuples; give real ones with --tuples SOURCE=FILE", soft_wrap=True)
     if out is not None and not as_json:
         told.print(f"run written to {out}; `coordinator report {out}` gives the verdict", soft_wrap=True)
+
+
+def _too_late(done: Simulation, scenario: Scenario) -> list[str]:
+    """Plans that are committed when the sources have admitted everything, in the first trial: nothing runs under
+    them."""
+    from sim_vehicles.virtual.arrivals import bursts
+
+    if len(done.course.plans) == 1:
+        return []
+    last_ns = max((burst.at_ns for burst in bursts(done.course, scenario, 1)), default=0)
+    return [
+        f"--at {_ms(at_ns)}ms: the last burst comes at {_ms(last_ns)} ms, so nothing runs under plan {plan.hash[:8]}; "
+        "change earlier, or simulate more --bursts"
+        for plan, at_ns in zip(done.course.plans[1:], done.course.at_ns[1:], strict=True)
+        if at_ns > last_ns
+    ]
 
 
 def _table(done: Simulation, scenario: Scenario) -> Any:
