@@ -7,6 +7,7 @@ from typing import Any
 
 from coordinator.change.next_plan import Change
 from coordinator.change.verdict import Row, bound_ns, promised
+from coordinator.deadline_parts import ADMITTED, MISSED, standing
 from coordinator.sharing.account import almost
 from coordinator.units_of_measure import counted, show_ns
 
@@ -81,7 +82,10 @@ def _removed(change: Change) -> list[str]:
 
 def _row(row: Row) -> str:
     """One output: whose, what is promised, and its bounds."""
-    said = "guaranteed" if promised(row.after) and promised(row.during) else "NOT guaranteed"
+    claims = [claim for claim in (row.after, row.during) if claim is not None]
+    said = MISSED
+    if promised(row.after) and promised(row.during):
+        said = next((how for claim in claims if (how := standing(claim)) == ADMITTED), "guaranteed")
     if row.before is not None and not promised(row.before):
         said += ", as before" if not promised(row.after) else ", which it was not"
     now, then, meanwhile = (bound_ns(claim) for claim in (row.before, row.after, row.during))

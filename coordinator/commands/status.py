@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
+from coordinator.deadline_parts import ADMITTED, MISSED, standing
 
 if TYPE_CHECKING:
     from protos import agent_pb2
@@ -21,6 +22,8 @@ EPILOG = """Examples:
   coordinator status --addresses run/addresses.json --plan next.json --json"""
 
 DEFAULT_PLAN = Path("plan.json")
+CLAIMED = ("deadline_ns", "bound_ns", "from_admission_ns", "guaranteed")
+PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
 
 
 def register(app: typer.Typer) -> None:
@@ -139,9 +142,8 @@ def _queries(nodes: Mapping[str, dict[str, Any]], plans: Mapping[str, Mapping[st
                 made = plans.get(plan["hash"])
                 if made is not None and name in made.get("queries", {}):
                     entry["outputs"] = {
-                        output: {
-                            key: made["guarantee"][output][key] for key in ("deadline_ns", "bound_ns", "guaranteed")
-                        }
+                        output: {key: made["guarantee"][output][key] for key in CLAIMED}
+                        | {"promise": PROMISE[standing(made["guarantee"][output])]}
                         for output in made["queries"][name]["outputs"]
                     }
     return found
@@ -157,7 +159,7 @@ def _show_queries(queries: Mapping[str, Any]) -> None:
 
     if not queries:
         return
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
     for heading in ("query", "plan", "state", "output", "deadline", "bound", "promise"):
         table.add_column(heading, overflow="fold", no_wrap=heading not in ("query", "output"))
     for name, plans in queries.items():
@@ -166,9 +168,9 @@ def _show_queries(queries: Mapping[str, Any]) -> None:
             if entry["outputs"] is None:
                 table.add_row(name, hash_[:8], states, "give --plan", "", "", "")
             for output, claim in (entry["outputs"] or {}).items():
-                bound = "none" if claim["bound_ns"] is None else show_ns(claim["bound_ns"])
-                promise = "guaranteed" if claim["guaranteed"] else "not guaranteed"
-                table.add_row(name, hash_[:8], states, output, show_ns(claim["deadline_ns"]), bound, promise)
+                ns = claim["from_admission_ns"] if claim["bound_ns"] is None else claim["bound_ns"]
+                bound = "none" if ns is None else show_ns(ns)
+                table.add_row(name, hash_[:8], states, output, show_ns(claim["deadline_ns"]), bound, claim["promise"])
     Console().print(table)
 
 

@@ -148,6 +148,14 @@ def test_what_is_added_can_be_removed_and_added_again(desk: Desk) -> None:
     assert again.after["hash"] != both["hash"], "it says what it was made from"
 
 
+def test_what_holds_from_admission_on_only_is_not_called_guaranteed_without_saying_so(desk: Desk) -> None:
+    base, fleet = (text.replace(", max_age: 1 ms", "") for text in (BASE, FLEET))
+    change = desk.add(desk.plan(base), fleet)
+    told = [line for line in account.lines(change) if line.startswith("output ")]
+    assert change.verdict.admitted and len(told) == 3
+    assert all(": guaranteed from admission on only, bound " in line for line in told), told
+
+
 def test_what_remains_of_a_unit_keeps_its_place_in_the_order(desk: Desk) -> None:
     plan = desk.kept(desk.add(desk.plan(BASE), FLEET).after or {})
     rest = desk.remove(plan, "base")
