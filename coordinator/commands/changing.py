@@ -91,6 +91,10 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
     said = account.lines(change)
     if dry_run:
         if output is not None:
+            if output.resolve() == plan.resolve():
+                raise typer.BadParameter(
+                    "is the plan that runs, which the next one replaces once it is deployed only", param_hint="-o"
+                )
             plan_file.write(change.after, output)
             told["plan"] = str(output)
         said.append(

@@ -184,6 +184,9 @@ def test_a_dry_run_needs_no_agents_and_tells_what_would_be(town: Town) -> None:
     assert list(plan_file.load(out)["queries"]) == ["base", "fleet"] and files(town) == {"plan.json", "next.json"}
     assert all(hash_ == "" for hash_, _, _ in town.runs().values())
     assert "nothing was deployed" in town.change("add", str(town.root / "fleet.yaml"), "--dry-run")[1]
+    running_now = town.plan.read_bytes()
+    code, _, wrong = town.change("add", str(town.root / "fleet.yaml"), "--dry-run", "-o", str(town.plan))
+    assert code == 2 and "is the plan that runs" in wrong and town.plan.read_bytes() == running_now
 
 
 def test_the_plan_is_checked_against_what_the_agents_run(town: Town) -> None:
