@@ -91,7 +91,6 @@ class Live:
         self.most, self.next = most, first
         self.open: dict[int, Window] = {}
         self.commands: list[Command] = []
-        self._oldest = first  # none below is open
         self._ends: list[tuple[int, int]] = []  # (end, number), also of windows that are gone
         self._due: list[tuple[int, int]] = []  # (instant, number), the same
         self._doomed: list[tuple[int, int]] = []  # numbers that must not open: first..last, disjoint, ascending
@@ -180,9 +179,8 @@ class Live:
         abandoned, and those that have not begun will be skipped."""
         if not numbers:
             return
-        while self._oldest < self.next and self._oldest not in self.open:
-            self._oldest += 1
-        begun = range(max(numbers[0], self._oldest), min(numbers[-1] + 1, self.next))
+        oldest = next(iter(self.open), self.next)  # they open in the order of their numbers
+        begun = range(max(numbers[0], oldest), min(numbers[-1] + 1, self.next))
         for number in sorted(self.open) if len(begun) > len(self.open) else begun:
             if number in begun and number in self.open and self.open[number].end > least:
                 self.abandon(number, cause, why)
@@ -204,7 +202,7 @@ class Live:
 
     @property
     def size(self) -> int:
-        """Entries of all kinds, for whom bounds memory: at most 10 `most` + 32, besides the states."""
+        """Entries of all kinds, besides the states: at most 10 `most` + 32."""
         return len(self.open) + len(self._ends) + len(self._due) + len(self._doomed)
 
 

@@ -28,10 +28,11 @@ class Marks:
     A run of numbers is one range, however many shedders took them and in whatever order, as long as the span of its
     origins meets no window that could still be exact (`free`); else it is cut there. What is removed behind the last
     tuple waits for the next survivor, or for a heartbeat (`take`). At most `most` ranges wait: then they are due.
+    What is late beside another tuple of its range is in no window, so its origin does not widen the span.
     """
 
-    def __init__(self, most: int = 256) -> None:
-        self.most = most
+    def __init__(self, lateness_ns: int, most: int = 256) -> None:
+        self.lateness_ns, self.most = lateness_ns, most
         self._ranges: list[Removed] = []
 
     def shed(self, number: int, origin_ns: int, free: Callable[[int, int], bool] | None = None) -> bool:
@@ -41,6 +42,8 @@ class Marks:
         if ranges:
             old = ranges[-1]
             least_ns, greatest_ns = min(old.least_ns, origin_ns), max(old.greatest_ns, origin_ns)
+            if origin_ns < old.greatest_ns - self.lateness_ns:
+                least_ns = old.least_ns
             if number == old.last + 1 and (free is None or free(least_ns, greatest_ns)):
                 ranges[-1] = Removed(old.first, number, least_ns, greatest_ns)
                 return False

@@ -1,14 +1,18 @@
 """Shedders: the share of windows in time against the best one, the control, marks that cost no window they need not."""
 
+from collections import Counter
 from fractions import Fraction
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.core.windows.admission import Kind, Load, WindowAware, fit
+from node_agent.core.windows.aggregates import Count, Together
 from node_agent.core.windows.allocator import Grid
+from node_agent.core.windows.intake import Limits
+from node_agent.core.windows.live import Closed
 from node_agent.core.windows.shedding import (
     PPM,
     AtRandom,
@@ -20,6 +24,7 @@ from node_agent.core.windows.shedding import (
     best_share,
     excess,
 )
+from node_agent.core.windows.windows import TimeWindows
 
 SECOND = 1_000_000_000
 COST = 2_000_000
@@ -102,7 +107,7 @@ def test_marks_meet_no_admitted_window(seed: int) -> None:
     """Whatever the order of origins, a shedder's marks cost no window that it admitted."""
     random = Random(seed)
     kinds = [Kind(Grid(random.randint(5, 30), random.randint(1, 20)), 40) for _ in range(random.randint(1, 2))]
-    shedder, marks = WindowAware(kinds, 50, 10), Marks(3)
+    shedder, marks = WindowAware(kinds, 50, 10), Marks(10, 3)
     told: list[Removed] = []
     kept: set[int] = set()
     for number in range(200):
@@ -119,8 +124,38 @@ def test_marks_meet_no_admitted_window(seed: int) -> None:
     assert sorted([*numbers, *kept]) == list(range(200))
 
 
+@given(st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_what_window_aware_admits_is_delivered_and_exact(seed: int) -> None:
+    """The shedder before the operator, origins out of order: no admitted window is lost to what was shed."""
+    random = Random(seed)
+    grid, lateness = Grid(random.randint(5, 30), random.randint(3, 20)), random.choice((0, 4, 10))
+    shedder, marks = WindowAware([Kind(grid, 40)], 50, lateness), Marks(lateness)
+    it = TimeWindows(grid, Together({"n": (Count(), None)}), Limits(lateness, 1000))
+    it.begin(0, 0, 0)
+    admitted: set[int] = set()
+    exact: Counter[int] = Counter()
+    youngest = 0
+    for number in range(300):
+        at = number * 2
+        origin = max(0, at - random.randint(0, 12))
+        if origin >= youngest - lateness:
+            exact.update(grid.of(origin))
+        youngest = max(youngest, origin)
+        if not shedder.keeps(origin, Load(random.choice((0, 40)), 3, 2)):
+            marks.shed(number, origin, shedder.free)
+            continue
+        admitted |= shedder._rows[0].admitted
+        for each in marks.take():
+            it.lost(0, at, 0, (each.first, each.last), (each.least_ns, each.greatest_ns), True)
+        it.present(0, at, 0, number, origin, None)
+    closed = {each.window.number: each.window.count for each in it.take() if isinstance(each, Closed)}
+    assert all(count == exact[window] for window, count in closed.items())
+    assert {window for window in admitted if grid.end(window) <= it.watermark_ns} <= set(closed)
+
+
 def test_marks_merge_when_the_survivor_goes_later() -> None:
-    marks = Marks()
+    marks = Marks(100)
     assert not marks.shed(3, 30) and not marks.shed(4, 25) and not marks.shed(5, 50)
     assert marks.take() == [Removed(3, 5, 25, 50)] and marks.take() == []
 

@@ -101,6 +101,28 @@ def test_a_missing_number_is_given_up_when_the_wait_is_over() -> None:
     assert counted(it.take()) == [(3, 1)]
 
 
+def test_a_tuple_that_may_be_late_counts_as_removed() -> None:
+    """By the mark the youngest removed one has origin 100, or anything from 16 on; after 100, 14 is late."""
+    for exact, want in ((False, [Abandoned(1, Cause.REMOVED)]), (True, [])):
+        it = TimeWindows(Grid(5, 10), COUNT, Limits(10, 10))
+        it.begin(0, 0, 0)
+        it.present(0, 5, 0, 0, 12, None)
+        it.lost(0, 101, 0, (1, 1), (16, 100), exact)
+        assert ((1, 1) in counted(it.take())) == exact
+        it.present(0, 102, 0, 2, 14, None)
+        assert (it.sources[0].late, it.sources[0].doubtful) == (int(exact), int(not exact))
+        assert it.take() == want
+
+
+def test_a_broken_heartbeat_abandons_what_is_open() -> None:
+    it = TimeWindows(Grid(20, 10), COUNT, Limits(5, 10))
+    it.begin(0, 0, 0)
+    it.quiet(0, 50, 0, 0, 45)
+    assert counted(it.take()) == [(0, 0), (1, 0), (2, 0)]
+    it.present(0, 51, 0, 0, 44, None)
+    assert it.take()[-2:] == [Abandoned(3, Cause.REMOVED), Abandoned(4, Cause.REMOVED)]
+
+
 def test_a_dead_source_holds_no_more_than_most_windows_open_and_deadlines_end_them() -> None:
     it = TimeWindows(Grid(10, 10), COUNT, Limits(0, 10, windows=4), 2, Deadline(50))
     it.begin(0, 0, 0)
@@ -124,6 +146,9 @@ def test_a_leap_costs_no_more_than_most_windows() -> None:
     assert any(isinstance(each, Skipped) and each.cause == Cause.CROWDED for each in commands)
     it.present(0, 10**18 + 5, 0, 1, 10**18 + 5, None)
     assert (10**18, 1) in counted(it.take())
+    it.lost(0, 2 * 10**18, 0, (2, 2), (10**18 + 9, 2 * 10**18))
+    it.present(0, 2 * 10**18 + 9, 0, 3, 2 * 10**18 + 9, None)
+    assert len(it.take()) < 50
 
 
 def test_reports_that_wait_are_bounded() -> None:
