@@ -66,7 +66,7 @@ class Registry:
             shape = shape_of(implementation)
             if shape.name != run:
                 raise OperatorError(f"it calls itself {shape.name!r}")
-        except Exception as error:  # a foreign module may raise anything while it is imported
+        except (Exception, SystemExit) as error:  # a foreign module may raise anything while it is imported
             self._broken[run] = f"operator {run!r} ({offer[0]}) cannot be loaded: {_describe(error)}"
             raise OperatorError(self._broken[run]) from error
         self._shapes[run] = shape
@@ -166,7 +166,7 @@ def _line(error: Exception, file: str) -> int:
     return (lines[-1] if lines else 1) or 1
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: BaseException) -> str:
     return str(error) if isinstance(error, OperatorError) else f"{type(error).__name__}: {error}"
 
 

@@ -103,7 +103,7 @@ class Shape(NamedTuple):
     def _construct(self, *arguments: Any, **values: Any) -> Any:
         try:
             return self.implementation(*arguments, **values)
-        except Exception as error:  # the author's code
+        except (Exception, SystemExit) as error:  # the author's code; nothing of it ends the process
             raise OperatorError(f"{self.name}: {type(error).__name__}: {error}") from error
 
     def _checked(self, given: Any) -> dict[str, Any]:

@@ -53,6 +53,13 @@ class Broken:
 
     def __call__(self, value):
         return value
+
+@operator("t.leaves", inputs={"in": "json"}, output="json")
+class Leaves(Broken):
+    """Wants to end the process."""
+
+    def __init__(self) -> None:
+        raise SystemExit("no model here")
 '''
 
 
@@ -352,8 +359,10 @@ def test_what_cannot_be_loaded_leaves_no_trace(tmp_path: Path, registry: Registr
         other = _count_plan()
         other.policy.name = "ideal"
         node.runtime.sliced.add(node.work(node.write(other, 4), 4, done))
+        node.runtime.sliced.add(node.work(node.write(_longer("t.leaves"), 5), 5, done))
         node.run()
-        assert [accepted for accepted, _ in done] == [False] * 3
+        assert [accepted for accepted, _ in done] == [False] * 4
+        assert "O2: t.leaves: SystemExit: no model here" in done[3][1]
         assert "O2: t.broken: OSError: no model here" in done[0][1]
         assert "cannot be read" in done[1][1] and "its decisions cost nothing" in done[2][1]
         plans = node.runtime.plans
