@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.shedding import PPM
 
+MOST = 1024  # windows remembered beside those that overlap
 TIME_PPM, ROOM_PPM = 900_000, 950_000  # of the deadline, of the queue: what is left is for what is not known
 
 
@@ -70,10 +71,14 @@ class _Row:
         return grid.length < 2 * grid.hop or 4 * load.queued * load.cost_ns <= grid.hop
 
     def forget(self, position: int) -> None:
-        """Windows that end at or before it."""
-        first = self.kind.grid.first(position)
-        if len(self.admitted) > 2 * (self.next - first) + 8:
+        """Windows that end at or before it, which no mark to come can meet; the older half where there are too many
+        (windows that no tuple came in): a mark may then cost one of them."""
+        grid = self.kind.grid
+        first = grid.first(position)
+        if len(self.admitted) > 2 * max(0, self.next - first) + 8:
             self.admitted = {window for window in self.admitted if window >= first}
+        if len(self.admitted) > 4 * (grid.length // grid.hop) + MOST:
+            self.admitted = set(sorted(self.admitted)[len(self.admitted) // 2 :])
 
 
 def fit(load: Load, kind: Kind, most: int) -> bool:
@@ -100,7 +105,7 @@ class WindowAware:
             raise ValueError(f"{len(kinds)} kinds of windows, a queue of {most}, lateness {lateness_ns} ns")
         self._rows = [_Row(kind, kind.grid.from_(first_ns)) for kind in kinds]
         self._most, self._lateness_ns = most, lateness_ns
-        self._youngest_ns = first_ns
+        self._youngest_ns = self._settled_ns = first_ns  # of all; of those up to the last that was kept
 
     def keeps(self, origin_ns: int, load: Load) -> bool:
         """Whether an arriving tuple is kept; windows that begin with it are decided now. Nothing is kept that the queue
@@ -111,13 +116,15 @@ class WindowAware:
             upto = grid.last(origin_ns) + 1
             if upto > row.next:
                 row.decide(upto, load, self._most)
-                row.forget(max(origin_ns, self._youngest_ns) - self._lateness_ns)
+                row.forget(self._settled_ns - self._lateness_ns)
             kept = kept or any(window in row.admitted for window in grid.of(origin_ns))
         self._youngest_ns = max(self._youngest_ns, origin_ns)
         if kept and load.queued >= self._most:  # the measurements were wrong: these windows are lost
             for row in self._rows:
                 row.admitted.difference_update(row.kind.grid.of(origin_ns))
             return False
+        if kept:
+            self._settled_ns = self._youngest_ns
         return kept
 
     def free(self, least_ns: int, greatest_ns: int) -> bool:
