@@ -7,11 +7,11 @@ them, so that `--help` and `validate` start at once.
 from __future__ import annotations
 
 import importlib
-import signal
 import sys
 
 import typer
 
+from coordinator import interrupts
 from coordinator.errors import CoordinatorError
 
 COMMANDS = ("validate", "plan", "explain", "up", "deploy", "add", "remove", "status", "stop", "collect", "report")
@@ -36,14 +36,10 @@ def register() -> None:
 def run() -> None:
     """Runs the command line; a failure that a user can mend is told in sentences, one per line, on stderr."""
     register()
-    signal.signal(signal.SIGTERM, _ended)  # as Ctrl-C: what a command began is undone on its way out
+    interrupts.watch()
     try:
         app()
     except CoordinatorError as error:
         for line in error.lines():
             sys.stderr.write(line + "\n")
         raise SystemExit(error.exit_code) from error
-
-
-def _ended(number: int, _: object) -> None:
-    raise SystemExit(128 + number)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator import interrupts
 from coordinator.addresses import AgentAddress
 from coordinator.agents import AgentError, Agents, AgentsError
 from coordinator.errors import CoordinatorError
@@ -96,6 +97,8 @@ def _drive(
                 time.sleep(RETRY_S)
             before = verb
             progress(f"{verb.value} on {', '.join(node for _, node in calls)}")
+            if not decided:
+                interrupts.check()
             if verb is Verb.COMMIT and not decided:
                 decided = True
                 tell_decided()
