@@ -46,7 +46,12 @@ class Ways:
             ]
         if self.mends:
             head = "planned anew with every operator free it does not fit either; what would make room where it is:"
-            return [head, *(f"  {mend.text}" for mend in self.mends)]
+            return [
+                head,
+                *(f"  {mend.text}" for mend in self.mends),
+                "a change of what runs, of a source that both read or of a node, cannot be added: write it in every "
+                "file that says so, 'coordinator plan' all queries together, then 'coordinator deploy --replace'",
+            ]
         return [
             "planned anew with every operator free it does not fit either, and no single change was found that helps"
         ]
