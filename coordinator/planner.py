@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from coordinator import cluster as clusters
-from coordinator import failover, graph, places, plan_file, policies
+from coordinator import failover, graph, options, places, plan_file, policies
 from coordinator import query as queries
 from coordinator.cluster import Cluster
-from coordinator.errors import AuditError, BadInputError, CoordinatorError, InfeasibleError, OutOfTimeError
+from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError
 from coordinator.guarantee import declarations
 from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.local_plan import Layout
@@ -31,7 +31,7 @@ from coordinator.sound import audit as sound_audit
 from coordinator.sound import outcome
 from coordinator.sound.draft import Setting
 from coordinator.sound.search import Finder
-from coordinator.yaml_file import Edit, nearest
+from coordinator.yaml_file import Edit
 
 Allocator = Literal["deadline", "sqpr"]
 Model = Literal["sound", "paper"]
@@ -132,7 +132,7 @@ def plan(
     query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None = None
 ) -> plan_file.Plan:
     """As `make_plan`, of a query and a cluster that are checked already; `types`: of every stream."""
-    _check_choices(query, cluster, choices)
+    options.check(query, cluster, choices)
     cluster = policies.everywhere(cluster, policies.read(choices.policy) if choices.policy is not None else None)
     if crowded := kept.crowded(query, choices.kept):
         raise InfeasibleError(crowded)
@@ -283,46 +283,3 @@ def _alternatives(allocation: Allocation, names: Sequence[str]) -> plan_file.Alt
         for name in problem_.items[index].members:
             found.setdefault(name, {})[names[node]] = figures
     return found
-
-
-def _check_choices(query: Query, cluster: Cluster, choices: Choices) -> None:
-    """Raises CoordinatorError where an option names what is not there."""
-    operators = {operator.name: operator for operator in query.operators}
-    wrong = []
-    for name, node in choices.place.items():
-        if name not in operators:
-            wrong.append(f"--place {name}={node}: operator '{name}' is unknown{nearest(name, operators)}")
-        elif not (named := {place.name for place in cluster.places(node)}):
-            wrong.append(f"--place {name}={node}: node '{node}' is unknown{places.meant(cluster, node)}")
-        elif named.isdisjoint(allowed := places.allowed(operators[name], cluster)):
-            only = f"the query allows it on {', '.join(allowed)} only"
-            wrong.append(f"--place {name}={node}: {only}; change 'nodes:' or 'forbid_nodes:' there")
-    if choices.survive not in (0, 1):
-        wrong.append(f"--survive {choices.survive}: plans can survive 0 or 1 failing nodes; write --survive 1")
-    try:
-        policies.read(choices.policy or policies.SOUND.name)
-    except ValueError as error:
-        wrong.append(f"--policy {choices.policy}: {error}")
-    outputs = {output.name for output in query.outputs}
-    if choices.tighten is not None and choices.tighten not in outputs:
-        wrong.append(
-            f"--tighten {choices.tighten}: output '{choices.tighten}' is unknown{nearest(choices.tighten, outputs)}"
-        )
-    if choices.tighten is not None and (choices.allocator, choices.model) != ("deadline", "sound"):
-        wrong.append("--tighten needs '--model sound', the only one that knows bounds")
-    if wrong:
-        raise BadOptionError(wrong)
-
-
-class BadOptionError(CoordinatorError):
-    """A command line option cannot be used."""
-
-    exit_code = 2
-
-    def __init__(self, wrong: Sequence[str]) -> None:
-        self.wrong = list(wrong)
-        super().__init__("\n".join(wrong))
-
-    def lines(self) -> list[str]:
-        """One line per option."""
-        return self.wrong

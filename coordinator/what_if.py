@@ -22,6 +22,7 @@ from coordinator import planner, yaml_file
 from coordinator.cluster import Cluster
 from coordinator.cluster_file import LinkFile, NodeFile
 from coordinator.errors import BadInputError
+from coordinator.options import BadOptionError
 from coordinator.query import Member, Query
 from coordinator.query_file import (
     CHAIN_NAME,
@@ -55,9 +56,9 @@ class Change:
     field: tuple[str, ...]
     value: Any
 
-    def wrong(self, text: str) -> planner.BadOptionError:
+    def wrong(self, text: str) -> BadOptionError:
         """What is wrong with it."""
-        return planner.BadOptionError([f"--what-if '{self.written}': {text}"])
+        return BadOptionError([f"--what-if '{self.written}': {text}"])
 
 
 def parse(written: str) -> Change:
@@ -65,7 +66,7 @@ def parse(written: str) -> Change:
     path, _, text = written.partition("=")
     match = OPTION.fullmatch(path.strip())
     if match is None or not text.strip():
-        raise planner.BadOptionError([f"--what-if '{written}' is not NAME.FIELD=VALUE; {EXAMPLE}"])
+        raise BadOptionError([f"--what-if '{written}' is not NAME.FIELD=VALUE; {EXAMPLE}"])
     kind, name, field = match[1] or "", match[2], tuple(match[3].split("."))
     return Change(written, kind, name, field, _value(written, text))
 
@@ -78,7 +79,7 @@ def _value(written: str, text: str) -> Any:
         return YAML(typ="safe").load(text)
     except (YAMLError, ValueError) as error:
         told = f"--what-if '{written}': the value is not YAML: {str(error).splitlines()[0]}; quote it"
-        raise planner.BadOptionError([told]) from error
+        raise BadOptionError([told]) from error
 
 
 def load(
@@ -96,7 +97,7 @@ def load(
             except BadInputError as first:
                 wrong = changes[count - 1].written
                 told = [f"--what-if '{wrong}': {problem.text}" for problem in first.problems]
-                raise planner.BadOptionError(told) from error
+                raise BadOptionError(told) from error
         raise
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import plan_file, planner
+from coordinator import options, plan_file, planner
 from coordinator.cluster import Cluster
 from coordinator.errors import BadInputError
 from coordinator.guarantee.bounds import bounds
@@ -123,10 +123,10 @@ def test_unknown_places_are_told_with_what_there_is(files: Files) -> None:
         with pytest.raises(BadInputError) as raised:
             _loaded(files, QUERY.replace("at: a,", f"{named},"))
         assert said in str(raised.value)
-    with pytest.raises(planner.BadOptionError) as wrong:
+    with pytest.raises(options.BadOptionError) as wrong:
         _plan(files, place={"one": "b.1"})
     assert "allows it on a, a.1, a.2 only" in str(wrong.value)
-    with pytest.raises(planner.BadOptionError) as wrong:
+    with pytest.raises(options.BadOptionError) as wrong:
         _plan(files, place={"two": "b.7"})
     assert "node 'b' has 2 cores" in str(wrong.value)
 

@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator import failover_lines, places, plan_file, planner
+from coordinator import failover_lines, options, places, plan_file, planner
 from coordinator.cluster import Cluster
 from coordinator.commands import explain as explain_command
 from coordinator.commands import plan as plan_command
@@ -181,7 +181,7 @@ def test_where_none_survives_the_host_and_the_reason_are_told(files: Files, mode
 
 
 def test_only_one_node_may_fail(files: Files) -> None:
-    with pytest.raises(planner.BadOptionError) as raised:
+    with pytest.raises(options.BadOptionError) as raised:
         _plan(files, LEFT, FOUR, survive=2)
     assert "write --survive 1" in str(raised.value)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from coordinator import deadline_parts, planner, what_if
+from coordinator import deadline_parts, options, planner, what_if
 from coordinator.guarantee.bounds import documents
 from tests.simulation.random_plans import documents as random_plans
 
@@ -88,7 +88,7 @@ def _facts(loaded: tuple[Any, Any, Any]) -> Any:
     ],
 )
 def test_what_cannot_be_changed_names_the_option(paper: Paper, option: str, said: str) -> None:
-    with pytest.raises(planner.BadOptionError) as error:
+    with pytest.raises(options.BadOptionError) as error:
         what_if.load(*paper(15), ["sensor.burst=9", option])
     assert error.value.exit_code == 2
     assert error.value.wrong[0].startswith(f"--what-if '{option}'") and said in error.value.wrong[0]

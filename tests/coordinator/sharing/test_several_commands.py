@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator import plan_file, planner, what_if
+from coordinator import options, plan_file, planner, what_if
 from coordinator.commands import explain, plan, validate
 from coordinator.errors import BadInputError, CoordinatorError
 from coordinator.mend import structure
@@ -155,7 +155,7 @@ def test_what_if_names_operators_as_the_plan_does(
     paths: list[Path], option: str, changed: dict[str, int] | None
 ) -> None:
     if changed is None:
-        with pytest.raises(planner.BadOptionError, match="'see' is unknown"):
+        with pytest.raises(options.BadOptionError, match="'see' is unknown"):
             what_if.load(paths[:2], paths[2], [option])
         return
     before, _, _ = planner.load(paths[:2], paths[2])

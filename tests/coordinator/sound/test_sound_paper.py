@@ -13,7 +13,7 @@ from coordinator.errors import InfeasibleError
 from coordinator.explanation import explain
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import NOTHING
-from coordinator.planner import BadOptionError
+from coordinator.options import BadOptionError
 from coordinator.sound.audit import audit
 from tests.coordinator.guarantee.plans import FREE, MS, QUERIES, written
 
