@@ -61,7 +61,7 @@ class Sockets(VirtualNode):
 
     def __init__(self, *given: Any, **more: Any) -> None:
         self.inbox: list[tuple[int, bool, Lineage, Any]] = []
-        self.outbox: list[tuple[int, int, Lineage, Any]] = []
+        self.outbox: list[tuple[int, Loaded, int, Lineage, Any]] = []
         self.looked_ns = -MS
         super().__init__(*given, **more)
 
@@ -69,12 +69,12 @@ class Sockets(VirtualNode):
         self.inbox.append((source, True, lineage, payload))
         self._wake(at_ns)
 
-    def receive(self, at_ns: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def receive(self, at_ns: int, epoch: int, stream: int, lineage: Lineage, payload: Any) -> None:
         self.inbox.append((stream, False, lineage, payload))
         self._wake(at_ns)
 
     def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
-        self.outbox.append((peer, stream, lineage, payload))
+        self.outbox.append((peer, loaded, stream, lineage, payload))
 
     def _dispatch(self, at_ns: int, _: Any) -> None:
         between = self._unit is None or not self._items or self._position == len(self._chain)
@@ -91,17 +91,19 @@ class Sockets(VirtualNode):
 
     def _write(self, at_ns: int) -> None:
         self.looked_ns = at_ns
-        for peer, stream, lineage, payload in self.outbox:
-            self.links[peer].send(at_ns, stream, lineage, payload)
+        for peer, loaded, stream, lineage, payload in self.outbox:
+            self.links[peer].send(at_ns, loaded, stream, lineage, payload)
         self.outbox = []
 
     def _read(self, at_ns: int, item: tuple[int, bool, Lineage, Any]) -> None:
         number, new, (source, epoch, seq, ordinal, origin_lo_ns, origin_hi_ns), payload = item
+        assert self.committed is not None  # one plan, from the beginning
+        loaded = self.committed.loaded
         if new:
-            self.engine.admit(at_ns, self.loaded, number, (source, epoch, seq, ordinal, at_ns, at_ns), payload, 0)
+            self.engine.admit(at_ns, loaded, number, (source, epoch, seq, ordinal, at_ns, at_ns), payload, 0)
         else:
             whose = (source, epoch, seq, ordinal, origin_lo_ns, origin_hi_ns)
-            self.engine.receive(at_ns, self.loaded, number, whose, payload)
+            self.engine.receive(at_ns, loaded, number, whose, payload)
         self.looked_ns = -MS if self.inbox else at_ns
         self._waking = True
         self._events.at(at_ns, DISPATCHED, self._dispatch)

@@ -101,10 +101,12 @@ class _Sum:
             self.scaled += numerator << (_BITS + 1 - denominator.bit_length())
             self.floats += 1
 
-    def over(self, divisor: int) -> Number:
-        """The sum over the divisor, rounded once; an integer where all values are and the divisor is 1."""
-        if divisor == 1 and not self.floats:
-            return self.integers
+    def total(self) -> Number:
+        """An integer where all values are, else rounded once."""
+        return self.over(1) if self.floats else self.integers
+
+    def over(self, divisor: int) -> float:
+        """The sum over the divisor, rounded once."""
         try:
             return (self.scaled + (self.integers << _BITS)) / (divisor << _BITS)
         except OverflowError:
@@ -140,7 +142,7 @@ class Sum:
 
     def result(self, state: _Sum) -> Number | None:
         """Rounded once."""
-        return state.over(1)
+        return state.total()
 
 
 class Mean(Sum):
