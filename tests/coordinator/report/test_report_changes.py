@@ -156,7 +156,7 @@ def test_both_engines_agree(tmp_path: Path, spark: "SparkSession") -> None:
     """Whole traces, lossy ones, and ones of which records were taken, doubled or spoilt."""
     from coordinator.report.spark import verdicts
 
-    runs = [changed(tmp_path / f"run{seed}", seed, loss=0.1 * (seed % 2)) for seed in range(8)]
+    runs = [changed(tmp_path / f"run{seed}", seed, loss=0.1 * (seed % 2)) for seed in range(4)]
     for seed, run in enumerate(runs[2:]):
         spoil(run, random.Random(seed))
     runs = [read_run(run.path) for run in runs]
