@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class LocalPlan(_message.Message):
-    __slots__ = ("version", "query", "node", "index", "policy", "streams", "sources", "operators", "units", "outputs", "sends", "peers", "memory_bytes", "emulate_cost_ns", "cpu")
+    __slots__ = ("version", "query", "node", "index", "policy", "streams", "sources", "operators", "units", "outputs", "sends", "peers", "memory_bytes", "emulate_cost_ns", "cpu", "sheddings")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
@@ -23,6 +23,7 @@ class LocalPlan(_message.Message):
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     EMULATE_COST_NS_FIELD_NUMBER: _ClassVar[int]
     CPU_FIELD_NUMBER: _ClassVar[int]
+    SHEDDINGS_FIELD_NUMBER: _ClassVar[int]
     version: int
     query: str
     node: str
@@ -38,7 +39,8 @@ class LocalPlan(_message.Message):
     memory_bytes: int
     emulate_cost_ns: int
     cpu: int
-    def __init__(self, version: _Optional[int] = ..., query: _Optional[str] = ..., node: _Optional[str] = ..., index: _Optional[int] = ..., policy: _Optional[_Union[Policy, _Mapping]] = ..., streams: _Optional[_Iterable[_Union[Stream, _Mapping]]] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., operators: _Optional[_Iterable[_Union[Operator, _Mapping]]] = ..., units: _Optional[_Iterable[_Union[Unit, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., sends: _Optional[_Iterable[_Union[Send, _Mapping]]] = ..., peers: _Optional[_Iterable[_Union[Peer, _Mapping]]] = ..., memory_bytes: _Optional[int] = ..., emulate_cost_ns: _Optional[int] = ..., cpu: _Optional[int] = ...) -> None: ...
+    sheddings: _containers.RepeatedCompositeFieldContainer[Shedding]
+    def __init__(self, version: _Optional[int] = ..., query: _Optional[str] = ..., node: _Optional[str] = ..., index: _Optional[int] = ..., policy: _Optional[_Union[Policy, _Mapping]] = ..., streams: _Optional[_Iterable[_Union[Stream, _Mapping]]] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., operators: _Optional[_Iterable[_Union[Operator, _Mapping]]] = ..., units: _Optional[_Iterable[_Union[Unit, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., sends: _Optional[_Iterable[_Union[Send, _Mapping]]] = ..., peers: _Optional[_Iterable[_Union[Peer, _Mapping]]] = ..., memory_bytes: _Optional[int] = ..., emulate_cost_ns: _Optional[int] = ..., cpu: _Optional[int] = ..., sheddings: _Optional[_Iterable[_Union[Shedding, _Mapping]]] = ...) -> None: ...
 
 class Policy(_message.Message):
     __slots__ = ("name", "largest_batch", "phi_ns", "hop_phi_ns", "share_ppm", "first_k")
@@ -57,7 +59,7 @@ class Policy(_message.Message):
     def __init__(self, name: _Optional[str] = ..., largest_batch: _Optional[int] = ..., phi_ns: _Optional[int] = ..., hop_phi_ns: _Optional[int] = ..., share_ppm: _Optional[int] = ..., first_k: _Optional[int] = ...) -> None: ...
 
 class Stream(_message.Message):
-    __slots__ = ("id", "name", "codec", "marked", "deadline_ns", "producers", "last_deadline_ns")
+    __slots__ = ("id", "name", "codec", "marked", "deadline_ns", "producers", "last_deadline_ns", "counted")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     CODEC_FIELD_NUMBER: _ClassVar[int]
@@ -65,6 +67,7 @@ class Stream(_message.Message):
     DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
     PRODUCERS_FIELD_NUMBER: _ClassVar[int]
     LAST_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     codec: str
@@ -72,23 +75,40 @@ class Stream(_message.Message):
     deadline_ns: int
     producers: _containers.RepeatedScalarFieldContainer[int]
     last_deadline_ns: int
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ..., last_deadline_ns: _Optional[int] = ...) -> None: ...
+    counted: bool
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ..., last_deadline_ns: _Optional[int] = ..., counted: _Optional[bool] = ...) -> None: ...
 
 class Source(_message.Message):
-    __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans")
+    __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans", "window", "limit", "on_full")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
     MAX_AGE_NS_FIELD_NUMBER: _ClassVar[int]
     PACES_FIELD_NUMBER: _ClassVar[int]
     SPANS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    ON_FULL_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     stream: int
     max_age_ns: int
     paces: _containers.RepeatedCompositeFieldContainer[Pace]
     spans: _containers.RepeatedCompositeFieldContainer[Span]
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., paces: _Optional[_Iterable[_Union[Pace, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ...) -> None: ...
+    window: int
+    limit: Limit
+    on_full: str
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., paces: _Optional[_Iterable[_Union[Pace, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., window: _Optional[int] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., on_full: _Optional[str] = ...) -> None: ...
+
+class Limit(_message.Message):
+    __slots__ = ("tuples", "span_ns", "value_json")
+    TUPLES_FIELD_NUMBER: _ClassVar[int]
+    SPAN_NS_FIELD_NUMBER: _ClassVar[int]
+    VALUE_JSON_FIELD_NUMBER: _ClassVar[int]
+    tuples: int
+    span_ns: int
+    value_json: str
+    def __init__(self, tuples: _Optional[int] = ..., span_ns: _Optional[int] = ..., value_json: _Optional[str] = ...) -> None: ...
 
 class Pace(_message.Message):
     __slots__ = ("tuples", "interval", "slack", "parts", "most")
@@ -113,7 +133,7 @@ class Span(_message.Message):
     def __init__(self, tuples: _Optional[int] = ..., span_ns: _Optional[int] = ...) -> None: ...
 
 class Operator(_message.Message):
-    __slots__ = ("id", "name", "run", "with_json", "cost_ns", "inputs", "sides", "output", "join", "hang_ns", "sub_deadline_ns", "at_most", "fresh", "called")
+    __slots__ = ("id", "name", "run", "with_json", "cost_ns", "inputs", "sides", "output", "join", "hang_ns", "sub_deadline_ns", "at_most", "fresh", "called", "window", "closes", "late")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
@@ -128,6 +148,9 @@ class Operator(_message.Message):
     AT_MOST_FIELD_NUMBER: _ClassVar[int]
     FRESH_FIELD_NUMBER: _ClassVar[int]
     CALLED_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
+    CLOSES_FIELD_NUMBER: _ClassVar[int]
+    LATE_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
     run: str
@@ -142,7 +165,76 @@ class Operator(_message.Message):
     at_most: _containers.RepeatedCompositeFieldContainer[Most]
     fresh: bool
     called: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ..., at_most: _Optional[_Iterable[_Union[Most, _Mapping]]] = ..., fresh: _Optional[bool] = ..., called: _Optional[_Iterable[str]] = ...) -> None: ...
+    window: Window
+    closes: int
+    late: Late
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ..., inputs: _Optional[_Iterable[int]] = ..., sides: _Optional[_Iterable[_Union[Side, _Mapping]]] = ..., output: _Optional[int] = ..., join: _Optional[bool] = ..., hang_ns: _Optional[int] = ..., sub_deadline_ns: _Optional[int] = ..., at_most: _Optional[_Iterable[_Union[Most, _Mapping]]] = ..., fresh: _Optional[bool] = ..., called: _Optional[_Iterable[str]] = ..., window: _Optional[_Union[Window, _Mapping]] = ..., closes: _Optional[int] = ..., late: _Optional[_Union[Late, _Mapping]] = ...) -> None: ...
+
+class Window(_message.Message):
+    __slots__ = ("kind", "length", "hop", "lateness_ns", "first", "useful_ns", "wait_ns", "by", "on", "size", "source", "feeds")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    HOP_FIELD_NUMBER: _ClassVar[int]
+    LATENESS_NS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    USEFUL_NS_FIELD_NUMBER: _ClassVar[int]
+    WAIT_NS_FIELD_NUMBER: _ClassVar[int]
+    BY_FIELD_NUMBER: _ClassVar[int]
+    ON_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    FEEDS_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    length: int
+    hop: int
+    lateness_ns: int
+    first: bool
+    useful_ns: int
+    wait_ns: int
+    by: str
+    on: _containers.RepeatedScalarFieldContainer[str]
+    size: str
+    source: int
+    feeds: _containers.RepeatedCompositeFieldContainer[Feed]
+    def __init__(self, kind: _Optional[str] = ..., length: _Optional[int] = ..., hop: _Optional[int] = ..., lateness_ns: _Optional[int] = ..., first: _Optional[bool] = ..., useful_ns: _Optional[int] = ..., wait_ns: _Optional[int] = ..., by: _Optional[str] = ..., on: _Optional[_Iterable[str]] = ..., size: _Optional[str] = ..., source: _Optional[int] = ..., feeds: _Optional[_Iterable[_Union[Feed, _Mapping]]] = ...) -> None: ...
+
+class Feed(_message.Message):
+    __slots__ = ("source", "input")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    INPUT_FIELD_NUMBER: _ClassVar[int]
+    source: int
+    input: int
+    def __init__(self, source: _Optional[int] = ..., input: _Optional[int] = ...) -> None: ...
+
+class Late(_message.Message):
+    __slots__ = ("late_ns", "run", "with_json", "cost_ns")
+    LATE_NS_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    WITH_JSON_FIELD_NUMBER: _ClassVar[int]
+    COST_NS_FIELD_NUMBER: _ClassVar[int]
+    late_ns: int
+    run: str
+    with_json: str
+    cost_ns: int
+    def __init__(self, late_ns: _Optional[int] = ..., run: _Optional[str] = ..., with_json: _Optional[str] = ..., cost_ns: _Optional[int] = ...) -> None: ...
+
+class Shedding(_message.Message):
+    __slots__ = ("policy", "units", "windows", "most", "target_ns", "period_ns", "path")
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
+    WINDOWS_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    TARGET_NS_FIELD_NUMBER: _ClassVar[int]
+    PERIOD_NS_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    policy: str
+    units: _containers.RepeatedScalarFieldContainer[int]
+    windows: _containers.RepeatedScalarFieldContainer[int]
+    most: int
+    target_ns: int
+    period_ns: int
+    path: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, policy: _Optional[str] = ..., units: _Optional[_Iterable[int]] = ..., windows: _Optional[_Iterable[int]] = ..., most: _Optional[int] = ..., target_ns: _Optional[int] = ..., period_ns: _Optional[int] = ..., path: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Most(_message.Message):
     __slots__ = ("inputs", "results")
@@ -161,7 +253,7 @@ class Side(_message.Message):
     def __init__(self, port: _Optional[str] = ..., stream: _Optional[int] = ...) -> None: ...
 
 class Unit(_message.Message):
-    __slots__ = ("id", "operators", "sub_deadline_ns", "deadline_ns", "exits", "service", "arrivals", "last_deadline_ns")
+    __slots__ = ("id", "operators", "sub_deadline_ns", "deadline_ns", "exits", "service", "arrivals", "last_deadline_ns", "queue_bytes", "on_full")
     ID_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
@@ -170,6 +262,8 @@ class Unit(_message.Message):
     SERVICE_FIELD_NUMBER: _ClassVar[int]
     ARRIVALS_FIELD_NUMBER: _ClassVar[int]
     LAST_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ON_FULL_FIELD_NUMBER: _ClassVar[int]
     id: int
     operators: _containers.RepeatedScalarFieldContainer[int]
     sub_deadline_ns: int
@@ -178,7 +272,9 @@ class Unit(_message.Message):
     service: _containers.RepeatedCompositeFieldContainer[Service]
     arrivals: _containers.RepeatedCompositeFieldContainer[Arrivals]
     last_deadline_ns: int
-    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[int]] = ..., sub_deadline_ns: _Optional[int] = ..., deadline_ns: _Optional[int] = ..., exits: _Optional[_Iterable[int]] = ..., service: _Optional[_Iterable[_Union[Service, _Mapping]]] = ..., arrivals: _Optional[_Iterable[_Union[Arrivals, _Mapping]]] = ..., last_deadline_ns: _Optional[int] = ...) -> None: ...
+    queue_bytes: int
+    on_full: str
+    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[int]] = ..., sub_deadline_ns: _Optional[int] = ..., deadline_ns: _Optional[int] = ..., exits: _Optional[_Iterable[int]] = ..., service: _Optional[_Iterable[_Union[Service, _Mapping]]] = ..., arrivals: _Optional[_Iterable[_Union[Arrivals, _Mapping]]] = ..., last_deadline_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., on_full: _Optional[str] = ...) -> None: ...
 
 class Service(_message.Message):
     __slots__ = ("latency_ns", "period_ns", "tuples", "first")

@@ -21,7 +21,8 @@ SHED      unit      at        policy      ordinal    stream    operator     -
 LOST      unit      at        cause       ordinal    stream    start        outputs per exit
 MERGED    unit      at        p. source   p. epoch   ordinal   absent       parent's seq
 ABSORBED  operator  at        stream      ordinal    -         -            -
-WINDOW    unit      opened    closed      state      -         -            -
+WINDOW    operator  at        state       start      end       cause        tuples in it; skipped: the last number
+DEGRADED  unit      at        operator    ordinal    -         -            -
 CLOCK     peer      at        offset_lo   offset_hi  rtt       era          -
 LOAD      -         at        queue_bytes ready      busy_ns   overhead_ns  records written before this one
 GAP       -         at        dropped     -          -         -            -
@@ -36,6 +37,10 @@ LOST with FLAG: ref is a peer, the tuple never left for it. LOST never stands fo
 LOST with ref NO_REF: an arrival on `stream` that none of its consumers on this node got.
 LOST of an instance that failed: start_ns in w4, in w3 the results that policing shed before, and in the last word the
 outputs it had made, as in RAN.
+WINDOW: source, epoch and seq are those that its result has or would have. Each window that closes, is abandoned or
+skipped is also ADMITTED by its operator's own source, and where it gives no result SHED with policy window: so its ends
+are in the books like a tuple's. Of more than MOST_SKIPPED windows that are skipped at once only WINDOW tells.
+DEGRADED: the cheaper variant of the operator ran, because the tuple would have been late.
 MERGED: a contributor of a join ended there; `absent` 1: its partner was filtered, shed or lost.
 ABSORBED with FLAG: the value could not be read and was not kept.
 The deadline in RAN is the sub-deadline's instant (release + sub-deadline); in OUTPUT the end-to-end deadline in
@@ -58,9 +63,10 @@ NO_REF = 0xFFFF
 
 PLAN, ADMITTED, RAN, SENT, RECEIVED, ACKED, GAVE_UP, OUTPUT = range(1, 9)
 SHED, LOST, MERGED, ABSORBED, WINDOW, CLOCK, LOAD, GAP = range(9, 17)
+DEGRADED = 17
 KINDS = (
     "-", "PLAN", "ADMITTED", "RAN", "SENT", "RECEIVED", "ACKED", "GAVE_UP", "OUTPUT",
-    "SHED", "LOST", "MERGED", "ABSORBED", "WINDOW", "CLOCK", "LOAD", "GAP",
+    "SHED", "LOST", "MERGED", "ABSORBED", "WINDOW", "CLOCK", "LOAD", "GAP", "DEGRADED",
 )  # fmt: skip
 
 # PLAN states
@@ -77,9 +83,19 @@ CAUSES = (
     "ordinals", "no_route", "encode", "stopped",
 )  # fmt: skip
 
-# SHED policies
+# SHED policies: too late for every output; above the source's limit; queues full; beyond declared arrivals; beyond
+# declared results; a window without a result; and, of tuples that lead to windows, whoever chose them
 POLICY_LATE, POLICY_RATE, POLICY_MEMORY, POLICY_ARRIVALS, POLICY_SELECTIVITY = range(1, 6)
-SHED_POLICIES = ("-", "late", "rate", "memory", "arrivals", "selectivity")
+POLICY_WINDOW, POLICY_WINDOW_AWARE, POLICY_FRONT, POLICY_RANDOM, POLICY_DROP_TAIL = range(6, 11)
+SHED_POLICIES = (
+    "-", "late", "rate", "memory", "arrivals", "selectivity", "window", "window-aware", "front", "random", "drop-tail",
+)  # fmt: skip
+
+# WINDOW states and causes
+WINDOW_OPENED, WINDOW_CLOSED, WINDOW_ABANDONED, WINDOW_SKIPPED = range(1, 5)
+WINDOW_STATES = ("-", "opened", "closed", "abandoned", "skipped")
+WINDOW_CAUSES = ("-", "removed", "deadline", "crowded", "value", "memory", "error", "stopped")
+MOST_SKIPPED = 1024
 
 HEADER = Struct("<8sHHHHQIIqq32s40s")
 HEADER_BYTES = 128

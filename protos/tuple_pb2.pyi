@@ -95,7 +95,7 @@ class Refused(_message.Message):
     def __init__(self, why: _Optional[str] = ..., link_seq: _Optional[int] = ...) -> None: ...
 
 class Tuple(_message.Message):
-    __slots__ = ("source", "epoch", "seq", "plan", "stream", "ordinal", "origin_lo_ns", "origin_hi_ns", "payload", "absent", "at_ns")
+    __slots__ = ("source", "epoch", "seq", "plan", "stream", "ordinal", "origin_lo_ns", "origin_hi_ns", "payload", "absent", "at_ns", "mark", "first")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
@@ -107,6 +107,8 @@ class Tuple(_message.Message):
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     ABSENT_FIELD_NUMBER: _ClassVar[int]
     AT_NS_FIELD_NUMBER: _ClassVar[int]
+    MARK_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
     source: int
     epoch: int
     seq: int
@@ -118,4 +120,6 @@ class Tuple(_message.Message):
     payload: bytes
     absent: bool
     at_ns: int
-    def __init__(self, source: _Optional[int] = ..., epoch: _Optional[int] = ..., seq: _Optional[int] = ..., plan: _Optional[int] = ..., stream: _Optional[int] = ..., ordinal: _Optional[int] = ..., origin_lo_ns: _Optional[int] = ..., origin_hi_ns: _Optional[int] = ..., payload: _Optional[bytes] = ..., absent: _Optional[bool] = ..., at_ns: _Optional[int] = ...) -> None: ...
+    mark: int
+    first: int
+    def __init__(self, source: _Optional[int] = ..., epoch: _Optional[int] = ..., seq: _Optional[int] = ..., plan: _Optional[int] = ..., stream: _Optional[int] = ..., ordinal: _Optional[int] = ..., origin_lo_ns: _Optional[int] = ..., origin_hi_ns: _Optional[int] = ..., payload: _Optional[bytes] = ..., absent: _Optional[bool] = ..., at_ns: _Optional[int] = ..., mark: _Optional[int] = ..., first: _Optional[int] = ...) -> None: ...

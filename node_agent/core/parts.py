@@ -24,6 +24,36 @@ class Absent:
 ABSENT = Absent()
 
 
+class Removed:
+    """The payload of a mark on a counted stream: numbers `first` to the lineage's were shed or lost, with origins in
+    the lineage's interval; exact: one of them has the greatest. To a join by lineage it is an absence mark."""
+
+    __slots__ = ("exact", "first")
+
+    def __init__(self, first: int, exact: bool = False) -> None:
+        self.first, self.exact = first, exact
+
+    def __repr__(self) -> str:
+        return f"Removed(first={self.first}, exact={self.exact})"
+
+
+class Quiet:
+    """The payload of a heartbeat on a counted stream: numbers below the lineage's were admitted, `first` the lowest of
+    them under this plan (or, where there is none, the lineage's), and what comes after them is not older than the lower
+    bound of the lineage's origin."""
+
+    __slots__ = ("first",)
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    def __repr__(self) -> str:
+        return f"Quiet(first={self.first})"
+
+
+MARKS = (Absent, Removed, Quiet)
+
+
 class SideSlot:
     """The newest value of a side input of one operator; None before the first.
 
@@ -207,6 +237,6 @@ def merged(lineages: list[Lineage]) -> Lineage:
 
 
 __all__ = [
-    "ABSENT", "ALWAYS_NS", "Exit", "Job", "Join", "Lineage", "Loaded", "Route", "SideSlot", "Step", "Unit", "Waiting",
-    "merged",
+    "ABSENT", "ALWAYS_NS", "MARKS", "Exit", "Job", "Join", "Lineage", "Loaded", "Quiet", "Removed", "Route", "SideSlot",
+    "Step", "Unit", "Waiting", "merged",
 ]  # fmt: skip

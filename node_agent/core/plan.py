@@ -14,6 +14,7 @@ class Stream:
     deadline_ns: int = 0  # least end-to-end deadline it leads to; 0: none
     producers: tuple[int, ...] = ()  # node numbers that may send it here
     last_deadline_ns: int = 0  # greatest end-to-end deadline it leads to; 0: as deadline_ns
+    counted: bool = False  # leads to a window
 
     @property
     def last_ns(self) -> int:
@@ -34,8 +35,18 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """Of a source: at most `tuples` in any span_ns go on. value_json: which of them first; empty: the earliest."""
+
+    tuples: int
+    span_ns: int
+    value_json: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
-    """Where tuples are admitted; what is beyond `paces` or `spans` is shed."""
+    """Where tuples are admitted; what is beyond `paces`, `spans` or `limit` is shed. window: the operator whose windows
+    they are; 0: clients send them. on_full: what happens while the node's queues are full."""
 
     id: int
     name: str
@@ -43,6 +54,52 @@ class Source:
     max_age_ns: int = 0
     paces: tuple[Pace, ...] = ()
     spans: tuple[tuple[int, int], ...] = ()  # (tuples, ns): that many in a row span at least so long
+    window: int = 0
+    limit: Limit | None = None
+    on_full: str = "refuse"  # or, shedding: drop-tail, front
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How an operator collects its inputs in windows; `protos/plan.proto` says it field by field. feeds: (source,
+    input)."""
+
+    kind: str
+    length: int
+    hop: int
+    source: int
+    feeds: tuple[tuple[int, int], ...]
+    lateness_ns: int = 0
+    first: bool = False
+    useful_ns: int = 0
+    wait_ns: int = 1_000_000_000
+    by: str = ""
+    on: tuple[str, ...] = ()
+    size: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """What becomes of a tuple that is older than late_ns as an operator would start: it is shed, or `run` runs."""
+
+    late_ns: int
+    run: str = ""
+    with_json: str = "{}"
+    cost_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shedding:
+    """Tuples on their way to `windows` (operators) are not let into any of `units`; path: the units from that door to
+    the windows."""
+
+    policy: str
+    units: tuple[int, ...]
+    windows: tuple[int, ...]
+    most: int
+    target_ns: int
+    period_ns: int
+    path: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +120,9 @@ class Operator:
     at_most: tuple[tuple[int, int], ...] = ()  # (inputs, results): of so many inputs in a row at most so many results
     fresh: bool = False  # keeps no state from plan to plan
     called: tuple[str, ...] = ()  # what its own query calls its inputs; none: the streams' names
+    window: Window | None = None  # its output stream is admitted, as source `window.source`
+    closes: int = 0  # makes the results of that operator's windows
+    late: Late | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +171,8 @@ class Unit:
     service: tuple[Service, ...] = ()  # promised; none: the sub-deadline as a delay bound
     arrivals: tuple[Arrivals, ...] = ()  # declared; the least of them counts
     last_deadline_ns: int = 0  # greatest end-to-end deadline it leads to; 0: as deadline_ns
+    queue_bytes: int = 0  # limit of its queue; 0: the node's only
+    on_full: str = "drop-tail"  # at that limit; or front
 
     @property
     def last_ns(self) -> int:
@@ -160,6 +222,7 @@ class Plan:
     emulate_cost_ns: int = 0
     cpu: int = -1
     parameters: Parameters = DEFAULTS
+    sheddings: tuple[Shedding, ...] = ()
     operator_by_id: dict[int, Operator] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -27,6 +27,8 @@ class Arrived(NamedTuple):
     payload: bytes
     absent: bool
     at_ns: int  # to sinks only: the instant of delivery, else 0
+    mark: int = 0  # of what is absent: FILTERED, REMOVED, EXACT or QUIET (wire/frames.py)
+    first: int = 0  # the lowest number that a mark is about
 
 
 class Memory:

@@ -23,10 +23,12 @@ VERSION = 1
 MAX_HELLO_BYTES = 4096
 MAX_WHY_CHARS = 1000
 LENGTH = Struct(">I")
+FILTERED, REMOVED, EXACT, QUIET = range(4)  # what an absent tuple tells; see the proto
 _LINK_SEQ_LIMIT = 1 << 63  # a trace record holds it as a signed word
 
 _FIXED = Struct("<cQcQcqcq")
 _AT = Struct("<cq")
+_MARK = Struct("<cBcQ")
 _SENT = Struct("<cq")
 
 
@@ -111,8 +113,13 @@ def encode_tuple(
     *,
     absent: bool = False,
     at_ns: int = 0,
+    mark: int = FILTERED,
+    first: int = 0,
 ) -> bytes:
-    """One Tuple message. lineage: (source, epoch, seq, ordinal, origin_lo_ns, origin_hi_ns)."""
+    """One Tuple message. lineage: (source, epoch, seq, ordinal, origin_lo_ns, origin_hi_ns).
+
+    mark: of what is absent, and the lowest number that it is about.
+    """
     source, epoch, seq, ordinal, lo_ns, hi_ns = lineage
     size = len(payload)
     data = (
@@ -133,6 +140,8 @@ def encode_tuple(
         data += b"\x50\x01"
     if at_ns:
         data += _AT.pack(b"\x59", at_ns)
+    if mark:
+        data += _MARK.pack(b"\x60", mark, b"\x69", first)
     return data
 
 
@@ -304,7 +313,9 @@ def _arrived(item: pb.Tuple) -> Arrived:
     if (source | epoch | stream) > 0xFFFF or not -FAR_NS <= lo_ns <= hi_ns <= FAR_NS or (absent and payload):
         raise FrameError("tuple_fields", f"a tuple with fields out of range: source {source}, epoch {epoch}, {stream=}")
     lineage = (source, epoch, item.seq, item.ordinal, lo_ns, hi_ns)
-    return Arrived(lineage, stream, item.plan, payload, absent, item.at_ns)
+    if item.mark and (item.mark > QUIET or not absent or item.ordinal or item.first > item.seq):
+        raise FrameError("tuple_fields", f"a mark {item.mark} of {stream=} with numbers {item.first} to {item.seq}")
+    return Arrived(lineage, stream, item.plan, payload, absent, item.at_ns, item.mark, item.first)
 
 
 def _probe(probe: pb.Probe) -> Probe:

@@ -7,6 +7,7 @@ from typing import TypeVar
 from node_agent.core import plan as core
 from node_agent.core.policies import POLICIES, policy
 from node_agent.core.slices import Slices, finish
+from node_agent.wire import overload
 from protos import plan_pb2
 
 FORMAT = 1
@@ -66,9 +67,22 @@ def reading(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> Slices[c
         emulate_cost_ns=message.emulate_cost_ns,
         cpu=message.cpu,
         parameters=_parameters(message.policy),
+        sheddings=(yield from _each(_shedding, message.sheddings)),
     )
     yield from _check(plan)
+    _overload(lambda: overload.check(plan))
     return plan
+
+
+def _overload(read: Callable[[], Made]) -> Made:
+    try:
+        return read()
+    except overload.OverloadError as error:
+        raise PlanError(str(error)) from None
+
+
+def _shedding(s: plan_pb2.Shedding) -> core.Shedding:
+    return _overload(lambda: overload.shedding(s))
 
 
 def _each(make: Callable[[Message], Made], messages: Iterable[Message]) -> Slices[tuple[Made, ...]]:
@@ -80,7 +94,9 @@ def _each(make: Callable[[Message], Made], messages: Iterable[Message]) -> Slice
 
 
 def _stream(s: plan_pb2.Stream) -> core.Stream:
-    return core.Stream(s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers), s.last_deadline_ns)
+    return core.Stream(
+        s.id, s.name, s.codec, s.marked, s.deadline_ns, tuple(s.producers), s.last_deadline_ns, s.counted
+    )
 
 
 def _parameters(given: plan_pb2.Policy) -> core.Parameters:
@@ -122,6 +138,8 @@ def _unit(u: plan_pb2.Unit) -> core.Unit:
         service=tuple(core.Service(s.latency_ns, s.period_ns, s.tuples or 1, s.first) for s in u.service),
         arrivals=tuple(core.Arrivals(each.ahead_ns, each.period_ns) for each in u.arrivals),
         last_deadline_ns=u.last_deadline_ns,
+        queue_bytes=u.queue_bytes,
+        on_full=_overload(lambda: overload.on_full(f"unit {u.id}", u.on_full, refuses=False)),
     )
 
 
@@ -133,6 +151,9 @@ def _source(s: plan_pb2.Source) -> core.Source:
         s.max_age_ns,
         tuple(core.Pace(p.tuples, p.interval, p.slack, p.parts, p.most) for p in s.paces),
         tuple((span.tuples, span.span_ns) for span in s.spans),
+        s.window,
+        _overload(lambda: overload.limit(s.name, s.limit)) if s.HasField("limit") else None,
+        _overload(lambda: overload.on_full(f"source {s.name}", s.on_full, refuses=True)),
     )
 
 
@@ -152,6 +173,9 @@ def _operator(o: plan_pb2.Operator) -> core.Operator:
         at_most=tuple((pair.inputs, pair.results) for pair in o.at_most),
         fresh=o.fresh,
         called=tuple(o.called),
+        window=_overload(lambda: overload.window(o.name, o.window)) if o.HasField("window") else None,
+        closes=o.closes,
+        late=_overload(lambda: overload.late(o.name, o.late)) if o.HasField("late") else None,
     )
 
 

@@ -31,12 +31,12 @@ def test_a_decision_and_the_results_that_were_shed_share_a_word() -> None:
 def test_numbers_never_change() -> None:
     """A trace holds them: a kind, state or cause is added at the end, and none is given out again."""
     assert rec.VERSION == 1 and rec.MAGIC == b"SHIMETRC" and rec.NO_REF == 0xFFFF
-    assert [getattr(rec, name) for name in rec.KINDS[1:]] == list(range(1, 17))
+    assert [getattr(rec, name) for name in rec.KINDS[1:]] == list(range(1, 18))
     assert [getattr(rec, f"STATE_{name.upper()}") for name in rec.STATES[1:]] == list(range(1, 7))
     assert [getattr(rec, f"CAUSE_{name.upper()}") for name in rec.CAUSES[1:]] == list(range(1, 11))
     assert [getattr(rec, f"POLICY_{name.upper()}") for name in rec.SHED_POLICIES[1:]] == list(range(1, 6))
     assert rec.KINDS[:9] == ("-", "PLAN", "ADMITTED", "RAN", "SENT", "RECEIVED", "ACKED", "GAVE_UP", "OUTPUT")
-    assert rec.KINDS[9:] == ("SHED", "LOST", "MERGED", "ABSORBED", "WINDOW", "CLOCK", "LOAD", "GAP")
+    assert rec.KINDS[9:] == ("SHED", "LOST", "MERGED", "ABSORBED", "WINDOW", "CLOCK", "LOAD", "GAP", "DEGRADED")
 
 
 def test_a_header_comes_back() -> None:
