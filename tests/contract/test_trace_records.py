@@ -28,13 +28,19 @@ def test_a_decision_and_the_results_that_were_shed_share_a_word() -> None:
     assert rec.ran_surplus(12_345 + (3 << rec.SURPLUS_SHIFT)) == 3 and rec.ran_surplus(12_345) == 0
 
 
+def constant(kind: str, name: str) -> str:
+    """What stands for a name in records.py."""
+    return f"{kind}_{name.upper().replace('-', '_')}"
+
+
 def test_numbers_never_change() -> None:
     """A trace holds them: a kind, state or cause is added at the end, and none is given out again."""
     assert rec.VERSION == 1 and rec.MAGIC == b"SHIMETRC" and rec.NO_REF == 0xFFFF
     assert [getattr(rec, name) for name in rec.KINDS[1:]] == list(range(1, 18))
     assert [getattr(rec, f"STATE_{name.upper()}") for name in rec.STATES[1:]] == list(range(1, 7))
     assert [getattr(rec, f"CAUSE_{name.upper()}") for name in rec.CAUSES[1:]] == list(range(1, 11))
-    assert [getattr(rec, f"POLICY_{name.upper()}") for name in rec.SHED_POLICIES[1:]] == list(range(1, 6))
+    assert [getattr(rec, constant("POLICY", name)) for name in rec.SHED_POLICIES[1:]] == list(range(1, 11))
+    assert [getattr(rec, constant("WINDOW", name)) for name in rec.WINDOW_STATES[1:]] == list(range(1, 5))
     assert rec.KINDS[:9] == ("-", "PLAN", "ADMITTED", "RAN", "SENT", "RECEIVED", "ACKED", "GAVE_UP", "OUTPUT")
     assert rec.KINDS[9:] == ("SHED", "LOST", "MERGED", "ABSORBED", "WINDOW", "CLOCK", "LOAD", "GAP", "DEGRADED")
 

@@ -65,7 +65,27 @@ def test_a_batch_comes_back_as_it_was(
     (got,) = reader().feed(data)
     assert isinstance(got, frames.Batch)
     assert (got.first, got.sent_ns) == (first, sent_ns)
-    assert [tuple(each) for each in got.tuples] == [(*each, False, 0) for each in tuples]
+    assert [tuple(each) for each in got.tuples] == [(*each, False, 0, 0, 0) for each in tuples]
+
+
+@given(LINEAGE, U16, U64, st.integers(0, 3), st.data())
+def test_a_mark_comes_back_as_it_was(
+    lineage: tuple[int, int, int, int, int, int], stream: int, plan: int, mark: int, data: st.DataObject
+) -> None:
+    first = data.draw(st.integers(0, lineage[2])) if mark else 0
+    lineage = (*lineage[:3], 0, *lineage[4:])
+    encoded = frames.encode_tuple(lineage, stream, plan, b"", absent=True, mark=mark, first=first)
+    (got,) = reader().feed(frames.encode_batch(1, 0, [encoded]))
+    assert isinstance(got, frames.Batch)
+    assert tuple(got.tuples[0]) == (lineage, stream, plan, b"", True, 0, mark, first)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"absent": False}, {"mark": 4}, {"ordinal": 1}, {"first": 4}], ids=lambda each: str(each)
+)
+def test_a_mark_that_means_nothing_is_refused(wrong: dict[str, int]) -> None:
+    fields = {"source": 1, "seq": 3, "stream": 1, "absent": True, "mark": 1, "first": 2, **wrong}
+    assert counter_of(batch(pb.Tuple(**fields))) == "tuple_fields"
 
 
 ALL = [
