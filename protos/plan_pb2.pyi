@@ -79,7 +79,7 @@ class Stream(_message.Message):
     def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., codec: _Optional[str] = ..., marked: _Optional[bool] = ..., deadline_ns: _Optional[int] = ..., producers: _Optional[_Iterable[int]] = ..., last_deadline_ns: _Optional[int] = ..., counted: _Optional[bool] = ...) -> None: ...
 
 class Source(_message.Message):
-    __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans", "window", "limit", "on_full")
+    __slots__ = ("id", "name", "stream", "max_age_ns", "paces", "spans", "window", "limit", "beat_ns", "on_full")
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
@@ -88,6 +88,7 @@ class Source(_message.Message):
     SPANS_FIELD_NUMBER: _ClassVar[int]
     WINDOW_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    BEAT_NS_FIELD_NUMBER: _ClassVar[int]
     ON_FULL_FIELD_NUMBER: _ClassVar[int]
     id: int
     name: str
@@ -97,8 +98,9 @@ class Source(_message.Message):
     spans: _containers.RepeatedCompositeFieldContainer[Span]
     window: int
     limit: Limit
+    beat_ns: int
     on_full: str
-    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., paces: _Optional[_Iterable[_Union[Pace, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., window: _Optional[int] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., on_full: _Optional[str] = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., stream: _Optional[int] = ..., max_age_ns: _Optional[int] = ..., paces: _Optional[_Iterable[_Union[Pace, _Mapping]]] = ..., spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., window: _Optional[int] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., beat_ns: _Optional[int] = ..., on_full: _Optional[str] = ...) -> None: ...
 
 class Limit(_message.Message):
     __slots__ = ("tuples", "span_ns", "value_json")

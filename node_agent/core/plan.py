@@ -57,6 +57,7 @@ class Source:
     window: int = 0
     limit: Limit | None = None
     on_full: str = "refuse"  # or, shedding: drop-tail, front
+    beat_ns: int = 0  # how often a heartbeat says how far it is
 
 
 @dataclass(frozen=True, slots=True)

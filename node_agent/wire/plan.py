@@ -23,6 +23,7 @@ MOST_PARTS = 10**9  # of a nanosecond
 LARGEST = (1 << 63) - 1
 MOST_CURVES = 16  # of one unit
 MOST_K = 1_000_000
+LEAST_BEAT_NS = 1_000_000
 
 
 Message = TypeVar("Message")
@@ -154,6 +155,7 @@ def _source(s: plan_pb2.Source) -> core.Source:
         s.window,
         _overload(lambda: overload.limit(s.name, s.limit)) if s.HasField("limit") else None,
         _overload(lambda: overload.on_full(f"source {s.name}", s.on_full, refuses=True)),
+        s.beat_ns,
     )
 
 
@@ -227,6 +229,9 @@ def _check(plan: core.Plan) -> Slices[None]:
 def _arrivals(source: core.Source) -> None:
     """What is policed has to be something, and to fit in the memory that policing may have."""
     what = f"source {source.name}"
+    if source.beat_ns and source.beat_ns < LEAST_BEAT_NS:
+        raise PlanError(f"{what}: a heartbeat every {source.beat_ns} ns; {LEAST_BEAT_NS} ns or more")
+    _duration(f"{what}: beat", source.beat_ns)
     if len(source.paces) > MOST_PACES or len(source.spans) > MOST_SPANS:
         raise PlanError(f"{what} has more than {MOST_PACES} paces or {MOST_SPANS} spans")
     for pace in source.paces:

@@ -80,9 +80,7 @@ def test_a_mark_comes_back_as_it_was(
     assert tuple(got.tuples[0]) == (lineage, stream, plan, b"", True, 0, mark, first)
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"absent": False}, {"mark": 4}, {"ordinal": 1}, {"first": 4}], ids=lambda each: str(each)
-)
+@pytest.mark.parametrize("wrong", [{"absent": False}, {"mark": 4}, {"ordinal": 1}, {"first": 4}], ids=str)
 def test_a_mark_that_means_nothing_is_refused(wrong: dict[str, int]) -> None:
     fields = {"source": 1, "seq": 3, "stream": 1, "absent": True, "mark": 1, "first": 2, **wrong}
     assert counter_of(batch(pb.Tuple(**fields))) == "tuple_fields"
