@@ -36,12 +36,13 @@ class Commands(Protocol):
 class Branches:
     """The part of the engine that keeps track of tuples whose other branches are elsewhere."""
 
-    __slots__ = ("commands", "facts", "loaded", "slow", "surplus")
+    __slots__ = ("commands", "facts", "loaded", "shed_by", "slow", "surplus")
 
     def __init__(self, facts: Facts, commands: Commands) -> None:
         self.facts, self.commands = facts, commands
         self.loaded: list[Loaded] = []
         self.surplus: dict[int, int] = {}  # results of the running instance that were shed, by slot
+        self.shed_by: dict[int, int] = {}  # tuples, windows and results that were shed, by the number of the policy
         self.slow = False  # the running instance does not end by the usual path
 
     def release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
@@ -145,6 +146,10 @@ class Branches:
             self._mark(at_ns, unit, lineage, counts)
 
     # -- policing
+
+    def _count_shed(self, policy: int, tuples: int = 1) -> None:
+        """Whoever writes SHED facts says so here."""
+        self.shed_by[policy] = self.shed_by.get(policy, 0) + tuples
 
     def _shed_arrival(self, at_ns: int, route: Route, lineage: Lineage) -> None:
         """A source sent more than it declared: its tuple is admitted and goes nowhere.
