@@ -5,7 +5,7 @@ One heap holds the head of every unit's queue. Its order is total: deadline or r
 """
 
 from collections import deque
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from node_agent.core.branches import Branches, Commands
@@ -88,6 +88,30 @@ class Choice(Branches):
         unripe, heads = self.unripe, self.heads
         while unripe and (unripe[0][0] <= self.ended_ns or not heads):
             heappush(heads, heappop(unripe)[3].queue[0])
+
+    def _cut(self, unit: Unit, most: int) -> list[Job]:
+        """Take the oldest jobs, at most so many, off a unit's queue; they will not run. Not the running instance's."""
+        queue = unit.queue
+        if isinstance(queue, deque):
+            cut = [queue.popleft() for _ in range(min(most, len(queue)))]
+        else:
+            cut = sorted(queue, key=lambda job: job[1:3])[:most]
+            if len(cut) < len(queue):
+                last = cut[-1][1:3] if cut else (0, 0)
+                queue[:] = [job for job in queue if job[1:3] > last]
+                heapify(queue)
+            else:
+                queue.clear()
+        if not cut:
+            return cut
+        self.dispatched += len(cut)
+        for heap in (self.heads, self.unripe):
+            if any(job[3] is unit for job in heap):
+                heap[:] = [job for job in heap if job[3] is not unit]
+                heapify(heap)
+        if queue and unit is not self.held:
+            self._head(unit)
+        return cut
 
     # -- the choice
 
@@ -184,6 +208,7 @@ class Choice(Branches):
         Returns what goes on without a decision.
         """
         unit, jobs, missed, ruled = job[3], self.batch if self.batching else [job], 0, self.policy.rule is not None
+        share_ns = (end_ns - self.ended_ns) // max(1, len(jobs))
         for slot, (each, counts) in enumerate(zip(jobs, self.counts, strict=True)):
             deadline_ns, release_ns, _, _, lineage, _ = each
             due_ns = deadline_ns if ruled else release_ns + unit.sub_deadline_ns
@@ -193,8 +218,8 @@ class Choice(Branches):
                 release_ns, start_ns, end_ns, due_ns, start_ns - self.ended_ns + self._take_surplus(slot),
                 lineage[3] << 32 | counts,
             )  # fmt: skip
-            if unit.marks and not self.resumed:
-                self._mark(end_ns, unit, lineage, counts)
+            if unit.noted:
+                self._noted(end_ns, unit, each, counts, share_ns)
             if unit.meter is not None:
                 unit.meter.made(counts)
         if unit.meter is not None:
@@ -205,6 +230,15 @@ class Choice(Branches):
         self.batch, self.counts, self.ended_ns = [], [0], end_ns
         self.slow = self.batching or self.policy.measured
         return self._go_on()
+
+    def _noted(self, end_ns: int, unit: Unit, job: Job, counts: int, took_ns: int | None = None) -> None:
+        """An instance of a unit that is `noted` has ended, or one tuple of a batch. took_ns: its share of the batch."""
+        busy = unit.busy
+        if busy is not None:
+            busy.ns += end_ns - self.ended_ns if took_ns is None else took_ns
+            busy.tuples += not self.resumed
+        if unit.marks and not self.resumed:
+            self._mark(end_ns, unit, job[4], counts)
 
     def _go_on(self) -> Job | None:
         """The next job of the unit that has just run, if its policy stays with it."""

@@ -183,8 +183,8 @@ class Engine(Choice):
                 start_ns - self.ended_ns, ordinal << 32 | counts[0],
             )  # fmt: skip
             facts.position += RECORD_BYTES
-            if unit.marks and not self.resumed:
-                self._mark(end_ns, unit, job[4], counts[0])
+            if unit.noted:
+                self._noted(end_ns, unit, job, counts[0])
             counts[0] = 0
         self.ended_ns = end_ns
         heads = self.heads

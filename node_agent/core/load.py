@@ -50,7 +50,7 @@ def _add_unit(loaded: Loaded, spec: plans.Unit, steps: list[Step], policy: Polic
         marks = tuple(each for each in unit.exits if each.route.marked) + marks
         unit.offset_ns = policy.offset(spec) if policy.offset else 0
         unit.rule = policy.rule(spec) if policy.rule else None
-        unit.marks, unit.rest = marks, rest
+        unit.marks, unit.rest, unit.noted = marks, rest, bool(marks)
         loaded.units.append(unit)
         rest = unit
     if steps[0].join:

@@ -102,12 +102,22 @@ class Step:
         self.policed = self.police is not None and self.police.every
 
 
+class Busy:
+    """How long instances of a unit have kept the node busy, choosing them included, and how many tuples they were."""
+
+    __slots__ = ("ns", "tuples")
+
+    def __init__(self) -> None:
+        self.ns = self.tuples = 0
+
+
 class Unit:
     """A task unit, or under a policy that yields one operator of it (then `rest` is what follows)."""
 
     __slots__ = (
-        "absences", "chain", "deadline_ns", "exits", "flags", "hang_ns", "id", "inputs", "last", "loaded", "marks",
-        "meter", "offset_ns", "queue", "rest", "rule", "spec", "sub_deadline_ns", "useful_ns",
+        "absences", "busy", "chain", "deadline_ns", "exits", "flags", "hang_ns", "id", "inputs", "last",
+        "loaded", "marks", "meter", "noted", "offset_ns", "queue", "rest", "rule", "spec", "sub_deadline_ns",
+        "useful_ns",
     )  # fmt: skip
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
@@ -119,6 +129,8 @@ class Unit:
         self.chain, self.last = chain, chain[-1]
         self.exits = tuple(step.exit for step in chain if step.exit is not None)
         self.marks: tuple[Exit, ...] = ()  # exits that lead to a join, here and in the rest
+        self.noted = False  # there is more to do when an instance ends than to choose the next one
+        self.busy: Busy | None = None  # where a shedder asks for it
         self.offset_ns = 0
         self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
         self.meter: UnitMeter | None = None  # where the policy measures
@@ -237,6 +249,6 @@ def merged(lineages: list[Lineage]) -> Lineage:
 
 
 __all__ = [
-    "ABSENT", "ALWAYS_NS", "MARKS", "Exit", "Job", "Join", "Lineage", "Loaded", "Quiet", "Removed", "Route", "SideSlot",
-    "Step", "Unit", "Waiting", "merged",
+    "ABSENT", "ALWAYS_NS", "MARKS", "Busy", "Exit", "Job", "Join", "Lineage", "Loaded", "Quiet", "Removed", "Route",
+    "SideSlot", "Step", "Unit", "Waiting", "merged",
 ]  # fmt: skip
