@@ -151,15 +151,16 @@ class Branches:
         """Whoever writes SHED facts says so here."""
         self.shed_by[policy] = self.shed_by.get(policy, 0) + tuples
 
-    def _shed_arrival(self, at_ns: int, route: Route, lineage: Lineage) -> None:
-        """A source sent more than it declared: its tuple is admitted and goes nowhere.
+    def _shed_arrival(self, at_ns: int, route: Route, lineage: Lineage, policy: int = POLICY_ARRIVALS) -> None:
+        """A source sent more than it declared, or more than there is room for: its tuple is admitted and goes nowhere.
 
         No branch gets it, so no join waits for it: marks are not needed, and would be as many as the excess.
         """
         self.facts.write(
-            SHED, route.loaded.flags, NO_REF, lineage[0], lineage[1], lineage[2], at_ns, POLICY_ARRIVALS, lineage[3],
+            SHED, route.loaded.flags, NO_REF, lineage[0], lineage[1], lineage[2], at_ns, policy, lineage[3],
             route.stream,
         )  # fmt: skip
+        self._count_shed(policy)
 
     def police(self, at_ns: int, unit: Unit, step: Step, lineages: Sequence[Lineage], slot: int = 0) -> int:
         """An operator of the running instance has made these results of one input: how many of them pass.
@@ -173,6 +174,7 @@ class Branches:
                 SHED, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], at_ns, POLICY_SELECTIVITY, lineage[3],
                 0, step.operator_id,
             )  # fmt: skip
+            self._count_shed(POLICY_SELECTIVITY)
             self.surplus[slot] = self.surplus.get(slot, 0) + 1
             self.slow = True  # its record is not the usual one
         return passed

@@ -158,13 +158,13 @@ class Choice(Branches):
             return job
         return None
 
-    def _shed(self, job: Job) -> None:
+    def _shed(self, at_ns: int, job: Job, policy: int) -> None:
+        """A job that is in no queue any more, or was not let in, does not run."""
         unit, lineage = job[3], job[4]
-        self.facts.write(
-            SHED, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], self.ended_ns, POLICY_LATE, lineage[3]
-        )
+        self.facts.write(SHED, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], at_ns, policy, lineage[3])
+        self._count_shed(policy)
         if unit.marks:
-            self._mark(self.ended_ns, unit, lineage, 0)
+            self._mark(at_ns, unit, lineage, 0)
 
     def _select(self, job: Job) -> Job | None:
         """What runs of a unit that was chosen: its batch without what is dropped. The first job that runs, or None.
@@ -199,7 +199,7 @@ class Choice(Branches):
         return batch[0] if batch else None
 
     def _drop(self, job: Job) -> None:
-        self._shed(job)
+        self._shed(self.ended_ns, job, POLICY_LATE)
         self.meter.shed()
 
     def _step_slow(self, job: Job, start_ns: int, end_ns: int) -> Job | None:
