@@ -1,9 +1,10 @@
-"""The operators that every agent has: pass, filter, join, union, busy."""
+"""The operators that every agent has: pass, filter, join, union, busy, aggregate."""
 
 import time
 from collections.abc import Callable
 from typing import Any
 
+from node_agent.figures import Aggregate
 from node_agent.sdk import DECLARATION, Declaration, Implementation
 
 
@@ -76,4 +77,4 @@ class Busy:
         return value
 
 
-BUILTIN: tuple[Callable[..., Any], ...] = (pass_, Filter, Join, Union, Busy)
+BUILTIN: tuple[Callable[..., Any], ...] = (pass_, Filter, Join, Union, Busy, Aggregate)

@@ -17,6 +17,10 @@ from typing import Any
 from node_agent import sdk
 from node_agent.builtin import BUILTIN
 from node_agent.codecs import Codecs
+from node_agent.core import plan as plans
+from node_agent.core.windows.aggregates import Aggregate, Grouped, Together, Users, field
+from node_agent.core.windows.joins import Join
+from node_agent.core.windows.results import Collecting, result
 from node_agent.entry_points import Discover, Offers, installed
 from node_agent.intact import intact
 from node_agent.signature import Bound, OperatorError, Shape, shape_of
@@ -86,8 +90,55 @@ class Registry:
 
     def make(self, run: str, with_json: str = "{}", inputs: Sequence[str] = ()) -> Bound:
         """A fresh instance with what the engine calls: `create` and then `bind`."""
-        bound = self.shape(run).bind(self.create(run, with_json, inputs))
+        shape = self.shape(run)
+        if shape.kind == "aggregate":
+            raise OperatorError(f"{run} is an aggregate, which needs a window; write 'window: {{time: 5 s}}'")
+        bound = shape.bind(self.create(run, with_json, inputs))
         return bound._replace(call=intact(run, bound.call, bound.plain)) if self._checks else bound
+
+    def calls(self, operator: plans.Operator, inputs: Sequence[str]) -> tuple[Callable[..., Any], bool]:
+        """What a plan's operator runs, as the engine is loaded with it. inputs: what its query calls them, in order.
+
+        Of a window operator it is what its windows are made with, of one that closes windows what makes their results.
+        Raises OperatorError, as `make`.
+        """
+        if operator.window is not None:
+            return self.collecting(operator.run, operator.with_json, operator.window), False
+        if operator.closes:
+            return result, True
+        bound = self.make(operator.run, operator.with_json, inputs)
+        return bound.call, bound.plain
+
+    def collecting(self, run: str, with_json: str, window: plans.Window) -> Collecting:
+        """The aggregate of a window operator, and how long its windows are where the data says so. Raises
+        OperatorError."""
+        size = None
+        if window.size:
+            bound = self.make(window.size)
+            if not bound.plain or self.shape(window.size).kind != "map":
+                raise OperatorError(f"{window.size}: what says how long a window is takes one tuple and nothing else")
+            size = bound.call
+        return Collecting(self.aggregate(run, with_json, window), size)
+
+    def aggregate(self, run: str, with_json: str, window: plans.Window) -> Aggregate:
+        """A fresh aggregate of that window's feeds, each of which is one of its sources, in their order. run: `join`,
+        where the window has keys, or an installed aggregate. Raises OperatorError."""
+        inner: Aggregate
+        try:
+            if window.on:
+                if run != "join":
+                    raise OperatorError(f"{run} joins no two streams; write 'run: join'")
+                left, right = (field(path) for path in window.on)
+                of_right = frozenset(i for i, (_, number) in enumerate(window.feeds) if number)
+                inner = Join((left, right), len(window.feeds), of_right)
+            elif self.shape(run).kind != "aggregate":
+                raise OperatorError(f"{run} is no aggregate, and a window needs one; write 'run: aggregate'")
+            else:
+                own = self.create(run, with_json)
+                inner = own if isinstance(own, Together) else Users(own, len(window.feeds))
+            return Grouped(field(window.by), inner) if window.by else inner
+        except ValueError as error:
+            raise OperatorError(f"{run}: {error}") from None
 
     def describe(self) -> dict[str, Any]:
         """operators.json: what a planner may name. Loads everything; what cannot be is under `unavailable`, and why."""

@@ -1,6 +1,6 @@
 """What the author of an operator and a client import.
 
-    from node_agent.sdk import At, Many, Sink, Source, codec, operator
+    from node_agent.sdk import At, Many, Sink, Source, aggregate, codec, operator
 
 Importing it has no side effect and loads neither protobuf nor sockets: `Source` and `Sink` are loaded at first use.
 `node_agent/OPERATORS.md` is the manual.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from node_agent.client import Admitted, Refused, Result, Sink, Source
 
-__all__ = ["Admitted", "At", "Many", "Refused", "Result", "Sink", "Source", "codec", "operator"]
+__all__ = ["Admitted", "At", "Many", "Refused", "Result", "Sink", "Source", "aggregate", "codec", "operator"]
 
 DECLARATION = "__shimekiri_operator__"  # the attribute that marks a class or function as an operator
 
@@ -31,6 +31,8 @@ class Declaration(NamedTuple):
     output: str
     variadic: bool = False  # any number of inputs, all of the type given for "*"
     union: bool = False  # every input triggers, instead of a join of them all
+    aggregate: bool = False  # of the tuples of a window, instead of one tuple
+    open: bool = False  # parameters have any names, and the implementation checks them
 
 
 class CodecDeclaration(NamedTuple):
@@ -92,6 +94,33 @@ def operator(
     def mark(implementation: Implementation) -> Implementation:
         if not callable(implementation):
             raise TypeError(f"operator {name!r} must be a class or a function, not {type(implementation).__name__}")
+        setattr(implementation, DECLARATION, declaration)
+        return implementation
+
+    return mark
+
+
+def aggregate(
+    name: str, version: str = "1", inputs: Mapping[str, str] | None = None, output: str = "json"
+) -> Callable[[Implementation], Implementation]:
+    """Declare a class as the aggregate `name`: what is made of the tuples of a window.
+
+    The class has `start()` (the state of an empty window), `add(state, value)` (the state with that tuple; may be the
+    same object) and `result(state)` (as JSON has it). All windows share one instance, so what belongs to a window is in
+    its state. inputs: one port and its type. Parameters are those of `__init__`. Raises ValueError on a declaration
+    that cannot be meant.
+    """
+    inputs = {"value": "json"} if inputs is None else dict(inputs)
+    declaration = Declaration(name, version, inputs, {}, output, aggregate=True)
+    _check(declaration)
+    if len(inputs) != 1:
+        raise ValueError(f"aggregate {name!r} has {len(inputs)} inputs: name one, as {{'value': 'json'}}")
+    if output != "json":
+        raise ValueError(f"aggregate {name!r}: the result of a window is json, not {output!r}")
+
+    def mark(implementation: Implementation) -> Implementation:
+        if not isinstance(implementation, type):
+            raise TypeError(f"aggregate {name!r} must be a class with start, add and result")
         setattr(implementation, DECLARATION, declaration)
         return implementation
 

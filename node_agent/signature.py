@@ -55,7 +55,10 @@ class Shape(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """map: one input triggers. join: all inputs of one lineage trigger. union: every input triggers."""
+        """map: one input triggers. join: all inputs of one lineage trigger. union: every input triggers. aggregate: of
+        the tuples of a window."""
+        if self.declaration.aggregate:
+            return "aggregate"
         if self.declaration.union:
             return "union"
         return "join" if self.declaration.variadic or len(self.declaration.inputs) > 1 else "map"
@@ -76,12 +79,16 @@ class Shape(NamedTuple):
         }
         if declared.variadic:
             described["variadic"] = True
+        if declared.open:
+            described["open"] = True
         return described
 
     def create(self, given: Any, inputs: tuple[str, ...]) -> Any:
         """An instance; see `Registry.create`."""
         values = self._checked(given)
         declared = self.declaration
+        if declared.open:
+            return self._construct(values)
         if declared.variadic:
             if len(inputs) < 2:
                 raise OperatorError(f"{self.name} needs two inputs or more, not {len(inputs)}")
@@ -109,6 +116,8 @@ class Shape(NamedTuple):
     def _checked(self, given: Any) -> dict[str, Any]:
         if not isinstance(given, dict):
             raise OperatorError(f"{self.name}: the parameters must be an object, not {given!r}")
+        if self.declaration.open:
+            return given
         for name in given:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
@@ -155,6 +164,8 @@ def shape_of(implementation: Any) -> Shape:
     if not isinstance(declared, Declaration):
         raise OperatorError(f"{implementation!r} is no operator; write @operator(...) above it")
     is_class = isinstance(implementation, type)
+    if declared.aggregate:
+        return _aggregate(declared, implementation)
     if is_class and "__call__" not in dir(implementation):
         raise OperatorError(f"{declared.name}: class {implementation.__name__} has no __call__")
     function = implementation.__call__ if is_class else implementation
@@ -171,6 +182,21 @@ def shape_of(implementation: Any) -> Shape:
         if declared.variadic:
             extra = extra[1:]  # the names of the input streams
     return Shape(declared, implementation, wants_at, _with(declared.name, extra))
+
+
+def _aggregate(declared: Declaration, implementation: Any) -> Shape:
+    if declared.open:  # the built-in one, which is told of the source as well
+        return Shape(declared, implementation, False, {})
+    for method, count in (("start", 0), ("add", 2), ("result", 1)):
+        function = getattr(implementation, method, None)
+        if not callable(function) or inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise OperatorError(f"{declared.name}: an aggregate needs an ordinary method {method!r}")
+        positional = [each for each in _parameters(function, declared.name)[1:] if each.kind not in _OPEN]
+        if len(positional) != count:
+            raise OperatorError(f"{declared.name}: {method} takes {len(positional)} arguments, not {count}")
+    own = implementation.__init__ is not object.__init__
+    extra = _parameters(implementation.__init__, declared.name)[1:] if own else []
+    return Shape(declared, implementation, False, _with(declared.name, extra))
 
 
 def _parameters(function: Callable[..., Any], name: str) -> list[inspect.Parameter]:
