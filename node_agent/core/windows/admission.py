@@ -15,21 +15,41 @@ MOST = 1024  # windows remembered beside those that overlap
 TIME_PPM, ROOM_PPM = 900_000, 950_000  # of the deadline, of the queue: what is left is for what is not known
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Load:
-    """Measured: tuples queued, cost per tuple and mean time between arrivals in ns (0: not known yet)."""
+    """Measured: tuples queued, cost per tuple and mean time between arrivals in ns (0: not known yet).
+
+    work_ns: what is queued costs; None: each the same. number_ns: mean time between admitted numbers, where filters are
+    before the door; 0: as between arrivals.
+    """
 
     queued: int
     cost_ns: int
     gap_ns: int
+    work_ns: int | None = None
+    number_ns: int = 0
+
+    @property
+    def backlog_ns(self) -> int:
+        """Work that is queued."""
+        return self.queued * self.cost_ns if self.work_ns is None else self.work_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Windows over the stream: their grid (of origins), and how long after its end a window is of use."""
+    """Windows over the stream: their grid, and how long after its end a window is of use (0: as long as it is).
+
+    counted: the grid is of numbers, not of origins. oldest: latency_ns counts from where it begins.
+    """
 
     grid: Grid
     latency_ns: int
+    counted: bool = False
+    oldest: bool = False
+
+    def span_ns(self, load: Load, positions: int) -> int:
+        """How long a stretch of the grid takes."""
+        return positions * (load.number_ns or load.gap_ns) if self.counted else positions
 
 
 class _Row:
@@ -41,6 +61,12 @@ class _Row:
         self.resting = False  # a run of windows goes
         self.busy_until = 0  # where the last admitted window ends
         self.opened = self.denied = 0
+
+    def begin(self, position: int) -> None:
+        """Positions begin here, or begin anew."""
+        self.next = self.kind.grid.first(position)
+        self.admitted.clear()
+        self.busy_until = self.kind.grid.begin(self.next)
 
     def decide(self, upto: int, load: Load, most: int) -> None:
         """On windows next..upto - 1, which open now."""
@@ -68,7 +94,7 @@ class _Row:
         """With strong overlap a new run begins when the backlog is nearly gone: a short run costs nearly as many tuples
         as a long one and gives fewer windows."""
         grid = self.kind.grid
-        return grid.length < 2 * grid.hop or 4 * load.queued * load.cost_ns <= grid.hop
+        return grid.length < 2 * grid.hop or 4 * load.backlog_ns <= self.kind.span_ns(load, grid.hop)
 
     def forget(self, position: int) -> None:
         """Windows that end at or before it, which no mark to come can meet; the older half where there are too many
@@ -85,31 +111,43 @@ def fit(load: Load, kind: Kind, most: int) -> bool:
     """Whether a window that opens now can be admitted whole. Without measurements: it can."""
     if not load.cost_ns or not load.gap_ns:
         return load.queued * PPM <= ROOM_PPM * most
-    length, cost, gap = kind.grid.length, load.cost_ns, load.gap_ns
-    left = load.queued * cost * gap + length * (cost - gap)  # q c + lambda c Z - Z, times gap
+    length, cost, gap = kind.span_ns(load, kind.grid.length), load.cost_ns, load.gap_ns
+    latency = kind.latency_ns or length
+    if kind.oldest and kind.latency_ns:
+        latency = max(0, latency - length)
+    left = load.backlog_ns * gap + length * (cost - gap)  # q c + lambda c Z - Z, times gap
     room = load.queued * gap * cost + length * (cost - gap)  # q + (lambda - 1/c) Z, times gap and c
-    return left * PPM <= TIME_PPM * kind.latency_ns * gap and room * PPM <= ROOM_PPM * most * gap * cost
+    return left * PPM <= TIME_PPM * latency * gap and room * PPM <= ROOM_PPM * most * gap * cost
 
 
 class WindowAware:
-    """Over one stream, for all kinds of windows on it. most: tuples the queue holds. lateness_ns: decisions are kept so
-    long. first_ns: windows that begin before it are not given.
+    """Over one stream, for all kinds of windows on it, by time or by count. most: tuples the queue holds. lateness_ns:
+    decisions are kept so long. first_ns: windows that begin before it are not given; None: as soon as tuples come.
 
     Where overlap is strong (Z >= 2 H) whole runs of windows go: what a single one of them needs is nearly all needed by
     its neighbours, so leaving it out sheds nothing. After a window that is denied, none is admitted that overlaps the
     last one that was, nor before the backlog is a quarter of a hop.
     """
 
-    def __init__(self, kinds: Sequence[Kind], most: int, lateness_ns: int, first_ns: int = 0) -> None:
+    def __init__(self, kinds: Sequence[Kind], most: int, lateness_ns: int, first_ns: int | None = 0) -> None:
         if not kinds or most < 1 or lateness_ns < 0:
             raise ValueError(f"{len(kinds)} kinds of windows, a queue of {most}, lateness {lateness_ns} ns")
-        self._rows = [_Row(kind, kind.grid.from_(first_ns)) for kind in kinds]
+        self._rows = [_Row(kind, kind.grid.from_(first_ns or 0)) for kind in kinds]
         self._most, self._lateness_ns = most, lateness_ns
-        self._youngest_ns = self._settled_ns = first_ns  # of all; of those up to the last that was kept
+        self._begun = first_ns is not None
+        self._youngest_ns = self._settled_ns = first_ns or 0  # of all; of those up to the last that was kept
+
+    def begin(self, position: int) -> None:
+        """Positions begin here, or begin anew: what was decided before is forgotten."""
+        for row in self._rows:
+            row.begin(position)
+        self._begun, self._youngest_ns, self._settled_ns = True, position, position
 
     def keeps(self, origin_ns: int, load: Load) -> bool:
         """Whether an arriving tuple is kept; windows that begin with it are decided now. Nothing is kept that the queue
-        has no room for."""
+        has no room for. By count: the number in place of the origin."""
+        if not self._begun:
+            self.begin(origin_ns)
         kept = False
         for row in self._rows:
             grid = row.kind.grid
