@@ -42,7 +42,7 @@ class Aggregate(Together):
         super().__init__({name: _figure(name, what) for name, what in given.items()})
 
 
-setattr(Aggregate, DECLARATION, Declaration("aggregate", "1", {"in": "any"}, {}, "json", aggregate=True, open=True))
+setattr(Aggregate, DECLARATION, Declaration("aggregate", "1", {"value": "any"}, {}, "json", aggregate=True, open=True))
 
 
 def _figure(name: str, what: Any) -> tuple[Part, Callable[[Any], Any] | None]:

@@ -80,7 +80,7 @@ def test_the_list_says_what_a_planner_needs(manual: Registry) -> None:
 
 def test_built_in_operators() -> None:
     registry = Registry(discover=nothing)
-    assert registry.names() == ["busy", "filter", "join", "pass", "union"]
+    assert registry.names() == ["aggregate", "busy", "filter", "join", "pass", "union"]
     kept = registry.make("filter")
     assert kept.plain and [x for x in range(15) if kept.call(x + 1)] == [1, 3, 5, 7, 9, 11, 13]
     assert [registry.make("filter", '{"keep": 2, "of": 3}').call(x) for x in (7,)] == [None]

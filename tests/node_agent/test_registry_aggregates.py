@@ -144,7 +144,7 @@ def test_the_list_says_what_a_planner_needs(registry: Registry) -> None:
         },
     }  # fmt: skip
     assert described["aggregate"] == {
-        "version": "1", "kind": "aggregate", "inputs": {"in": "any"}, "side": {}, "output": "json", "with": {},
+        "version": "1", "kind": "aggregate", "inputs": {"value": "any"}, "side": {}, "output": "json", "with": {},
         "open": True,
     }  # fmt: skip
 
