@@ -96,7 +96,7 @@ def test_built_in_operators() -> None:
 @pytest.mark.parametrize(
     ("run", "given", "inputs", "why"),
     [
-        ("none", "{}", (), "no operator 'none' is installed here; there are: busy"),
+        ("none", "{}", (), "no operator 'none' is installed here; there are: aggregate, busy"),
         ("filter", '{"keep": 3}', (), "keep 3 of 2"),
         ("filter", '{"keep": 1.0}', (), "must be of type integer"),
         ("filter", '{"keep": true}', (), "must be of type integer"),
