@@ -6,11 +6,12 @@ feeds a side input goes first; otherwise the order of arrival stays.
 
 from typing import Any
 
-from node_agent.core.parts import ABSENT, Lineage, Loaded
+from node_agent.core.parts import MARKS, Lineage, Loaded
 from node_agent.runtime.load import Load
 
 Arrival = tuple[Loaded, int, int, Lineage, Any, int, int]
-"""plan, source or 0, stream, lineage, payload, bytes, the client's stamp"""
+"""plan, source or 0, stream, lineage, payload or mark, bytes, the client's stamp"""
+_MARKS = frozenset(MARKS)
 
 
 class Arrivals:
@@ -38,7 +39,7 @@ class Arrivals:
                         engine.admit(at_ns, loaded, source, lineage, payload, size, sent_ns)
                     else:
                         engine.receive(at_ns, loaded, stream, lineage, payload)
-                    if payload is not ABSENT:
+                    if payload.__class__ not in _MARKS:
                         self._load.arrived(size)
                 arrivals.clear()
 

@@ -43,6 +43,7 @@ class Deployed:
     superseded: bool = False  # another plan was committed in its place
     arrived_ns: int = 0  # when a peer last sent a tuple of this plan
     policed: dict[str, int] = field(default_factory=dict)  # shed by policing, as counted so far
+    counted: frozenset[int] = frozenset()  # streams that lead to a window: each number of their sources is reported
 
     @property
     def ready(self) -> int:
@@ -54,6 +55,10 @@ class Deployed:
     def streams(self) -> dict[int, core.Stream]:
         """By id; for what is not per tuple."""
         return {stream.id: stream for stream in self.plan.streams}
+
+    def last_ns(self, stream: int) -> int:
+        """After its origin, how long a tuple of that stream may be in time."""
+        return next(each.last_ns for each in self.plan.streams if each.id == stream)
 
     def quiet_ns(self) -> int:
         """How long peers that drain as well may still hold tuples for this node: the longest deadline, and a second.

@@ -23,6 +23,7 @@ from node_agent.core.engine import Engine
 from node_agent.core.parts import Job
 from node_agent.registry import Registry
 from node_agent.ring import HANG, HANG_AT, RingFacts
+from node_agent.runtime.beats import Beats
 from node_agent.runtime.deployed import Deployed, Lane
 from node_agent.runtime.inbound import Inbound
 from node_agent.runtime.load import Load
@@ -35,7 +36,7 @@ from node_agent.runtime.sliced import Sliced
 
 DRAIN_EVERY_NS = 100_000
 MEASURE_EVERY_NS = 1_000_000
-TICK_NS = 1_000_000  # timers are looked at this often at most
+TICK_NS, MOST_TICK_NS = 1_000_000, 20_000_000  # timers are looked at this often at most, and at least
 LONG_NS = 100_000  # an instance that is planned to take so long does not delay acknowledgements
 IDLE = bytes(HANG.size)
 
@@ -53,16 +54,23 @@ class Runtime:
         self.load = Load(shared, self.plans)
         self.sliced = Sliced(lambda: self.plans.running)  # loading plans, while others run
         self.context = Context(shared, self.plans, self.load)
+        self.beats = Beats(shared, self.plans, self.context.seqs)
+        self.plans.looked_up = self._looked_up
         self.inbound: Inbound | None = None
         self.mail: list[Callable[[], None]] = []  # what other processes ask: done between instances, not within
         self.stopping = False
         self._flush_due = False
-        self._tick_ns = 0
+        self._tick_ns = self._ticked_ns = 0  # when timers are to be looked at, and were
         self._measure_ns = 0  # when the next instance is to be measured
 
     def attach(self, inbound: Inbound) -> None:
         """Serve the data socket."""
         self.inbound = self.outbox.inbound = inbound
+
+    def _looked_up(self) -> None:
+        """Plans have changed: heartbeats begin, and end."""
+        self.beats.look_up()
+        self._tick_ns = 0
 
     def add_plan(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...]) -> str:
         """After a plan was loaded. Returns why it cannot run, or nothing."""
@@ -186,7 +194,9 @@ class Runtime:
         """Nothing is ready: write what is left, sleep until something arrives or is due."""
         self.facts.publish()
         self._flush()
-        seconds = max(0, self._tick_ns - now_ns()) / 1e9 if wait and not self.mail else 0.0
+        if any(lane.engine.heads for lane in self.plans.lanes):  # of a window that has closed
+            return
+        seconds = max(0, self._due_ns() - now_ns()) / 1e9 if wait and not self.mail else 0.0
         at_ns = self.shared.poller.wait(seconds)
         self.context.arrivals.apply(at_ns)
         self.facts.publish()
@@ -207,16 +217,30 @@ class Runtime:
                 return planned_ns >= LONG_NS
         return True
 
+    def _due_ns(self) -> int:
+        """When the timers are to be looked at: what has arrived since they were may have brought that forward."""
+        due_ns = self._tick_ns
+        for lane in self.plans.lanes:
+            window_ns = getattr(lane.engine, "window_due_ns", None)
+            if window_ns is not None and window_ns < due_ns:
+                due_ns = window_ns
+        self._tick_ns = due_ns = max(due_ns, self._ticked_ns + TICK_NS)
+        return due_ns
+
     def _tick(self, at_ns: int) -> None:
         """Timers."""
+        self._tick_ns, self._ticked_ns = at_ns + MOST_TICK_NS, at_ns
         due_ns = self.outbox.tick(at_ns)
         if self.inbound is not None:
             self.inbound.tick(at_ns)
-        self.sliced.watch(lambda: self.plans.unload_drained(at_ns))
+        self.beats.beat(at_ns)
         for lane in self.plans.lanes:
             lane.engine.expire(at_ns)
+        self.sliced.watch(lambda: self.plans.unload_drained(at_ns))
         if at_ns >= self.load.next_ns:
             self.load.write(at_ns)
             self.plans.count_policed(at_ns)
         self.facts.publish()
-        self._tick_ns = max(min(due_ns, self.load.next_ns, at_ns + 20_000_000), at_ns + TICK_NS)
+        self.outbox.flush(at_ns)
+        self._tick_ns = min(due_ns, self.load.next_ns, self.beats.due_ns, self._tick_ns)
+        self._due_ns()

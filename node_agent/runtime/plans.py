@@ -59,6 +59,7 @@ class Plans:
         self.by_loaded: dict[Loaded, Deployed] = {}
         self.emulating = False  # some operator is to be filled up
         self.limit_bytes = DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
+        self.looked_up: Callable[[], None] = _nobody  # told when a plan's state has changed, or which plans there are
         self._sources: dict[str, tuple[Deployed, core.Source]] = {}  # where tuples are admitted now, by name
         self._policed_told_ns = 0  # not before this again
 
@@ -104,6 +105,7 @@ class Plans:
             self.lanes.append(lane)
         self.meter.costs.update(costs)
         deployed = Deployed(plan_hash, plan, lane, loaded, parts.codecs, list(costs.values()))
+        deployed.counted = frozenset(stream.id for stream in plan.streams if stream.counted)
         if pairs is not None and base is not None and self._is_here(base):  # it may have gone while this one was loaded
             deployed.base, deployed.inherits = base, pairs
         idle = not self.running
@@ -292,8 +294,13 @@ class Plans:
         self.emulating = any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
         self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or DEFAULT_BYTES
         self._sources = {
-            source.name: (each, source) for each in plans if each.state == COMMITTED for source in each.plan.sources
+            source.name: (each, source)
+            for each in plans
+            if each.state == COMMITTED
+            for source in each.plan.sources
+            if not source.window  # no client feeds windows
         }
+        self.looked_up()
 
     def _set(self, deployed: Deployed, state: int) -> None:
         deployed.state = state
@@ -313,3 +320,7 @@ class Plans:
         self.shared.counters["operator_errors"] += 1
         text = "".join(traceback.format_exception(error, limit=-8)).rstrip()
         self.shared.note(f"operator_errors.{name}", f"operator {name} raised; its tuple is lost\n{text}")
+
+
+def _nobody() -> None:
+    """Nobody has to be told."""

@@ -5,9 +5,9 @@ from typing import Protocol
 
 from node_agent.codecs import CodecError
 from node_agent.core import plan as core
-from node_agent.core.parts import ABSENT, Lineage
+from node_agent.core.parts import Lineage
 from node_agent.link.answers import Answers
-from node_agent.link.clock import Offset, PeerClock
+from node_agent.link.clock import FAR_NS, Offset, PeerClock
 from node_agent.link.limits import MAX_BATCH_TUPLES, LinkError
 from node_agent.link.receiver import Arrived, Receiver
 from node_agent.ring import MOST_TAKEN_OVER, TakenOver, peer_key
@@ -15,6 +15,7 @@ from node_agent.runtime.arrivals import Arrivals
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.deployed import COMMITTED, Deployed
 from node_agent.runtime.load import Load
+from node_agent.runtime.marks import read_mark
 from node_agent.runtime.plans import Plans
 from node_agent.runtime.shared import Shared
 from node_agent.wire import frames
@@ -75,6 +76,9 @@ class NodeRole:
     def _take(self, at_ns: int, arrived: Arrived, link_seq: int, sent_ns: int) -> None:
         context, stream = self.context, arrived.stream
         deployed = context.plans.stamped(arrived.plan)
+        if deployed is None and arrived.absent:
+            context.shared.counters["marks_of_unknown_plan"] += 1
+            return
         if deployed is None:  # the sender's SENT without a RECEIVED says what became of it
             context.shared.note("tuples_of_unknown_plan", f"{self.name} sent a tuple of a plan that is not here")
             return
@@ -85,7 +89,8 @@ class NodeRole:
         lineage = (source, epoch, seq, ordinal, *self.clock.map(at_ns, lo_ns, hi_ns))
         loaded = deployed.loaded
         if arrived.absent:
-            context.arrivals.add(loaded, 0, stream, lineage, ABSENT, 0)
+            mark = read_mark(self.name, arrived, deployed.counted, self.clock.same)
+            context.arrivals.add(loaded, 0, stream, lineage, mark, 0)
             return
         context.shared.facts.write(
             RECEIVED, loaded.flags, index, source, epoch, seq, at_ns, link_seq, sent_ns, stream, ordinal
@@ -191,9 +196,15 @@ class SourceRole:
             return f"the source now takes {deployed.codecs[source.stream].name}: connect again"
         if lo_ns > at_ns:
             return "its origin lies in the future"
-        least_ns = at_ns - hi_ns  # its age, at least
-        if source.max_age_ns and least_ns > source.max_age_ns:
-            return f"at least {least_ns / 1e6:.1f} ms old, at most {source.max_age_ns / 1e6:g} ms are allowed"
+        if source.max_age_ns:
+            # Heartbeats promise how old what is counted can be, so there it has to be sure.
+            least_ns = at_ns - hi_ns
+            age_ns = at_ns - lo_ns if source.stream in deployed.counted else least_ns
+            if age_ns > source.max_age_ns:
+                if lo_ns == -FAR_NS and least_ns <= source.max_age_ns:
+                    return "its age is not known before both clocks have been compared: send it again later"
+                how = "may be" if least_ns <= source.max_age_ns else "at least"
+                return f"{how} {age_ns / 1e6:.1f} ms old, at most {source.max_age_ns / 1e6:g} ms are allowed"
         return ""
 
     def acknowledge(self, drained: bool) -> None:

@@ -313,7 +313,8 @@ def _arrived(item: pb.Tuple) -> Arrived:
     if (source | epoch | stream) > 0xFFFF or not -FAR_NS <= lo_ns <= hi_ns <= FAR_NS or (absent and payload):
         raise FrameError("tuple_fields", f"a tuple with fields out of range: source {source}, epoch {epoch}, {stream=}")
     lineage = (source, epoch, item.seq, item.ordinal, lo_ns, hi_ns)
-    if item.mark and (item.mark > QUIET or not absent or item.ordinal or item.first > item.seq):
+    many = item.mark == QUIET or item.first != item.seq  # then it is not about one result
+    if item.mark and (item.mark > QUIET or not absent or (item.ordinal and many) or item.first > item.seq):
         raise FrameError("tuple_fields", f"a mark {item.mark} of {stream=} with numbers {item.first} to {item.seq}")
     return Arrived(lineage, stream, item.plan, payload, absent, item.at_ns, item.mark, item.first)
 

@@ -1,0 +1,76 @@
+"""Heartbeats: how far the counted sources of this node are, said at the commit of a plan and then every `beat_ns`.
+
+A heartbeat says which numbers were admitted and how old what comes later can be at most, so that windows end although
+nothing comes, and the loss of a source's last tuple is noticed. `Source.max_age_ns` is what makes it true: a counted
+source refuses every tuple whose age may be above it.
+
+Once another plan is committed, or the source's plan is stopped, there is one more: what was admitted under this plan by
+then, and the promise as of then. Nothing is promised about the time after it: tuples of that time belong to the next
+plan, and may be as old as any.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from node_agent.clock_domain import now_ns
+from node_agent.core import plan as core
+from node_agent.link.clock import FAR_NS
+from node_agent.runtime.deployed import COMMITTED, Deployed
+from node_agent.runtime.plans import Plans
+from node_agent.runtime.shared import Shared
+
+
+@dataclass(slots=True, eq=False)
+class Beating:
+    """A counted source under one plan. first: the lowest number that is admitted under it. ended: when the plan ceased
+    to admit, and the lowest number that came after it."""
+
+    deployed: Deployed
+    source: core.Source
+    first: int
+    due_ns: int = 0
+    ended: tuple[int, int] | None = None
+
+
+class Beats:
+    """Tells the engines. numbers: the last number of each source, by its id, over all plans."""
+
+    def __init__(self, shared: Shared, plans: Plans, numbers: dict[int, int]) -> None:
+        self.shared, self.plans, self.numbers = shared, plans, numbers
+        self.beating: dict[tuple[Deployed, int], Beating] = {}
+
+    def look_up(self) -> None:
+        """Call at every change of plans or of their states, before anything more is admitted."""
+        for deployed in self.plans.by_hash.values():
+            if deployed.state == COMMITTED:
+                for source in deployed.plan.sources:
+                    if source.beat_ns and not source.window and (deployed, source.id) not in self.beating:
+                        self.beating[deployed, source.id] = Beating(deployed, source, self._next(source))
+        for each in self.beating.values():
+            if each.ended is None and each.deployed.state != COMMITTED:
+                each.ended, each.due_ns = (now_ns(), self._next(each.source)), 0
+
+    @property
+    def due_ns(self) -> int:
+        """When the next one is to be said."""
+        return min((each.due_ns for each in self.beating.values()), default=FAR_NS)
+
+    def beat(self, at_ns: int) -> None:
+        """Say those that are due. Everything that was admitted before has been handed to the engines."""
+        for key, each in list(self.beating.items()):
+            if each.due_ns > at_ns:
+                continue
+            as_of_ns, upto = each.ended or (at_ns, self._next(each.source))
+            oldest_ns = as_of_ns - each.source.max_age_ns if each.source.max_age_ns else -FAR_NS
+            if self.plans.by_hash.get(each.deployed.hash) is each.deployed:
+                engine: Any = each.deployed.lane.engine
+                engine.beat(
+                    at_ns, each.deployed.loaded, each.source.id, self.shared.lineage_epoch, upto, each.first, oldest_ns
+                )
+            if each.ended is not None:
+                del self.beating[key]
+            else:
+                each.due_ns = at_ns + each.source.beat_ns
+
+    def _next(self, source: core.Source) -> int:
+        return self.numbers.get(source.id, 0) + 1

@@ -1,0 +1,305 @@
+"""Marks in the runtime: what a link owes, what a peer may tell, how old a counted tuple may be, heartbeats."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from node_agent.clock_domain import clock_domain, now_ns
+from node_agent.core import plan as core
+from node_agent.core.engine import Engine
+from node_agent.core.parts import ABSENT, Quiet, Removed
+from node_agent.link.limits import LinkError
+from node_agent.link.receiver import Arrived, Inbox, Lineage
+from node_agent.link.sender import Sender
+from node_agent.runtime import peer_link
+from node_agent.runtime.deployed import Deployed
+from node_agent.runtime.inprocess import in_process
+from node_agent.runtime.loop import Runtime
+from node_agent.runtime.marks import MOST_REMOVED, encode_mark, read_mark
+from node_agent.runtime.owed import MOST_RANGES, Owed
+from node_agent.wire import frames
+from protos import records
+
+SECOND = 10**9
+MS = 10**6
+Told = tuple[int, int, int, int, int, int]  # source, epoch, upto, first, oldest origin, instant
+
+
+def _plan(hash_: int = 1 << 60, epoch: int = 1, **source: Any) -> core.Plan:
+    """A counted source on `a`, whose stream goes to node `b`; a stream of the same kind comes from `b`."""
+    counted: dict[str, Any] = {"marked": True, "counted": True, "deadline_ns": SECOND}
+    return core.Plan(
+        "q", "a", 0, hash_, epoch, "edf", 1,
+        (core.Stream(1, "in", "json", **counted), core.Stream(2, "other", "json", producers=(1,), **counted),
+         core.Stream(3, "plain", "json", producers=(1,))),
+        (core.Source(1, "in", 1, **{"max_age_ns": 100 * MS, "beat_ns": 10 * MS, **source}),),
+        (), (), (), ((1, 1),), (core.Peer(1, "b"),),
+    )  # fmt: skip
+
+
+class Beaten:
+    """The engine's side of heartbeats, for those who only look at when they come."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.told: list[Told] = []
+        monkeypatch.setattr(Engine, "beat", self._beat, raising=False)
+
+    def _beat(self, at_ns: int, loaded: Any, source: int, epoch: int, upto: int, first: int, origin_ns: int) -> None:
+        self.told.append((source, epoch, upto, first, origin_ns, at_ns))
+
+
+class Peer:
+    """Node `b`: listens, greets, grants credit when told, and keeps what comes."""
+
+    def __init__(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        self.came: list[Arrived] = []
+
+    def greet(self, runtime: Runtime) -> None:
+        """Until the hello has arrived there."""
+        while not runtime.outbox.links["b"]._connection:
+            runtime.step(wait=False)
+        self.end, _ = self.listener.accept()
+        self.end.setblocking(False)
+        self.reader = frames.FrameReader()
+        self.end.sendall(frames.encode_hello(frames.Hello("node:b", "elsewhere", 9, credit_bytes=1 << 20)))
+        while not runtime.outbox.links["b"].sender.connected:
+            runtime.step(wait=False)
+
+    def read(self, runtime: Runtime, least: int) -> list[Arrived]:
+        """Until so many tuples and marks have come in all; each batch is acknowledged."""
+        while len(self.came) < least:
+            runtime.step(wait=False)
+            try:
+                data = self.end.recv(1 << 16)
+            except BlockingIOError:
+                continue
+            assert data, "the link was closed"
+            for frame in self.reader.feed(data):
+                if isinstance(frame, frames.Batch):
+                    self.came += frame.tuples
+                    self.end.sendall(frames.encode_ack(frame.first + len(frame.tuples) - 1, 1 << 20))
+        return self.came
+
+
+@contextmanager
+def _linked(tmp_path: Path) -> Iterator[tuple[Runtime, Peer]]:
+    peer = Peer()
+    with in_process(_plan(beat_ns=0), tmp_path) as runtime:
+        (deployed,) = runtime.plans.by_hash.values()
+        assert runtime.add_plan(deployed, ((1, "b", peer.address),)) == ""
+        yield runtime, peer
+    peer.listener.close()
+
+
+def _send(runtime: Runtime, seq: int, payload: Any, lo_ns: int = 0, hi_ns: int = 0) -> None:
+    (deployed,) = runtime.plans.by_hash.values()
+    at_ns = now_ns()
+    lineage = (1, 1, seq, 0, lo_ns or at_ns, hi_ns or at_ns)
+    runtime.outbox.send(at_ns, deployed.loaded, 1, 1, lineage, payload)
+
+
+def _kinds(runtime: Runtime) -> list[str]:
+    runtime.facts.publish()
+    found = records.unpack_records(runtime.facts.ring.take(1 << 24))
+    return [records.KINDS[record.kind] for record in found if record.kind in {records.SENT, records.LOST}]
+
+
+def test_numbers_in_a_row_are_owed_as_one_range_and_others_apart() -> None:
+    owed, key = Owed(), (cast(Deployed, object()), 1, 1, 1, 1)
+    for seq, lo_ns in ((3, 30), (4, 10), (6, 60), (7, 70)):
+        owed.lost(key, seq, (1, 1, seq, 0, lo_ns, lo_ns + 5))
+    owed.lost(key, 8, (1, 1, 20, 0, 50, 90))
+    assert owed
+    assert [(first, lineage) for _, first, lineage in owed.take_ranges()] == [
+        (3, (1, 1, 4, 0, 10, 35)),
+        (6, (1, 1, 20, 0, 50, 90)),
+    ]
+    assert not owed
+    for seq in range(0, 4 * MOST_RANGES, 2):
+        owed.lost(key, seq, (1, 1, seq, 0, seq, seq))
+    kept = [first for _, first, _ in owed.take_ranges()]
+    assert kept == list(range(4 * MOST_RANGES - 2 * MOST_RANGES, 4 * MOST_RANGES, 2))
+
+
+@pytest.mark.parametrize("mark", [ABSENT, Removed(3), Removed(2, True), Removed(3), Quiet(1)], ids=str)
+def test_a_mark_is_read_as_it_was_written(mark: Any) -> None:
+    lineage = (1, 2, 3, 0, 40, 50)
+    reader = frames.FrameReader()
+    list(reader.feed(frames.encode_hello(frames.Hello("node:b", "x", 1))))
+    data = frames.encode_batch(1, 7, [encode_mark(lineage, 5, 8, mark)])
+    (batch,) = reader.feed(data)
+    assert isinstance(batch, frames.Batch)
+    (arrived,) = batch.tuples
+    assert arrived.lineage == lineage
+    same, other = (read_mark("node:b", arrived, frozenset({5}), clock) for clock in (True, False))
+    assert repr(same) == repr(mark)
+    assert not getattr(other, "exact", False)
+
+
+def test_what_a_peer_must_not_tell_is_refused() -> None:
+    def arrived(mark: int, seq: int, first: int) -> Arrived:
+        return Arrived((1, 1, seq, 0, 0, 0), 5, 8, b"", True, 0, mark, first)
+
+    for mark in (frames.REMOVED, frames.EXACT, frames.QUIET):
+        with pytest.raises(LinkError, match="leads to no window"):
+            read_mark("node:b", arrived(mark, 3, 2), frozenset({4}), True)
+    with pytest.raises(LinkError, match="are removed"):
+        read_mark("node:b", arrived(frames.REMOVED, MOST_REMOVED, 0), frozenset({5}), True)
+    assert isinstance(read_mark("node:b", arrived(frames.REMOVED, MOST_REMOVED, 1), frozenset({5}), True), Removed)
+    assert isinstance(read_mark("node:b", arrived(frames.QUIET, 1 << 40, 1), frozenset({5}), True), Quiet)
+
+
+def test_a_heartbeat_does_not_hide_the_tuple_of_its_number_after_a_restart() -> None:
+    """The lineage of a mark is no tuple's: a new incarnation that sends the tuple is heard."""
+
+    def arrived(seq: int, mark: int) -> Arrived:
+        return Arrived((1, 1, seq, 0, 0, 0), 5, 8, b"", bool(mark), 0, mark, 1 if mark else 0)
+
+    inbox = Inbox()
+    old = inbox.hello("node:b", 1, alone=True)
+    assert len(old.on_batch(1, [arrived(1, 0), arrived(2, frames.QUIET), arrived(2, frames.QUIET)])) == 3
+    new = inbox.hello("node:b", 2, alone=True)
+    again = new.on_batch(1, [arrived(1, 0), arrived(2, frames.QUIET), arrived(2, 0), arrived(3, 0)])
+    assert [(item.lineage[2], item.mark) for item in again] == [(2, frames.QUIET), (2, 0), (3, 0)]
+
+
+def test_marks_leave_no_records_and_one_heartbeat_waits_at_a_time(tmp_path: Path) -> None:
+    with _linked(tmp_path) as (runtime, peer):
+        _kinds(runtime)
+        _send(runtime, 1, 7)
+        for upto in range(2, 6):
+            _send(runtime, upto, Quiet(1), now_ns() - SECOND)
+        _send(runtime, 9, Removed(6))
+        assert len(runtime.outbox.links["b"].sender) == 3
+        peer.greet(runtime)
+        came = peer.read(runtime, 4)
+        assert [(each.lineage[2], each.mark, each.first) for each in came] == [
+            (1, 0, 0),
+            (2, frames.QUIET, 1),
+            (9, frames.REMOVED, 6),
+            (5, frames.QUIET, 1),
+        ]
+        assert _kinds(runtime) == ["SENT"]
+        (deployed,) = runtime.plans.by_hash.values()
+        while deployed.held:
+            runtime.step(wait=False)
+
+
+def test_what_a_full_link_loses_is_told_as_removed_when_it_can_take_marks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_link, "Sender", lambda facts: Sender(facts, max_tuples=3))
+    with _linked(tmp_path) as (runtime, peer):
+        base_ns = now_ns()
+        _kinds(runtime)
+        for seq in range(1, 8):
+            _send(runtime, seq, 7 if seq != 5 else ABSENT, base_ns + seq, base_ns + seq)
+        _send(runtime, 8, Removed(8), base_ns + 8, base_ns + 9)
+        _send(runtime, 9, Quiet(1), base_ns + 9, base_ns + 9)
+        assert _kinds(runtime) == ["LOST"] * 3  # 4, 6 and 7: the others are marks
+        peer.greet(runtime)
+        came = peer.read(runtime, 5)
+        assert [(each.lineage[2], each.mark, each.first) for each in came[:3]] == [(1, 0, 0), (2, 0, 0), (3, 0, 0)]
+        told = {(each.mark, each.first): each.lineage for each in came[3:]}
+        assert told[frames.REMOVED, 4] == (1, 1, 8, 0, base_ns + 4, base_ns + 9)
+        assert told[frames.QUIET, 1][2] == 9
+
+
+def test_what_is_no_longer_in_time_is_told_as_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("node_agent.runtime.outbound.LEAST_NS", 0)
+    with _linked(tmp_path) as (runtime, peer):
+        for seq in (1, 2):
+            _send(runtime, seq, 7, 1, 1)  # as old as the clock
+        peer.greet(runtime)
+        (mark,) = peer.read(runtime, 1)
+        assert (mark.mark, mark.first, mark.lineage) == (frames.REMOVED, 1, (1, 1, 2, 0, 1, 1))
+
+
+def _source(runtime: Runtime, clock: str) -> socket.socket:
+    assert runtime.inbound is not None
+    end = socket.create_connection(runtime.inbound.address)
+    end.sendall(frames.encode_hello(frames.Hello("source:in", clock, 5)))
+    return end
+
+
+def _outcome(runtime: Runtime, end: socket.socket, origin_ns: int) -> frames.Frame:
+    lineage: Lineage = (0, 0, 0, 0, origin_ns, origin_ns)
+    end.sendall(frames.encode_batch(1, now_ns(), [frames.encode_tuple(lineage, 0, 0, b"1")]))
+    end.setblocking(False)
+    reader = frames.FrameReader()
+    while True:
+        runtime.step(wait=False)
+        try:
+            found = list(reader.feed(end.recv(1 << 16)))
+        except BlockingIOError:
+            continue
+        for frame in found:
+            if isinstance(frame, frames.Refused) or (isinstance(frame, frames.Ack) and frame.upto):
+                return frame
+
+
+@pytest.mark.parametrize(
+    ("clock", "age_ns", "why"),
+    [
+        ("same", 0, ""),
+        ("same", 3600 * SECOND, "at least"),
+        ("other", 0, "not known before both clocks have been compared"),
+    ],
+)
+def test_a_counted_tuple_has_to_be_young_for_sure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: str, age_ns: int, why: str
+) -> None:
+    Beaten(monkeypatch)
+    with in_process(_plan(max_age_ns=60 * SECOND), tmp_path) as runtime:
+        (deployed,) = runtime.plans.by_hash.values()
+        runtime.add_plan(deployed, ((1, "b", "127.0.0.1:1"),))
+        with _source(runtime, clock_domain() if clock == "same" else "elsewhere") as end:
+            outcome = _outcome(runtime, end, now_ns() - age_ns)
+        if why:
+            assert isinstance(outcome, frames.Refused)
+            assert why in outcome.why
+        else:
+            assert isinstance(outcome, frames.Ack)
+
+
+def test_no_client_feeds_windows(tmp_path: Path) -> None:
+    plan = _plan(beat_ns=0)
+    with in_process(replace(plan, sources=(replace(plan.sources[0], window=3),)), tmp_path) as runtime:
+        assert runtime.plans.source("in") is None
+
+
+def test_heartbeats_come_with_the_commit_and_once_more_after_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beaten = Beaten(monkeypatch)
+    with in_process(_plan(), tmp_path) as runtime:
+        seqs, told = runtime.context.seqs, beaten.told
+        runtime._tick(now_ns())
+        assert [each[:4] for each in told] == [(1, 1, 1, 1)]
+        assert told[0][4] == told[0][5] - 100 * MS
+        due_ns = runtime.beats.due_ns
+        assert due_ns == told[0][5] + 10 * MS
+        seqs[1] = 5
+        runtime._tick(due_ns - 1)
+        runtime._tick(due_ns)
+        assert [each[:4] for each in told[1:]] == [(1, 1, 6, 1)]
+        (old,) = runtime.plans.by_hash.values()
+        new = _plan(2 << 60, 2)
+        assert runtime.plans.load(new, "2" * 64).state != old.state
+        before_ns = now_ns()
+        runtime.plans.commit("2" * 64)
+        after_ns = now_ns()
+        seqs[1] = 8  # under the new one
+        runtime._tick(due_ns + 1)
+        assert [each[:4] for each in told[2:]] == [(1, 1, 6, 1), (1, 1, 9, 6)]
+        assert before_ns <= told[2][4] + 100 * MS <= after_ns
+        assert told[3][4] == due_ns + 1 - 100 * MS
+        runtime._tick(runtime.beats.due_ns)
+        assert [each[:4] for each in told[4:]] == [(1, 1, 9, 6)]
