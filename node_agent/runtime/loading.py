@@ -70,10 +70,9 @@ def make(plan: core.Plan, registry: Registry, base: Loaded | None) -> Slices[Par
         if operator.id not in parts.calls:
             try:
                 given = operator.called or [names[each] for each in operator.inputs]
-                bound = registry.make(operator.run, operator.with_json, given)
+                parts.calls[operator.id] = registry.calls(operator, given)
             except OperatorError as error:
                 raise PlanError(f"{operator.name}: {error}") from None
-            parts.calls[operator.id] = (bound.call, bound.plain)
             yield
     return parts
 
