@@ -10,7 +10,8 @@ from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.guarantee.curves import Time
 from coordinator.guarantee.demand import Verdict
-from coordinator.guarantee.propagate import Late, Part, Trail
+from coordinator.guarantee.losses import losses
+from coordinator.guarantee.propagate import Late, Part, Trail, age
 from coordinator.guarantee.qos import Check, checks
 from coordinator.guarantee.response import ahead
 from coordinator.guarantee.system import Plan, read
@@ -22,7 +23,8 @@ class Claim:
     """About one output. `bound_ns`: from the tuple's origin to the result, None: none; `from_admission_ns`: without
     the age that tuples may have on admission, None: none; `parts`: where that time goes; `ahead`: per part of a unit,
     who runs before the tuple at worst (unit, jobs, ns) and how much of that has run when it comes; `why`: one
-    sentence; `qos`: what the output asks beyond its deadline, all of which `guaranteed` needs."""
+    sentence; `qos`: what the output asks beyond its deadline, all of which `guaranteed` needs; `missing`: why tuples or
+    windows may be left out, a sentence each: what is given is in time all the same."""
 
     deadline_ns: int
     bound_ns: int | None
@@ -32,6 +34,7 @@ class Claim:
     parts: tuple[Part, ...]
     ahead: Mapping[int, tuple[int, Sequence[tuple[str, int, int]]]] = field(default_factory=dict)
     qos: tuple[Check, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def trail(self) -> Trail:
@@ -48,6 +51,7 @@ class Claim:
             "from_admission_ns": self.from_admission_ns,
             "trail": [self._part(part) for part in self.parts],
             **({"qos": {check.name: check.document() for check in self.qos}} if self.qos else {}),
+            **({"missing": list(self.missing)} if self.missing else {}),
         }
 
     def _part(self, part: Part) -> dict[str, Any]:
@@ -132,7 +136,10 @@ def _whole(time: Time) -> int:
 
 def claims(analysis: Analysis) -> dict[str, Claim]:
     """Every output of an analysis."""
-    return {name: _asked(analysis, name, _claim(analysis, name)) for name in analysis.system.outputs}
+    return {
+        name: replace(_asked(analysis, name, _claim(analysis, name)), missing=losses(analysis, name))
+        for name in analysis.system.outputs
+    }
 
 
 def _asked(analysis: Analysis, name: str, claim: Claim) -> Claim:
@@ -158,7 +165,11 @@ def _claim(analysis: Analysis, name: str) -> Claim:
     if not flow.late:
         return Claim(output.deadline_ns, None, None, False, "no tuple ever gets there", ())
     slowest = max(flow.late.values(), key=lambda late: late.most_ns)
-    ageless = sorted(source for source in flow.late if not system.sources[source].max_age_ns)
+    ages = {source: age(system, analysis.streams, source) for source in flow.late}
+    ageless = sorted(source for source, found in ages.items() if found is None)
+    if windows := [source for source in ageless if source in system.windows]:
+        why = f"{analysis.streams.closings[windows[0]].why}; {show_ns(slowest.most_ns)} from when a window closes"
+        return _told(analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, slowest.parts))
     if ageless:
         admits = f"{' and '.join(ageless)} {'admits' if len(ageless) == 1 else 'admit'}"
         why = (
@@ -168,13 +179,17 @@ def _claim(analysis: Analysis, name: str) -> Claim:
             else f"the bound is {show_ns(slowest.most_ns)} from admission alone{_where(analysis, slowest)}"
         )
         return _told(analysis, Claim(output.deadline_ns, None, slowest.most_ns, False, why, slowest.parts))
-    aged = {source: late.most_ns + system.sources[source].max_age_ns for source, late in flow.late.items()}
+    known = {source: found for source, found in ages.items() if found is not None}
+    aged = {source: late.most_ns + known[source].most_ns for source, late in flow.late.items()}
     source = max(aged, key=lambda each: aged[each])
-    late, bound_ns, age_ns = flow.late[source], aged[source], system.sources[source].max_age_ns
-    parts = (Part("age", f"age of {source} on admission", age_ns, system.sources[source].node), *late.parts)
+    late, bound_ns, age_ns = flow.late[source], aged[source], known[source].most_ns
+    parts = (*known[source].parts, *late.parts)
     held = bound_ns <= output.deadline_ns
     if held:
         why = "holds for edf, the declared arrivals, costs and selectivities, and links without loss"
+    elif age_ns >= output.deadline_ns and source in system.windows:
+        complete = f"windows of {system.windows[source].name} may take {show_ns(age_ns)} until they are complete"
+        why = f"{complete}, beyond the deadline; {show_ns(late.most_ns)} from then on"
     elif age_ns >= output.deadline_ns:
         aged_out = f"{source} admits tuples of up to {show_ns(age_ns)}, beyond the deadline"
         why = f"{aged_out}; {show_ns(late.most_ns)} from admission"

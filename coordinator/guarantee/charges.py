@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 ASSUMED_NS = 20_000
+DRIFT_NS = 1_000_000  # of two clocks against each other from one look at the other to the next, a second later
+TICK_NS = 1_000_000  # a runtime looks at its timers so often at most
 MEASURES = ("decision", "drain", "side")
 
 
@@ -66,6 +68,16 @@ class Charges:
         given = (self.decision_ns, self.drain_ns, self.side_ns, self.drain_every_ns, self.tuple_bytes, self.loading_ns)
         if min(given) < 0:
             raise ValueError("charges cannot be negative")
+
+    @property
+    def tick_ns(self) -> int:
+        """How much later than it should a node may say a heartbeat, beside waiting for an instance."""
+        return TICK_NS if self.drained else 0
+
+    @property
+    def drift_ns(self) -> int:
+        """How far two clocks may move apart unseen."""
+        return DRIFT_NS if self.drained else 0
 
     def on(self, own: NodeCharges | None) -> NodeCharges:
         """Those of a node; `own`: what the plan says of it."""

@@ -18,16 +18,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from typing import Any
 
 from google.protobuf import json_format
 
 from coordinator.guarantee.analysis import Analysis
-from coordinator.guarantee.curves import Recorded, Time
-from coordinator.guarantee.flow import Known
+from coordinator.guarantee.curves import Recorded, Staircase, Time, TooLongError
+from coordinator.guarantee.flow import Known, jittered, least
 from coordinator.guarantee.selectivity import UndeclaredError, declared
-from coordinator.guarantee.system import Source, arrival_curve
+from coordinator.guarantee.system import Source, System, arrival_curve
+from coordinator.guarantee.windowed import Windows
 from protos import plan_pb2
 
 LARGEST = (1 << 63) - 1
@@ -54,8 +55,13 @@ class Enforced:
 def enforce(plan: dict[str, Any], analysis: Analysis) -> None:
     """Write into the local plans of a parsed plan.json what its nodes police, and into its `analysis` what that is."""
     told: dict[str, Any] = {}
+    for windowed in (False, True):  # windows by count go by what their source is held to
+        for local in plan["nodes"].values():
+            local["sources"] = [
+                _source(plan, analysis, entry, told) if ("window" in entry) is windowed else entry
+                for entry in local.get("sources", [])
+            ]
     for local in plan["nodes"].values():
-        local["sources"] = [_source(plan, analysis, entry, told) for entry in local.get("sources", [])]
         local["operators"] = [_operator(plan, entry) for entry in local.get("operators", [])]
         for kind in ("sources", "operators"):
             if not local[kind]:
@@ -66,9 +72,12 @@ def enforce(plan: dict[str, Any], analysis: Analysis) -> None:
 def _source(
     plan: Mapping[str, Any], analysis: Analysis, entry: Mapping[str, Any], told: dict[str, Any]
 ) -> dict[str, Any]:
-    source = analysis.system.sources[entry["name"]]
-    found = arrivals(analysis, source, plan["graph"]["sources"][source.name]["arrival"])
-    told[source.name] = found.document()
+    name = entry["name"]
+    if name in analysis.system.windows:
+        found = closings(plan, analysis, analysis.system.windows[name], told)
+    else:
+        found = arrivals(analysis, analysis.system.sources[name], plan["graph"]["sources"][name]["arrival"])
+    told[name] = found.document()
     message = json_format.ParseDict(dict(entry), plan_pb2.Source())
     message.MergeFrom(found.source)
     written: dict[str, Any] = json_format.MessageToDict(message, preserving_proto_field_name=True)
@@ -84,10 +93,60 @@ def arrivals(analysis: Analysis, source: Source, arrival: Mapping[str, Any]) -> 
     if analysis.charges.drained:
         jitter_ns = source.tolerance_ns + analysis.delays.drains.get(source.node, 0)
     assert isinstance(flow.curve, Known)
-    horizon_ns = max(floor(flow.curve.asked) + 1, *(output.deadline_ns for output in analysis.system.outputs.values()))
+    horizon_ns = _horizon_ns(analysis, flow.curve)
     found = promise(arrival, jitter_ns, horizon_ns)
     why = "" if found.paces or found.spans else f"the recording of source {source.name} has too many tuples to look at"
     return Enforced(found, jitter_ns, horizon_ns, why)
+
+
+def _horizon_ns(analysis: Analysis, curve: Known) -> int:
+    """Windows longer than that are of no interest to any bound."""
+    return max(floor(curve.asked) + 1, *(output.deadline_ns for output in analysis.system.outputs.values()))
+
+
+def closings(
+    plan: Mapping[str, Any], analysis: Analysis, windows: Windows, told: Mapping[str, Mapping[str, Any]]
+) -> Enforced:
+    """What a node enforces of windows that close: that they do so no more densely than the analysis has it. Beyond that
+    are only windows that had to wait for what the bounds leave out, like a node that was stopped."""
+    at = (windows.add, windows.node)
+    flow = analysis.streams.flows.get(at)
+    if flow is None:
+        return Enforced(plan_pb2.Source(), why=analysis.streams.why.get(at, "nothing bounds what its node does"))
+    assert isinstance(flow.curve, Known)
+    spread_ns = analysis.streams.closings[windows.add].spread_ns
+    jitter_ns = windows.jitter_ns(spread_ns) or 0
+    horizon_ns = _horizon_ns(analysis, flow.curve)
+    found = closing_promise(plan["graph"], analysis.system, windows, jitter_ns, horizon_ns, told)
+    why = "" if found.paces or found.spans else f"too many windows of {windows.name} close to look back on"
+    return Enforced(found, jitter_ns, horizon_ns, why)
+
+
+def closing_promise(
+    graph: Mapping[str, Any],
+    system: System,
+    windows: Windows,
+    jitter_ns: int,
+    horizon_ns: int,
+    told: Mapping[str, Mapping[str, Any]],
+) -> plan_pb2.Source:
+    """Paces of windows by time, spans of those by count; nothing where they are too many. `told`: of the other
+    sources."""
+    if windows.kind != "count":
+        return plan_pb2.Source(paces=[_pace(1, Fraction(windows.hop), 0, jitter_ns, horizon_ns)])
+    source = system.sources[windows.sources[0]]
+    declared = jittered(arrival_curve(graph["sources"][source.name]["arrival"]), told[source.name]["jitter_ns"])
+    numbers = declared if source.limit is None else least([source.limit, declared])
+    curve = windows.curve(numbers, jitter_ns)
+    assert curve is not None
+    try:
+        stairs = Staircase.of(curve, horizon_ns)
+    except TooLongError:
+        return plan_pb2.Source()
+    steps = list(zip(stairs.times[1:], stairs.counts, strict=False))  # one more than fit in less spans at least that
+    if len(steps) > MOST_SPANS or (steps and steps[-1][1] >= MOST_TUPLES):
+        return plan_pb2.Source()
+    return plan_pb2.Source(spans=[plan_pb2.Span(tuples=count + 1, span_ns=ceil(at)) for at, count in steps])
 
 
 def promise(arrival: Mapping[str, Any], jitter_ns: int, horizon_ns: int) -> plan_pb2.Source:
@@ -157,7 +216,8 @@ def recorded(curve: Recorded, jitter_ns: int, horizon_ns: int) -> list[tuple[int
 
 def _operator(plan: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
     message = json_format.ParseDict(dict(entry), plan_pb2.Operator())
-    pairs = selectivity(plan["graph"]["operators"][message.name]["selectivity"])
+    collects = any(facts["add"] == message.name for facts in plan["graph"].get("windows", {}).values())
+    pairs = () if collects else selectivity(plan["graph"]["operators"][message.name]["selectivity"])
     message.at_most.extend(plan_pb2.Most(inputs=inputs, results=results) for inputs, results in pairs)
     written: dict[str, Any] = json_format.MessageToDict(message, preserving_proto_field_name=True)
     return written

@@ -9,138 +9,62 @@ e; the least of all is taken.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Sequence
 
+from coordinator.guarantee import closing
 from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.curves import Curve, Time
-from coordinator.guarantee.flow import Known, Spaced, jittered, least, selected, total
+from coordinator.guarantee.flow import Spaced, jittered, least, selected, total
 from coordinator.guarantee.links import sending_ns
 from coordinator.guarantee.response import Response
 from coordinator.guarantee.selectivity import Selectivity
-from coordinator.guarantee.system import Stage, System, Unit
-
-Trail = tuple[tuple[str, int], ...]
-Kind = Literal["age", "unit", "socket", "link"]
-
-
-@dataclass(frozen=True)
-class Part:
-    """One stretch of the way. `ns`: at most; of these `work_ns` the tuple's own work (on a link: being sent and
-    travelling), `blocking_ns` behind an instance that cannot be stopped, and the rest waiting behind others. `node`:
-    where, of a link its start. `unit`, `stage`: of a unit, for who is waited for."""
-
-    kind: Kind
-    what: str
-    ns: int
-    node: str
-    work_ns: int = 0
-    blocking_ns: int = 0
-    unit: int = 0
-    stage: int = 0
-
-    @property
-    def waiting_ns(self) -> int:
-        """Behind others: of the same node, socket or link."""
-        return self.ns - self.work_ns - self.blocking_ns
-
-
-@dataclass(frozen=True)
-class Late:
-    """How long after its admission a tuple may be there, and at least is; `parts`: where the time goes, summing up."""
-
-    most_ns: int
-    least_ns: int
-    parts: tuple[Part, ...]
-
-    @property
-    def trail(self) -> Trail:
-        """What and how long, of each part."""
-        return tuple((part.what, part.ns) for part in self.parts)
-
-    def after(self, part: Part, least_ns: int = 0) -> Late:
-        """One more thing on the way."""
-        if not part.ns:
-            return self
-        return Late(self.most_ns + part.ns, self.least_ns + least_ns, (*self.parts, part))
-
-
-@dataclass(frozen=True)
-class Flow:
-    """A stream at a place. `events`: with absence marks; `late`: by source of the lineage."""
-
-    curve: Curve
-    events: Curve
-    late: Mapping[str, Late]
-
-    @classmethod
-    def of(cls, curve: Curve, events: Curve, late: Mapping[str, Late]) -> Flow:
-        """With curves that remember their steps."""
-        known = Known(curve)
-        return cls(known, known if events is curve else Known(events), late)
-
-    def delayed(self, part: Part) -> Flow:
-        """Anything from 0 to the part's ns later."""
-        late = {name: each.after(part) for name, each in self.late.items()}
-        curve = jittered(self.curve, part.ns)
-        return Flow.of(curve, curve if self.events is self.curve else jittered(self.events, part.ns), late)
-
-
-@dataclass
-class Delays:
-    """What is known so far: it only grows. `broken`: nodes without a bound, `cut`: links without one, and why; `looks`:
-    what it has cost to find."""
-
-    units: dict[int, Response] = field(default_factory=dict)
-    links: dict[tuple[str, str], int] = field(default_factory=dict)
-    drains: dict[str, int] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)
-    looks: int = 0
-    cut: dict[tuple[str, str], str] = field(default_factory=dict)
-
-
-@dataclass
-class Streams:
-    """The result of a pass, by (stream, node); `arriving`: what each node's sockets bring; `sent`: on each link.
-
-    `triggers`: what releases a unit. Where there is no flow, `why` has the reason; `unknown`, `unread`: why a link or a
-    node's sockets carry something that nothing bounds.
-    """
-
-    flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
-    triggers: dict[int, Flow] = field(default_factory=dict)
-    arriving: dict[str, list[Flow]] = field(default_factory=dict)
-    sent: dict[tuple[str, str], list[Flow]] = field(default_factory=dict)
-    why: dict[tuple[str, str], str] = field(default_factory=dict)
-    unreleased: dict[int, str] = field(default_factory=dict)
-    unknown: dict[tuple[str, str], str] = field(default_factory=dict)
-    unread: dict[str, str] = field(default_factory=dict)
+from coordinator.guarantee.streams import Closing, Delays, Flow, Kind, Late, Part, Streams, Trail
+from coordinator.guarantee.system import Source, Stage, System, Unit
 
 
 def propagate(system: System, delays: Delays, charges: Charges) -> Streams:
     """All streams, once."""
     streams = Streams(arriving={node: [] for node in system.nodes}, sent={pair: [] for pair in system.links})
     for name, source in system.sources.items():
-        at = (name, source.node)
-        if source.curve is None:
-            streams.why[at] = streams.unread[source.node] = source.why
-        elif why := _stuck(delays, charges, source.node):
-            streams.why[at] = why  # how long its tuples wait to be read
-        else:
-            early = jittered(source.curve, source.tolerance_ns if charges.drained else 0)
-            flow = Flow.of(early, early, {name: Late(0, 0, ())})
-            streams.arriving[source.node].append(flow)
-            jitter = delays.drains.get(source.node, 0)  # its stamp, and so its admission, may wait for a drain
-            stamped = jittered(flow.curve, jitter)
-            streams.flows[at] = Flow.of(stamped, stamped, flow.late)
+        _enter(delays, charges, source, name in system.marked, streams)
         _travel(system, delays, charges, name, streams)
     for number in system.order:
         unit = system.units[number]
-        _run(system, delays, unit, streams)
+        _run(system, delays, charges, unit, streams)
         for stream in unit.exits:
             _travel(system, delays, charges, stream, streams)
     return streams
+
+
+def _enter(delays: Delays, charges: Charges, source: Source, marked: bool, streams: Streams) -> None:
+    """A source at its node: what its clients send, and of that what is admitted and goes on. `marked`: what does not is
+    told."""
+    at = (source.name, source.node)
+    if source.curve is None:
+        streams.unread[source.node] = source.why
+    if source.curve is None and source.limit is None:
+        streams.why[at] = source.why
+        return
+    if why := _stuck(delays, charges, source.node):
+        streams.why[at] = why  # how long its tuples wait to be read
+        return
+    late = {source.name: Late(0, 0, ())}
+    drain_ns = delays.drains.get(source.node, 0)  # its stamp, and so its admission, may wait for a drain
+    stamped: list[Curve] = [] if source.limit is None else [source.limit]
+    marks: list[Curve] = []
+    if source.curve is not None:
+        early = jittered(source.curve, source.tolerance_ns if charges.drained else 0)
+        streams.arriving[source.node].append(Flow.of(early, early, late))
+        declared = jittered(early, drain_ns)
+        if source.limit is not None:  # what is shed leaves a mark, which waits for the next heartbeat at most
+            marks.append(jittered(declared, source.beat_ns + charges.tick_ns + drain_ns if source.beat_ns else 0))
+        stamped.append(declared)
+    curve = least(stamped)
+    beats = closing.heartbeats(source, delays, charges)
+    if beats is not None:
+        streams.arriving[source.node].append(Flow.of(beats, beats, {}))  # saying one costs about what reading one does
+        marks.append(beats)
+    streams.flows[at] = Flow.of(curve, total([curve, *marks]) if marks and marked else curve, late)
 
 
 def _travel(system: System, delays: Delays, charges: Charges, stream: str, streams: Streams) -> None:
@@ -174,7 +98,7 @@ def _stuck(delays: Delays, charges: Charges, node: str) -> str:
     return delays.broken.get(node, "") if charges.drained else ""
 
 
-def _run(system: System, delays: Delays, unit: Unit, streams: Streams) -> None:
+def _run(system: System, delays: Delays, charges: Charges, unit: Unit, streams: Streams) -> None:
     """Release and run one unit; its exits are then flows at its node."""
     inputs = [streams.flows.get((name, unit.node)) for name in unit.inputs]
     missing = next((name for name, flow in zip(unit.inputs, inputs, strict=True) if flow is None), None)
@@ -189,10 +113,13 @@ def _run(system: System, delays: Delays, unit: Unit, streams: Streams) -> None:
         if why:
             streams.why[stream, unit.node] = why
         else:
-            response = delays.units.get(unit.id)
-            streams.flows[stream, unit.node] = _leave(
-                unit, stage, batch, streams.triggers[unit.id], response, stream in system.marked
-            )
+            response, trigger = delays.units.get(unit.id), streams.triggers[unit.id]
+            if stream in system.windows:
+                own = _part(unit, stage, *_took_ns(unit, stage, response), response)
+                closing.close(system, delays, charges, system.windows[stream], trigger, own, streams)
+            else:
+                marked = stream in system.marked
+                streams.flows[stream, unit.node] = _leave(unit, stage, batch, trigger, response, marked)
 
 
 def united(inputs: Sequence[Flow]) -> Flow:
@@ -231,8 +158,7 @@ def worse(one: Late, other: Late) -> Late:
 def _leave(unit: Unit, stage: int, batch: int, trigger: Flow, response: Response | None, marked: bool) -> Flow:
     """What leaves a unit after one of its stages."""
     stages = unit.stages[: stage + 1]
-    best_ns = sum(each.best_ns for each in stages)
-    most_ns = max(best_ns, _whole(response.stages[stage])) if response else best_ns
+    most_ns, best_ns = _took_ns(unit, stage, response)
     passes = [each.selectivity for each in stages]
     curve = least([selected(jittered(trigger.curve, most_ns - best_ns), passes), *_spacings(stages, batch)])
     events = curve
@@ -244,6 +170,12 @@ def _leave(unit: Unit, stage: int, batch: int, trigger: Flow, response: Response
     part = _part(unit, stage, most_ns, best_ns, response)
     late = {name: each.after(part, best_ns) for name, each in trigger.late.items()}
     return Flow.of(curve, events, late)
+
+
+def _took_ns(unit: Unit, stage: int, response: Response | None) -> tuple[int, int]:
+    """From the release until a stage has run: at most, and at least."""
+    best_ns = sum(each.best_ns for each in unit.stages[: stage + 1])
+    return (max(best_ns, _whole(response.stages[stage])) if response else best_ns), best_ns
 
 
 def _part(unit: Unit, stage: int, most_ns: int, best_ns: int, response: Response | None) -> Part:
@@ -272,3 +204,21 @@ def _spacings(stages: Sequence[Stage], batch: int) -> list[Curve]:
 
 def _whole(t: Time) -> int:
     return int(-(-t // 1))
+
+
+def age(system: System, streams: Streams, source: str) -> Late | None:
+    """How old what a source admits may be, in parts; of windows, from the instant that their deadlines count from.
+    None: of any age."""
+    if source in system.windows:
+        return streams.closings[source].age
+    given = system.sources[source]
+    if not given.max_age_ns:
+        return None
+    part = Part("age", f"age of {source} on admission", given.max_age_ns, given.node)
+    return Late(given.max_age_ns, 0, (part,))
+
+
+__all__ = [
+    "Closing", "Delays", "Flow", "Kind", "Late", "Part", "Streams", "Trail", "age", "joined", "propagate", "united",
+    "worse",
+]  # fmt: skip

@@ -143,7 +143,8 @@ def _queue(analysis: Analysis, name: str, limit: int) -> Check:
     size, most = analysis.charges.tuple_bytes, _at_once(analysis.system, name)
     admitted = jobs = 0
     for source, late in flow.late.items():
-        node = analysis.system.sources[source].node
+        given = analysis.system.windows.get(source) or analysis.system.sources[source]
+        node = given.node
         count = analysis.streams.flows[source, node].curve.count(late.most_ns)
         admitted, jobs = admitted + count, jobs + count * most[source]
     why = f"{counted(admitted, 'tuple')} of {size} bytes may be admitted before the first of them is through"
@@ -174,7 +175,9 @@ def sources(analysis: Analysis, stream: str) -> set[str]:
     found, waiting, seen = set(), [stream], set()
     while waiting:
         name = waiting.pop()
-        if name in made and name not in seen:
+        if name in analysis.system.windows:  # their tuples wait for their end, and are then another source's
+            found.add(name)
+        elif name in made and name not in seen:
             seen.add(name)
             waiting += made[name].inputs
         elif name in analysis.system.sources:

@@ -7,7 +7,7 @@ same file.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from graphlib import TopologicalSorter
 from math import ceil
@@ -17,7 +17,8 @@ from coordinator.guarantee.charges import NodeCharges
 from coordinator.guarantee.curves import Bursts, Curve, Jcp, RateBurst, Recorded
 from coordinator.guarantee.flow import jittered
 from coordinator.guarantee.qos import NOTHING, Qos
-from coordinator.guarantee.selectivity import Selectivity, UndeclaredError, declared
+from coordinator.guarantee.selectivity import ONE, Selectivity, UndeclaredError, declared
+from coordinator.guarantee.windowed import Door, Windows, read_doors, read_windows
 
 Plan = Mapping[str, Any]
 
@@ -35,7 +36,8 @@ class Stage:
 @dataclass(frozen=True)
 class Unit:
     """A task unit. `inputs`: streams that trigger it, all of one lineage together if `join`; `exits`: stream to the
-    stage that it leaves after; `unsound`: why nothing bounds what it does, or nothing."""
+    stage that it leaves after; `unsound`: why nothing bounds what it does, or nothing; `queue_bytes`: that may wait for
+    it, 0: as the node's memory allows."""
 
     id: int
     node: str
@@ -45,6 +47,7 @@ class Unit:
     join: bool
     exits: Mapping[str, int]
     unsound: str
+    queue_bytes: int = 0
 
     @property
     def name(self) -> str:
@@ -68,17 +71,20 @@ class Node:
 @dataclass(frozen=True)
 class Link:
     """One direction; bandwidth 0: sending takes no time. `shared`: the pairs of nodes whose tuples wait for each other
-    on it, itself among them: all between the cores of two hosts; empty: itself only."""
+    on it, itself among them: all between the cores of two hosts; empty: itself only. `apart`: the two have clocks of
+    their own."""
 
     latency_ns: int
     bandwidth_bps: int
     shared: tuple[tuple[str, str], ...] = ()
+    apart: bool = True
 
 
 @dataclass(frozen=True)
 class Source:
     """Where tuples enter. `curve` None: nothing bounds them, `why` says so; `max_age_ns` 0: of any age;
-    `tolerance_ns`: how much later than its instant a tuple may come."""
+    `tolerance_ns`: how much later than its instant a tuple may come; `limit`: of what goes on, None: all does;
+    `beat_ns`: how often its node says how far it is, where it leads to windows."""
 
     name: str
     node: str
@@ -86,6 +92,8 @@ class Source:
     max_age_ns: int
     why: str = ""
     tolerance_ns: int = 0
+    limit: Bursts | None = None
+    beat_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,8 @@ class Output:
 @dataclass(frozen=True)
 class System:
     """Everything. `order`: units so that each stands after those that trigger it; `hops`: per stream (from, to) in the
-    order of travel; `marked`: streams that carry absence marks."""
+    order of travel; `marked`: streams that carry absence marks; `windows`: by the operator that collects them, whose
+    stream they leave on, and which are released when they close; `doors`: where tuples are shed before them."""
 
     nodes: Mapping[str, Node]
     units: Mapping[int, Unit]
@@ -111,6 +120,8 @@ class System:
     hops: Mapping[str, tuple[tuple[str, str], ...]]
     links: Mapping[tuple[str, str], Link]
     marked: frozenset[str]
+    windows: Mapping[str, Windows] = field(default_factory=dict)
+    doors: tuple[Door, ...] = ()
 
 
 def arrival_curve(arrival: Mapping[str, Any]) -> Curve:
@@ -139,6 +150,7 @@ def read(plan: Plan) -> System:
         for unit in local.get("units", [])
     }
     links = _links(cluster)
+    limits = _sources(plan)
     sides: dict[str, list[str]] = {node: [] for node in plan["nodes"]}
     for name, operator in graph["operators"].items():
         sides[plan["placement"][name]] += operator["side"].values()
@@ -149,7 +161,9 @@ def read(plan: Plan) -> System:
         },
         units=units,
         order=_order(units),
-        sources={name: _source(name, source) for name, source in graph["sources"].items()},
+        sources={
+            name: replace(_source(name, source), **limits.get(name, {})) for name, source in graph["sources"].items()
+        },
         outputs={
             name: Output(one["from"], one["at"], one["deadline_ns"], Qos.read(one.get("qos")))
             for name, one in graph["outputs"].items()
@@ -162,7 +176,22 @@ def read(plan: Plan) -> System:
             for stream in local.get("streams", [])
             if stream.get("marked")
         ),
+        windows=read_windows(plan),
+        doors=read_doors(plan),
     )
+
+
+def _sources(plan: Plan) -> dict[str, dict[str, Any]]:
+    """What local plans say of sources that the graph does not."""
+    found = {}
+    for local in plan["nodes"].values():
+        for source in local.get("sources", []):
+            limit = source.get("limit")
+            found[source["name"]] = {
+                "limit": Bursts(int(limit["tuples"]), int(limit["span_ns"])) if limit else None,
+                "beat_ns": int(source.get("beat_ns", 0)),
+            }
+    return found
 
 
 def _links(cluster: Mapping[str, Any]) -> dict[tuple[str, str], Link]:
@@ -176,7 +205,9 @@ def _links(cluster: Mapping[str, Any]) -> dict[tuple[str, str], Link]:
         shared.setdefault((host[one], host[other]), []).append((one, other))
     groups = {hosts: tuple(pairs) if len(pairs) > 1 else () for hosts, pairs in shared.items()}
     return {
-        (one, other): Link(link["latency_ns"], link["bandwidth_bps"], groups[host[one], host[other]])
+        (one, other): Link(
+            link["latency_ns"], link["bandwidth_bps"], groups[host[one], host[other]], host[one] != host[other]
+        )
         for (one, other), link in every.items()
     }
 
@@ -207,9 +238,19 @@ def _unit(plan: Plan, node: str, unit: Mapping[str, Any], names: Sequence[str], 
             unsound = f"operator {name} {error}"
             stages.append(Stage(name, 1, 0, Selectivity(())))
     exits = {streams[each]: names.index(streams[each]) for each in unit.get("exits", [])}
+    adds = [facts["add"] for facts in plan["graph"].get("windows", {}).values()]
+    exits |= {name: position for position, name in enumerate(names) if name in adds}  # as windows
     first = plan["graph"]["operators"][names[0]]
     return Unit(
-        unit["id"], node, tuple(stages), int(unit["sub_deadline_ns"]), tuple(first["in"]), first["join"], exits, unsound
+        unit["id"],
+        node,
+        tuple(stages),
+        int(unit["sub_deadline_ns"]),
+        tuple(first["in"]),
+        first["join"],
+        exits,
+        unsound,
+        int(unit.get("queue_bytes", 0)),
     )
 
 
@@ -218,9 +259,20 @@ def _stage(plan: Plan, node: str, name: str) -> Stage:
     operator, facts = plan["graph"]["operators"][name], plan["cluster"]["nodes"][node]
     cost_ns = ceil(operator["cost_ns"] / Fraction(str(facts["speed"])))
     least_ns = int(facts["emulate_cost_ns"])
+    cost_ns = max(cost_ns, ceil(_variant_ns(plan, node, name) / Fraction(str(facts["speed"]))))
+    if any(each["add"] == name for each in plan["graph"].get("windows", {}).values()):
+        return Stage(name, max(cost_ns, least_ns), least_ns, ONE)  # what leaves it are windows
     said = operator["selectivity"] or {"mean": 1, "at_most": []}
     sigma = declared(said["at_most"], Fraction(str(said["mean"])))
     return Stage(name, max(cost_ns, least_ns), least_ns, sigma)
+
+
+def _variant_ns(plan: Plan, node: str, name: str) -> int:
+    """What may run in the place of an operator costs: it is there to be cheaper, but nobody checks that."""
+    for operator in plan["nodes"][node].get("operators", []):
+        if operator["name"] == name and "late" in operator:
+            return int(operator["late"].get("cost_ns", 0))
+    return 0
 
 
 def _order(units: Mapping[int, Unit]) -> tuple[int, ...]:

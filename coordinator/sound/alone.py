@@ -11,7 +11,7 @@ from coordinator.guarantee import demand
 from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.curves import Bursts, Curve, TooLongError
 from coordinator.guarantee.demand import Task, UnboundedError
-from coordinator.guarantee.propagate import Delays, Streams, propagate
+from coordinator.guarantee.propagate import Delays, Streams, age, propagate
 from coordinator.guarantee.response import Response, load_responses
 from coordinator.guarantee.selectivity import ONE
 from coordinator.guarantee.system import System, Unit
@@ -75,7 +75,8 @@ def late(system: System, charges: Charges, spared: frozenset[str] = frozenset())
     for name, output in system.outputs.items():
         flow = streams.flows.get((output.stream, output.node)) if name not in spared else None
         for source, each in (flow.late if flow else {}).items():
-            bound_ns = each.most_ns + system.sources[source].max_age_ns
+            oldest = age(system, streams, source)
+            bound_ns = each.most_ns + (oldest.most_ns if oldest else 0)
             if bound_ns > output.deadline_ns:
                 return (
                     f"output {name}: even if every unit on its way went before all others, its bound would be "

@@ -1,6 +1,7 @@
 """How good a draft with its sub-deadlines is: every output's bound against its deadline, as a rank to compare.
 
-A source without `max_age` counts with age 0: its outputs are planned for from admission on.
+A source without `max_age` counts with age 0, as do windows of which nothing says when they are complete: its outputs
+are planned for from admission on.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from functools import cached_property
 
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.charges import Charges
+from coordinator.guarantee.propagate import age
 from coordinator.guarantee.qos import checks
 from coordinator.guarantee.system import System
 
@@ -109,5 +111,6 @@ def _bound_ns(analysis: Analysis, name: str) -> int | None:
     flow = analysis.streams.flows.get((output.stream, output.node))
     if flow is None:
         return None
-    sources = analysis.system.sources
-    return max((late.most_ns + sources[source].max_age_ns for source, late in flow.late.items()), default=0)
+    ages = {source: age(analysis.system, analysis.streams, source) for source in flow.late}
+    oldest_ns = {source: found.most_ns if found else 0 for source, found in ages.items()}
+    return max((late.most_ns + oldest_ns[source] for source, late in flow.late.items()), default=0)

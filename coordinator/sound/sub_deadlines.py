@@ -128,7 +128,7 @@ class Search:
                 jobs = min(stage.selectivity(jobs), 10**6)
                 after.append(jobs)
             for stream, position in unit.exits.items():
-                count[stream] = after[position]
+                count[stream] = 1 if stream in system.windows else after[position]
             found[number] = total
         return found
 

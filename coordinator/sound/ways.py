@@ -60,6 +60,7 @@ def ways(system: System, held_ns: Mapping[str, int] | None = None) -> list[Way]:
             fixed[number] = max(
                 _links_ns(system, stream, unit.node)
                 + (fixed[made[stream].id] if stream in made else system.sources[stream].max_age_ns)
+                + _until_ns(system, stream)
                 for stream in unit.inputs
             )
         fixed_ns = fixed[last.id] + _links_ns(system, output.stream, output.node)
@@ -76,6 +77,16 @@ def _due_ns(system: System, output: Output) -> int:
         return output.deadline_ns
     oldest_ns = max(source.max_age_ns for source in system.sources.values())
     return max(1, min(output.deadline_ns, admitted_ns + oldest_ns))
+
+
+def _until_ns(system: System, stream: str) -> int:
+    """What windows take beside their tuples: until their end where a result counts from before it, and until every
+    source has said that it has passed."""
+    if stream not in system.windows:
+        return 0
+    windows = system.windows[stream]
+    beats_ns = max((system.sources[name].beat_ns for name in windows.sources if name in system.sources), default=0)
+    return windows.after_ns + (0 if windows.kind == "count" else beats_ns)
 
 
 def share_until(unit: Unit, stream: str, held_ns: Mapping[str, int]) -> Fraction:

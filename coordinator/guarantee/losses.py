@@ -1,0 +1,99 @@
+"""What may be left out on the way to an output although everything declared is kept: a bound says when results come,
+not that each of them does.
+
+Only what the analysis cannot rule out is told: a limit above what is declared sheds nothing, nor does a queue with room
+for all that can wait in it, nor a shedder that goes by such a queue alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from coordinator.guarantee.analysis import Analysis
+from coordinator.guarantee.curves import Time
+from coordinator.guarantee.flow import jittered
+from coordinator.guarantee.system import Source, Unit
+from coordinator.guarantee.windowed import Door
+from coordinator.units_of_measure import counted, show_bytes, show_ns
+
+
+def losses(analysis: Analysis, output: str) -> tuple[str, ...]:
+    """Of a bounded output, a sentence each."""
+    system = analysis.system
+    units, sources = behind(analysis, system.outputs[output].stream)
+    found = [_limited(analysis, system.sources[name]) for name in sorted(sources)]
+    found += [_full(analysis, system.units[number]) for number in sorted(units)]
+    for name, windows in system.windows.items():
+        if any(stage.operator == name for number in units for stage in system.units[number].stages):
+            found += [_shed(analysis, door) for door in system.doors if name in door.windows]
+            closing = analysis.streams.closings.get(windows.add)
+            found.append(closing.unsure if closing is not None else "")
+    return tuple(dict.fromkeys(text for text in found if text))
+
+
+def behind(analysis: Analysis, stream: str) -> tuple[Set[int], Set[str]]:
+    """Units and sources that lead to a stream through trigger inputs."""
+    system = analysis.system
+    made = {stage.operator: unit for unit in system.units.values() for stage in unit.stages}
+    units: set[int] = set()
+    sources: set[str] = set()
+    waiting = [stream]
+    while waiting:
+        name = waiting.pop()
+        if name in system.sources:
+            sources.add(name)
+        elif name in made and made[name].id not in units:
+            units.add(made[name].id)
+            waiting += made[name].inputs
+    return units, sources
+
+
+def _limited(analysis: Analysis, source: Source) -> str:
+    """A limit sheds nothing where what comes is within it: of any span, less than all of it, at most so many tuples."""
+    if source.limit is None:
+        return ""
+    size, span = source.limit.size, source.limit.period
+    if source.curve is not None:
+        late_ns = source.tolerance_ns + analysis.delays.drains.get(source.node, 0) if analysis.charges.drained else 0
+        if jittered(source.curve, late_ns).count(span - 1) <= size:
+            return ""
+    return f"of {source.name} at most {counted(size, 'tuple')} in {show_ns(int(span))} go on, and more may come"
+
+
+def _full(analysis: Analysis, unit: Unit) -> str:
+    """A queue that is long enough drops nothing."""
+    if not unit.queue_bytes:
+        return ""
+    response = analysis.delays.units.get(unit.id)
+    size = analysis.charges.tuple_bytes
+    if response is not None and _waiting(analysis, unit, response.end) * size <= unit.queue_bytes:
+        return ""
+    return f"the queue of {unit.name} holds {show_bytes(unit.queue_bytes)}, and more may wait"
+
+
+def _shed(analysis: Analysis, door: Door) -> str:
+    """A shedder that goes by measured load cannot be told beforehand; one that goes by the queue alone can."""
+    if door.policy == "drop-tail" and _room(analysis, door):
+        return ""
+    names = " and ".join(sorted(analysis.system.windows[name].name for name in door.windows))
+    if door.policy == "drop-tail":
+        return f"windows of {names} are left out where more than {counted(door.most, 'tuple')} wait, and more may"
+    return f"{door.policy} leaves out windows of {names} where it measures too much load; 'shed: none' would not"
+
+
+def _room(analysis: Analysis, door: Door) -> bool:
+    """Whether no more than its tuples can be on their way from the door to the windows."""
+    responses = [analysis.delays.units.get(number) for number in {*door.units, *door.path}]
+    if None in responses:
+        return False
+    within = sum((each.end for each in responses if each is not None), 0)
+    inside = sum(_waiting(analysis, analysis.system.units[number], within) for number in door.units)
+    return inside <= door.most
+
+
+def _waiting(analysis: Analysis, unit: Unit, within: Time) -> int:
+    """The most that are released in so long a time, and so wait or run at once."""
+    return analysis.streams.triggers[unit.id].curve.count(within)
+
+
+__all__ = ["behind", "losses"]

@@ -1,0 +1,120 @@
+"""Streams at places, and what is known of delays: what one pass works on, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from coordinator.guarantee.curves import Curve
+from coordinator.guarantee.flow import Known, jittered
+from coordinator.guarantee.response import Response
+
+Trail = tuple[tuple[str, int], ...]
+Kind = Literal["age", "unit", "socket", "link", "beat", "window"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One stretch of the way. `ns`: at most; of these `work_ns` the tuple's own work (on a link: being sent and
+    travelling), `blocking_ns` behind an instance that cannot be stopped, and the rest waiting behind others. `node`:
+    where, of a link its start. `unit`, `stage`: of a unit, for who is waited for."""
+
+    kind: Kind
+    what: str
+    ns: int
+    node: str
+    work_ns: int = 0
+    blocking_ns: int = 0
+    unit: int = 0
+    stage: int = 0
+
+    @property
+    def waiting_ns(self) -> int:
+        """Behind others: of the same node, socket or link."""
+        return self.ns - self.work_ns - self.blocking_ns
+
+
+@dataclass(frozen=True)
+class Late:
+    """How long after its admission a tuple may be there, and at least is; `parts`: where the time goes, summing up."""
+
+    most_ns: int
+    least_ns: int
+    parts: tuple[Part, ...]
+
+    @property
+    def trail(self) -> Trail:
+        """What and how long, of each part."""
+        return tuple((part.what, part.ns) for part in self.parts)
+
+    def after(self, part: Part, least_ns: int = 0) -> Late:
+        """One more thing on the way."""
+        if not part.ns:
+            return self
+        return Late(self.most_ns + part.ns, self.least_ns + least_ns, (*self.parts, part))
+
+
+@dataclass(frozen=True)
+class Closing:
+    """`age`: from the instant that a window's deadlines count from until it is released, None: not bounded, for `why`;
+    `unsure`: why a window may be given up though nothing was lost; `spread_ns`: between its end and then, lost numbers
+    being given up, None: not bounded."""
+
+    age: Late | None
+    why: str = ""
+    unsure: str = ""
+    spread_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A stream at a place. `events`: with absence marks; `late`: by source of the lineage."""
+
+    curve: Curve
+    events: Curve
+    late: Mapping[str, Late]
+
+    @classmethod
+    def of(cls, curve: Curve, events: Curve, late: Mapping[str, Late]) -> Flow:
+        """With curves that remember their steps."""
+        known = Known(curve)
+        return cls(known, known if events is curve else Known(events), late)
+
+    def delayed(self, part: Part) -> Flow:
+        """Anything from 0 to the part's ns later."""
+        late = {name: each.after(part) for name, each in self.late.items()}
+        curve = jittered(self.curve, part.ns)
+        return Flow.of(curve, curve if self.events is self.curve else jittered(self.events, part.ns), late)
+
+
+@dataclass
+class Delays:
+    """What is known so far: it only grows. `broken`: nodes without a bound, `cut`: links without one, and why; `looks`:
+    what it has cost to find."""
+
+    units: dict[int, Response] = field(default_factory=dict)
+    links: dict[tuple[str, str], int] = field(default_factory=dict)
+    drains: dict[str, int] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+    looks: int = 0
+    cut: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
+@dataclass
+class Streams:
+    """The result of a pass, by (stream, node); `arriving`: what each node's sockets bring; `sent`: on each link.
+
+    `triggers`: what releases a unit. Where there is no flow, `why` has the reason; `unknown`, `unread`: why a link or a
+    node's sockets carry something that nothing bounds. `closings`: of windows, by the operator that collects them.
+    """
+
+    flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
+    triggers: dict[int, Flow] = field(default_factory=dict)
+    arriving: dict[str, list[Flow]] = field(default_factory=dict)
+    sent: dict[tuple[str, str], list[Flow]] = field(default_factory=dict)
+    why: dict[tuple[str, str], str] = field(default_factory=dict)
+    unreleased: dict[int, str] = field(default_factory=dict)
+    closings: dict[str, Closing] = field(default_factory=dict)
+    unknown: dict[tuple[str, str], str] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
