@@ -8,10 +8,12 @@ from collections import deque
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from node_agent.core.branches import Branches, Commands
+from node_agent.core.branches import Branches, Commands, removed
+from node_agent.core.closings import release as release_windows
 from node_agent.core.facts import Facts
+from node_agent.core.lateness import Expiry
 from node_agent.core.measure import NodeMeter
-from node_agent.core.parts import Job, Unit
+from node_agent.core.parts import ABSENT, Job, Mark, Unit
 from node_agent.core.policies.parts import Policy
 from protos.records import FLAG, POLICY_LATE, RAN, SHED
 
@@ -20,7 +22,8 @@ class Choice(Branches):
     """The part of the engine that orders, batches, drops and measures."""
 
     __slots__ = (
-        "batch", "batching", "counts", "decided", "dispatched", "ended_ns", "fifo", "form", "heads", "held", "job",
+        "batch", "batching", "counts", "decided", "dispatched", "ended_ns", "expiry", "fifo", "form", "heads", "held",
+        "job",
         "meter", "order", "policy", "resumed", "stay", "tuner", "unripe",
     )  # fmt: skip
 
@@ -44,6 +47,7 @@ class Choice(Branches):
         self.ended_ns = 0
         self.resumed = False
         self.fifo = policy.key is None
+        self.expiry: Expiry | None = None  # of the units whose first operator sheds what is late
         self.slow = self.batching or policy.measured
 
     # -- queues
@@ -121,7 +125,10 @@ class Choice(Branches):
             held, self.held = self.held, None
             if held.queue:
                 self._head(held)
-        selecting = self.form is not None or self.policy.dropper is not None
+        expiry = self.expiry
+        if expiry is not None and self.ended_ns > expiry.due_ns:
+            self._expire_heads(expiry)
+        selecting = self.form is not None or self.policy.dropper is not None or expiry is not None
         while (job := self._take()) is not None:
             unit: Unit = job[3]
             chosen = self._select(job) if selecting else job
@@ -163,8 +170,7 @@ class Choice(Branches):
         unit, lineage = job[3], job[4]
         self.facts.write(SHED, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], at_ns, policy, lineage[3])
         self._count_shed(policy)
-        if unit.marks:
-            self._mark(at_ns, unit, lineage, 0)
+        self._gone(at_ns, unit, lineage)
 
     def _select(self, job: Job) -> Job | None:
         """What runs of a unit that was chosen: its batch without what is dropped. The first job that runs, or None.
@@ -172,6 +178,10 @@ class Choice(Branches):
         The head is judged before a batch is formed behind it: where it is shed, another unit may come first.
         """
         dropper, sifter = self.policy.dropper, self.policy.sifter
+        late_ns: int = job[3].late_ns
+        if late_ns and self.ended_ns - job[4][5] > late_ns:
+            self._drop(job)
+            return None
         if dropper is not None and dropper(job, self.ended_ns, 0):
             self._drop(job)
             return None
@@ -181,6 +191,11 @@ class Choice(Branches):
         more = self.form(job, queue)
         batch = [job, *(queue.popleft() for _ in range(more))]
         self.dispatched += more
+        if late_ns:
+            for each in batch[1:]:
+                if self.ended_ns - each[4][5] > late_ns:
+                    self._drop(each)
+                    batch.remove(each)
         if dropper is not None:
             kept = [job]
             for each in batch[1:]:
@@ -198,6 +213,28 @@ class Choice(Branches):
         self.counts = [0] * len(batch)
         return batch[0] if batch else None
 
+    def _expire_heads(self, expiry: Expiry) -> None:
+        """Shed what is late at the head of any unit's queue, whether or not it is that unit's turn."""
+        at_ns, changed = self.ended_ns, set[Unit]()
+        due_ns = at_ns + expiry.least_ns
+        for unit in expiry.units:
+            queue, late_ns = unit.queue, unit.late_ns
+            while queue and at_ns - queue[0][4][5] > late_ns:
+                job = queue.popleft() if isinstance(queue, deque) else heappop(queue)
+                self.dispatched += 1
+                changed.add(unit)
+                self._drop(job)
+            if queue:
+                due_ns = min(due_ns, queue[0][1] + late_ns)
+        expiry.due_ns = due_ns
+        if changed:
+            for heap in (self.heads, self.unripe):
+                heap[:] = [job for job in heap if job[3] not in changed]
+                heapify(heap)
+            for unit in expiry.units:
+                if unit in changed and unit.queue:
+                    self._head(unit)
+
     def _drop(self, job: Job) -> None:
         self._shed(self.ended_ns, job, POLICY_LATE)
         self.meter.shed()
@@ -213,13 +250,13 @@ class Choice(Branches):
             deadline_ns, release_ns, _, _, lineage, _ = each
             due_ns = deadline_ns if ruled else release_ns + unit.sub_deadline_ns
             missed += end_ns > due_ns
+            surplus = self._take_surplus(slot)
             self.facts.write(
                 RAN, unit.flags | FLAG if self.resumed else unit.flags, unit.id, lineage[0], lineage[1], lineage[2],
-                release_ns, start_ns, end_ns, due_ns, start_ns - self.ended_ns + self._take_surplus(slot),
-                lineage[3] << 32 | counts,
+                release_ns, start_ns, end_ns, due_ns, start_ns - self.ended_ns + surplus, lineage[3] << 32 | counts,
             )  # fmt: skip
             if unit.noted:
-                self._noted(end_ns, unit, each, counts, share_ns)
+                self._noted(end_ns, unit, each, counts, share_ns, removed(lineage) if surplus else ABSENT)
             if unit.meter is not None:
                 unit.meter.made(counts)
         if unit.meter is not None:
@@ -231,20 +268,29 @@ class Choice(Branches):
         self.slow = self.batching or self.policy.measured
         return self._go_on()
 
-    def _noted(self, end_ns: int, unit: Unit, job: Job, counts: int, took_ns: int | None = None) -> None:
-        """An instance of a unit that is `noted` has ended, or one tuple of a batch. took_ns: its share of the batch."""
+    def _noted(
+        self, end_ns: int, unit: Unit, job: Job, counts: int, took_ns: int | None = None, mark: Mark = ABSENT
+    ) -> None:
+        """An instance of a unit that is `noted` has ended, or one tuple of a batch. took_ns: its share of the batch.
+        mark: of the exits that it gave nothing on."""
         busy = unit.busy
         if busy is not None:
-            busy.ns += end_ns - self.ended_ns if took_ns is None else took_ns
-            busy.tuples += not self.resumed
+            busy.add(end_ns - self.ended_ns if took_ns is None else took_ns, end_ns, counts, not self.resumed)
         if unit.marks and not self.resumed:
-            self._mark(end_ns, unit, job[4], counts)
+            self._mark(end_ns, unit, job[4], counts, mark)
+        if unit.collects is not None:
+            release_windows(end_ns, unit.collects)
 
     def _go_on(self) -> Job | None:
         """The next job of the unit that has just run, if its policy stays with it."""
         if self.held is None or self.stay is None or not self.held.queue:
             return None
         queue: Any = self.held.queue
+        expiry, late_ns = self.expiry, self.held.late_ns
+        if expiry is not None and (
+            self.ended_ns > expiry.due_ns or (late_ns and self.ended_ns - queue[0][4][5] > late_ns)
+        ):
+            return None
         if not self.stay.goes_on(queue[0], self.heads[0] if self.heads else None, self.ended_ns):
             return None
         job: Job = queue.popleft()

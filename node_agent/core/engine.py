@@ -14,10 +14,11 @@ from typing import Any
 
 from node_agent.core import plan as plans
 from node_agent.core.branches import Commands
-from node_agent.core.choice import Choice
 from node_agent.core.facts import Facts
+from node_agent.core.lateness import expiry
+from node_agent.core.limiting import Entrance
 from node_agent.core.load import Calls, compile_plan
-from node_agent.core.parts import ABSENT, Exit, Job, Lineage, Loaded, Route, Unit
+from node_agent.core.parts import MARKS, Exit, Job, Lineage, Loaded, Removed, Route, Unit
 from node_agent.core.policies.parts import Policy
 from protos.records import (
     ABSORBED,
@@ -37,7 +38,7 @@ from protos.records import (
 pack = RECORD.pack_into
 
 
-class Engine(Choice):
+class Engine(Entrance):
     """Schedules the units of all loaded plans under one policy."""
 
     __slots__ = ("_push", "direct", "limit_jobs", "plain", "released", "simple")
@@ -49,7 +50,7 @@ class Engine(Choice):
         self.direct = self.fifo and not policy.measured  # a job goes into its queue as it is
         self._push = self._push_measured if policy.measured else self._push_fifo if self.fifo else self._push_ordered
         self.simple = not (self.batching or policy.yields)  # one job, one instance, never resumed
-        self.plain = self.direct and self.simple and policy.dropper is None
+        self._look_at_lateness()
 
     # -- plans
 
@@ -60,15 +61,23 @@ class Engine(Choice):
     def add(self, loaded: Loaded) -> Loaded:
         """Add a plan that was compiled for this policy."""
         self.loaded.append(loaded)
+        self._add_windows(loaded)
         if self.policy.measured:
             for unit in loaded.units:
                 unit.meter = self.meter.add(unit)
         if self.tuner is not None:
             self.tuner.loaded()
+        self._look_at_lateness()
         return loaded
 
+    def _look_at_lateness(self) -> None:
+        self.expiry = expiry(self.loaded)
+        self.plain = self.direct and self.simple and self.policy.dropper is None and self.expiry is None
+
     def unload(self, loaded: Loaded, at_ns: int) -> None:
-        """Forget a plan. What is still queued or waiting is lost (stopped); normally it has drained."""
+        """Forget a plan. What is still queued or waiting is lost (stopped); normally it has drained.
+        Windows that are open and that no newer plan goes on with are abandoned."""
+        self._stop_windows(at_ns, loaded)
         for unit in loaded.units:
             for job in sorted(unit.queue):
                 self._lost(at_ns, unit, job[4], CAUSE_STOPPED)
@@ -90,6 +99,7 @@ class Engine(Choice):
                 self.meter.remove(unit.meter)
         if self.tuner is not None:
             self.tuner.loaded()
+        self._look_at_lateness()
 
     # -- arrivals
 
@@ -102,16 +112,16 @@ class Engine(Choice):
             ADMITTED, loaded.flags, source, source, epoch, seq, at_ns, origin_lo_ns, origin_hi_ns, sent_ns, 0, size
         )
         route = loaded.source_routes[source]
-        if route.police is None or route.police.passes(at_ns):
+        if route.entry is None:
             self._arrive(at_ns, route, lineage, payload)
         else:
-            self._shed_arrival(at_ns, route, lineage)
+            self._enter(at_ns, route, lineage, payload)
 
     def receive(self, at_ns: int, loaded: Loaded, stream: int, lineage: Lineage, payload: Any) -> None:
-        """A tuple, or ABSENT, arrives from a peer."""
+        """A tuple, or a mark (of MARKS), arrives from a peer."""
         route = loaded.routes[stream]
-        if payload is ABSENT:
-            self._absent(at_ns, route, lineage)
+        if payload.__class__ in MARKS:
+            self._absent(at_ns, route, lineage, payload)
         else:
             self._arrive(at_ns, route, lineage, payload)
 
@@ -120,7 +130,7 @@ class Engine(Choice):
         self.facts.write(
             LOST, loaded.flags, NO_REF, lineage[0], lineage[1], lineage[2], at_ns, cause, lineage[3], stream
         )
-        self._absent(at_ns, loaded.routes[stream], lineage)
+        self._absent(at_ns, loaded.routes[stream], lineage, Removed(lineage[2]))
 
     def _arrive(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
         if self.released - self.dispatched >= self.limit_jobs:
@@ -136,6 +146,8 @@ class Engine(Choice):
 
     def release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
         """Create a task instance (p, T) at its release r ([P] 5.4)."""
+        if unit.gate is not None and not self._let_in(at_ns, unit, lineage, payload):
+            return
         self.released = n = self.released + 1
         self._push(unit, (at_ns + unit.offset_ns, at_ns, n, unit, lineage, payload))
 

@@ -5,12 +5,17 @@ name and codec) keeps its instance: the new plan's step gets the old one's call,
 the old one has drained. So does the newest value of its side inputs. What waits in a join stays with the old plan,
 whose tuples wait for each other. `fresh`, in the plan of the higher epoch, keeps an operator apart.
 
+Windows that are open go on under the new plan where kind, length, hop, lateness, keys, size function and sources are the
+same as well: both plans report to them, and what closes is released under the newest.
+
 What policing has let pass and what was measured of a unit goes on whether or not an instance does: neither is state of
 an operator.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from node_agent.core import limiting
 from node_agent.core import plan as plans
 from node_agent.core.parts import Loaded, Step, Unit
 from node_agent.core.slices import Slices, finish
@@ -39,6 +44,7 @@ def comparing(new: plans.Plan, old: plans.Plan) -> Slices[dict[int, int]]:
         same = (
             (operator.run, operator.with_json, operator.join) == (other.run, other.with_json, other.join)
             and operator.called == other.called
+            and _windows(operator) == _windows(other)
             and _named(operator.inputs, streams[0]) == _named(other.inputs, streams[1])
             and _sides(operator, streams[0]) == _sides(other, streams[1])
         )
@@ -50,9 +56,11 @@ def comparing(new: plans.Plan, old: plans.Plan) -> Slices[dict[int, int]]:
 def hand_over(new: Loaded, old: Loaded, pairs: Pairs | None = None) -> None:
     """At the commit of the new plan, before anything runs under it. pairs: where it was found out before (`paired`)
     which operators keep their instance; a step that is not among them keeps the call that it has."""
-    new.take_over(old)
+    limiting.hand_over(new, old)
     for step, before in paired(new, old, inherited(new.plan, old.plan)) if pairs is None else pairs:
-        step.call, step.plain = before.call, before.plain
+        step.go_on(before)
+        if step.collects is not None and before.collects is not None:
+            step.collects.take_over(before.collects)
         for side, other in zip(step.sides, before.sides, strict=True):
             side.value = other.value
             other.heir = side  # a value that is still on its way under the old plan is news for the new one as well
@@ -97,6 +105,12 @@ def _named(streams: Iterable[int], names: dict[int, tuple[str, str]]) -> list[tu
 
 def _sides(operator: plans.Operator, names: dict[int, tuple[str, str]]) -> list[tuple[str, tuple[str, str]]]:
     return [(port, names[stream]) for port, stream in operator.sides]
+
+
+def _windows(operator: plans.Operator) -> plans.Window | None:
+    """What has to be the same for its windows to go on. Its sources are known by their numbers, as lineages are."""
+    window = operator.window
+    return None if window is None else replace(window, source=0, useful_ns=0, wait_ns=0)
 
 
 def _names(unit: Unit) -> tuple[tuple[str, str, str], ...]:

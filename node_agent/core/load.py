@@ -3,14 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from node_agent.core import lateness, limiting
 from node_agent.core import plan as plans
 from node_agent.core.parts import ALWAYS_NS, Exit, Join, Loaded, Route, Step, Unit
 from node_agent.core.policies.parts import Policy
-from node_agent.core.policing import arrival_police
 from node_agent.core.slices import Slices, finish
+from node_agent.core.windowed import Windowed
 from protos.records import PLAN_EPOCH_MASK
 
-Calls = Mapping[int, tuple[Callable[..., Any], bool]]  # by operator id: the call, and whether it is plain
+Calls = Mapping[int, tuple[Callable[..., Any], bool]]
+"""By operator id: the call, and whether it is plain. What runs in an operator's place for what is late: by - id."""
 
 
 def compile_plan(plan: plans.Plan, calls: Calls, policy: Policy) -> Loaded:
@@ -26,13 +28,17 @@ def compiling(plan: plans.Plan, calls: Calls, policy: Policy) -> Slices[Loaded]:
     for spec in plan.units:
         for operator_id in spec.operators:
             call, plain = calls[operator_id]
-            steps[operator_id] = Step(plan.operator_by_id[operator_id], call, plain)
+            steps[operator_id] = step = Step(plan.operator_by_id[operator_id], call, plain)
+            if plan.operator_by_id[operator_id].window is not None:
+                step.collects = Windowed(loaded, plan.operator_by_id[operator_id], call())
+                loaded.windows.append(step.collects)
+        lateness.wire(plan, spec, steps, calls)
         _add_unit(loaded, spec, [steps[each] for each in spec.operators], policy)
         yield
     yield from _connect(loaded, steps)
     loaded.source_routes = {source.id: loaded.routes[source.stream] for source in plan.sources}
     for source in plan.sources:
-        loaded.source_routes[source.id].police = arrival_police(source)
+        limiting.stand(source, loaded.source_routes[source.id])
         yield
     return loaded
 
@@ -50,7 +56,11 @@ def _add_unit(loaded: Loaded, spec: plans.Unit, steps: list[Step], policy: Polic
         marks = tuple(each for each in unit.exits if each.route.marked) + marks
         unit.offset_ns = policy.offset(spec) if policy.offset else 0
         unit.rule = policy.rule(spec) if policy.rule else None
-        unit.marks, unit.rest, unit.noted = marks, rest, bool(marks)
+        unit.marks, unit.rest = marks, rest
+        if any(each.route.counted for each in marks):
+            unit.inputs = 1  # a tuple comes by one way to its windows: what is absent on one is on all
+        unit.collects = chain[0].collects
+        unit.noted = bool(marks) or unit.collects is not None
         loaded.units.append(unit)
         rest = unit
     if steps[0].join:

@@ -18,6 +18,7 @@ Pure: told the time, never asking for it. A decision costs O(log most), memory i
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
+from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
 from node_agent.core.values import LEAST
@@ -28,6 +29,12 @@ FEWEST_KEPT, MOST_KEPT = 32, 128  # values that the threshold is taken from: two
 FORGETS = 16  # spans
 MANY_WAIT = 4  # a quarter of the limit
 _SPARE = 16  # entries that are no longer valid, before a queue is cleared of them
+
+
+def _always(number: int) -> bool:
+    """Whoever was not said to be taken waits."""
+    del number
+    return True
 
 
 class _Places:
@@ -124,9 +131,10 @@ class LoadShedder:
         self._at_ns = self._span = 0
         self.passed = self.shed = self.displaced = self.unjudged = 0
 
-    def decide(self, at_ns: int, value: float, number: int) -> int:
+    def decide(self, at_ns: int, value: float, number: int, waits: Callable[[int], bool] = _always) -> int:
         """PASS, SHED, or the number of the tuple that has to go, and this one passes. Numbers are the caller's, from 0,
-        no two the same within a span. A value that is no finite number counts as LEAST."""
+        no two the same within a span. A value that is no finite number counts as LEAST. waits: asked about whoever
+        would have to go; if it does not wait any more it counts as taken."""
         at_ns = self._at_ns = max(at_ns, self._at_ns)
         if value - value != 0:
             value = LEAST
@@ -136,7 +144,7 @@ class LoadShedder:
         if wanted and len(self._held) < self.most:
             self._admit(at_ns, value, number)
             return PASS
-        least = self._least() if len(self._held) <= self.most else None
+        least = self._least(waits) if len(self._held) <= self.most else None
         if least is None or self._waiting[least] >= value:
             self.shed += 1
             return SHED
@@ -198,12 +206,17 @@ class LoadShedder:
             self._heap = [entry for entry in self._heap if entry[2] in self._waiting]
             heapify(self._heap)
 
-    def _least(self) -> int | None:
+    def _least(self, waits: Callable[[int], bool]) -> int | None:
         """The number of the least valuable tuple that waits; of several the youngest, which gives up the least time."""
-        heap = self._heap
-        while heap and heap[0][2] not in self._waiting:
+        heap, waiting = self._heap, self._waiting
+        while heap:
+            number = heap[0][2]
+            if number in waiting:
+                if waits(number):
+                    return number
+                del waiting[number]
             heappop(heap)
-        return heap[0][2] if heap else None
+        return None
 
 
 __all__ = ["PASS", "SHED", "LoadShedder"]

@@ -2,12 +2,21 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from node_agent.core import plan as plans
+from node_agent.core.fullness import FRONT, Gate
 from node_agent.core.measure import UnitMeter
 from node_agent.core.policies.parts import Job, Lineage, Queue
 from node_agent.core.policing import ArrivalPolice, SelectivityPolice, selectivity_police
+
+if TYPE_CHECKING:
+    from node_agent.core.lateness import Lateness
+    from node_agent.core.limiting import Entry
+    from node_agent.core.windowed import Windowed
+
+if TYPE_CHECKING:
+    from node_agent.core.doors import Door, Guard, Shedder
 
 ALWAYS_NS = 1 << 62  # that a tuple is worth running: something waits for it that has no deadline
 
@@ -52,6 +61,31 @@ class Quiet:
 
 
 MARKS = (Absent, Removed, Quiet)
+Mark = Absent | Removed | Quiet
+
+
+class Withheld:
+    """A run of a source's arrivals that were shed at once and that nobody has been told of."""
+
+    __slots__ = ("epoch", "exact", "first", "greatest_ns", "last", "least_ns", "source")
+
+    def __init__(self, lineage: Lineage) -> None:
+        self.source, self.epoch, self.first, _, self.least_ns, self.greatest_ns = lineage
+        self.last, self.exact = self.first, self.least_ns == self.greatest_ns
+
+    def add(self, lineage: Lineage) -> bool:
+        """One more. False: it is not the next one."""
+        source, epoch, number, _, least_ns, greatest_ns = lineage
+        if number != self.last + 1 or (source, epoch) != (self.source, self.epoch):
+            return False
+        self.last, self.exact = number, self.exact and least_ns == greatest_ns
+        self.least_ns, self.greatest_ns = min(self.least_ns, least_ns), max(self.greatest_ns, greatest_ns)
+        return True
+
+    @property
+    def lineage(self) -> Lineage:
+        """Of its mark."""
+        return self.source, self.epoch, self.last, 0, self.least_ns, self.greatest_ns
 
 
 class SideSlot:
@@ -87,37 +121,65 @@ class Exit:
 class Step:
     """One operator in a unit's chain.
 
-    plain: `call(payload)`; otherwise `call(inputs, sides, at)` with inputs a tuple and sides a dict by keyword.
-    police: where results are policed; `policed`: even those of an operator that returns one at most.
+    bare: `call(payload)`; otherwise `call(inputs, sides, at)` with inputs a tuple and sides a dict by keyword.
+    plain: it is bare, and nothing is asked before. police: where results are policed; `policed`: even those of an
+    operator that returns one at most. late: where it is asked whether a tuple is too late for it.
+    collects: of a window operator; `call` then says what its windows are made with, and is not called with tuples.
     """
 
-    __slots__ = ("call", "cost_ns", "exit", "join", "operator_id", "plain", "police", "policed", "sides")
+    __slots__ = (
+        "bare", "call", "collects", "cost_ns", "exit", "join", "late", "operator_id", "plain", "police", "policed", "sides",
+    )  # fmt: skip
 
     def __init__(self, operator: plans.Operator, call: Callable[..., Any], plain: bool) -> None:
         self.operator_id, self.cost_ns, self.join = operator.id, operator.cost_ns, operator.join
-        self.call, self.plain = call, plain
+        self.call, self.bare, self.plain = call, plain, plain
+        self.late: Lateness | None = None
         self.sides: tuple[SideSlot, ...] = tuple(SideSlot(operator.id, port) for port, _ in operator.sides)
         self.exit: Exit | None = None
+        self.collects: Windowed | None = None
         self.police: SelectivityPolice | None = selectivity_police(operator)
         self.policed = self.police is not None and self.police.every
 
+    def judge(self, late: "Lateness") -> None:
+        """Ask about each tuple before it runs."""
+        self.late, self.plain = late, False
+
+    def go_on(self, before: "Step") -> None:
+        """The same operator runs here as in that step of an earlier plan."""
+        self.call, self.bare = before.call, before.bare
+        self.plain = self.bare and self.late is None
+
 
 class Busy:
-    """How long instances of a unit have kept the node busy, choosing them included, and how many tuples they were."""
+    """How long instances of a unit have kept the node busy, choosing them included, until when, how many tuples they
+    were, and what these gave on each exit."""
 
-    __slots__ = ("ns", "tuples")
+    __slots__ = ("end_ns", "made", "ns", "tuples")
 
     def __init__(self) -> None:
-        self.ns = self.tuples = 0
+        self.ns = self.tuples = self.end_ns = 0
+        self.made = [0, 0, 0, 0]
+
+    def add(self, took_ns: int, end_ns: int, counts: int, ended: bool) -> None:
+        """An instance of one tuple. counts: its outputs word. ended: it does not go on later."""
+        self.ns += took_ns
+        self.end_ns = end_ns
+        self.tuples += ended
+        exit_ = 0
+        while counts:
+            self.made[exit_] += counts & 0xFF
+            counts >>= 8
+            exit_ += 1
 
 
 class Unit:
     """A task unit, or under a policy that yields one operator of it (then `rest` is what follows)."""
 
     __slots__ = (
-        "absences", "busy", "chain", "deadline_ns", "exits", "flags", "hang_ns", "id", "inputs", "last",
-        "loaded", "marks", "meter", "noted", "offset_ns", "queue", "rest", "rule", "spec", "sub_deadline_ns",
-        "useful_ns",
+        "absences", "busy", "chain", "collects", "deadline_ns", "door", "exits", "flags", "gate", "hang_ns", "id", "inputs",
+        "last", "late_ns", "loaded", "marks", "meter", "noted", "offset_ns", "queue", "rest", "rule", "spec",
+        "sub_deadline_ns", "useful_ns",
     )  # fmt: skip
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
@@ -131,21 +193,29 @@ class Unit:
         self.marks: tuple[Exit, ...] = ()  # exits that lead to a join, here and in the rest
         self.noted = False  # there is more to do when an instance ends than to choose the next one
         self.busy: Busy | None = None  # where a shedder asks for it
+        self.collects: Windowed | None = None  # marks end here
+        self.door: Door | None = None  # where a shedder decides who is let in
         self.offset_ns = 0
         self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
         self.meter: UnitMeter | None = None  # where the policy measures
         self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
         self.queue: Queue = deque() if fifo else []
+        first = chain[0].operator_id == spec.operators[0]  # not what follows where its policy yields
+        self.gate = Gate(spec.queue_bytes, spec.on_full == FRONT) if spec.queue_bytes and first else None
         self.rest: Unit | None = None
         head = loaded.plan.operator_by_id[chain[0].operator_id]
         self.inputs = 1 if head.join else len(head.inputs)  # more than one: a union, each triggers
         self.absences: dict[tuple[int, int, int, int], int] = {}  # by lineage: how many inputs were absent
+        self.late_ns = head.late.late_ns if head.late is not None and not head.late.run and first else 0  # 0: any age
 
 
 class Route:
     """Everything that a stream triggers on this node."""
 
-    __slots__ = ("joins", "loaded", "marked", "outputs", "police", "sends", "sides", "simple", "stream", "units")
+    __slots__ = (
+        "entry", "guards", "joins", "loaded", "marked", "outputs", "police", "sends", "sides", "simple", "stream",
+        "counted", "units", "withheld",
+    )  # fmt: skip
 
     def __init__(self, loaded: "Loaded", stream: plans.Stream) -> None:
         self.loaded, self.stream, self.marked = loaded, stream.id, stream.marked
@@ -154,26 +224,35 @@ class Route:
         self.sides: tuple[SideSlot, ...] = ()
         self.sends: tuple[int, ...] = ()  # peers
         self.outputs: tuple[plans.Output, ...] = ()
+        self.guards: tuple[Guard, ...] = ()  # shedders that say which of the units a tuple goes on to
         self.simple = False  # units only
         self.police: ArrivalPolice | None = None  # of the source that is admitted to it
+        self.counted = stream.counted and stream.marked
+        self.withheld: Withheld | None = None  # of that source
+        self.entry: Entry | None = None  # everything that is asked about that source's tuples, policing included
 
     def settle(self) -> None:
         """Call when the parts are known."""
-        self.simple = not (self.joins or self.sides or self.sends or self.outputs)
+        limited = any(unit.gate is not None for unit in self.units)
+        self.simple = not (self.joins or self.sides or self.sends or self.outputs or self.guards or limited)
 
 
 class Waiting:
     """The contributors of one join result that have arrived so far.
 
-    taken: the ports that have delivered, as bits. after: the next result of a lineage that a port had twice.
+    taken: the ports that have delivered, as bits. absent: 0, or FILTERED and REMOVED as bits. after: the next result of
+    a lineage that a port had twice.
     """
 
-    __slots__ = ("absent", "after", "expires_ns", "lineages", "taken", "values")
+    FILTERED, REMOVED = 1, 2
+
+    __slots__ = ("absent", "after", "expires_ns", "lineages", "mark", "taken", "values")
 
     def __init__(self, ports: int, expires_ns: int) -> None:
+        self.mark: Lineage | None = None  # of the last absent one
         self.lineages: list[Lineage | None] = [None] * ports
         self.values: list[Any] = [None] * ports
-        self.taken, self.absent, self.expires_ns = 0, False, expires_ns
+        self.taken, self.absent, self.expires_ns = 0, 0, expires_ns
         self.after: Waiting | None = None
 
 
@@ -194,19 +273,26 @@ class Join:
 class Loaded:
     """A plan as it runs here."""
 
-    __slots__ = ("flags", "joins", "plan", "routes", "source_routes", "units")
+    __slots__ = ("flags", "joins", "plan", "routes", "shedders", "source_routes", "units", "windows")
 
     def __init__(self, plan: plans.Plan, flags: int) -> None:
         self.plan, self.flags = plan, flags
         self.units: list[Unit] = []
         self.joins: list[Join] = []
+        self.windows: list[Windowed] = []
         self.routes: dict[int, Route] = {}  # by stream
         self.source_routes: dict[int, Route] = {}  # by source
+        self.shedders: tuple[Shedder, ...] = ()
 
     @property
     def steps(self) -> list[Step]:
         """All operators."""
         return [step for unit in self.units for step in unit.chain]
+
+    @property
+    def variants(self) -> list[Step]:
+        """What runs in an operator's place where a tuple is late."""
+        return [step.late.variant for step in self.steps if step.late is not None and step.late.variant is not None]
 
     @property
     def ready(self) -> int:
@@ -223,15 +309,9 @@ class Loaded:
         does not look at what was there when it was told to leave everything alone."""
         self.units.clear()
         self.joins.clear()
+        self.windows.clear()
         self.routes.clear()
         self.source_routes.clear()
-
-    def take_over(self, old: "Loaded") -> None:
-        """This plan is admitted to instead of an old one: what sources of both were let pass goes on counting."""
-        before = {police.name: police for route in old.source_routes.values() if (police := route.police) is not None}
-        for route in self.source_routes.values():
-            if route.police is not None and route.police.name in before:
-                route.police.take_over(before[route.police.name])
 
     def policed(self) -> dict[str, int]:
         """What policing has shed, where it has: `arrivals.SOURCE`, `results.OPERATOR`."""
@@ -249,6 +329,6 @@ def merged(lineages: list[Lineage]) -> Lineage:
 
 
 __all__ = [
-    "ABSENT", "ALWAYS_NS", "MARKS", "Busy", "Exit", "Job", "Join", "Lineage", "Loaded", "Quiet", "Removed", "Route",
-    "SideSlot", "Step", "Unit", "Waiting", "merged",
+    "ABSENT", "ALWAYS_NS", "MARKS", "Absent", "Busy", "Exit", "Job", "Join", "Lineage", "Loaded", "Mark", "Quiet",
+    "Removed", "Route", "SideSlot", "Step", "Unit", "Waiting", "Withheld", "merged",
 ]  # fmt: skip

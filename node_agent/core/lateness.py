@@ -1,0 +1,69 @@
+"""What becomes of a tuple that is too old for every output as an operator would start (Operator.late).
+
+Its age is taken at the lower bound: it is late only if it is so on any reading of the clocks. Where the first operator
+of a unit sheds what is late, the engine does it as it chooses, so that it costs no instance, and looks at the heads of
+all such units at every choice by which one may have waited so long: nothing waits for longer, whatever its deadline.
+Within a unit, and where a cheaper operator runs in place of the usual one, whoever runs the operators asks just before.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from node_agent.core import plan as plans
+from node_agent.core.parts import Lineage, Loaded, Step, Unit
+
+Calls = Mapping[int, tuple[Callable[..., Any], bool]]  # of what runs in an operator's place, by its negative id
+
+
+class Lateness:
+    """Of one operator that is asked about as it would start.
+
+    before: the operator of its unit whose result it would run on; 0: it heads the unit. variant: runs in its place;
+    None: the tuple is shed. now: the clock, where the operators of an instance start at instants of their own.
+    """
+
+    __slots__ = ("before", "late_ns", "now", "variant")
+
+    def __init__(self, late_ns: int, before: int, variant: Step | None) -> None:
+        self.late_ns, self.before, self.variant = late_ns, before, variant
+        self.now: Callable[[], int] | None = None
+
+    def concerns(self, at_ns: int, lineage: Lineage) -> bool:
+        """Whether that tuple is late for an operator that would start now."""
+        return at_ns - lineage[5] > self.late_ns
+
+
+def wire(plan: plans.Plan, spec: plans.Unit, steps: Mapping[int, Step], calls: Calls) -> None:
+    """Give the steps of a unit what they need. Raises KeyError where the call of a variant is missing."""
+    before = 0
+    for operator_id in spec.operators:
+        operator, step = plan.operator_by_id[operator_id], steps[operator_id]
+        late = operator.late
+        if late is not None and (late.run or before):
+            variant = None
+            if late.run:
+                call, plain = calls[-operator_id]
+                variant = Step(operator, call, plain)
+                variant.cost_ns, variant.sides = late.cost_ns, step.sides
+            step.judge(Lateness(late.late_ns, before, variant))
+        before = operator_id
+
+
+class Expiry:
+    """The units of an engine whose first operator sheds what is late. No head of them has waited for longer than it may
+    before due_ns."""
+
+    __slots__ = ("due_ns", "least_ns", "units")
+
+    def __init__(self, units: list[Unit]) -> None:
+        self.units, self.due_ns = units, 0
+        self.least_ns = min(unit.late_ns for unit in units)
+
+
+def expiry(loaded: Iterable[Loaded]) -> Expiry | None:
+    """None where no unit sheds what is late."""
+    units = [unit for each in loaded for unit in each.units if unit.late_ns]
+    return Expiry(units) if units else None
+
+
+__all__ = ["Expiry", "Lateness", "expiry", "wire"]

@@ -1,0 +1,301 @@
+"""What stands before a source's stream: its limit ([P] 5.1), the policing of what it declared, and the node's memory.
+
+In this order a tuple is shed as it is admitted: the queues are full and the latest go (drop-tail); its source is above
+its limit and it is not worth more than what waits; it is beyond what was declared. A tuple that takes the place of
+another one is not policed: together with the survivors it conforms to the limit, and only where the limit implies all
+that is policed may anything be displaced. Where the queues are full and the oldest go (front), that is last.
+"""
+
+from bisect import bisect_left
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from heapq import heapify, heappush
+from typing import Any, NamedTuple
+
+from node_agent.core import plan as plans
+from node_agent.core.branches import Commands
+from node_agent.core.choice import Choice
+from node_agent.core.facts import Facts
+from node_agent.core.fullness import DROP_TAIL, JOB_BYTES, REFUSE, weight
+from node_agent.core.load_shedder import PASS, SHED, LoadShedder
+from node_agent.core.parts import Job, Lineage, Loaded, Route, Unit
+from node_agent.core.policies.parts import Policy
+from node_agent.core.policing import ArrivalPolice, arrival_police
+from node_agent.core.values import Value, read
+from protos.records import POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE
+
+SWEPT = 16  # numbers too many that are remembered of a queue that is a heap
+TWO = 2  # jobs that go for each that comes, so that what is above the node's limit shrinks
+
+
+class Passed(NamedTuple):
+    """A tuple that has passed a limit and may still wait."""
+
+    first: int  # the arrival number of the first of its jobs
+    route: Route
+    lineage: Lineage
+
+
+class Limiting:
+    """The limit of one source: which tuples pass, and where those are that still wait.
+
+    A tuple waits as long as it is queued in all units of its stream. What also goes to a join, a side input, a link or
+    an output cannot be had back.
+    """
+
+    __slots__ = ("_may_wait", "_number", "_passed", "_value", "shedder")
+
+    def __init__(self, limit: plans.Limit, source: plans.Source, route: Route) -> None:
+        self.shedder = LoadShedder(limit.tuples, limit.span_ns)
+        self._value: Value | None = read(limit.value_json) if limit.value_json else None
+        elsewhere = route.joins or route.sides or route.sends or route.outputs
+        self._may_wait = bool(route.units) and not elsewhere and implied(limit, source)
+        self._number = -1
+        self._passed: OrderedDict[int, Passed] = OrderedDict()
+
+    def decide(self, at_ns: int, payload: Any) -> int:
+        """PASS, SHED, or the number of a tuple that has to go; then `entered` or `gone` is due, but not after SHED."""
+        self._settle()
+        self._number += 1
+        value = 0.0 if self._value is None else self._value(payload)
+        return self.shedder.decide(at_ns, value, self._number, self._waits)
+
+    def entered(self, first: int, route: Route, lineage: Lineage) -> None:
+        """The tuple that was decided last is let in; the first of its jobs will have that number."""
+        if self._may_wait:
+            self._passed[self._number] = Passed(first, route, lineage)
+        else:
+            self.gone()
+
+    def gone(self) -> None:
+        """The tuple that was decided last went some other way."""
+        self.shedder.taken(self._number)
+
+    def displaced(self, number: int) -> tuple[Passed, list[tuple[Unit, int]]]:
+        """A tuple that has to go: where it is queued, by position."""
+        passed = self._passed.pop(number)
+        found = _positions(passed)
+        assert found is not None
+        return passed, found
+
+    def take_over(self, other: "Limiting", same: bool) -> None:
+        """A new plan has the same source: what the old one let pass counts, and may still be displaced where one engine
+        runs both (same). From now on only this one is asked."""
+        self.shedder.take_over(other.shedder)
+        self._passed, self._number = other._passed, other._number
+        if not (same and self._may_wait):
+            for number in self._passed:
+                self.shedder.taken(number)
+            self._passed = OrderedDict()
+
+    def _waits(self, number: int) -> bool:
+        passed = self._passed.get(number)
+        if passed is not None and _positions(passed) is not None:
+            return True
+        self._passed.pop(number, None)
+        return False
+
+    def _settle(self) -> None:
+        """Tell of what has left its queue. In queues in the order of arrival that is what came first."""
+        passed = self._passed
+        while passed:
+            number = next(iter(passed))
+            if not _left(passed[number]):
+                break
+            del passed[number]
+            self.shedder.taken(number)
+        if passed:
+            least = min((len(unit.queue) for unit in next(iter(passed.values())).route.units), default=0)
+            if len(passed) > 2 * least + SWEPT:
+                for number in [each for each, entry in passed.items() if _positions(entry) is None]:
+                    del passed[number]
+                    self.shedder.taken(number)
+
+
+def _left(passed: Passed) -> bool:
+    """Whether a tuple has certainly left one of its queues."""
+    last = passed.first + len(passed.route.units) - 1
+    for unit in passed.route.units:
+        queue = unit.queue
+        if not queue or (isinstance(queue, deque) and queue[0][2] > last):
+            return True
+    return not passed.route.units
+
+
+def _positions(passed: Passed) -> list[tuple[Unit, int]] | None:
+    """Where a tuple is queued; None: no longer in all of its units."""
+    found = []
+    last = passed.first + len(passed.route.units) - 1
+    for unit in passed.route.units:
+        queue = unit.queue
+        if isinstance(queue, deque):
+            at = bisect_left(queue, passed.first, key=_arrival)
+            here = at < len(queue) and queue[at][2] <= last
+        else:
+            at = next((at for at, job in enumerate(queue) if passed.first <= job[2] <= last), -1)
+            here = at >= 0
+        if not here or queue[at][4] is not passed.lineage:
+            return None
+        found.append((unit, at))
+    return found or None
+
+
+def _arrival(job: Job) -> int:
+    return job[2]
+
+
+def implied(limit: plans.Limit, source: plans.Source) -> bool:
+    """Whether what conforms to the limit conforms to all that is policed of its source: any n of its tuples in a row
+    span at least floor((n - 1) / tuples) spans."""
+    for pace in source.paces:
+        whole, rest = divmod(pace.tuples, limit.tuples)
+        if rest or pace.interval > whole * limit.span_ns * pace.parts:
+            return False
+    return all((count - 1) // limit.tuples * limit.span_ns >= span_ns for count, span_ns in source.spans)
+
+
+class Entry:
+    """What is asked about each tuple of one source. None of it: the route has no entry."""
+
+    __slots__ = ("limit", "name", "on_full", "police")
+
+    def __init__(self, source: plans.Source, route: Route, police: ArrivalPolice | None) -> None:
+        self.name, self.on_full, self.police = source.name, source.on_full, police
+        self.limit = Limiting(source.limit, source, route) if source.limit is not None else None
+
+    def take_over(self, other: "Entry", same: bool) -> None:
+        """See Limiting and ArrivalPolice."""
+        if self.limit is not None and other.limit is not None:
+            self.limit.take_over(other.limit, same)
+        if self.police is not None and other.police is not None:
+            self.police.take_over(other.police)
+
+
+def stand(source: plans.Source, route: Route) -> None:
+    """Put before a route what its source asks for; when the route is settled."""
+    route.police = arrival_police(source)
+    if route.police is not None or source.limit is not None or source.on_full != REFUSE:
+        route.entry = Entry(source, route, route.police)
+
+
+def hand_over(new: Loaded, old: Loaded) -> None:
+    """The new plan is admitted to in place of the old one: sources of both go on where they were."""
+    before = {entry.name: entry for route in old.source_routes.values() if (entry := route.entry) is not None}
+    plans_ = (new.plan, old.plan)
+    same = len({(plan.policy, plan.largest_batch, plan.parameters) for plan in plans_}) == 1  # then one engine has both
+    for route in new.source_routes.values():
+        if route.entry is not None and route.entry.name in before:
+            route.entry.take_over(before[route.entry.name], same)
+
+
+def _never() -> bool:
+    return False
+
+
+class Entrance(Choice):
+    """The part of the engine that lets tuples in, or sheds them. full: whether the node's memory is; the driver's."""
+
+    __slots__ = ("full",)
+
+    def __init__(self, policy: Policy, facts: Facts, commands: Commands) -> None:
+        super().__init__(policy, facts, commands)
+        self.full: Callable[[], bool] = _never
+
+    released: int
+
+    def _arrive(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+        raise NotImplementedError
+
+    def _enter(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+        """An admitted tuple of a source with an entry."""
+        entry: Entry | None = route.entry
+        assert entry is not None
+        full = entry.on_full != REFUSE and self.full()
+        if full and entry.on_full == DROP_TAIL:
+            self._shed_arrival(at_ns, route, lineage, POLICY_MEMORY)
+            return
+        limit, police, decision = entry.limit, entry.police, PASS
+        if limit is not None:
+            decision = limit.decide(at_ns, payload)
+            if decision == SHED:
+                self._shed_arrival(at_ns, route, lineage, POLICY_RATE)
+                return
+            if decision != PASS:
+                self._displace(at_ns, *limit.displaced(decision))
+        why = POLICY_ARRIVALS if decision == PASS and police is not None and not police.passes(at_ns) else 0
+        if not why and full and not self._make_room(at_ns, route):
+            why = POLICY_MEMORY
+        if limit is not None:
+            if why:
+                limit.gone()
+            else:
+                limit.entered(self.released + 1, route, lineage)
+        if why:
+            self._shed_arrival(at_ns, route, lineage, why)
+        else:
+            if route.withheld is not None:
+                self._hand_on(at_ns, route)
+            self._arrive(at_ns, route, lineage, payload)
+
+    def _displace(self, at_ns: int, passed: Passed, places: list[tuple[Unit, int]]) -> None:
+        """It was begun nowhere: it ends as if it had been shed when it was admitted."""
+        for unit, position in places:
+            self._withdraw(unit, position)
+        self._shed_arrival(at_ns, passed.route, passed.lineage, POLICY_RATE)
+
+    def _withdraw(self, unit: Unit, position: int) -> None:
+        """Take one job out of a queue."""
+        queue = unit.queue
+        job = queue[position]
+        if unit.gate is not None:
+            unit.gate.withdrawn(job)
+        if not position:
+            self._cut_head(unit)
+            return
+        self.dispatched += 1
+        if isinstance(queue, deque):
+            del queue[position]
+            return
+        queue[position] = queue[-1]
+        queue.pop()
+        heapify(queue)
+
+    def _cut_head(self, unit: Unit) -> None:
+        queue = unit.queue
+        if isinstance(queue, deque):
+            self._cut(unit, 1)
+            return
+        queue[0] = queue[-1]
+        queue.pop()
+        self.dispatched += 1
+        if queue:
+            heapify(queue)
+            heappush(self.heads, queue[0])  # what was the head is passed over when it comes up
+
+    def _make_room(self, at_ns: int, route: Route) -> bool:
+        """The oldest tuples that are queued for the units of a stream go; False: none is queued."""
+        made = False
+        for unit in route.units:
+            for job in self._cut(unit, TWO):
+                self._shed(at_ns, job, POLICY_MEMORY)
+                made = True
+        return made
+
+    # -- limits of units' queues
+
+    def _let_in(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> bool:
+        """Whether a job may enter the queue of a unit with a gate; with `front` the oldest go first."""
+        gate = unit.gate
+        assert gate is not None
+        size = JOB_BYTES + weight(payload)
+        while not gate.fits(unit.queue, size):
+            oldest = self._cut(unit, 1) if gate.front and size <= gate.most_bytes else []
+            if not oldest:
+                self._shed(at_ns, (0, at_ns, 0, unit, lineage, payload), POLICY_MEMORY)
+                return False
+            self._shed(at_ns, oldest[0], POLICY_MEMORY)
+        gate.add(self.released + 1, size)
+        return True
+
+
+__all__ = ["Entrance", "Entry", "Limiting", "hand_over", "implied", "stand"]
