@@ -7,6 +7,10 @@ source refuses every tuple whose age may be above it.
 Once another plan is committed, or the source's plan is stopped, there is one more: what was admitted under this plan by
 then, and the promise as of then. Nothing is promised about the time after it: tuples of that time belong to the next
 plan, and may be as old as any.
+
+Numbers of a source go on from plan to plan, also where it has another id in the next one: a window operator that is
+kept takes a number that it had for a repetition. Where that id was another source's, whose numbers were higher, they go
+on from there, for a lineage must not repeat either; that leaves a gap, which costs windows.
 """
 
 from dataclasses import dataclass
@@ -38,17 +42,28 @@ class Beats:
     def __init__(self, shared: Shared, plans: Plans, numbers: dict[int, int]) -> None:
         self.shared, self.plans, self.numbers = shared, plans, numbers
         self.beating: dict[tuple[Deployed, int], Beating] = {}
+        self.newest: Deployed | None = None  # whose sources are heard
+        self.ids: dict[str, int] = {}  # of each source, in the last plan that counted it
 
     def look_up(self) -> None:
         """Call at every change of plans or of their states, before anything more is admitted."""
-        for deployed in self.plans.by_hash.values():
-            if deployed.state == COMMITTED:
-                for source in deployed.plan.sources:
-                    if source.beat_ns and not source.window and (deployed, source.id) not in self.beating:
-                        self.beating[deployed, source.id] = Beating(deployed, source, self._next(source))
         for each in self.beating.values():
             if each.ended is None and each.deployed.state != COMMITTED:
                 each.ended, each.due_ns = (now_ns(), self._next(each.source)), 0
+        deployed = max(
+            (each for each in self.plans.by_hash.values() if each.state == COMMITTED),
+            key=lambda each: each.plan.epoch,
+            default=None,
+        )
+        if deployed is None or deployed is self.newest:
+            return
+        self.newest = deployed
+        counted = [source for source in deployed.plan.sources if source.beat_ns and not source.window]
+        lasts = {name: self.numbers.get(id_, 0) for name, id_ in self.ids.items()}
+        for source in counted:
+            self.numbers[source.id] = max(self.numbers.get(source.id, 0), lasts.get(source.name, 0))
+            self.beating[deployed, source.id] = Beating(deployed, source, self._next(source))
+        self.ids |= {source.name: source.id for source in counted}
 
     @property
     def due_ns(self) -> int:

@@ -303,3 +303,24 @@ def test_heartbeats_come_with_the_commit_and_once_more_after_the_plan(
         assert told[3][4] == due_ns + 1 - 100 * MS
         runtime._tick(runtime.beats.due_ns)
         assert [each[:4] for each in told[4:]] == [(1, 1, 9, 6)]
+
+
+def test_a_source_with_another_id_in_the_next_plan_goes_on_with_its_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beaten = Beaten(monkeypatch)
+    plan = _plan()
+    one, other = plan.sources[0], replace(plan.sources[0], id=2, name="other")
+    with in_process(replace(plan, sources=(one, other)), tmp_path) as runtime:
+        runtime._tick(now_ns())
+        runtime.context.seqs |= {1: 100, 2: 40}
+        swapped = (replace(one, id=2), replace(other, id=1), replace(one, id=3, name="new"))
+        runtime.plans.load(replace(plan, hash=2 << 60, epoch=2, sources=swapped), "2" * 64)
+        runtime.plans.commit("2" * 64)
+        del beaten.told[:]
+        runtime._tick(now_ns())
+        assert [each[:4] for each in beaten.told[:2]] == [
+            (1, 1, 101, 1),
+            (2, 1, 41, 1),
+        ]  # the last ones of the old plan
+        assert [each[:4] for each in beaten.told[2:]] == [(2, 1, 101, 101), (1, 1, 101, 101), (3, 1, 1, 1)]
