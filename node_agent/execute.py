@@ -27,6 +27,10 @@ class OutputsError(Exception):
     """An operator returned more results for one input than can be told apart."""
 
 
+class LateError(Exception):
+    """A tuple is too late for an operator that is asked about that; it did not start."""
+
+
 class Rest(list[Item]):
     """Payload of an instance that yielded at an operator's boundary: what its next operator gets."""
 
@@ -48,15 +52,28 @@ def results(lineage: Lineage, result: Any) -> list[tuple[Lineage, Any]]:
 
 
 def call(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> Any:
-    """Call an operator that reads more than its one input: joined inputs, side inputs, the time."""
+    """Call an operator that reads more than its one input: joined inputs, side inputs, the time, lineage."""
+    if step.collects is not None:
+        return step.collects.present(now_ns, lineage, payload)
     inputs = payload if step.join else (payload,)
     sides = {side.port: side.value for side in step.sides}
     return step.call(inputs, sides, At(now_ns, (lineage[4], lineage[5]), lineage[4] + deadline_ns))
 
 
+def ask(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> Any:
+    """`call`, unless the tuple is late for the operator. Raises LateError."""
+    late = step.late
+    if late is not None:
+        if late.concerns(now_ns if late.now is None else late.now(), lineage):
+            raise LateError
+        if step.bare:
+            return step.call(payload)
+    return call(step, lineage, payload, now_ns, deadline_ns)
+
+
 def apply(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> list[tuple[Lineage, Any]]:
-    """Run one operator on one tuple. Raises OutputsError, and whatever the operator raises."""
-    result = step.call(payload) if step.plain else call(step, lineage, payload, now_ns, deadline_ns)
+    """Run one operator on one tuple, late or not. Raises OutputsError, and whatever the operator raises."""
+    result = step.call(payload) if step.bare else call(step, lineage, payload, now_ns, deadline_ns)
     return results(lineage, result)
 
 
@@ -117,9 +134,12 @@ class Executor:
             for step in unit.chain:
                 try:
                     payload = (
-                        step.call(payload) if step.plain else call(step, lineage, payload, start_ns, unit.deadline_ns)
+                        step.call(payload) if step.plain else ask(step, lineage, payload, start_ns, unit.deadline_ns)
                     )
                 except RAISED as error:
+                    if error.__class__ is LateError:
+                        chain = unit.chain[unit.chain.index(step) :]
+                        return self._run_items(unit, [(0, lineage, payload)], chain, start_ns)
                     self._within(unit, step, [])
                     return self._fail(start_ns, self._cause(step, error))
                 if spend is not None:
@@ -184,8 +204,11 @@ class Executor:
         for slot, lineage, payload in items:
             if slot in failed:
                 continue
+            run = step if step.late is None else self.engine.judge(self.now(), unit, step, lineage, slot)
+            if run is None:
+                continue
             try:
-                got = apply(step, lineage, payload, start_ns, unit.deadline_ns)
+                got = apply(run, lineage, payload, start_ns, unit.deadline_ns)
             except RAISED as error:
                 self._within(unit, step, [], slot)
                 failed[slot] = self._cause(step, error)
@@ -200,7 +223,7 @@ class Executor:
                 continue
             made += [(slot, *each) for each in got]
             if self.spend is not None:
-                self.spend(step)
+                self.spend(run)
         return [item for item in made if item[0] not in failed]
 
     def _policed(self, unit: Unit, step: Step, lineage: Lineage, payload: Any) -> Any:

@@ -5,6 +5,7 @@ One heap holds the head of every unit's queue. Its order is total: deadline or r
 """
 
 from collections import deque
+from collections.abc import Container
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -13,7 +14,7 @@ from node_agent.core.closings import release as release_windows
 from node_agent.core.facts import Facts
 from node_agent.core.lateness import Expiry
 from node_agent.core.measure import NodeMeter
-from node_agent.core.parts import ABSENT, Job, Mark, Unit
+from node_agent.core.parts import ABSENT, Job, Lineage, Mark, Unit
 from node_agent.core.policies.parts import Policy
 from protos.records import FLAG, POLICY_LATE, RAN, SHED
 
@@ -106,16 +107,36 @@ class Choice(Branches):
                 heapify(queue)
             else:
                 queue.clear()
-        if not cut:
-            return cut
-        self.dispatched += len(cut)
+        if cut:
+            self._out(unit, len(cut))
+        return cut
+
+    def _remove(self, unit: Unit, lineages: Container[Lineage]) -> list[Job]:
+        """Take all jobs of these tuples out of a unit's queue, as `_cut` does."""
+        queue = unit.queue
+        gone = sorted((job for job in queue if job[4] in lineages), key=lambda job: job[1:3])
+        if gone:
+            kept = [job for job in queue if job[4] not in lineages]
+            queue.clear()
+            queue.extend(kept)
+            if isinstance(queue, list):
+                heapify(queue)
+            if unit.gate is not None:
+                for job in gone:
+                    unit.gate.withdrawn(job)
+            self._out(unit, len(gone))
+        return gone
+
+    def _out(self, unit: Unit, jobs: int) -> None:
+        """So many jobs have left a queue without being chosen: another one may be its head."""
+        queue = unit.queue
+        self.dispatched += jobs
         for heap in (self.heads, self.unripe):
             if any(job[3] is unit for job in heap):
                 heap[:] = [job for job in heap if job[3] is not unit]
                 heapify(heap)
         if queue and unit is not self.held:
             self._head(unit)
-        return cut
 
     # -- the choice
 

@@ -243,12 +243,20 @@ class Engine(Entrance):
         self.ended_ns = end_ns
         return self._dispatch()
 
+    def _past_guards(self, at_ns: int, route: Route, lineage: Lineage) -> tuple[Unit, ...]:
+        """The units whose doors are open to a tuple; at the others it is shed."""
+        units = route.units
+        for guard in route.guards:
+            if not guard.lets_in(self, at_ns, lineage):
+                units = guard.others(route, units)
+        return units
+
     def _spread(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
         flags, source, epoch, seq, ordinal = route.loaded.flags, *lineage[:4]
         for side in route.sides:  # before any release of the same instant
             side.put(payload)
             self.facts.write(ABSORBED, flags, side.operator_id, source, epoch, seq, at_ns, route.stream, ordinal)
-        for unit in route.units:
+        for unit in route.units if not route.guards else self._past_guards(at_ns, route, lineage):
             self.release(at_ns, unit, lineage, payload)
         for join, port in route.joins:
             self._join(at_ns, join, port, lineage, payload)

@@ -30,7 +30,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A tuple, or ABSENT, arrives from a peer."""
+    """A tuple, or a mark (of MARKS), arrives from a peer."""
 
     at_ns: int
     stream: int

@@ -5,8 +5,8 @@ name and codec) keeps its instance: the new plan's step gets the old one's call,
 the old one has drained. So does the newest value of its side inputs. What waits in a join stays with the old plan,
 whose tuples wait for each other. `fresh`, in the plan of the higher epoch, keeps an operator apart.
 
-Windows that are open go on under the new plan where kind, length, hop, lateness, keys, size function and sources are the
-same as well: both plans report to them, and what closes is released under the newest.
+Windows that are open go on under the new plan where kind, length, hop, lateness, keys, size function and sources are
+the same as well: both plans report to them, and what closes is released under the newest.
 
 What policing has let pass and what was measured of a unit goes on whether or not an instance does: neither is state of
 an operator.
@@ -15,7 +15,7 @@ an operator.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from node_agent.core import limiting
+from node_agent.core import limiting, shedders
 from node_agent.core import plan as plans
 from node_agent.core.parts import Loaded, Step, Unit
 from node_agent.core.slices import Slices, finish
@@ -57,6 +57,7 @@ def hand_over(new: Loaded, old: Loaded, pairs: Pairs | None = None) -> None:
     """At the commit of the new plan, before anything runs under it. pairs: where it was found out before (`paired`)
     which operators keep their instance; a step that is not among them keeps the call that it has."""
     limiting.hand_over(new, old)
+    shedders.hand_over(new, old)
     for step, before in paired(new, old, inherited(new.plan, old.plan)) if pairs is None else pairs:
         step.go_on(before)
         if step.collects is not None and before.collects is not None:

@@ -6,86 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from node_agent.core import plan as plans
 from node_agent.core.fullness import FRONT, Gate
+from node_agent.core.marks import ABSENT, MARKS, Absent, Mark, Quiet, Removed, Withheld
 from node_agent.core.measure import UnitMeter
 from node_agent.core.policies.parts import Job, Lineage, Queue
 from node_agent.core.policing import ArrivalPolice, SelectivityPolice, selectivity_police
 
 if TYPE_CHECKING:
+    from node_agent.core.doors import Door, Guard, Shedder
     from node_agent.core.lateness import Lateness
     from node_agent.core.limiting import Entry
     from node_agent.core.windowed import Windowed
 
-if TYPE_CHECKING:
-    from node_agent.core.doors import Door, Guard, Shedder
-
 ALWAYS_NS = 1 << 62  # that a tuple is worth running: something waits for it that has no deadline
-
-
-class Absent:
-    """The payload of an absence mark: this branch of a join was filtered, shed or lost."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT = Absent()
-
-
-class Removed:
-    """The payload of a mark on a counted stream: numbers `first` to the lineage's were shed or lost, with origins in
-    the lineage's interval; exact: one of them has the greatest. To a join by lineage it is an absence mark."""
-
-    __slots__ = ("exact", "first")
-
-    def __init__(self, first: int, exact: bool = False) -> None:
-        self.first, self.exact = first, exact
-
-    def __repr__(self) -> str:
-        return f"Removed(first={self.first}, exact={self.exact})"
-
-
-class Quiet:
-    """The payload of a heartbeat on a counted stream: numbers below the lineage's were admitted, `first` the lowest of
-    them under this plan (or, where there is none, the lineage's), and what comes after them is not older than the lower
-    bound of the lineage's origin."""
-
-    __slots__ = ("first",)
-
-    def __init__(self, first: int) -> None:
-        self.first = first
-
-    def __repr__(self) -> str:
-        return f"Quiet(first={self.first})"
-
-
-MARKS = (Absent, Removed, Quiet)
-Mark = Absent | Removed | Quiet
-
-
-class Withheld:
-    """A run of a source's arrivals that were shed at once and that nobody has been told of."""
-
-    __slots__ = ("epoch", "exact", "first", "greatest_ns", "last", "least_ns", "source")
-
-    def __init__(self, lineage: Lineage) -> None:
-        self.source, self.epoch, self.first, _, self.least_ns, self.greatest_ns = lineage
-        self.last, self.exact = self.first, self.least_ns == self.greatest_ns
-
-    def add(self, lineage: Lineage) -> bool:
-        """One more. False: it is not the next one."""
-        source, epoch, number, _, least_ns, greatest_ns = lineage
-        if number != self.last + 1 or (source, epoch) != (self.source, self.epoch):
-            return False
-        self.last, self.exact = number, self.exact and least_ns == greatest_ns
-        self.least_ns, self.greatest_ns = min(self.least_ns, least_ns), max(self.greatest_ns, greatest_ns)
-        return True
-
-    @property
-    def lineage(self) -> Lineage:
-        """Of its mark."""
-        return self.source, self.epoch, self.last, 0, self.least_ns, self.greatest_ns
 
 
 class SideSlot:
@@ -128,7 +60,8 @@ class Step:
     """
 
     __slots__ = (
-        "bare", "call", "collects", "cost_ns", "exit", "join", "late", "operator_id", "plain", "police", "policed", "sides",
+        "bare", "call", "collects", "cost_ns", "exit", "join", "late", "operator_id", "plain", "police", "policed",
+        "sides",
     )  # fmt: skip
 
     def __init__(self, operator: plans.Operator, call: Callable[..., Any], plain: bool) -> None:
@@ -177,9 +110,9 @@ class Unit:
     """A task unit, or under a policy that yields one operator of it (then `rest` is what follows)."""
 
     __slots__ = (
-        "absences", "busy", "chain", "collects", "deadline_ns", "door", "exits", "flags", "gate", "hang_ns", "id", "inputs",
-        "last", "late_ns", "loaded", "marks", "meter", "noted", "offset_ns", "queue", "rest", "rule", "spec",
-        "sub_deadline_ns", "useful_ns",
+        "absences", "busy", "chain", "collects", "deadline_ns", "door", "exits", "flags", "gate", "guard", "hang_ns",
+        "id", "inputs", "last", "late_ns", "loaded", "marks", "meter", "noted", "offset_ns", "queue", "rest", "rule",
+        "spec", "sub_deadline_ns", "useful_ns",
     )  # fmt: skip
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
@@ -195,6 +128,7 @@ class Unit:
         self.busy: Busy | None = None  # where a shedder asks for it
         self.collects: Windowed | None = None  # marks end here
         self.door: Door | None = None  # where a shedder decides who is let in
+        self.guard: Guard | None = None  # likewise, of a unit that begins with a join by lineage
         self.offset_ns = 0
         self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
         self.meter: UnitMeter | None = None  # where the policy measures
@@ -213,8 +147,8 @@ class Route:
     """Everything that a stream triggers on this node."""
 
     __slots__ = (
-        "entry", "guards", "joins", "loaded", "marked", "outputs", "police", "sends", "sides", "simple", "stream",
-        "counted", "units", "withheld",
+        "counted", "doors", "entry", "guards", "joins", "loaded", "marked", "outputs", "police", "sends", "sides",
+        "simple", "stream", "units", "withheld",
     )  # fmt: skip
 
     def __init__(self, loaded: "Loaded", stream: plans.Stream) -> None:
@@ -225,6 +159,7 @@ class Route:
         self.sends: tuple[int, ...] = ()  # peers
         self.outputs: tuple[plans.Output, ...] = ()
         self.guards: tuple[Guard, ...] = ()  # shedders that say which of the units a tuple goes on to
+        self.doors: tuple[Door, ...] = ()  # of its units and joins; heartbeats are told to them
         self.simple = False  # units only
         self.police: ArrivalPolice | None = None  # of the source that is admitted to it
         self.counted = stream.counted and stream.marked
@@ -312,6 +247,10 @@ class Loaded:
         self.windows.clear()
         self.routes.clear()
         self.source_routes.clear()
+
+    def shedding_counts(self) -> dict[str, int]:
+        """What shedders at doors have measured and done, by window; see `doors.Shedder.counts`."""
+        return {name: n for shedder in self.shedders for name, n in shedder.counts().items()}
 
     def policed(self) -> dict[str, int]:
         """What policing has shed, where it has: `arrivals.SOURCE`, `results.OPERATOR`."""

@@ -6,7 +6,7 @@ jumps over more than `most` windows at once skips the oldest of them.
 """
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -52,6 +52,7 @@ class Opened:
     """A window begins."""
 
     number: int
+    window: Window | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class Abandoned:
     number: int
     cause: Cause
     why: str = ""
+    window: Window | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class Live:
         if due_ns is not None:
             self.expect(number, due_ns)
         self._tidy(self._ends)
-        self.commands.append(Opened(number))
+        self.commands.append(Opened(number, window))
 
     def expect(self, number: int, due_ns: int) -> None:
         """The window is of no use from this instant on, or from an earlier one."""
@@ -155,8 +157,7 @@ class Live:
 
     def abandon(self, number: int, cause: Cause, why: str = "") -> None:
         """An open window."""
-        del self.open[number]
-        self.commands.append(Abandoned(number, cause, why))
+        self.commands.append(Abandoned(number, cause, why, self.open.pop(number)))
 
     def clean(self, at_ns: int) -> None:
         """Abandon what is past its deadline."""

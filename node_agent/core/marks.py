@@ -1,0 +1,73 @@
+"""What travels on streams beside tuples, for joins and windows that wait for them: at once, before what is queued."""
+
+from node_agent.core.policies.parts import Lineage
+
+
+class Absent:
+    """The payload of an absence mark: this branch of a join was filtered, shed or lost."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = Absent()
+
+
+class Removed:
+    """The payload of a mark on a counted stream: numbers `first` to the lineage's were shed or lost, with origins in
+    the lineage's interval; exact: one of them has the greatest. To a join by lineage it is an absence mark."""
+
+    __slots__ = ("exact", "first")
+
+    def __init__(self, first: int, exact: bool = False) -> None:
+        self.first, self.exact = first, exact
+
+    def __repr__(self) -> str:
+        return f"Removed(first={self.first}, exact={self.exact})"
+
+
+class Quiet:
+    """The payload of a heartbeat on a counted stream: numbers below the lineage's were admitted, `first` the lowest of
+    them under this plan (or, where there is none, the lineage's), and what comes after them is not older than the lower
+    bound of the lineage's origin."""
+
+    __slots__ = ("first",)
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    def __repr__(self) -> str:
+        return f"Quiet(first={self.first})"
+
+
+MARKS = (Absent, Removed, Quiet)
+Mark = Absent | Removed | Quiet
+
+
+class Withheld:
+    """A run of a source's arrivals that were shed at once and that nobody has been told of."""
+
+    __slots__ = ("epoch", "exact", "first", "greatest_ns", "last", "least_ns", "source")
+
+    def __init__(self, lineage: Lineage) -> None:
+        self.source, self.epoch, self.first, _, self.least_ns, self.greatest_ns = lineage
+        self.last, self.exact = self.first, self.least_ns == self.greatest_ns
+
+    def add(self, lineage: Lineage) -> bool:
+        """One more. False: it is not the next one."""
+        source, epoch, number, _, least_ns, greatest_ns = lineage
+        if number != self.last + 1 or (source, epoch) != (self.source, self.epoch):
+            return False
+        self.last, self.exact = number, self.exact and least_ns == greatest_ns
+        self.least_ns, self.greatest_ns = min(self.least_ns, least_ns), max(self.greatest_ns, greatest_ns)
+        return True
+
+    @property
+    def lineage(self) -> Lineage:
+        """Of its mark."""
+        return self.source, self.epoch, self.last, 0, self.least_ns, self.greatest_ns
+
+
+__all__ = ["ABSENT", "MARKS", "Absent", "Mark", "Quiet", "Removed", "Withheld"]
