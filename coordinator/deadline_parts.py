@@ -16,7 +16,9 @@ Plan = Mapping[str, Any]
 MISSED = "NOT guaranteed"
 ADMITTED = "guaranteed from admission on only"
 SAID = {
+    "window": "until a window's end",
     "age": "age on admission",
+    "beat": "heartbeats and clocks",
     "work": "own work",
     "waiting": "waiting behind others",
     "blocking": "blocking",
@@ -24,6 +26,7 @@ SAID = {
     "link": "links",
     "slack": "slack",
 }
+OF_WINDOWS = frozenset({"window", "beat"})
 
 
 def parts(plan: Plan, output: str) -> list[dict[str, Any]]:
@@ -47,9 +50,10 @@ def parts(plan: Plan, output: str) -> list[dict[str, Any]]:
 
 
 def totals(plan: Plan, output: str) -> dict[str, int]:
-    """ns per kind, in SAID's order; they sum up to the deadline."""
+    """ns per kind, in SAID's order, those of windows only where there are; they sum up to the deadline."""
     found = parts(plan, output)
-    return {kind: sum(part["ns"] for part in found if part["kind"] == kind) for kind in SAID} if found else {}
+    sums = {kind: sum(part["ns"] for part in found if part["kind"] == kind) for kind in SAID} if found else {}
+    return {kind: ns for kind, ns in sums.items() if ns or kind not in OF_WINDOWS}
 
 
 def document(plan: Plan, output: str) -> dict[str, Any]:
@@ -85,7 +89,12 @@ def sentences(plan: Plan, output: str) -> list[str]:
     lines.append(
         "  in all: " + ", ".join(f"{SAID[kind]} {show_ns(ns)}" for kind, ns in totals(plan, output).items() if ns)
     )
-    return lines + [f"  {line}" for line in (*asked(claim), *binding(plan, output))]
+    return lines + [f"  {line}" for line in (*left_out(claim), *asked(claim), *binding(plan, output))]
+
+
+def left_out(claim: Mapping[str, Any]) -> list[str]:
+    """Why what is in time may not be all there is, a sentence each."""
+    return [f"what comes is in time, but not all may come: {why}" for why in claim.get("missing", ())]
 
 
 def asked(claim: Mapping[str, Any]) -> list[str]:

@@ -263,7 +263,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     from rich.table import Table
 
     from coordinator import failover_lines, policies
-    from coordinator.deadline_parts import MISSED, asked, standing, verdict
+    from coordinator.deadline_parts import MISSED, asked, left_out, standing, verdict
     from coordinator.guarantee import bounds
     from coordinator.sharing import account, owners
     from coordinator.units_of_measure import show_ns
@@ -306,7 +306,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
         said = "guaranteed" if claim["guaranteed"] else "not guaranteed"
         whose, deadline = owners.whose(plan, name), show_ns(claim["deadline_ns"])
         text = f"output {name}{whose}: deadline {deadline}, {bound}, {said}: {claim['why']}"
-        for line in (text, *(f"  {line}" for line in asked(claim))):
+        for line in (text, *(f"  {line}" for line in (*left_out(claim), *asked(claim)))):
             console.print(line, soft_wrap=True, highlight=False)
     for line in account.sentences(plan):
         console.print(line, soft_wrap=True, highlight=False)

@@ -12,6 +12,9 @@ from coordinator.guarantee.system import Source, System, Unit
 from coordinator.guarantee.windowed import Windows
 from coordinator.units_of_measure import counted, show_ns
 
+AHEAD = 4096  # reports of one source that wait for lower numbers: what a node remembers
+OPEN = 1024  # windows of an operator that are open, or four times as many as overlap
+
 
 def heartbeats(source: Source, delays: Delays, charges: Charges) -> Curve | None:
     """One every `beat_ns`, later by what its node does meanwhile, and one more when a plan is committed."""
@@ -26,7 +29,7 @@ def close(
 ) -> None:
     """The windows that leave a unit which collects them. `trigger`: what comes to it; `own`: its instance."""
     ways = {name: trigger.late[name].after(own) for name in windows.sources if name in trigger.late}
-    found = _age(system, delays, charges, windows, ways)
+    found = _age(system, delays, charges, windows, ways, streams)
     at = (windows.add, windows.node)
     spread_ns = None if found.age is None else found.age.most_ns - windows.after_ns + windows.wait_ns
     if windows.kind == "count" and windows.sources[0] in ways:  # not from the tuples' instants on, but admissions
@@ -49,7 +52,9 @@ def _numbers(system: System, windows: Windows, streams: Streams) -> Curve | None
     return streams.flows[name, node].curve if (name, node) in streams.flows else None
 
 
-def _age(system: System, delays: Delays, charges: Charges, windows: Windows, ways: Mapping[str, Late]) -> Closing:
+def _age(
+    system: System, delays: Delays, charges: Charges, windows: Windows, ways: Mapping[str, Late], streams: Streams
+) -> Closing:
     """By its slowest source."""
     if why := _endless(system, windows, ways):
         return Closing(None, why)
@@ -64,11 +69,12 @@ def _age(system: System, delays: Delays, charges: Charges, windows: Windows, way
             age = age.after(Part("beat", f"clocks of {source.node} and {windows.node} apart", clocks_ns, windows.node))
         ages.append(Late(age.most_ns + way.most_ns, 0, (*age.parts, *way.parts)))
     slowest = max(ages, key=lambda age: age.most_ns)
+    unsure = _unsure(windows, ways, slowest.most_ns, streams, system)
     if windows.after_ns:
         what = f"from the first tuple of a window of {windows.name} to its end"
         first = Part("window", what, windows.after_ns, windows.node)
         slowest = Late(slowest.most_ns + windows.after_ns, 0, (first, *slowest.parts))
-    return Closing(slowest, unsure=_unsure(windows, ways))
+    return Closing(slowest, unsure=unsure)
 
 
 def _endless(system: System, windows: Windows, ways: Mapping[str, Late]) -> str:
@@ -127,14 +133,24 @@ def _hops(
     return known[stream]
 
 
-def _unsure(windows: Windows, ways: Mapping[str, Late]) -> str:
-    """Why a number might be given up although nothing is lost; empty: none is."""
-    slow = max(ways, key=lambda name: ways[name].most_ns)
-    if ways[slow].most_ns >= windows.wait_ns:
-        return (
-            f"{windows.name} gives up a number after {show_ns(windows.wait_ns)}, tuples of {slow} may take "
-            f"{show_ns(ways[slow].most_ns)}"
-        )
+def _unsure(windows: Windows, ways: Mapping[str, Late], age_ns: int, streams: Streams, system: System) -> str:
+    """Why a window might be given up although nothing is lost; empty: none is."""
+    for name, way in ways.items():
+        if way.most_ns >= windows.wait_ns:
+            waits, takes = show_ns(windows.wait_ns), show_ns(way.most_ns)
+            return f"{windows.name} gives up a number after {waits}, and tuples of {name} may take {takes}"
+        source = system.sources[name]
+        told = streams.flows[name, source.node].events.count(way.most_ns + source.beat_ns)
+        if told > AHEAD:
+            return f"{windows.name} remembers {AHEAD} reports of {name} at once, and {told} may be on their way"
+    if windows.kind == "count":
+        on_the_way = _numbers(system, windows, streams)
+        spread = on_the_way.count(max(way.most_ns for way in ways.values())) if on_the_way is not None else 0
+    else:
+        spread = age_ns
+    begun = (windows.length + spread) // windows.hop + 2
+    if begun > max(OPEN, 4 * -(-windows.length // windows.hop)):
+        return f"{begun} windows of {windows.name} may be open at once, more than a node keeps"
     return ""
 
 

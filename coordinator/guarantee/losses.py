@@ -16,6 +16,8 @@ from coordinator.guarantee.system import Source, Unit
 from coordinator.guarantee.windowed import Door
 from coordinator.units_of_measure import counted, show_bytes, show_ns
 
+IN_MEMORY = 64  # bytes that an encoded byte may take there: a dict of one entry, '{"":0}', takes some 48 for each
+
 
 def losses(analysis: Analysis, output: str) -> tuple[str, ...]:
     """Of a bounded output, a sentence each."""
@@ -65,7 +67,7 @@ def _full(analysis: Analysis, unit: Unit) -> str:
     if not unit.queue_bytes:
         return ""
     response = analysis.delays.units.get(unit.id)
-    size = analysis.charges.tuple_bytes
+    size = analysis.charges.tuple_bytes * IN_MEMORY
     if response is not None and _waiting(analysis, unit, response.end) * size <= unit.queue_bytes:
         return ""
     return f"the queue of {unit.name} holds {show_bytes(unit.queue_bytes)}, and more may wait"
