@@ -76,6 +76,10 @@ class RateControl:
         self._rate = max(0, min(moved, PPM * SECOND))
         return self.rate_ppm
 
+    def go_on(self, other: "RateControl") -> None:
+        """Where another one is that controls the same."""
+        self._before_ns, self._rate = other._before_ns, other._rate
+
     @property
     def rate_ppm(self) -> int:
         """What is shed now."""
@@ -98,10 +102,11 @@ class Front:
         """A tuple came into the queue."""
         self._arrivals += 1
 
-    def period(self, queued: int, cost_ns: int) -> int:
-        """A period has passed: so many tuples of the front go."""
+    def period(self, queued: int, cost_ns: int, work_ns: int | None = None) -> int:
+        """A period has passed: so many tuples of the front go. work_ns: what is queued costs, where it differs."""
         arrivals, self._arrivals = self._arrivals, 0
-        return excess(arrivals, self.control.step(queued, cost_ns), queued, self._most)
+        rate_ppm = self.control.step(queued, cost_ns) if work_ns is None else self.control.step(1, work_ns)
+        return excess(arrivals, rate_ppm, queued, self._most)
 
 
 class AtRandom:

@@ -1,0 +1,308 @@
+"""Who is shed where not all windows can be had ([S], section 4 of the theory of this system): the plan's sheddings.
+
+`window-aware` lets in what an admitted window needs, `front` takes the oldest off the queues, `random` draws, and
+`drop-tail` lets in nobody while the queue is full. Each is asked at the doors that the plan names, and sees time only
+as the instants of what comes there and of heartbeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from node_agent.core import plan as plans
+from node_agent.core.backlog import Backlog, pieces
+from node_agent.core.doors import Door, Free, Guard, Shedder
+from node_agent.core.parts import Job, Lineage, Loaded, Unit
+from node_agent.core.windows.admission import Kind, Load, WindowAware
+from node_agent.core.windows.allocator import Grid
+from node_agent.core.windows.shedding import PPM, AtRandom, DropTail, Front, RateControl
+from protos.records import POLICY_DROP_TAIL, POLICY_FRONT, POLICY_RANDOM, POLICY_WINDOW_AWARE
+
+if TYPE_CHECKING:
+    from node_agent.core.branches import Branches
+
+SAMPLES = 128  # numbers over which their mean distance is taken; half of them at least
+PERIODS = 8  # over which gaps are averaged, where no window says how long
+MASK = (1 << 64) - 1
+
+
+class _Windows:
+    """Windows of the same sources. by count: positions are numbers, and begin anew with an incarnation."""
+
+    def __init__(self, kinds: Sequence[Kind], most: int, lateness_ns: int) -> None:
+        self.kinds = tuple(kinds)
+        self.counted = kinds[0].counted
+        self.aware = WindowAware(kinds, most, lateness_ns, None)
+        self._epoch = -1
+        self._number = self._at_ns = self._numbers = self._ns = 0
+
+    def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
+        """Whether a window that was admitted needs it."""
+        if not self.counted:
+            return self.aware.keeps(lineage[4], load)
+        epoch, number = lineage[1], lineage[2]
+        if epoch != self._epoch:
+            self._epoch, self._number, self._at_ns = epoch, number, at_ns
+            self.aware.begin(number)
+        elif number > self._number:
+            self._numbers += number - self._number
+            self._ns += at_ns - self._at_ns
+            self._number, self._at_ns = number, at_ns
+            if self._numbers >= SAMPLES:
+                self._numbers >>= 1
+                self._ns >>= 1
+        load.number_ns = self._ns // self._numbers if self._numbers else 0
+        return self.aware.keeps(number, load)
+
+
+class _WindowAware(Shedder):
+    """Windows by the sources that they are of: a tuple is let in where one of them needs it."""
+
+    def __init__(
+        self, windows: Sequence[str], backlog: Backlog, spec: plans.Shedding, operators: Iterable[plans.Operator]
+    ) -> None:
+        super().__init__(POLICY_WINDOW_AWARE, windows, backlog, spec.period_ns)
+        kinds: dict[tuple[bool, frozenset[int]], list[tuple[Kind, int]]] = {}
+        for operator in operators:
+            window = operator.window
+            assert window is not None
+            sources = frozenset(source for source, _ in window.feeds)
+            kind = Kind(Grid(window.length, window.hop), window.useful_ns, window.kind == "count", window.first)
+            kinds.setdefault((kind.counted, sources), []).append((kind, window.lateness_ns))
+        self._windows = {
+            sources: _Windows([kind for kind, _ in each], spec.most, max(late_ns for _, late_ns in each))
+            for sources, each in kinds.items()
+        }
+        self._by_source: dict[int, tuple[_Windows, ...]] = {}
+        for (_, sources), each in self._windows.items():
+            for source in sorted(sources):
+                self._by_source[source] = (*self._by_source.get(source, ()), each)
+        self._free = {source: _free(each) for source, each in self._by_source.items()}
+
+    def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
+        """All are asked: each decides on its windows with the first tuple in them."""
+        kept = False
+        for windows in self._by_source.get(lineage[0], ()):
+            if windows.keeps(at_ns, lineage, load):
+                kept = True
+        return kept
+
+    def free(self, source: int) -> Free | None:
+        """By time; numbers that were shed one after the other meet no admitted window by count."""
+        return self._free.get(source)
+
+    @property
+    def decided(self) -> tuple[int, int]:
+        """Over all its windows."""
+        each = self._windows.values()
+        return sum(windows.aware.opened for windows in each), sum(windows.aware.denied for windows in each)
+
+    def go_on(self, other: Shedder, sources: dict[int, int]) -> None:
+        """Windows that are open go on as they were decided on, where they are the same."""
+        super().go_on(other, sources)
+        assert isinstance(other, _WindowAware)
+        before = {
+            (counted, frozenset(sources.get(each, -1) for each in theirs)): windows
+            for (counted, theirs), windows in other._windows.items()
+        }
+        for key, windows in self._windows.items():
+            if key in before and before[key].kinds == windows.kinds:
+                windows.__dict__.update(before[key].__dict__)
+
+
+def _free(windows: Sequence[_Windows]) -> Free | None:
+    frees = [each.aware for each in windows if not each.counted]
+    if len(frees) == 1:
+        return frees[0].free
+    return (lambda least, greatest: all(each.free(least, greatest) for each in frees)) if frees else None
+
+
+class _Front(Shedder):
+    """[S]: the oldest tuples go, wherever on the way they wait, deepest first. A tuple that waits in several units goes
+    from all of them. Their ranges are handed on at once: marks overtake tuples, so no survivor has to carry them."""
+
+    def __init__(self, windows: Sequence[str], backlog: Backlog, spec: plans.Shedding) -> None:
+        super().__init__(POLICY_FRONT, windows, backlog, spec.period_ns)
+        self.control = RateControl(spec.target_ns)
+        self.front = Front(self.control, spec.most)
+
+    def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
+        """Everybody is let in."""
+        self.front.arrived()
+        return True
+
+    def period(self, engine: Branches, at_ns: int) -> None:
+        """n = max(r arrivals, q - M) tuples go."""
+        load = self.backlog.load
+        most = self.front.period(load.queued, load.cost_ns, load.work_ns)
+        gone: dict[Lineage, None] = {}
+        for door in reversed(self.doors):
+            if len(gone) < most:
+                waiting = sorted(door.unit.queue, key=_age)
+                gone.update(dict.fromkeys([job[4] for job in waiting if job[4] not in gone][: most - len(gone)]))
+        if not gone:
+            return
+        self.shed += len(gone)
+        for door in self.doors:
+            sources = set()
+            for job in engine._remove(door.unit, gone):
+                door.shed(engine, at_ns, job[4], None)
+                sources.add(job[4][0])
+            for source in sorted(sources):
+                door.hand_on(engine, at_ns, source)
+
+    def go_on(self, other: Shedder, sources: dict[int, int]) -> None:
+        """The control as well."""
+        super().go_on(other, sources)
+        assert isinstance(other, _Front)
+        self.control.go_on(other.control)
+
+
+class _Random(Shedder):
+    """Draws by the tuple's own lineage: the same journal sheds the same."""
+
+    def __init__(self, windows: Sequence[str], backlog: Backlog, spec: plans.Shedding) -> None:
+        super().__init__(POLICY_RANDOM, windows, backlog, spec.period_ns)
+        self.control = RateControl(spec.target_ns)
+        self.random = AtRandom(self.control, spec.most)
+
+    def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
+        """With the probability that the control says."""
+        return self.random.keeps(draw(*lineage[:3]), load.queued)
+
+    def period(self, engine: Branches, at_ns: int) -> None:
+        """The rate follows the backlog."""
+        self.random.period(1, self.backlog.load.work_ns or 0)
+
+    def go_on(self, other: Shedder, sources: dict[int, int]) -> None:
+        """The control as well."""
+        super().go_on(other, sources)
+        assert isinstance(other, _Random)
+        self.control.go_on(other.control)
+
+
+class _DropTail(Shedder):
+    """A queue of so many."""
+
+    def __init__(self, windows: Sequence[str], backlog: Backlog, spec: plans.Shedding) -> None:
+        super().__init__(POLICY_DROP_TAIL, windows, backlog, spec.period_ns)
+        self.tail = DropTail(spec.most)
+
+    def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
+        """While there is room."""
+        return self.tail.keeps(load.queued)
+
+
+def draw(source: int, epoch: int, seq: int) -> int:
+    """0 to 999 999, as good as random: a counter through the finalizer of SplitMix64 (Steele, Lea, Flood, 2014)."""
+    x = (seq * 0x9E3779B97F4A7C15 + (source << 16 | epoch) * 0xD1B54A32D192ED03) & MASK
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
+    return (x ^ x >> 31) * PPM >> 64
+
+
+def _age(job: Job) -> tuple[int, int]:
+    return job[1:3]
+
+
+def stand(loaded: Loaded) -> None:
+    """Every shedder of the plan at its doors. Raises ValueError where a unit has two."""
+    firsts = {unit.id: unit for unit in loaded.units}  # of a unit's pieces the first was added last
+    for spec in loaded.plan.sheddings:
+        guarded = [firsts[number] for number in spec.units]
+        path = [firsts[number] for number in spec.path]
+        operators = [_collects(loaded.plan, number) for number in spec.windows]
+        places = [
+            (route, at) for route in loaded.routes.values() if (at := [each for each in route.units if each in guarded])
+        ]
+        joins = [join.unit for join in loaded.joins if join.unit in guarded]
+        backlog = Backlog([at for _, at in places] + [[unit] for unit in joins], path, _span_ns(spec, operators))
+        shedder = _shedder(spec, [_name(loaded.plan, operator) for operator in operators], backlog, operators)
+        shedder.sources = tuple(source for operator in operators for source in _feeds(operator))
+        late_ns = max(operator.window.lateness_ns for operator in operators if operator.window is not None)
+        doors = {}
+        for unit in dict.fromkeys([*guarded, *path] if spec.policy == "front" else guarded):
+            if unit.door is not None:
+                raise ValueError(f"unit {unit.id}: two sheddings stand at its door")
+            unit.door = doors[unit] = Door(unit, shedder, late_ns, _meets_join(unit))
+        shedder.doors = tuple(doors.values())
+        for place, (route, at) in enumerate(places):
+            route.guards += (Guard(shedder, place, [doors[unit] for unit in at]),)
+            route.simple = False
+        for place, unit in enumerate(joins, len(places)):
+            unit.guard = Guard(shedder, place, [doors[unit]])
+        for route in loaded.routes.values():
+            heads = (*route.units, *(join.unit for join, _ in route.joins))
+            route.doors += tuple(doors[unit] for unit in dict.fromkeys(heads) if unit in doors)
+        loaded.shedders += (shedder,)
+
+
+def _shedder(
+    spec: plans.Shedding, names: Sequence[str], backlog: Backlog, operators: Sequence[plans.Operator]
+) -> Shedder:
+    if spec.policy == "window-aware":
+        return _WindowAware(names, backlog, spec, operators)
+    makers = {"front": _Front, "random": _Random, "drop-tail": _DropTail}
+    return makers[spec.policy](names, backlog, spec)
+
+
+def _collects(plan: plans.Plan, number: int) -> plans.Operator:
+    """The operator that collects these windows, where the one that closes them was named as well."""
+    operator = plan.operator_by_id[number]
+    return plan.operator_by_id[operator.closes] if operator.closes else operator
+
+
+def _name(plan: plans.Plan, operator: plans.Operator) -> str:
+    """As the query calls it."""
+    return next((each.name for each in plan.operators if each.closes == operator.id), operator.name)
+
+
+def _feeds(operator: plans.Operator) -> list[int]:
+    return [source for source, _ in operator.window.feeds] if operator.window is not None else []
+
+
+def _span_ns(spec: plans.Shedding, operators: Sequence[plans.Operator]) -> int:
+    windows = [operator.window for operator in operators if operator.window is not None]
+    return max((each.length for each in windows if each.kind != "count"), default=PERIODS * spec.period_ns)
+
+
+def _meets_join(unit: Unit) -> bool:
+    """Whether a join by lineage is behind it on this node."""
+    waiting, seen = [unit], set[Unit]()
+    while waiting:
+        each = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        for route in (exit_.route for piece in pieces(each) for exit_ in piece.exits):
+            if route.joins:
+                return True
+            waiting += route.units
+    return False
+
+
+def hand_over(new: Loaded, old: Loaded) -> None:
+    """Shedders of the same policy for the same windows go on with what was measured and decided, and the doors with
+    what waits there. Sources are the same by their place among a window's."""
+    before = {(each.policy, each.windows): each for each in old.shedders}
+    same = {_operators(unit): unit for unit in old.units}
+    pairs = [(unit, same[name]) for unit in new.units if (name := _operators(unit)) in same]
+    for mine in new.shedders:
+        other = before.get((mine.policy, mine.windows))
+        if other is None or len(mine.sources) != len(other.sources):
+            continue
+        sources = dict(zip(other.sources, mine.sources, strict=True))
+        mine.backlog.go_on(other.backlog, pairs)
+        mine.go_on(other, sources)
+        for unit, theirs in pairs:
+            if unit.door is not None and theirs.door is not None and unit.door.shedder is mine:
+                unit.door.go_on(theirs.door, sources)
+
+
+def _operators(unit: Unit) -> tuple[str, ...]:
+    known = unit.loaded.plan.operator_by_id
+    return tuple(known[step.operator_id].name for step in unit.chain)
+
+
+__all__ = ["draw", "hand_over", "stand"]
