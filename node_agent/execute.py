@@ -137,11 +137,7 @@ class Executor:
                         step.call(payload) if step.plain else ask(step, lineage, payload, start_ns, unit.deadline_ns)
                     )
                 except RAISED as error:
-                    if error.__class__ is LateError:
-                        chain = unit.chain[unit.chain.index(step) :]
-                        return self._run_items(unit, [(0, lineage, payload)], chain, start_ns)
-                    self._within(unit, step, [])
-                    return self._fail(start_ns, self._cause(step, error))
+                    return self._raised(unit, step, lineage, payload, start_ns, error)
                 if spend is not None:
                     spend(step)
                 if step.policed and payload.__class__ is not Many:
@@ -169,6 +165,15 @@ class Executor:
             job = next_job
 
     # -- several tuples at once: batches, Many, instances that yield
+
+    def _raised(
+        self, unit: Unit, step: Step, lineage: Lineage, payload: Any, start_ns: int, error: BaseException
+    ) -> Job | None:
+        """An operator has not returned: it raised, or it was not to start on that tuple."""
+        if error.__class__ is LateError:
+            return self._run_items(unit, [(0, lineage, payload)], unit.chain[unit.chain.index(step) :], start_ns)
+        self._within(unit, step, [])
+        return self._fail(start_ns, self._cause(step, error))
 
     def _items(self, job: Job) -> list[Item]:
         if isinstance(job[5], Rest):

@@ -109,6 +109,16 @@ class Registry:
         bound = self.make(operator.run, operator.with_json, inputs)
         return bound.call, bound.plain
 
+    def variant(self, operator: plans.Operator, inputs: Sequence[str]) -> tuple[Callable[..., Any], bool]:
+        """What runs in a plan's operator's place on what is late for it. Raises OperatorError, as `make`, and where it
+        takes other inputs."""
+        assert operator.late is not None
+        bound = self.make(operator.late.run, operator.late.with_json, inputs)
+        ports = {port for port, _ in operator.sides}
+        if bound.joins != operator.join or not ports.issuperset(bound.sides):
+            raise OperatorError(f"{operator.late.run} cannot run in place of {operator.run}: its inputs are others")
+        return bound.call, bound.plain
+
     def collecting(self, run: str, with_json: str, window: plans.Window) -> Collecting:
         """The aggregate of a window operator, and how long its windows are where the data says so. Raises
         OperatorError."""

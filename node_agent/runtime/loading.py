@@ -74,6 +74,13 @@ def make(plan: core.Plan, registry: Registry, base: Loaded | None) -> Slices[Par
             except OperatorError as error:
                 raise PlanError(f"{operator.name}: {error}") from None
             yield
+        if operator.late is not None and operator.late.run and -operator.id not in parts.calls:
+            try:
+                given = operator.called or [names[each] for each in operator.inputs]
+                parts.calls[-operator.id] = registry.variant(operator, given)
+            except OperatorError as error:
+                raise PlanError(f"{operator.name}, where it is late: {error}") from None
+            yield
     return parts
 
 
@@ -82,5 +89,14 @@ def _inherit(parts: Parts, plan: core.Plan, base: Loaded) -> Slices[None]:
     yield
     parts.inherits = yield from comparing(plan, base.plan)
     for mine, its in parts.inherits.items():
-        parts.calls[mine] = (steps[its].call, steps[its].plain)
+        before = steps[its]
+        parts.calls[mine] = (before.call, before.bare)
+        if before.late is not None and before.late.variant is not None and _same_variant(plan, mine, base.plan, its):
+            parts.calls[-mine] = (before.late.variant.call, before.late.variant.bare)
     yield
+
+
+def _same_variant(plan: core.Plan, mine: int, base: core.Plan, its: int) -> bool:
+    """Whether the same runs in both operators' place where a tuple is late."""
+    late, other = plan.operator_by_id[mine].late, base.operator_by_id[its].late
+    return late is not None and other is not None and (late.run, late.with_json) == (other.run, other.with_json)

@@ -91,6 +91,10 @@ class Costs:
             operator.id: round(max(operator.cost_ns / speed, plan.emulate_cost_ns) * scale)
             for operator in plan.operators
         }
+        variants = {operator.id: operator.late for operator in plan.operators if operator.late is not None}
+        self._base = dict(self._base) | {
+            -number: round(max(late.cost_ns / speed, plan.emulate_cost_ns) * scale) for number, late in variants.items()
+        }
         numbers = {} if known is None else known.operators
         self._keys = {
             operator.id: draws.key(_COST, seed, trial, numbers.get(operator.name, operator.id))
@@ -99,8 +103,9 @@ class Costs:
         self._sources: Mapping[int, int] = {} if known is None else known.sources
 
     def cost_ns(self, operator: int, lineage: Lineage) -> int:
-        """CPU time of that operator on that tuple."""
+        """CPU time of that operator on that tuple; of what runs in its place for what is late, by its negative id."""
         base = self._base[operator]
+        operator = abs(operator)
         if self._quantile is None:
             return base
         source, _, seq, ordinal, _, _ = lineage
