@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coordinator.report.reader import SEQ_LIMIT, Incarnation, Run
-from protos.records import GAP, RECORD, Record
+from protos.records import KINDS, RECORD, Record
 
 _LETTERS = {"B": "<u1", "H": "<u2", "q": "<i8", "Q": "<u8"}
 RECORD_DTYPE = np.dtype(
@@ -29,7 +29,7 @@ COLUMNS = {
 def table(incarnation: Incarnation) -> pa.Table:
     """The usable records of one incarnation."""
     raw: npt.NDArray[np.void] = np.frombuffer(b"".join(incarnation.chunks), dtype=RECORD_DTYPE)
-    usable = (raw["kind"] > 0) & (raw["kind"] <= GAP) & (raw["seq"] < SEQ_LIMIT)
+    usable = (raw["kind"] > 0) & (raw["kind"] < len(KINDS)) & (raw["seq"] < SEQ_LIMIT)
     place = np.arange(len(raw), dtype=np.int64)[usable] + incarnation.declared.first
     kept = raw[usable]
     columns = {name: kept[name].astype(kind) for name, kind in COLUMNS.items() if name != "place"}

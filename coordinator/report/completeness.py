@@ -12,6 +12,7 @@ from typing import Any
 from coordinator.report.reader import Incarnation, Run
 
 LEDGER_KINDS = (2, 3, 4, 5, 8, 9, 10, 11, 12)  # ADMITTED RAN SENT RECEIVED OUTPUT SHED LOST MERGED ABSORBED
+FACT_KINDS = (13, 17)  # WINDOW DEGRADED: told in figures, in no ledger
 
 
 class Status(IntEnum):

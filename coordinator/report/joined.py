@@ -6,6 +6,7 @@ own 16, in the view here and in the records (`moved`), so that ids of different 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from coordinator.report.plan_view import (
     OUTPUT,
@@ -57,6 +58,7 @@ def join(plans: Sequence[PlanView]) -> PlanView:
         numbers={plan.hash_u64: n for n, plan in reversed(numbered)},
         same=same,
         queries=_queries(plans),
+        windows={_id(n, s): view.moved(partial(_id, n)) for n, plan in numbered for s, view in plan.windows.items()},
     )
 
 
@@ -78,7 +80,7 @@ def moved(record: Record, number: int, plan: PlanView) -> Record:
         found["ref"] = record.ref ^ shift
     if kind == rec.OUTPUT:
         found["ref"] = plan.same.get(found["ref"], found["ref"])
-    if kind == rec.ABSORBED:
+    if kind in (rec.ABSORBED, rec.DEGRADED):
         found["w1"] = record.w1 ^ shift
     if kind == rec.SENT:
         found["w2"] = record.w2 ^ shift

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from coordinator.report.completeness import Status, Trace, incomplete_nodes, unknown_nodes
 from coordinator.report.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT, PlanView, consumer_id, consumer_parts
+from coordinator.report.problems import Fault, Problem
 from coordinator.report.reader import Run
-from coordinator.report.shape import LOST_LINK, LOST_RESTART, PROBLEMS_SHOWN, Counts, Fault, Outcome, Problem, Rank
+from coordinator.report.shape import LOST_LINK, LOST_RESTART, PROBLEMS_SHOWN, Counts, Outcome, Rank
 from protos import records as rec
 from protos.records import FLAG, NO_REF, Record
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
+from coordinator.report.windows_view import WindowView, windows
 from protos.plan_pb2 import LocalPlan
 
 UNIT, SIDE, OUTPUT, PEER, RESULT = range(1, 6)
@@ -64,7 +65,8 @@ class PlanView:
     """A plan as the ledgers see it, or several that were joined. Node numbers, not names, are the keys.
 
     numbers: of the plans whose records count, by the start of their hashes. same: outputs of earlier plans that are
-    known by another id. queries: the outputs of each query, where the plan names its queries.
+    known by another id. queries: the outputs of each query, where the plan names its queries. windows: by the source
+    that admits them.
     """
 
     hash: str
@@ -81,6 +83,7 @@ class PlanView:
     numbers: Mapping[int, int] = field(default_factory=dict)
     same: Mapping[int, int] = field(default_factory=dict)
     queries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    windows: Mapping[int, WindowView] = field(default_factory=dict)
 
     @property
     def hash_u64(self) -> int:
@@ -137,6 +140,7 @@ def _view(document: Mapping[str, Any]) -> PlanView:
         document=document,
         numbers={int(document["hash"][:16], 16): 0},
         queries={str(name): tuple(map(str, each["outputs"])) for name, each in document.get("queries", {}).items()},
+        windows={view.source: view for name, plan in local.items() for view in windows(plan, index[name])},
     )
 
 
@@ -160,7 +164,7 @@ def _units(plan: LocalPlan, node: int, declared: Mapping[str, bool]) -> Iterable
             operators=tuple(operator.name for operator in chain),
             inputs=tuple(chain[0].inputs),
             exits=tuple(unit.exits),
-            join=chain[0].join,
+            join=chain[0].join and not chain[0].HasField("window"),  # that joins by lineage
             filters=tuple(filters),
         )
 

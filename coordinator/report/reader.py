@@ -16,7 +16,7 @@ from typing import Any
 from coordinator.errors import CoordinatorError
 from coordinator.report.joined import join
 from coordinator.report.plan_view import PlanUnreadableError, PlanView, read_plan
-from protos.records import GAP, HEADER_BYTES, RECORD_BYTES, Record, unpack_header, unpack_records
+from protos.records import HEADER_BYTES, KINDS, RECORD_BYTES, Record, unpack_header, unpack_records
 
 SEQ_LIMIT = 1 << 63  # a lineage's seq beyond it is damage; it also keeps within Spark's integers
 
@@ -78,7 +78,7 @@ class Run:
 
 def usable(record: Record) -> bool:
     """False for 64 bytes that are no record: of an unknown kind, or with an impossible seq."""
-    return 0 < record.kind <= GAP and record.seq < SEQ_LIMIT
+    return 0 < record.kind < len(KINDS) and record.seq < SEQ_LIMIT
 
 
 def records_of(incarnation: Incarnation) -> Iterator[tuple[int, Record]]:

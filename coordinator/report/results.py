@@ -52,6 +52,7 @@ def _count(ledger: Ledger, answers: dict[Key, Answer], counts: Counts) -> dict[K
     results: dict[tuple[int, int], int] = defaultdict(int)
     bounds: dict[int, list[int]] = defaultdict(list)
     delivered: dict[Key, int] = {}
+    windows: dict[tuple[int, ...], set[int]] = defaultdict(set)
     for key, (answer, upper, lower) in answers.items():
         output, rank = key[0], answer
         if rank == Rank.DELIVERED:
@@ -61,10 +62,15 @@ def _count(ledger: Ledger, answers: dict[Key, Answer], counts: Counts) -> dict[K
             bounds[output].append(upper)
             delivered[key] = upper
         results[output, rank] += 1
+        if key[1] in ledger.plan.windows:
+            windows[key[:4]].add(rank)
     counts.results = dict(results)
+    for (output, source, *_), ranks in windows.items():
+        answered, on_time = counts.window_answers.get((output, source), (0, 0))
+        counts.window_answers[output, source] = (answered + 1, on_time + (ranks == {Rank.MET}))
     for output, found in bounds.items():
         found.sort()
         n = counts.delivered[output] = len(found)
-        ranks = {nearest_rank(n, k) for k in range(1, QUANTILES + 1)}
-        counts.ranks[output] = {rank: found[rank - 1] for rank in ranks}
+        asked = {nearest_rank(n, k) for k in range(1, QUANTILES + 1)}
+        counts.ranks[output] = {rank: found[rank - 1] for rank in asked}
     return delivered

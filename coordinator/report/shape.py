@@ -8,7 +8,9 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from coordinator.report.completeness import Trace, completeness
-from coordinator.report.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT, OutputView, PlanView, consumer_parts
+from coordinator.report.overload import Overload
+from coordinator.report.plan_view import OutputView, PlanView
+from coordinator.report.problems import Problem, sentence
 from coordinator.report.reader import Run
 from protos.records import CAUSES, SHED_POLICIES
 
@@ -16,31 +18,6 @@ PROBLEMS_SHOWN = 10
 QUANTILES = 200  # points of the latency distribution: k/200 for k = 1..200; p50, p95 and p99 are among them
 INSTANT_LIMIT = 1 << 60  # instants are clamped to it; a latency bound of that size is no bound
 DURATION_LIMIT = 1 << 50  # durations in the blame split are clamped to 0..this, so that damage cannot overflow
-
-
-class Fault(IntEnum):
-    """Kinds of contradiction in a ledger."""
-
-    OPEN = 4
-    NO_ARRIVAL = 5
-    NOT_SENT = 6
-    ADMITTED_NOWHERE = 7
-    RECEIVED_NOWHERE = 8
-    ODD_OUTPUT = 9
-    ODD_EXIT = 10
-
-
-class Problem(NamedTuple):
-    """One contradiction. ref: consumer id, or (kinds 6 to 10) source, stream, output or unit. Sorts by kind first."""
-
-    fault: int
-    incarnation: int
-    ref: int
-    source: int
-    epoch: int
-    seq: int
-    ordinal: int
-    times: int
 
 
 class Outcome(IntEnum):
@@ -92,6 +69,16 @@ class Spent(NamedTuple):
     tail_ns: int
 
 
+class Tally(NamedTuple):
+    """Records that are about one thing: how many ended something, ns that they ran (of WINDOW: windows that they are
+    about), and the first and last w0."""
+
+    n: int
+    spent: int
+    first_ns: int
+    last_ns: int
+
+
 @dataclass
 class Counts:
     """Everything an engine computes. Output ids, unit ids and node numbers are the plan's."""
@@ -109,6 +96,11 @@ class Counts:
     blamed: dict[int, tuple[int, int]] = field(default_factory=dict)  # output -> results in the split, in its tail
     latency: dict[int, Spent] = field(default_factory=dict)
     spent: dict[tuple[int, int, int], Spent] = field(default_factory=dict)  # (output, Hop, ref)
+    # (incarnation, kind, ref, word, cause): of ADMITTED the source, of RAN, SHED, LOST and DEGRADED the unit, of WINDOW
+    # the operator; word: policy, operator of DEGRADED, state of WINDOW
+    tallies: dict[tuple[int, int, int, int, int], Tally] = field(default_factory=dict)
+    shed_tuples: dict[tuple[int, int], int] = field(default_factory=dict)  # (source, policy) -> tuples
+    window_answers: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (output, source) -> n, met
 
 
 def nearest_rank(n: int, k: int, of: int = QUANTILES) -> int:
@@ -117,9 +109,10 @@ def nearest_rank(n: int, k: int, of: int = QUANTILES) -> int:
 
 
 def assemble(run: Run, counts: Counts) -> dict[str, Any]:
-    """The verdict: report.json's `run`, `plan_hash`, `completeness`, `outputs`, `conservation` and `blame`."""
-    plan = run.plan
-    outputs = {view.name: _output(view, counts) for view in sorted(plan.outputs.values(), key=lambda o: o.id)}
+    """The verdict: report.json's `run`, `plan_hash`, `completeness`, `outputs`, `conservation`, `shed`, `degraded` and
+    `blame`."""
+    plan, overload = run.plan, Overload(run.plan, counts)
+    outputs = {view.name: _output(view, counts, overload) for view in sorted(plan.outputs.values(), key=lambda o: o.id)}
     return {
         "run": run.name,
         "plan_hash": plan.hash,
@@ -127,7 +120,9 @@ def assemble(run: Run, counts: Counts) -> dict[str, Any]:
         "completeness": completeness(run, counts.traces),
         "outputs": outputs,
         **({"queries": {name: _query(plan, name, outputs) for name in plan.queries}} if plan.queries else {}),
-        "conservation": _conservation(run, counts),
+        "conservation": _conservation(run, counts, overload),
+        "shed": overload.shed(),
+        "degraded": overload.degraded(),
         "blame": {view.name: _blame(view, plan, counts) for view in sorted(plan.outputs.values(), key=lambda o: o.id)},
     }
 
@@ -136,7 +131,7 @@ def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _output(view: OutputView, counts: Counts) -> dict[str, Any]:
+def _output(view: OutputView, counts: Counts, overload: Overload) -> dict[str, Any]:
     def n(rank: Rank) -> int:
         return counts.results.get((view.id, rank), 0)
 
@@ -145,6 +140,7 @@ def _output(view: OutputView, counts: Counts) -> dict[str, Any]:
     missed = late + shed + lost
     delivered = counts.delivered.get(view.id, 0)
     ranks = counts.ranks.get(view.id, {})
+    windows = overload.windows(view)
 
     def quantile(k: int) -> int | None:
         bound = ranks[nearest_rank(delivered, k)] if delivered else None
@@ -166,6 +162,7 @@ def _output(view: OutputView, counts: Counts) -> dict[str, Any]:
         "latency_ns": {"p50": quantile(100), "p95": quantile(190), "p99": quantile(198), "max": quantile(QUANTILES)},
         "latency_bound": "upper",
         "quantiles_ns": [quantile(k) for k in range(1, QUANTILES + 1)] if delivered else [],
+        **({"windows": windows} if windows else {}),
     }
 
 
@@ -188,7 +185,7 @@ def _query(plan: PlanView, name: str, outputs: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def _conservation(run: Run, counts: Counts) -> dict[str, Any]:
+def _conservation(run: Run, counts: Counts, overload: Overload) -> dict[str, Any]:
     by_outcome = {outcome.name.lower(): 0 for outcome in Outcome}
     by_cause: dict[str, int] = {}
     for (outcome, cause), n in sorted(counts.outcomes.items()):
@@ -199,6 +196,7 @@ def _conservation(run: Run, counts: Counts) -> dict[str, Any]:
     sentences = faults + [sentence(run, problem) for problem in counts.problems]
     return {
         "admitted": counts.admitted,
+        "windows": overload.windows_admitted(),  # of the admitted
         "accounted": counts.accounted,
         "obligations": counts.obligations,
         "by_outcome": by_outcome,
@@ -210,8 +208,12 @@ def _conservation(run: Run, counts: Counts) -> dict[str, Any]:
 
 
 CAUSE_WORDS = {
+    "shed(late)": "shed: too late for every output",
+    "shed(rate)": "shed: above its source's limit",
+    "shed(memory)": "shed: the queue was full",
     "shed(arrivals)": "shed: beyond its source's declared arrivals",
     "shed(selectivity)": "shed: beyond its operator's declared selectivity",
+    "shed(window)": "shed: windows without a result",
 }
 
 
@@ -261,52 +263,3 @@ def _hop(plan: PlanView, hop: int, ref: int) -> str:
     unit = plan.units[ref]
     doing = "queued for" if hop == Hop.QUEUE else "running"
     return f"{doing} {unit.label} at {plan.nodes[unit.node]}"
-
-
-def consumer_text(plan: PlanView, consumer: int) -> str:
-    """A consumer in words."""
-    kind, ref, stream = consumer_parts(consumer)
-    on = plan.streams.get(stream, f"stream {stream}")
-    if kind == UNIT:
-        return f"unit {ref} ({plan.units[ref].label})" if ref in plan.units else f"unit {ref}, which the plan lacks"
-    if kind == SIDE:
-        return f"side input {on} of {plan.operators.get(ref, ref)}"
-    if kind == OUTPUT:
-        return f"output {plan.outputs[ref].name}" if ref in plan.outputs else f"output {ref}, which the plan lacks"
-    if kind == RESULT:
-        return (
-            f"a result shed in unit {ref} ({plan.units[ref].label})" if ref in plan.units else f"unit {ref}'s results"
-        )
-    return f"sending {on} to {plan.nodes.get(ref, ref)}" if kind == PEER else f"consumer {consumer}"
-
-
-_ENDS = {
-    UNIT: "RAN, SHED, LOST or MERGED", SIDE: "ABSORBED", OUTPUT: "OUTPUT", PEER: "SENT or LOST", RESULT: "SHED",
-}  # fmt: skip
-
-
-def sentence(run: Run, problem: Problem) -> str:
-    """A problem in words: which record, which tuple, which node."""
-    plan = run.plan
-    incarnation = run.incarnations[problem.incarnation]
-    place = f"{plan.nodes[incarnation.node]}/{incarnation.boot_hex}"
-    tuple_ = f"tuple {problem.source & 0xFFFF}/{problem.epoch}/{problem.seq}.{problem.ordinal}"
-    times = f" ({problem.times} times)" if problem.times > 1 else ""
-    ref = problem.ref
-    ends = _ENDS.get(consumer_parts(ref)[0], "record")
-    match problem.fault:
-        case Fault.OPEN:
-            text = f"arrived for {consumer_text(plan, ref)}, but no {ends} record ends it"
-        case Fault.NO_ARRIVAL:
-            text = f"{ends} for {consumer_text(plan, ref)}, but no ADMITTED, RECEIVED or RAN record brought it"
-        case Fault.NOT_SENT:
-            text = f"RECEIVED on {plan.streams.get(ref, f'stream {ref}')}, but its peer has no SENT record for it"
-        case Fault.ADMITTED_NOWHERE:
-            text = f"ADMITTED from source {ref}, which has no consumer here"
-        case Fault.RECEIVED_NOWHERE:
-            text = f"RECEIVED on {plan.streams.get(ref, f'stream {ref}')}, which has no consumer here"
-        case Fault.ODD_OUTPUT:
-            text = f"OUTPUT for output {ref} with another deadline than the plan's, or an empty interval of origin"
-        case _:
-            text = f"RAN or LOST of unit {ref} with outputs on an exit that it does not have"
-    return f"{place}: {tuple_}: {text}{times}"

@@ -14,10 +14,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report import spark_ledger as ledger
 from coordinator.report import spark_results as results
+from coordinator.report import spark_tally
 from coordinator.report.completeness import LEDGER_KINDS, Scan, Trace, judge_all
 from coordinator.report.joined import MOST_PLANS
+from coordinator.report.problems import Problem
 from coordinator.report.reader import Run
-from coordinator.report.shape import PROBLEMS_SHOWN, Counts, Hop, Problem, Rank, Spent, assemble
+from coordinator.report.shape import PROBLEMS_SHOWN, Counts, Hop, Rank, Spent, Tally, assemble
 from coordinator.report.spark_ledger import LINEAGE, TUPLE, is_
 from coordinator.report.spark_tables import (
     Plans,
@@ -49,7 +51,8 @@ def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lamb
         progress("traces to parquet")
         tables = plans(spark, runs)
         every = persist(traces(spark, runs))
-        rows = persist(ledger.own(every, tables))
+        mine = persist(ledger.own(every, tables))
+        rows = mine.where(is_(*LEDGER_KINDS))
         done = persist(ledger.instances(rows))
         progress("completeness")
         judged, seen = scan(every, done, tables, runs)
@@ -62,7 +65,8 @@ def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lamb
             results.expect(rows, books.misses, small(spark, "run consumer kept output sure:bool", reach), tables)
         )
         parts = persist(results.split(rows, answers, books.linked, tables))
-        for row in gather(rows, books, answers, parts).collect():
+        told = gather(rows, books, answers, parts) + overload(mine, answers, tables)
+        for row in reduce(DataFrame.unionByName, told).collect():
             note(counts[row.run], row.what, [row[f"v{i}"] for i in range(WIDTH)])
         for each in counts:
             each.problems.sort()
@@ -155,8 +159,8 @@ def wide(frame: DataFrame, what: str, columns: Sequence[str]) -> DataFrame:
     return frame.select("run", F.lit(what).alias("what"), *(v.alias(f"v{i}") for i, v in enumerate(values)))
 
 
-def gather(rows: DataFrame, books: ledger.Books, answers: DataFrame, parts: DataFrame) -> DataFrame:
-    """All aggregates of the second pass, as `wide` rows."""
+def gather(rows: DataFrame, books: ledger.Books, answers: DataFrame, parts: DataFrame) -> list[DataFrame]:
+    """The second pass's aggregates of ledgers and results, as `wide` rows."""
     admitted = rows.where(is_(rec.ADMITTED))
     bad = books.problems.select("run", *LINEAGE).distinct()
     accounted = admitted.join(bad, ["run", *LINEAGE], "left_anti")
@@ -164,20 +168,28 @@ def gather(rows: DataFrame, books: ledger.Books, answers: DataFrame, parts: Data
     first = books.problems.withColumn("place", F.row_number().over(order)).where(col("place") <= PROBLEMS_SHOWN)
     outcomes = books.outcomes.groupBy("run", "outcome", "cause").agg(F.sum("n").alias("n"))
     ranks = results.quantiles(answers.where("delivered"))
-    return reduce(
-        DataFrame.unionByName,
-        [
-            wide(admitted.groupBy("run").count(), "admitted", ["count"]),
-            wide(accounted.groupBy("run").count(), "accounted", ["count"]),
-            wide(books.obligations, "obligations", ["n"]),
-            wide(outcomes, "outcome", ["outcome", "cause", "n"]),
-            wide(books.problems.groupBy("run").count(), "problems", ["count"]),
-            wide(first, "problem", ["fault", "inc", "ref", *TUPLE, "times"]),
-            wide(answers.groupBy("run", "output", "rank").count(), "result", ["output", "rank", "count"]),
-            wide(ranks, "quantile", ["output", "n", "at", "upper"]),
-            wide(results.blame(parts), "blame", ["output", "hop", "ref", "total", "in_tail", "n", "n_tail"]),
-        ],
-    )
+    return [
+        wide(admitted.groupBy("run").count(), "admitted", ["count"]),
+        wide(accounted.groupBy("run").count(), "accounted", ["count"]),
+        wide(books.obligations, "obligations", ["n"]),
+        wide(outcomes, "outcome", ["outcome", "cause", "n"]),
+        wide(books.problems.groupBy("run").count(), "problems", ["count"]),
+        wide(first, "problem", ["fault", "inc", "ref", *TUPLE, "times"]),
+        wide(answers.groupBy("run", "output", "rank").count(), "result", ["output", "rank", "count"]),
+        wide(ranks, "quantile", ["output", "n", "at", "upper"]),
+        wide(results.blame(parts), "blame", ["output", "hop", "ref", "total", "in_tail", "n", "n_tail"]),
+    ]
+
+
+def overload(mine: DataFrame, answers: DataFrame, tables: Plans) -> list[DataFrame]:
+    """The second pass's aggregates of what was shed and of windows, as `wide` rows."""
+    key = ["inc", "kind", "ref", "word", "cause"]
+    found = [
+        wide(spark_tally.tallies(mine), "tally", [*key, "n", "spent", "first", "last"]),
+        wide(spark_tally.shed_tuples(mine), "shed", ["source", "policy", "n"]),
+    ]
+    windows = spark_tally.window_answers(answers, tables)
+    return [*found, wide(windows, "windows", ["output", "source", "answered", "on_time"])]
 
 
 def note(counts: Counts, what: str, values: Sequence[int | None]) -> None:
@@ -206,3 +218,16 @@ def note(counts: Counts, what: str, values: Sequence[int | None]) -> None:
             counts.blamed[v[0]] = (v[5], v[6])
         case "blame":
             counts.spent[v[0], Hop(v[1]), v[2]] = Spent(v[3], v[4])
+        case _:
+            note_overload(counts, what, v)
+
+
+def note_overload(counts: Counts, what: str, v: Sequence[int]) -> None:
+    """Take one row of `overload`."""
+    match what:
+        case "tally":
+            counts.tallies[v[0], v[1], v[2], v[3], v[4]] = Tally(*v[5:9])
+        case "shed":
+            counts.shed_tuples[v[0], v[1]] = v[2]
+        case "windows":
+            counts.window_answers[v[0], v[1]] = (v[2], v[3])

@@ -10,10 +10,11 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from coordinator.report.completeness import LEDGER_KINDS, Status
+from coordinator.report.completeness import FACT_KINDS, LEDGER_KINDS, Status
 from coordinator.report.joined import ID_BITS
 from coordinator.report.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT
-from coordinator.report.shape import LOST_LINK, LOST_RESTART, Fault, Outcome, Rank
+from coordinator.report.problems import Fault
+from coordinator.report.shape import LOST_LINK, LOST_RESTART, Outcome, Rank
 from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec
 
@@ -70,8 +71,8 @@ def surplus() -> Column:
 
 
 def own(traces: DataFrame, plans: Plans) -> DataFrame:
-    """The ledger records of each run's plans, with the ids of the joined view (`joined.py`): their plan epoch is named
-    by a PLAN record with the hash of one of them."""
+    """The records of each run's plans that are judged (the ledgers' and FACT_KINDS), with the ids of the joined view
+    (`joined.py`): their plan epoch is named by a PLAN record with the hash of one of them."""
     epoch = col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long")
     named = (
         traces.where(is_(rec.PLAN))
@@ -80,8 +81,8 @@ def own(traces: DataFrame, plans: Plans) -> DataFrame:
         .groupBy("run", "inc", "plan_epoch")
         .agg(F.min("number").alias("number"))
     )
-    ledger = traces.where(is_(*LEDGER_KINDS)).withColumn("plan_epoch", epoch)
-    return moved(ledger.join(F.broadcast(named), ["run", "inc", "plan_epoch"]).drop("plan_epoch"), plans)
+    judged = traces.where(is_(*LEDGER_KINDS, *FACT_KINDS)).withColumn("plan_epoch", epoch)
+    return moved(judged.join(F.broadcast(named), ["run", "inc", "plan_epoch"]).drop("plan_epoch"), plans)
 
 
 def moved(rows: DataFrame, plans: Plans) -> DataFrame:
@@ -99,7 +100,7 @@ def moved(rows: DataFrame, plans: Plans) -> DataFrame:
         {
             "source": col("source").cast("long").bitwiseXOR(shift),
             "ref": where(has_ref, "ref"),
-            "w1": where(is_(rec.ABSORBED), "w1"),
+            "w1": where(is_(rec.ABSORBED, rec.DEGRADED), "w1"),
             "w2": where(is_(rec.SENT), "w2"),
             "w3": where(stream_in_w3, "w3"),
             "w4": where(is_(rec.SHED), "w4"),

@@ -68,6 +68,7 @@ class Plans:
     outputs: DataFrame  # run ref out_node deadline
     lead_units: DataFrame  # run output unit: the unit leads to the output
     lead_streams: DataFrame  # run output at_node stream
+    windows: DataFrame  # run source: of windows
 
 
 def signed(value: int) -> int:
@@ -122,6 +123,7 @@ def plans(spark: SparkSession, runs: Sequence[Run]) -> Plans:
             "run output at_node stream",
             [(n, o, *where) for n, p in views for where in p.consumers for o in reaches[n].stream(*where)],
         ),
+        windows=small(spark, "run source", [(n, source) for n, p in views for source in p.windows]),
     )
 
 

@@ -3,13 +3,14 @@
 from typing import Any
 
 from coordinator.report.blame import blame
-from coordinator.report.completeness import LEDGER_KINDS, Scan, judge_all
+from coordinator.report.completeness import FACT_KINDS, LEDGER_KINDS, Scan, judge_all
 from coordinator.report.joined import MOST_PLANS, own
 from coordinator.report.ledger import Row, keep
 from coordinator.report.plan_view import PlanView
 from coordinator.report.reader import Incarnation, Run, records_of
 from coordinator.report.results import expect
 from coordinator.report.shape import Counts, assemble
+from coordinator.report.tally import tally
 from protos.records import GAP, LOAD, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, Record
 
 
@@ -17,17 +18,19 @@ def verdict(run: Run) -> dict[str, Any]:
     """Both ledgers and the blame split of one run, as report.json's keys (contracts: run directory)."""
     counts = Counts()
     scans: list[Scan] = []
-    rows: list[Row] = []
+    mine: list[Row] = []
     for incarnation in run.incarnations:
         records = list(records_of(incarnation))
         scan = scan_trace(incarnation, records, run.plan)
         scans.append(scan)
-        kept = (record for _, record in records if record.kind in LEDGER_KINDS)
-        rows.extend((incarnation.number, record) for record in own(kept, scan.epochs, run.plan))
+        kept = (record for _, record in records if record.kind in LEDGER_KINDS + FACT_KINDS)
+        mine.extend((incarnation.number, record) for record in own(kept, scan.epochs, run.plan))
     counts.traces = judge_all(run, scans)
+    rows = [row for row in mine if row[1].kind in LEDGER_KINDS]
     ledger = keep(run, counts.traces, rows, counts)
     delivered = expect(ledger, rows, counts)
     blame(ledger, rows, delivered, counts)
+    tally(mine, counts)
     return assemble(run, counts)
 
 

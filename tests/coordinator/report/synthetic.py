@@ -298,8 +298,10 @@ class Cluster:
             return
         outs = [self.outputs(unit, e, lineage) for e in range(len(exits))]
         fails, crash = self.chance(0.5), self.chance(0.1)
-        done = self.random.randrange(len(exits)) if fails or crash else len(exits)
+        done = self.random.randrange(max(1, len(exits))) if fails or crash else len(exits)
         sliced = self.chance(0.5) and done > 0
+        if not exits:
+            node.now += self.random.randrange(MS)
         word = 0
         for e in range(done):
             node.now += self.random.randrange(MS)

@@ -16,6 +16,7 @@ from coordinator.report.spark_session import SparkUnavailableError, require_java
 from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests.coordinator.report.synthetic import Cluster, Node, everything, play, random_document, write_trace
+from tests.coordinator.report.synthetic_windows import overloaded, play_windows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,9 +69,12 @@ def flip(node: Node, dice: random.Random) -> None:
 def random_run(seed: int, path: Path) -> Run:
     """A random plan and run; every second one is tampered with after its records were counted."""
     dice = random.Random(seed)
-    document = everything() if dice.random() < 0.2 else random_document(seed)
     mishaps, policed = dice.choice((0.0, 0.1, 0.3)), dice.choice((0.0, 0.2))
-    cluster = play(document, seed, tuples=10, mishaps=mishaps, policed=policed)
+    if dice.random() < 0.2:
+        cluster: Cluster = play_windows(overloaded(), seed, tuples=20, mishaps=mishaps)
+    else:
+        document = everything() if dice.random() < 0.2 else random_document(seed)
+        cluster = play(document, seed, tuples=10, mishaps=mishaps, policed=policed)
     cluster.save(path)
     if dice.random() < 0.6:
         for _ in range(dice.randrange(1, 3)):

@@ -1,0 +1,56 @@
+"""What the figures of overload are made from, in plain Python; spark_tally.py is the same in columns.
+
+Facts are summed by incarnation, kind and what they are about; overload.py says what the sums mean.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from coordinator.report.blame import duration
+from coordinator.report.ledger import Row
+from coordinator.report.results import instant
+from coordinator.report.shape import DURATION_LIMIT, Counts, Tally
+from protos import records as rec
+from protos.records import FLAG, NO_REF, Record
+
+SIGN = 1 << 63
+
+
+def tally(rows: Iterable[Row], counts: Counts) -> None:
+    """Sum up the records of the run's plans, facts among them, into `counts`."""
+    sums: dict[tuple[int, int, int, int, int], Tally] = {}
+    shed: dict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
+    for incarnation, r in rows:
+        if r.kind == rec.SHED:
+            shed[r.source, r.w1].add((r.epoch, r.seq))
+        about = _about(r)
+        if about is not None:
+            key, at_ns = (incarnation, *about), instant(r.w0)
+            n, spent, first_ns, last_ns = sums.get(key, Tally(0, 0, at_ns, at_ns))
+            n += not (r.kind == rec.RAN and r.flags & FLAG)
+            sums[key] = Tally(n, spent + _spent(r), min(first_ns, at_ns), max(last_ns, at_ns))
+    counts.tallies = sums
+    counts.shed_tuples = {key: len(found) for key, found in shed.items()}
+
+
+def _about(r: Record) -> tuple[int, int, int, int] | None:
+    """(kind, ref, word, cause), of a record that is summed."""
+    if r.kind == rec.ADMITTED:
+        return r.kind, r.source, 0, 0
+    if r.kind == rec.RAN or (r.kind == rec.LOST and not r.flags & FLAG and r.ref != NO_REF):
+        return r.kind, r.ref, 0, 0
+    if r.kind in (rec.SHED, rec.DEGRADED):
+        return r.kind, r.ref, r.w1, 0
+    return (r.kind, r.ref, r.w1, r.w4) if r.kind == rec.WINDOW else None
+
+
+def _spent(r: Record) -> int:
+    """ns of a RAN; how many windows a WINDOW is about."""
+    if r.kind == rec.RAN:
+        return duration(r.w2, r.w1)
+    if r.kind != rec.WINDOW:
+        return 0
+    if r.w1 != rec.WINDOW_SKIPPED:
+        return 1
+    last = r.last - (2 * SIGN if r.last >= SIGN else 0)  # Spark has signed integers only
+    return max(0, min(DURATION_LIMIT, instant(last) - instant(r.seq) + 1))
