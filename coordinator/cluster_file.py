@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from coordinator.policies import written
-from coordinator.query_file import Duration, DurationOrZero, Memory, Name, Pair, Strict
+from coordinator.quantities import Duration, DurationOrZero, Memory, Name, Pair, Strict
 from coordinator.units_of_measure import rate_bps
 from protos.policies import MEANING, NAMES, Chosen
 

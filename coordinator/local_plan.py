@@ -10,8 +10,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from coordinator import graph
+from coordinator import graph, sheddings, windowed, windows
 from coordinator.cluster import Cluster, Node
 from coordinator.placement import units
 from coordinator.placement.problem import deadlines
@@ -64,27 +65,63 @@ class Layout:
     @cached_property
     def last_deadline_ns(self) -> dict[str, int]:
         """The greatest end-to-end deadline that each stream leads to through trigger inputs, where it is not also the
-        least one; else 0."""
+        least one; else 0. A tuple of a window whose deadline counts from its end has as much longer as that is long."""
         found = dict.fromkeys(self.deadline_ns, 0)
         for output in self.query.outputs:
             found[output.origin] = max(found[output.origin], output.deadline_ns)
         for operator in reversed(graph.order(self.query)):
-            for name in operator.inputs:
-                found[name] = max(found[name], found[operator.name])
+            behind = found[operator.name] + windows.beyond_ns(operator)
+            for name in operator.inputs if found[operator.name] else ():
+                found[name] = max(found[name], behind)
         return {name: last_ns if last_ns != self.deadline_ns[name] else 0 for name, last_ns in found.items()}
 
     @cached_property
     def marked(self) -> set[str]:
-        """Streams that lead, through any operators, to a join by lineage: a filtered tuple has to send a mark there."""
-        found: set[str] = set()
+        """Streams that lead, through any operators, to a join by lineage or to a window: a filtered tuple has to send a
+        mark there."""
+        found: set[str] = set(self.counted)
         for operator in reversed(graph.order(self.query)):
             if self.joins(operator) or operator.name in found:
                 found |= set(operator.inputs)
-        return found
+        return found - {operator.name for operator in self.windows}
 
     @cached_property
-    def division(self) -> Division:
-        """What outputs ask beyond their deadlines, divided among the units."""
+    def order(self) -> list[Operator]:
+        """Operators so that each stands after those that trigger it."""
+        return graph.order(self.query)
+
+    @cached_property
+    def late_ns(self) -> dict[str, int]:
+        """Per operator the greatest age at which what it begins with can still be in time."""
+        return windowed.late_ns(self)
+
+    def way_ns(self, stream: str, at: str) -> int:
+        """Latency of the links that a stream takes to a node."""
+        return self._ways_ns.get((stream, at), 0)
+
+    @cached_property
+    def windows(self) -> list[Operator]:
+        """The operators that collect tuples in windows, in the query's order."""
+        return windows.collecting(self.query)
+
+    @cached_property
+    def counted(self) -> set[str]:
+        """Streams on their way to a window."""
+        return windows.counted(self.query)
+
+    @cached_property
+    def source_id(self) -> dict[str, int]:
+        """Those of clients in the query's order, then those of windows, by the name of what collects them."""
+        return windows.source_ids(self.query)
+
+    @cached_property
+    def beat_ns(self) -> dict[str, int]:
+        """How often the node of a source that leads to a window says how far it is."""
+        return windows.beats_ns(self.query, self.cluster.catalog)
+
+    @cached_property
+    def _ways_ns(self) -> dict[tuple[str, str], int]:
+        """Latency of the links to every node that a stream is sent to."""
         names = list(self.cluster.nodes)
         link_ns: dict[tuple[str, str], int] = {}
         for stream, pairs in self.hops.items():
@@ -96,12 +133,17 @@ class Layout:
                     assert link is not None  # hops are taken over links only
                     link_ns[stream, end] += link.latency_ns
                     at = entry[at]
+        return link_ns
+
+    @cached_property
+    def division(self) -> Division:
+        """What outputs ask beyond their deadlines, divided among the units."""
         units_ = tuple(unit for tasks in self.tasks.values() for _, unit in tasks)
-        return Division(self.query, units_, self.sub_deadline_ns, link_ns, self.place)
+        return Division(self.query, units_, self.sub_deadline_ns, self._ways_ns, self.place)
 
     def joins(self, operator: Operator) -> bool:
         """Whether an operator waits for all inputs of one lineage."""
-        return self.cluster.catalog.operators[operator.run].kind == "join"
+        return graph.kind(operator, self.cluster.catalog) == "join"
 
     def ordered_inputs(self, operator: Operator) -> list[str]:
         """Input streams in the order of the operator's ports."""
@@ -130,15 +172,18 @@ class Layout:
         uses = []
         for operator in self.query.operators:
             if name in operator.inputs:
-                kind = self.cluster.catalog.operators[operator.run].kind
+                kind = graph.kind(operator, self.cluster.catalog)
                 here = self.place[operator.name] == self.place[name]
-                alone = len(operator.inputs) == 1 and kind == "map"
+                alone = len(operator.inputs) == 1 and kind == "map" and operator.queue is None
                 uses.append(units.Use(operator.name, self.deadline_ns[operator.name], here and alone))
         delivered = [output.deadline_ns for output in self.query.outputs if output.origin == name]
         return uses + [units.Use(None, deadline_ns, False) for deadline_ns in delivered]
 
     def _leaves(self, name: str, successor: str | None) -> bool:
-        """Whether a stream has a consumer other than being the trigger of `successor`."""
+        """Whether a stream has a consumer other than being the trigger of `successor`. What a window collects goes
+        nowhere: one that closes is admitted anew."""
+        if self.by_name[name].window is not None:
+            return False
         if any(output.origin == name for output in self.query.outputs) or name in self.hops:
             return True
         for operator in self.query.operators:
@@ -164,10 +209,7 @@ class Layout:
             cpu=node.cpu,
         )
         self._add_streams(plan, node)
-        for source_id, source in enumerate(self.query.sources, start=1):
-            if source.at == node.name:
-                stream = self.stream_id[source.name]
-                plan.sources.add(id=source_id, name=source.name, stream=stream, max_age_ns=source.max_age_ns)
+        self._add_sources(plan, node)
         for operator in self.query.operators:
             if self.place[operator.name] == node.name:
                 self._add_operator(plan, operator)
@@ -182,13 +224,44 @@ class Layout:
                 last_deadline_ns=self.last_deadline_ns[members[0]],
                 service=self.division.service(members) if curves else [],
                 arrivals=self.division.arrivals(members) if arrivals else [],
+                **self._queue(members[0]),
             )
         for output_id, output in enumerate(self.query.outputs, start=1):
             if output.at == node.name:
                 stream = self.stream_id[output.origin]
                 plan.outputs.add(id=output_id, name=output.name, stream=stream, deadline_ns=output.deadline_ns)
+        plan.sheddings.extend(sheddings.of_node(self, node.name))
         self._add_links(plan, node)
         return plan
+
+    def _queue(self, head: str) -> dict[str, Any]:
+        """The limit of a unit's queue, as its first operator says."""
+        queue = self.by_name[head].queue
+        return {"queue_bytes": queue.most_bytes, "on_full": queue.on_full} if queue else {}
+
+    def _add_sources(self, plan: plan_pb2.LocalPlan, node: Node) -> None:
+        for source in self.query.sources:
+            if source.at == node.name:
+                limit = source.limit
+                plan.sources.add(
+                    id=self.source_id[source.name],
+                    name=source.name,
+                    stream=self.stream_id[source.name],
+                    max_age_ns=source.max_age_ns,
+                    limit=plan_pb2.Limit(tuples=limit.tuples, span_ns=limit.span_ns, value_json=limit.value_json)
+                    if limit
+                    else None,
+                    beat_ns=self.beat_ns.get(source.name, 0),
+                    on_full="" if source.on_full == "refuse" else source.on_full,
+                )
+        for operator in self.windows:
+            if self.place[operator.name] == node.name:
+                plan.sources.add(
+                    id=self.source_id[operator.name],
+                    name=operator.name,
+                    stream=self.stream_id[operator.name],
+                    window=self.operator_id[operator.name],
+                )
 
     def _policy(self, node: Node) -> plan_pb2.Policy:
         runs = node.policy or self.policy
@@ -212,6 +285,9 @@ class Layout:
             hang_ns=operator.hang_ns,
             sub_deadline_ns=self.sub_deadline_ns[operator.name],
             fresh=operator.state != KEEP,
+            window=windowed.message(self, operator),
+            closes=self.operator_id[operator.closes] if operator.closes else 0,
+            late=windowed.late(self, operator),
         )
 
     def _add_streams(self, plan: plan_pb2.LocalPlan, node: Node) -> None:
@@ -228,6 +304,7 @@ class Layout:
                     deadline_ns=self.deadline_ns[name],
                     producers=producers,
                     last_deadline_ns=self.last_deadline_ns[name],
+                    counted=name in self.counted,
                 )
 
     def _add_links(self, plan: plan_pb2.LocalPlan, node: Node) -> None:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from coordinator.errors import BadInputError, Problem
 from coordinator.yaml_file import LARGEST_FILE, nearest
 
-Kind = Literal["map", "join", "union"]
+Kind = Literal["map", "join", "union", "aggregate"]
 
 
 class Parameter(BaseModel):
@@ -33,7 +33,8 @@ class Parameter(BaseModel):
 
 
 class Installed(BaseModel):
-    """An operator's face. `inputs`: port to type, in order; empty with `variadic`: any number from two."""
+    """An operator's face. `inputs`: port to type, in order; with `variadic` any number from two, of an aggregate any
+    number of streams, all of them of the type of the one that is named."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
     version: str = "1"
@@ -43,6 +44,7 @@ class Installed(BaseModel):
     output: str
     parameters: dict[str, Parameter] = Field(default={}, alias="with")
     variadic: bool = False
+    open: bool = False  # takes any parameters; who reads them checks them
 
 
 class OperatorsFile(BaseModel):
@@ -51,6 +53,7 @@ class OperatorsFile(BaseModel):
     model_config = ConfigDict(extra="ignore")
     shimekiri: Annotated[int, Field(ge=1, le=1)]
     codecs: list[str] = []
+    fields: dict[str, dict[str, Any]] = {}
     operators: dict[str, Installed] = {}
 
 
@@ -63,24 +66,28 @@ def _map(parameters: dict[str, Parameter]) -> Installed:
     return Installed.model_validate({"kind": "map", "inputs": {"in": "any"}, "output": "same", "with": parameters})
 
 
+AGGREGATE = "aggregate"
 BUILTIN: Mapping[str, Installed] = {
     "pass": _map({}),
     "filter": _map({"keep": _integer(1), "of": _integer(2)}),
     "join": Installed(kind="join", inputs={"*": "json"}, output="json", variadic=True),
     "union": Installed(kind="union", inputs={"*": "any"}, output="same", variadic=True),
     "busy": _map({"cpu_us": _integer(None)}),
+    AGGREGATE: Installed(kind="aggregate", inputs={"value": "any"}, output="json", open=True),
 }
 
 
 @dataclass(frozen=True)
 class Catalog:
     """What can be named in `run:` and `type:`; `complete` is false where no list was given, so that unknown names may
-    pass."""
+    pass. `fields`: of codecs of which they are known, by name: number, condition, text, list, bytes, or the fields of a
+    message in it; null: not told."""
 
     operators: Mapping[str, Installed] = field(default_factory=lambda: dict(BUILTIN))
     codecs: frozenset[str] = frozenset({"json"})
     complete: bool = False
     sha256: str = ""
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """As JSON, without the built-in ones."""
@@ -88,12 +95,15 @@ class Catalog:
         return {
             "complete": self.complete,
             "codecs": sorted(self.codecs),
+            **({"fields": {name: dict(each) for name, each in self.fields.items()}} if self.fields else {}),
             "operators": {name: one.model_dump(mode="json", by_alias=True) for name, one in listed.items()},
         }
 
     def wrong_parameters(self, name: str, given: Mapping[str, Any]) -> list[str]:
         """What is wrong with `with:` of operator `name`, one sentence each."""
         known = self.operators[name].parameters
+        if self.operators[name].open:
+            return []
         wrong = [f"parameter '{key}' of {name} is unknown{nearest(key, known)}" for key in given if key not in known]
         wrong += [
             f"parameter '{key}' of {name} is missing; add it under 'with:'"
@@ -154,4 +164,4 @@ def load(path: Path, named_by: Problem) -> Catalog:
         raise refuse(f"is not JSON ({error})") from error
     operators = {**parsed.operators, **BUILTIN}
     codecs = frozenset({"json", *parsed.codecs})
-    return Catalog(operators, codecs, complete=True, sha256=hashlib.sha256(raw).hexdigest())
+    return Catalog(operators, codecs, complete=True, sha256=hashlib.sha256(raw).hexdigest(), fields=parsed.fields)

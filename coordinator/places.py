@@ -19,6 +19,8 @@ def check(query: Query, cluster: Cluster) -> None:
     for source in query.sources:
         _known(query, cluster, [source.at], f"source '{source.name}'", (*source.keys, "at"))
     for operator in query.operators:
+        if operator.window is not None:
+            continue  # its other half says the same
         _known(query, cluster, operator.nodes or (), f"operator '{operator.name}'", (*operator.keys, "nodes"))
         keys = (*operator.keys, "forbid_nodes")
         _known(query, cluster, operator.barred, f"operator '{operator.name}'", keys)
@@ -74,11 +76,13 @@ def meant(cluster: Cluster, name: str) -> str:
 
 
 def _operator(operator: Operator, cluster: Cluster) -> Operator:
+    """With places for names. What a window collects never leaves its node: both halves are on one."""
+    never = ((one, two) for one in cluster.nodes for two in cluster.nodes if one != two)
     return replace(
         operator,
         nodes=None if operator.nodes is None else _names(cluster, operator.nodes),
         barred=_names(cluster, operator.barred),
-        forbidden=_pairs(cluster, operator.forbidden),
+        forbidden=tuple(never) if operator.window is not None else _pairs(cluster, operator.forbidden),
     )
 
 

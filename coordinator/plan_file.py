@@ -16,7 +16,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from coordinator import places, policies
+from coordinator import graph, places, policies, windowed
 from coordinator.cluster import Cluster
 from coordinator.deadline_parts import MISSED, standing
 from coordinator.errors import BadInputError, Problem
@@ -34,6 +34,7 @@ from coordinator.yaml_file import nearest
 from protos import plan_pb2
 
 VERSION = 1
+PARTS = ("window", "on_late", "queue")  # of operators that have them
 LARGEST_PLAN = 64 << 20
 Plan = dict[str, Any]
 Alternatives = Mapping[
@@ -184,6 +185,8 @@ def _graph(layout: Layout, query: Query) -> dict[str, Any]:
                 "max_age_ns": source.max_age_ns,
                 "arrival": dict(source.arrival.written),
                 "forbid_streams": [list(pair) for pair in source.forbidden],
+                **({"limit": source.limit.document()} if source.limit else {}),
+                **({"on_full": source.on_full} if source.on_full != "refuse" else {}),
             }
             for number, source in enumerate(query.sources, start=1)
         },
@@ -199,6 +202,7 @@ def _graph(layout: Layout, query: Query) -> dict[str, Any]:
             for number, output in enumerate(query.outputs, start=1)
         },
         "streams": {name: {"id": number, "type": layout.types[name]} for name, number in layout.stream_id.items()},
+        **({"windows": windowed.documents(layout)} if layout.windows else {}),
     }
 
 
@@ -222,13 +226,15 @@ def _operator(layout: Layout, operator: Operator) -> dict[str, Any]:
         "forbid_nodes": list(operator.barred),
         "memory_bytes": operator.memory_bytes,
         "with": dict(operator.parameters),
-        "kind": layout.cluster.catalog.operators[operator.run].kind,
+        "kind": graph.kind(operator, layout.cluster.catalog),
         "join": layout.joins(operator),
         "stream": layout.stream_id[operator.name],
         "hang_ns": operator.hang_ns,
         "state": operator.state,
         "forbid_streams": [list(pair) for pair in operator.forbidden],
         **({"called": list(operator.called)} if operator.called is not None else {}),
+        **{name: given.document() for name in PARTS if (given := getattr(operator, name)) is not None},
+        **({"closes": operator.closes} if operator.closes else {}),
     }
 
 

@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from coordinator import policies, yaml_file
+from coordinator.arrivals import Arrival
 from coordinator.cluster import Cluster, Link, Node
 from coordinator.guarantee.charges import Charges, NodeCharges
 from coordinator.guarantee.qos import Qos
 from coordinator.operators import BUILTIN, Catalog, Installed
+from coordinator.overload import Limit, OnLate, Queue, Window
 from coordinator.placement import kept
 from coordinator.placement.milp import Limits
 from coordinator.planner import Choices
-from coordinator.query import KEEP, Arrival, Member, Operator, Output, Query, Source
+from coordinator.query import KEEP, Member, Operator, Output, Query, Source
 from coordinator.query_file import SelectivityFile
 from coordinator.sharing.compose import SEPARATOR
 
@@ -49,6 +51,8 @@ def query(plan: Plan, file: yaml_file.Source) -> Query:
             facts["max_age_ns"],
             _pairs(facts["forbid_streams"]),
             ("sources", name),
+            Limit.read(facts.get("limit")),
+            facts.get("on_full", "refuse"),
         )
         for name, facts in graph["sources"].items()
     )
@@ -88,7 +92,8 @@ def _operator(name: str, facts: Mapping[str, Any], entry: str, known: Catalog) -
             said = None  # it follows from the parameters, exactly
     declared = SelectivityFile.model_validate(said) if said is not None else None
     inputs, ports = tuple(facts["in"]), facts.get("ports")
-    if ports is not None and not known.operators[facts["run"]].variadic:  # as they were written
+    fixed = "window" not in facts and not known.operators[facts["run"]].variadic
+    if ports is not None and fixed:  # as they were written
         by_port = dict(zip(known.operators[facts["run"]].inputs, inputs, strict=True))
         inputs = tuple(by_port[port] for port in ports)
     given = {
@@ -108,6 +113,10 @@ def _operator(name: str, facts: Mapping[str, Any], entry: str, known: Catalog) -
         "memory_bytes": facts.get("memory_bytes", 0),
         "state": facts.get("state", KEEP),
         "called": tuple(facts["called"]) if facts.get("called") is not None else None,
+        "window": Window.read(facts.get("window")),
+        "closes": facts.get("closes", ""),
+        "on_late": OnLate.read(facts.get("on_late")),
+        "queue": Queue.read(facts.get("queue")),
     }
     return Operator(**given)
 
@@ -160,7 +169,9 @@ def catalog(plan: Plan) -> Catalog:
     sha256 = plan["inputs"]["operators"]
     if (given := plan["cluster"].get("installed")) is not None:
         listed = {name: Installed.model_validate(facts) for name, facts in given["operators"].items()}
-        return Catalog({**listed, **BUILTIN}, frozenset(given["codecs"]), given["complete"], sha256)
+        return Catalog(
+            {**listed, **BUILTIN}, frozenset(given["codecs"]), given["complete"], sha256, given.get("fields", {})
+        )
     installed = {facts["run"]: _installed(facts) for facts in plan["graph"]["operators"].values()}
     codecs = frozenset(facts["type"] for facts in plan["graph"]["streams"].values())
     return Catalog({**installed, **BUILTIN}, codecs, True, sha256)

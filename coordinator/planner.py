@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from coordinator import cluster as clusters
-from coordinator import failover, graph, options, places, plan_file, policies
+from coordinator import failover, graph, options, places, plan_file, policies, query_checks
 from coordinator import query as queries
 from coordinator.cluster import Cluster
 from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError
@@ -96,7 +96,7 @@ def load(
     types: dict[str, str] = {}
     for query in found:
         try:
-            types = dict(graph.check(query, known))
+            types = dict(query_checks.check(query, known))
             if not problems:
                 declarations.check(query)
         except BadInputError as error:

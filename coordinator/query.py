@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from coordinator import yaml_file
+from coordinator import arrivals, expressions, yaml_file
+from coordinator.arrivals import Arrival
 from coordinator.guarantee.charges import MEASURED
-from coordinator.guarantee.curves import recorded_spans
 from coordinator.guarantee.qos import NOTHING, Qos
+from coordinator.overload import Limit, OnLate, Queue, Window
 from coordinator.query_file import (
     CHAIN_NAME,
     NOT_YET,
-    ArrivalFile,
     MemberFile,
     OperatorFile,
     OutputFile,
     QueryFile,
     SelectivityFile,
+    SourceFile,
 )
 from coordinator.units_of_measure import LARGEST
+from coordinator.window_file import DegradeFile, WindowFile
 
 DEFAULT_HANG_NS = 10**9
 KEEP = "keep"
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """How tuples enter: `burst` of them at one instant at worst, `rate` tuples per ns on average; `written`: for
-    plan.json."""
-
-    burst: int
-    rate: Fraction
-    written: Mapping[str, Any]
+ADD = ".add"  # behind the name of a window operator: the part that collects tuples; no user's name has a dot
 
 
 @dataclass(frozen=True)
 class Source:
-    """Tuples enter at node `at`; `max_age_ns` 0: any age."""
+    """Tuples enter at node `at`; `max_age_ns` 0: any age; `on_full`: what happens while the node's queues are full."""
 
     name: str
     at: str
@@ -53,6 +44,19 @@ class Source:
     max_age_ns: int
     forbidden: tuple[tuple[str, str], ...]
     keys: tuple[object, ...]
+    limit: Limit | None = None
+    on_full: str = "refuse"
+
+    @property
+    def burst(self) -> int:
+        """Tuples that go on at one instant, at worst."""
+        return min(self.arrival.burst, self.limit.tuples) if self.limit else self.arrival.burst
+
+    @property
+    def rate(self) -> Fraction:
+        """Tuples that go on per ns, on average."""
+        most = Fraction(self.limit.tuples, self.limit.span_ns) if self.limit else self.arrival.rate
+        return min(self.arrival.rate, most)
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,8 @@ class Operator:
     """One operator; `inputs` are stream names, `ports` their ports where the query names them; `nodes`: where it may
     run, None: anywhere, less `barred`; `keys`: where it stands; `memory_bytes`: of the state it keeps; `state`: `keep`
     or `fresh`, of one that stays where it is when the plan changes; `called`: what its own query calls its inputs,
-    None: as they are."""
+    None: as they are. A window operator is two: one with a `window` that collects tuples, and the one that `closes` it,
+    under the user's name."""
 
     name: str
     run: str
@@ -78,6 +83,15 @@ class Operator:
     memory_bytes: int = 0
     state: str = KEEP
     called: tuple[str, ...] | None = None
+    window: Window | None = None
+    closes: str = ""
+    on_late: OnLate | None = None
+    queue: Queue | None = None
+
+    @property
+    def said(self) -> str:
+        """What its user calls it."""
+        return self.name.removesuffix(ADD) if self.window else self.name
 
     @property
     def entry(self) -> str:
@@ -163,7 +177,7 @@ class Query:
 
 
 def load(path: Path, edit: yaml_file.Edit | None = None) -> Query:
-    """Reads and checks the file's shape, changed by `edit` before; the graph is checked by `graph.check`. Raises
+    """Reads and checks the file's shape, changed by `edit` before; the graph is checked by `query_checks.check`. Raises
     BadInputError with every problem."""
     file = yaml_file.load(path)
     if edit is not None:
@@ -172,15 +186,26 @@ def load(path: Path, edit: yaml_file.Edit | None = None) -> Query:
     sources = []
     for name, given in shape.sources.items():
         keys = ("sources", name)
-        arrival = _tolerated(_arrival(given.arrival, file, keys), given.tolerance)
-        forbidden = tuple(given.forbid_streams)
-        sources.append(Source(name, given.at, given.type, arrival, given.max_age or 0, forbidden, keys))
+        arrival = arrivals.tolerated(arrivals.read(given.arrival, file, keys), given.tolerance)
+        forbidden, limit = tuple(given.forbid_streams), _limit(given, file, keys)
+        max_age_ns = given.max_age or 0
+        sources.append(Source(name, given.at, given.type, arrival, max_age_ns, forbidden, keys, limit, given.on_full))
     operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
     outputs = [_output(name, given, file) for name, given in shape.outputs.items()]
     _unique(file, [*sources, *operators])
     file.check()
     sha256 = hashlib.sha256(file.raw).hexdigest()
     return Query(shape.query, tuple(sources), tuple(operators), tuple(outputs), sha256, file)
+
+
+def _limit(given: SourceFile, file: yaml_file.Source, keys: tuple[object, ...]) -> Limit | None:
+    if given.max_rate is None:
+        return None
+    limit = Limit(given.max_rate.tuples, given.max_rate.per)
+    if given.value is None:
+        return limit
+    tree = expressions.checked(file, (*keys, "value"), given.value)
+    return replace(limit, value=str(given.value), tree=tree)
 
 
 def _output(name: str, given: OutputFile, file: yaml_file.Source) -> Output:
@@ -210,7 +235,9 @@ def _operators(name: str, given: OperatorFile, file: yaml_file.Source) -> list[O
         member = MemberFile.model_construct(
             run=given.run or "", cost=None, side=given.side, selectivity=given.selectivity, with_=given.with_, hang=None
         )
-        return [_operator(name, member, given, inputs, ports, keys, file)]
+        operator = _operator(name, member, given, inputs, ports, keys, file)
+        operator = replace(operator, on_late=_on_late(given), queue=_queue(given))
+        return [operator] if given.window is None else _windowed(operator, given, given.window, file)
     match = CHAIN_NAME.fullmatch(name)
     assert match is not None  # the file's model has checked it
     prefix, first, last = match[1], int(match[2]), int(match[3])
@@ -225,6 +252,71 @@ def _operators(name: str, given: OperatorFile, file: yaml_file.Source) -> list[O
         fed_by = inputs if position == 0 else (names[position - 1],)
         chain.append(_operator(one, member, given, fed_by, ports if position == 0 else None, where, file))
     return chain
+
+
+def _windowed(operator: Operator, given: OperatorFile, window: WindowFile, file: yaml_file.Source) -> list[Operator]:
+    """The two operators of a window: what collects its inputs, at `cost` per tuple, and what makes results of it, at
+    `close` per window."""
+    on = _on(operator, given, file)
+    kept = Window(
+        kind="count" if window.count is not None else "sized" if window.size is not None else "time",
+        length=window.length,
+        hop=window.hop_,
+        lateness_ns=window.lateness,
+        first=window.deadline == "first",
+        wait_ns=window.wait or 0,
+        by=window.by or "",
+        on=on,
+        size=window.size or "",
+        shed=window.shed or "",
+        most=window.queue,
+        keep=given.on_late == "deliver",
+    )
+    name = operator.name + ADD
+    if kept.kind == "count" and kept.shed == "window-aware":
+        text = f"operator '{operator.name}': windows by count begin at no instant, so 'window-aware' cannot tell"
+        file.wrong((*operator.keys, "window", "shed"), f"{text} them apart; write drop-tail, front, random or none")
+    close_ns = window.close or operator.cost_ns
+    hang_ns = given.hang or max(DEFAULT_HANG_NS, min(10 * close_ns, LARGEST))
+    if hang_ns <= close_ns:
+        text = f"operator '{operator.name}' would be killed within its 'close:'; make 'hang:' longer"
+        file.wrong((*operator.keys, "window", "close"), text)
+    # Closing reads what the other has collected, so nothing but the node it is on is left to choose.
+    closing = replace(
+        operator, inputs=(name,), ports=None, cost_ns=close_ns, hang_ns=hang_ns, memory_bytes=0, closes=name, queue=None
+    )
+    return [replace(operator, name=name, window=kept, forbidden=()), closing]
+
+
+def _on(operator: Operator, given: OperatorFile, file: yaml_file.Source) -> tuple[str, ...]:
+    """The key's field of each input of a join in a window."""
+    if given.on is None:
+        return ()
+    keys = (*operator.keys, "on")
+    if len(operator.inputs) != 2:
+        text = f"operator '{operator.name}' joins {len(operator.inputs)} streams in a window, which takes two"
+        file.wrong((*operator.keys, "in"), f"{text}; write 'in: [a, b]', or join the others before or behind it")
+        return ("", "")
+    if isinstance(given.on, str):
+        return (given.on, given.on)
+    names = operator.ports or operator.inputs
+    if set(given.on) != set(names):
+        text = f"operator '{operator.name}' has inputs {' and '.join(names)}, but 'on' names {', '.join(given.on)}"
+        file.wrong(keys, f"{text}; write 'on: {{{names[0]}: FIELD, {names[1]}: FIELD}}'")
+        return ("", "")
+    return (given.on[names[0]], given.on[names[1]])
+
+
+def _on_late(given: OperatorFile) -> OnLate | None:
+    """None: a late tuple runs like any other, and of windows, which have a field for it."""
+    if isinstance(given.on_late, DegradeFile):
+        variant = given.on_late.degrade
+        return OnLate(variant.run, variant.cost, _plain(variant.with_))
+    return OnLate() if given.on_late == "drop" and given.window is None else None
+
+
+def _queue(given: OperatorFile) -> Queue | None:
+    return Queue(given.queue.most, given.queue.on_full) if given.queue else None
 
 
 def _operator(
@@ -269,63 +361,3 @@ def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError):
         return dict(parameters)
     return plain
-
-
-def _arrival(given: ArrivalFile, file: yaml_file.Source, keys: tuple[object, ...]) -> Arrival:
-    """Burst and rate of each kind of arrival, for the costs per burst of [P] 5.2.2 (the input volume is fixed there).
-
-    burst: as declared. jcp: L = floor(J / (T - D)) + 1 tuples, the longest run at the least gap ([Q] theorem 1).
-    rate: its burst, 1 if none. trace: the largest count at one instant of the recording.
-    """
-    if given.jcp is not None:
-        jcp = given.jcp
-        burst = (jcp.early + jcp.late) // (jcp.period - jcp.min_gap) + 1
-        written = {"period_ns": jcp.period, "min_gap_ns": jcp.min_gap, "early_ns": jcp.early, "late_ns": jcp.late}
-        return Arrival(burst, Fraction(1, jcp.period), {"kind": "jcp", "burst": burst, **written})
-    if given.rate is not None:
-        burst = given.burst or 1
-        rate = Fraction(str(given.rate)) / 10**9
-        return Arrival(burst, rate, {"kind": "rate", "rate_per_s": given.rate, "burst": burst})
-    if given.trace is not None:
-        return _recorded(given.trace, file, (*keys, "arrival", "trace"))
-    assert given.period is not None  # the file's model has checked it
-    burst = given.burst or 1
-    return Arrival(burst, Fraction(burst, given.period), {"kind": "burst", "burst": burst, "period_ns": given.period})
-
-
-def _tolerated(arrival: Arrival, tolerance_ns: int | None) -> Arrival:
-    """With how late its tuples may be. Bursts are an ideal that no source keeps to the nanosecond; the other kinds say
-    what they allow."""
-    if tolerance_ns is None:
-        tolerance_ns = arrival.written["period_ns"] // 10 if arrival.written.get("kind") == "burst" else 0
-    if not tolerance_ns:
-        return arrival
-    return replace(arrival, written={**arrival.written, "tolerance_ns": tolerance_ns})
-
-
-def _recorded(name: str, file: yaml_file.Source, keys: tuple[object, ...]) -> Arrival:
-    """A recording: one arrival instant in ns per line, not decreasing, `#` for comments; .gz is unpacked."""
-    path = file.path.parent / name
-    try:
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("ascii")
-        instants = [int(line) for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    except (OSError, ValueError, EOFError) as error:
-        file.wrong(keys, f"recording '{name}' cannot be read: {error}; give a file with one instant in ns per line")
-        return Arrival(1, Fraction(0), {})
-    if len(instants) < 2 or instants != sorted(instants) or instants[0] == instants[-1]:
-        file.wrong(keys, f"recording '{name}' needs at least two instants, in ascending order; correct the file")
-        return Arrival(1, Fraction(0), {})
-    burst, span_ns = max(Counter(instants).values()), instants[-1] - instants[0]
-    counts, spans_ns = recorded_spans(instants)
-    written = {
-        "kind": "trace",
-        "file": name,
-        "sha256": hashlib.sha256(raw).hexdigest(),
-        "burst": burst,
-        "tuples": len(instants),
-        "span_ns": span_ns,
-        "counts": counts,
-        "spans_ns": spans_ns,
-    }
-    return Arrival(burst, Fraction(len(instants), span_ns), written)

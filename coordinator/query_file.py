@@ -6,9 +6,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     GetJsonSchemaHandler,
     WithJsonSchema,
@@ -18,53 +16,10 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from coordinator.units_of_measure import duration_ns, size_bytes
+from coordinator.quantities import NAME, Count, Duration, DurationOrZero, Memory, Name, Place, Places, Strict
+from coordinator.window_file import DegradeFile, OverloadOfOperator, OverloadOfSource
 
-NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
-NOT_YET = {
-    "max_rate": "there is no load shedder; remove 'max_rate:'",
-    "value": "there is no load shedder; remove 'value:'",
-    "on_late": "late results are delivered and counted as late; remove 'on_late:'",
-    "on": "a join takes all inputs of one lineage; remove 'on:'",
-    "within": "a join takes all inputs of one lineage; remove 'within:'",
-    "window": "keep the window inside an operator of your own; remove 'window:'",
-}
-
-
-def _above_zero(text: object) -> int:
-    value = duration_ns(text)
-    if value <= 0:
-        raise ValueError(f"is '{text}'; it has to be longer than 0, like '30 ms'")
-    return value
-
-
-def _not_negative(text: object) -> int:
-    value = duration_ns(text)
-    if value < 0:
-        raise ValueError(f"is '{text}'; it cannot be negative")
-    return value
-
-
-def _memory(text: object) -> int:
-    value = size_bytes(text)
-    if value <= 0:
-        raise ValueError(f"is '{text}'; it has to be above 0, like '256 MiB'")
-    return value
-
-
-DURATION_SCHEMA = {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ns|us|µs|ms|s|min|h)\s*$", "examples": ["30 ms"]}
-Duration = Annotated[int, BeforeValidator(_above_zero), WithJsonSchema(DURATION_SCHEMA)]
-DurationOrZero = Annotated[int, BeforeValidator(_not_negative), WithJsonSchema(DURATION_SCHEMA)]
-Name = Annotated[str, Field(pattern=rf"^{NAME}$", max_length=64)]
-Place = Annotated[str, Field(pattern=rf"^{NAME}(\.[0-9]+)?$", max_length=68)]  # a node, or one of its cores: a.1
-Memory = Annotated[int, BeforeValidator(_memory), WithJsonSchema({"type": "string", "examples": ["256 MiB"]})]
-Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
-
-
-class Strict(BaseModel):
-    """Unknown keys, NaN and infinity are refused."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+NOT_YET = {"within": "a window says how far apart tuples may be; write 'window: {time: 50 ms}' with 'on:' instead"}
 
 
 class JcpFile(Strict):
@@ -103,11 +58,7 @@ class ArrivalFile(Strict):
         return self
 
 
-Pair = tuple[Name, Name]
-Places = tuple[Place, Place]
-
-
-class SourceFile(Strict):
+class SourceFile(OverloadOfSource):
     """`at`: the node where tuples enter; `type`: codec; `tolerance`: how much later than its arrivals say a tuple may
     come (of bursts a tenth of their period, unless given); `forbid_streams`: pairs of nodes, from and to, that it may
     not take."""
@@ -117,7 +68,7 @@ class SourceFile(Strict):
     arrival: ArrivalFile
     max_age: Duration | None = None
     tolerance: DurationOrZero | None = None
-    forbid_streams: list[Places] = []
+    forbid_streams: list[Places] = Field(default=[])
 
 
 class SelectivityFile(Strict):
@@ -125,7 +76,7 @@ class SelectivityFile(Strict):
     outputs])."""
 
     mean: Annotated[float, Field(ge=0, le=255)] = 1.0
-    at_most: list[tuple[Count, Annotated[int, Field(ge=0, le=10**9, strict=True)]]] = []
+    at_most: list[tuple[Count, Annotated[int, Field(ge=0, le=10**9, strict=True)]]] = Field(default=[])
 
 
 def _streams(value: object) -> object:
@@ -153,7 +104,7 @@ class MemberFile(Strict):
 
     run: str
     cost: Duration | None = None
-    side: dict[str, Name] = {}
+    side: dict[str, Name] = Field(default={})
     selectivity: SelectivityFile | None = None
     with_: dict[str, Any] = Field(default={}, alias="with")
     hang: Duration | None = None
@@ -173,7 +124,7 @@ class _StringOr:
 Member = Annotated[MemberFile, BeforeValidator(_member), _StringOr()]
 
 
-class OperatorFile(Strict):
+class OperatorFile(OverloadOfOperator):
     """One operator (`run`), or with a name like `O7..O21` a run of them (`chain`). `nodes`: where it may run, less
     `forbid_nodes`; `memory`: the state that each of them keeps; `state`: what becomes of it where a new plan leaves the
     operator in its place."""
@@ -181,16 +132,16 @@ class OperatorFile(Strict):
     run: str | None = None
     chain: str | list[Member] | None = None
     in_: Streams = Field(alias="in")
-    side: dict[str, Name] = {}
+    side: dict[str, Name] = Field(default={})
     cost: Duration | None = None
     selectivity: SelectivityFile | None = None
     nodes: list[Place] | None = None
-    forbid_nodes: list[Place] = []
+    forbid_nodes: list[Place] = Field(default=[])
     memory: Memory | None = None
     with_: dict[str, Any] = Field(default={}, alias="with")
     hang: Duration | None = None
     state: Literal["keep", "fresh"] = "keep"
-    forbid_streams: list[Places] = []
+    forbid_streams: list[Places] = Field(default=[])
 
     @field_validator("state", mode="before")
     @classmethod
@@ -216,6 +167,30 @@ class OperatorFile(Strict):
         if self.chain is not None and (self.side or self.selectivity or self.with_):
             raise ValueError(
                 "is a chain; give 'side', 'selectivity' and 'with' to a member: chain: [{run: NAME, with: {...}}, ...]"
+            )
+        if self.chain is not None and (self.window or self.on or self.on_late or self.queue):
+            raise ValueError(
+                "is a chain; 'window', 'on', 'on_late' and 'queue' are of one operator: write it out of the chain"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _windowed(self) -> OperatorFile:
+        if self.window is None:
+            if self.on is not None:
+                raise ValueError("has 'on' without a 'window': a join takes all inputs of one lineage; add 'window:'")
+            return self
+        if self.side:
+            raise ValueError("has a window and side inputs; put an operator with 'side:' before or behind it")
+        if self.selectivity is not None:
+            raise ValueError("has a window, and each window one result; remove 'selectivity:'")
+        if isinstance(self.on_late, DegradeFile):
+            raise ValueError("has a window, which cannot be made cheaper when it is late; write drop or deliver")
+        if (self.run == "join") != (self.on is not None):
+            raise ValueError(
+                "joins in a window; say which field has to be equal: 'on: FIELD', or 'on: {left: FIELD, right: FIELD}'"
+                if self.run == "join"
+                else "has 'on', which joins have; write 'run: join' with two inputs, or 'by:' in the window"
             )
         return self
 

@@ -23,10 +23,10 @@ from coordinator.cluster import Cluster
 from coordinator.cluster_file import LinkFile, NodeFile
 from coordinator.errors import BadInputError
 from coordinator.options import BadOptionError
+from coordinator.quantities import NAME
 from coordinator.query import Member, Query
 from coordinator.query_file import (
     CHAIN_NAME,
-    NAME,
     ArrivalFile,
     JcpFile,
     MemberFile,

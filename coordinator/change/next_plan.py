@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coordinator import graph, places, plan_file, plan_inputs, planner
+from coordinator import graph, places, plan_file, plan_inputs, planner, query_checks
 from coordinator import query as queries
 from coordinator.change.transition import LOADING_NS, charged_ns
 from coordinator.change.verdict import Verdict, judged, promised
@@ -141,7 +141,7 @@ def _joining(file: Path, there: Standing) -> Query:
         mend = f"'coordinator remove {query.name}' ends it; a query beside it needs another name"
         query.file.wrong(("query",), f"query '{query.name}' runs already, {alike}; {mend}")
         query.file.check()
-    graph.check(query, cluster)
+    query_checks.check(query, cluster)
     declarations.check(query)
     return places.resolve(query, cluster)
 

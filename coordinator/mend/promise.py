@@ -7,12 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
+from coordinator.arrivals import Arrival
 from coordinator.cluster import Node
 from coordinator.mend import shed
 from coordinator.mend.bisect import first, least, step_of
 from coordinator.mend.mend import Mend, exact
 from coordinator.mend.trial import Case, Trials
-from coordinator.query import Arrival, Source
+from coordinator.query import Source
 from coordinator.units_of_measure import show_ns
 
 FASTEST = 100  # times as fast, at most

@@ -12,9 +12,9 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
+from coordinator.arrivals import Arrival
 from coordinator.guarantee.curves import Recorded
 from coordinator.mend.mend import exact
-from coordinator.query import Arrival
 
 LEAST = 100  # at least every hundredth tuple, or burst, is kept
 

@@ -79,7 +79,11 @@ def _flows(plan: Plan, order: list[str]) -> dict[str, tuple[Fraction, Fraction]]
             "rate": lambda a: Fraction(str(a["rate_per_s"])) / 10**9,
             "trace": lambda a: Fraction(a["tuples"], a["span_ns"]),
         }
-        flow[name] = (Fraction(arrival["burst"]), rates[arrival["kind"]](arrival))
+        burst, rate = Fraction(arrival["burst"]), rates[arrival["kind"]](arrival)
+        if limit := source.get("limit"):
+            most = Fraction(limit["tuples"])
+            burst, rate = min(burst, most), min(rate, most / limit["span_ns"])
+        flow[name] = (burst, rate)
     for name in order:
         operator = plan["graph"]["operators"][name]
         inputs = [flow[one] for one in operator["in"]]
@@ -90,8 +94,18 @@ def _flows(plan: Plan, order: list[str]) -> dict[str, tuple[Fraction, Fraction]]
         if operator["run"] == "filter" and selectivity and selectivity["at_most"] == [_kept(operator)[::-1]]:
             mean = Fraction(*_kept(operator)) if float(Fraction(*_kept(operator))) == selectivity["mean"] else mean
         flow[f"({name})"] = runs
+        if window := operator.get("window"):
+            flow[name] = _closings(window, runs)
+            continue
         flow[name] = (runs[0] * mean, runs[1] * mean)
     return flow
+
+
+def _closings(window: Mapping[str, Any], runs: tuple[Fraction, Fraction]) -> tuple[Fraction, Fraction]:
+    """One window per hop, and at least one with a burst."""
+    if window["kind"] == "count":
+        return max(Fraction(1), runs[0] / window["hop"]), runs[1] / window["hop"]
+    return Fraction(1), Fraction(1, window["hop"])
 
 
 def _kept(operator: Mapping[str, Any]) -> list[int]:

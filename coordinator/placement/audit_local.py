@@ -9,6 +9,7 @@ from google.protobuf import json_format
 
 from coordinator import policies
 from coordinator.guarantee import policing
+from coordinator.placement.audit_overload import onward, overload
 from coordinator.service_curves import CURVES
 from protos import plan_pb2
 
@@ -64,6 +65,7 @@ def _local(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         + _policed(plan, local)
         + _streams(plan, node, local)
         + _units(plan, node, local)
+        + overload(plan, node, local)
     )
 
 
@@ -96,6 +98,8 @@ def _operators(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
 def _held_to(plan: Plan, stated: dict[str, Any]) -> set[tuple[int, int]]:
     """What an operator's results are policed by, in plans of model `sound` only: its pairs, and one per input where
     none allows more."""
+    if "window" in stated:
+        return set()  # it has no results
     said = stated["selectivity"] or {"mean": 1, "at_most": []}
     pairs = {(inputs, results) for inputs, results in said["at_most"]}
     if plan["model"] != "sound" or (not pairs and said["mean"] > 1):
@@ -109,6 +113,8 @@ def _policed(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
     told = plan["analysis"].get("policing", {}) if plan["model"] == "sound" else {}
     found = []
     for source in local.sources:
+        if source.window:
+            continue  # what its windows are held to follows from more than a declaration
         stated, held = plan["graph"]["sources"].get(source.name), told.get(source.name)
         expected = plan_pb2.Source()
         if stated is not None and held is not None and not held["why"]:
@@ -135,6 +141,7 @@ def _ends(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     if {(output.id, output.name, output.stream, output.deadline_ns) for output in local.outputs} != outputs:
         found.append("its outputs differ from the plan's")
     sources = {(s["id"], name, s["stream"], s["max_age_ns"]) for name, s in graph["sources"].items() if s["at"] == node}
+    sources |= {(w["source"], w["add"], ids[w["add"]], 0) for w in graph.get("windows", {}).values() if w["at"] == node}
     if {(source.id, source.name, source.stream, source.max_age_ns) for source in local.sources} != sources:
         found.append("its sources differ from the plan's")
     pairs = {pair for every in sends(plan).values() for pair in every if node in pair}
@@ -170,8 +177,10 @@ def _streams(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
             found.append(f"stream {name} has other producers or another id than the plan's")
         if stream.codec != stated["type"]:
             found.append(f"stream {name} has another codec than the plan's")
-        leads_to = _downstream(plan, name)
-        if stream.marked != any(graph["operators"][one]["join"] for one in leads_to if one != name):
+        leads_to = [graph["operators"][one] for one in onward(plan, name) if one != name]
+        if stream.counted != any("window" in one for one in leads_to):
+            found.append(f"stream {name} is counted as leading to a window, or not counted, against the graph")
+        if stream.marked != (stream.counted or any(one["join"] for one in leads_to)):
             found.append(f"stream {name} is marked as leading to a join, or not marked, against the graph")
         if (stream.deadline_ns, stream.last_deadline_ns) != _least_and_last(plan, name):
             found.append(f"stream {name} has other deadlines than the least and the last of its outputs")
@@ -200,7 +209,7 @@ def _units(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
                 if plan["placement"][reader] == node
             )
             delivered = any(o["from"] == name and o["at"] == node for o in graph["outputs"].values())
-            if read or delivered or name in sent:
+            if (read or delivered or name in sent) and "window" not in graph["operators"][name]:
                 leaving.append(name)
         if [names.get(one) for one in unit.exits] != leaving:
             found.append(f"unit {unit.id} has other exits than the streams that leave it")
@@ -216,11 +225,23 @@ def _units(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
 
 def _least_and_last(plan: Plan, name: str) -> tuple[int, int]:
     """The least deadline of the outputs that a stream leads to through trigger inputs, 0: none; and the greatest one,
-    0: the same."""
+    0: the same. A window of time is as much longer of use to what it holds as it is long."""
     reached = _downstream(plan, name)
     due = [o["deadline_ns"] for o in plan["graph"]["outputs"].values() if o["from"] in reached]
-    least, last = min(due, default=0), max(due, default=0)
+    least, last = min(due, default=0), _last(plan, name, {})
     return least, last if last != least else 0
+
+
+def _last(plan: Plan, name: str, known: dict[str, int]) -> int:
+    if name not in known:
+        found = [o["deadline_ns"] for o in plan["graph"]["outputs"].values() if o["from"] == name]
+        for reader, operator in plan["graph"]["operators"].items():
+            if name in operator["in"] and (behind := _last(plan, reader, known)):
+                window = operator.get("window")
+                longer = window is not None and not window["first"] and window["kind"] != "count"
+                found.append(behind + (window["length"] if longer else 0))
+        known[name] = max(found, default=0)
+    return known[name]
 
 
 def _downstream(plan: Plan, name: str) -> set[str]:

@@ -30,7 +30,7 @@ def chains(
     follows: dict[str, str] = {}
     for operator in query.operators:
         source = operator.inputs[0]
-        single = len(operator.inputs) == 1 and catalog.operators[operator.run].kind == "map"
+        single = len(operator.inputs) == 1 and graph.kind(operator, catalog) == "map"
         if single and source in readers and len(readers[source]) == 1 and source not in delivered:
             together = allowed[source] == allowed[operator.name] and held.get(source) == held.get(operator.name)
             if together and (len(allowed[source]) == 1 or contract == "linear"):

@@ -16,6 +16,7 @@ from coordinator import graph, places
 from coordinator.cluster import Cluster, Node
 from coordinator.guarantee.charges import MEASURED
 from coordinator.operators import Catalog
+from coordinator.overload import Window
 from coordinator.placement import capacity, chains
 from coordinator.placement.capacity import Conflict, Pipe, Store
 from coordinator.placement.chains import Contract
@@ -124,9 +125,12 @@ class Problem:
 
 def flows(query: Query, catalog: Catalog) -> dict[str, Flow]:
     """The mean flow of every stream. A union adds its inputs; a join yields at most its scarcest input."""
-    found = {source.name: Flow(Fraction(source.arrival.burst), source.arrival.rate) for source in query.sources}
+    found = {source.name: Flow(Fraction(source.burst), source.rate) for source in query.sources}
     for operator in graph.order(query):
         entering = triggers(operator, catalog, found)
+        if operator.window is not None:
+            found[operator.name] = closings(operator.window, entering)
+            continue
         mean = mean_selectivity(operator)
         found[operator.name] = Flow(entering.burst * mean, entering.rate * mean)
     return found
@@ -135,9 +139,16 @@ def flows(query: Query, catalog: Catalog) -> dict[str, Flow]:
 def triggers(operator: Operator, catalog: Catalog, found: Mapping[str, Flow]) -> Flow:
     """How often an operator runs, per burst and per ns."""
     inputs = [found[name] for name in operator.inputs]
-    if catalog.operators[operator.run].kind == "union":
+    if graph.kind(operator, catalog) == "union":
         return Flow(sum((one.burst for one in inputs), Fraction(0)), sum((one.rate for one in inputs), Fraction(0)))
     return Flow(min(one.burst for one in inputs), min(one.rate for one in inputs))
+
+
+def closings(window: Window, entering: Flow) -> Flow:
+    """How many windows close: one per hop, at least one of them with a burst."""
+    if window.kind == "count":
+        return Flow(max(Fraction(1), entering.burst / window.hop), entering.rate / window.hop)
+    return Flow(Fraction(1), Fraction(1, window.hop))
 
 
 def mean_selectivity(operator: Operator) -> Fraction:

@@ -26,7 +26,7 @@ from coordinator.cluster import Cluster
 from coordinator.guarantee.selectivity import Selectivity, UndeclaredError, declared
 from coordinator.guarantee.system import arrival_curve
 from coordinator.placement.problem import Problem, deadlines, mean_selectivity, tuple_cost_ns
-from coordinator.query import Operator, Query
+from coordinator.query import Operator, Query, Source
 
 MOST_TUPLES = 20_000
 MOST_LOOKS = 60
@@ -86,7 +86,7 @@ class Needs:
         self.order = graph.order(self.query)
         self.led = deadlines(self.query)  # 0: leads to no output
         self.by_name = {operator.name: operator for operator in self.order}
-        self.kind = {one.name: self.cluster.catalog.operators[one.run].kind for one in self.order}
+        self.kind = {one.name: graph.kind(one, self.cluster.catalog) for one in self.order}
         self.sigma = {operator.name: self._selectivity(operator) for operator in self.order}
         self.passing = {name: Passing(sigma) for name, sigma in self.sigma.items()}
         self.readers: dict[str, list[Operator]] = {one.name: [] for one in self.query.producers}
@@ -107,6 +107,9 @@ class Needs:
         self._counts: dict[int, dict[str, int]] = {}
 
     def _selectivity(self, operator: Operator) -> Selectivity:
+        """Of a window nothing: no run of tuples has to close one, and what does not happen need not be in time."""
+        if operator.window is not None:
+            return Selectivity(())
         given, at_most = operator.selectivity, []
         if given is not None:
             at_most = [list(pair) for pair in given.at_most]
@@ -181,7 +184,7 @@ class Needs:
         """Jobs of every operator, of tuples admitted in the first `within_ns` of the run."""
         if within_ns in self._counts:
             return self._counts[within_ns]
-        found = {source.name: admitted(source.arrival.written, within_ns) for source in self.query.sources}
+        found = {source.name: passed(source, within_ns) for source in self.query.sources}
         jobs: dict[str, int] = {}
         for operator in self.order:
             name, entering = operator.name, [found[each] for each in operator.inputs]
@@ -235,12 +238,20 @@ class Needs:
                 if any(self.led[reader.name] for reader in self.readers[source.name]):
                     self.unbounded.append(f"the arrivals of source {source.name} are unbounded: {error}")
                 found[source.name] = Fraction(0)
+            if source.limit is not None:  # how many pass in the end depends on how they come
+                found[source.name] = Fraction(0)
         jobs: dict[str, Fraction] = {}
         for operator in self.order:
             gather = min if self.kind[operator.name] == "join" else sum
             jobs[operator.name] = Fraction(gather(found[name] for name in operator.inputs))
             found[operator.name] = jobs[operator.name] * self.sigma[operator.name].rate
         return jobs
+
+
+def passed(source: Source, within_ns: int) -> int:
+    """As `admitted`; of a source that is limited, those that certainly pass, in the first burst of the limit."""
+    found = admitted(source.arrival.written, within_ns)
+    return min(found, source.limit.tuples) if source.limit is not None else found
 
 
 def admitted(arrival: Mapping[str, Any], within_ns: int) -> int:

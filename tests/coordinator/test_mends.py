@@ -23,7 +23,7 @@ from coordinator.mend.bisect import Found, OverError, first, least, step_of
 from coordinator.mend.mend import Mend
 from coordinator.mend.mends import Findings, find
 from coordinator.mend.trial import Case, outcome
-from coordinator.query import Arrival
+from coordinator.arrivals import Arrival
 from tests.coordinator.guarantee.plans import FREE, QUERIES, cluster
 
 MS = 1_000_000

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from coordinator import cluster as clusters
-from coordinator import graph, places
+from coordinator import places, query_checks
 from coordinator import query as queries
 from coordinator.cluster import Cluster
 from coordinator.query import Query
@@ -154,7 +154,7 @@ def load(texts: Sequence[str], cores: int = 1) -> tuple[list[Query], Cluster]:
             path = folder / f"query{number}.yaml"
             path.write_text(one)
             query = queries.load(path)
-            graph.check(query, cluster)
+            query_checks.check(query, cluster)
             found.append(places.resolve(query, cluster))
     return found, cluster
 
