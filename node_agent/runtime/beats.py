@@ -14,7 +14,6 @@ on from there, for a lineage must not repeat either; that leaves a gap, which co
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from node_agent.clock_domain import now_ns
 from node_agent.core import plan as core
@@ -78,8 +77,7 @@ class Beats:
             as_of_ns, upto = each.ended or (at_ns, self._next(each.source))
             oldest_ns = as_of_ns - each.source.max_age_ns if each.source.max_age_ns else -FAR_NS
             if self.plans.by_hash.get(each.deployed.hash) is each.deployed:
-                engine: Any = each.deployed.lane.engine
-                engine.beat(
+                each.deployed.lane.engine.beat(
                     at_ns, each.deployed.loaded, each.source.id, self.shared.lineage_epoch, upto, each.first, oldest_ns
                 )
             if each.ended is not None:

@@ -221,7 +221,7 @@ class Runtime:
         """When the timers are to be looked at: what has arrived since they were may have brought that forward."""
         due_ns = self._tick_ns
         for lane in self.plans.lanes:
-            window_ns = getattr(lane.engine, "window_due_ns", None)
+            window_ns = lane.engine.window_due_ns
             if window_ns is not None and window_ns < due_ns:
                 due_ns = window_ns
         self._tick_ns = due_ns = max(due_ns, self._ticked_ns + TICK_NS)

@@ -61,6 +61,7 @@ class Plans:
         self.limit_bytes = DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
         self.looked_up: Callable[[], None] = _nobody  # told when a plan's state has changed, or which plans there are
         self._sources: dict[str, tuple[Deployed, core.Source]] = {}  # where tuples are admitted now, by name
+        self.windows: dict[int, int] = {}  # by source: above all numbers of windows, in all lanes and plans
         self._policed_told_ns = 0  # not before this again
 
     # -- what control asks; each returns (accepted, why)
@@ -286,6 +287,7 @@ class Plans:
                 "choose another, like edf"
             )
         engine = Engine(chosen, self.shared.facts, self.commands)
+        engine.epoch, engine.numbered = self.shared.lineage_epoch, self.windows
         return Lane(key, engine, Executor(engine, now_ns, failed=self._failed))
 
     def _look_up(self) -> None:
