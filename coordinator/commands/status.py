@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coordinator.commands.status_overload import lines, overload, told_here
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 from coordinator.deadline_parts import ADMITTED, MISSED, standing
 
@@ -54,7 +55,11 @@ def register(app: typer.Typer) -> None:
             }
         well = not any(isinstance(reply, AgentError) for reply in (*replies.values(), *health.values()))
         well = well and all(value.get("serving") for value in values.values())
-        queries = _queries(values, _known(plan, values))
+        known = _known(plan, values)
+        queries = _queries(values, known)
+        for place, node in values.items():
+            if node["reachable"]:
+                node.update(overload(node, place, known))
         if as_json:
             typer.echo(json.dumps({"nodes": values, "queries": queries}))
         else:
@@ -174,6 +179,11 @@ def _show_queries(queries: Mapping[str, Any]) -> None:
     Console().print(table)
 
 
+def _queued(node: Mapping[str, Any]) -> str:
+    limit = node["queue_limit_bytes"]
+    return str(node["queue_bytes"]) if limit is None else f"{node['queue_bytes']} of {limit}"
+
+
 def _show(nodes: Mapping[str, dict[str, Any]]) -> None:
     said = set[str]()  # what an agent says of all its places
     for name, node in nodes.items():
@@ -184,7 +194,7 @@ def _show(nodes: Mapping[str, dict[str, Any]]) -> None:
             continue
         share = 100 * node["busy_ns"] / node["uptime_ns"] if node["uptime_ns"] else 0.0
         typer.echo(
-            f"node {name}: up {node['uptime_ns'] / 1e9:.1f} s, busy {share:.1f} %, {node['queue_bytes']} bytes queued,"
+            f"node {name}: up {node['uptime_ns'] / 1e9:.1f} s, busy {share:.1f} %, {_queued(node)} bytes queued,"
             f" {node['records_written']} records written"
         )
         if not node["plans"]:
@@ -194,7 +204,13 @@ def _show(nodes: Mapping[str, dict[str, Any]]) -> None:
                 f"  plan {plan['hash'][:8]} of {plan['query']}: {plan['state']}, epoch {plan['epoch']},"
                 f" {plan['ready']} ready, {plan['waiting']} waiting, {plan['unacknowledged']} unacknowledged"
             )
-        told = {key: value for key, value in node["counters"].items() if value and key != "highest_epoch"}
+        for line in lines(node):
+            typer.echo(f"  {line}")
+        told = {
+            key: value
+            for key, value in node["counters"].items()
+            if value and key != "highest_epoch" and not told_here(key)
+        }
         if told:
             typer.echo("  " + ", ".join(f"{key} {value}" for key, value in told.items()))
         if node["why"] and node["why"] not in said:

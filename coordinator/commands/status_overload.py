@@ -1,0 +1,113 @@
+"""Of `coordinator status`: what a node sheds, how many windows it gives of all, and the best share that it could give.
+
+Counted since the runtime began, so rates are means since then; loads are what is measured now. A window here is given
+when it closes: whether its result was in time, the report tells.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coordinator.report.windows_view import WindowView
+
+PPM = 1_000_000
+SHED, WINDOWS, DEGRADED = "shed.", "windows.", "degraded."
+LIMIT = "queue_limit_bytes"
+ENDS = ("closed", "abandoned", "skipped")
+
+
+def overload(node: Mapping[str, Any], place: str, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """`queue_limit_bytes`, `shed`, `windows` and `degraded` of a node's values. plans: those that are known, by hash."""
+    counters = node["counters"]
+    known = [plans[plan["hash"]] for plan in node["plans"] if plan["hash"] in plans]
+    views = {view.name: view for plan in known for view in _views(plan, place)}
+    counted = _windows(counters)
+    seconds = node["uptime_ns"] / 1e9
+    return {
+        "queue_limit_bytes": counters.get(LIMIT) or _limit(known, place),
+        "shed": {
+            name.removeprefix(SHED): {"tuples": n, "per_s": n / seconds if seconds else None}
+            for name, n in counters.items()
+            if name.startswith(SHED) and n
+        },
+        "windows": {name: _window(counted.get(name, {}), views.get(name)) for name in {**views, **counted}},
+        "degraded": {name.removeprefix(DEGRADED): n for name, n in counters.items() if name.startswith(DEGRADED) and n},
+    }
+
+
+def told_here(counter: str) -> bool:
+    """Whether a counter is one of those that this tells."""
+    return counter == LIMIT or counter.startswith((SHED, WINDOWS, DEGRADED))
+
+
+def _windows(counters: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """By operator, by what is counted: `windows.OPERATOR.WHAT`."""
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for name, n in counters.items():
+        if name.startswith(WINDOWS) and "." in name.removeprefix(WINDOWS):
+            operator, _, what = name.removeprefix(WINDOWS).rpartition(".")
+            found[operator][what] = n
+    return dict(found)
+
+
+def _window(counted: Mapping[str, int], view: WindowView | None) -> dict[str, Any]:
+    from coordinator.report.bound import window_bound
+
+    ppm, every = counted.get("load_ppm", 0), sum(counted.get(end, 0) for end in ENDS)
+    load = Fraction(ppm, PPM) if ppm else None
+    best, why = (None, "give --plan") if view is None else window_bound(view, load, view.useful_ns)
+    return dict(counted) | {
+        "all": every,
+        "share": counted.get("closed", 0) / every if every else None,
+        "load": None if load is None else float(load),
+        "best_share": None if best is None else float(best),
+        "best_share_why": why,
+    }
+
+
+def _views(plan: Mapping[str, Any], place: str) -> Iterator[WindowView]:
+    """The windows that a plan collects at a place."""
+    from coordinator.report.plan_view import PlanUnreadableError, read_plan
+
+    if not plan.get("graph", {}).get("windows"):
+        return
+    try:
+        made = read_plan(plan)
+    except PlanUnreadableError:  # what it says of windows is not needed to tell the rest
+        return
+    yield from (view for view in made.windows.values() if made.nodes[view.node] == place)
+
+
+def _limit(plans: list[Mapping[str, Any]], place: str) -> int | None:
+    """The most bytes that any of the plans lets the place queue, where one says so."""
+    most = max((int(plan["nodes"].get(place, {}).get("memory_bytes", 0)) for plan in plans), default=0)
+    return most or None
+
+
+def lines(node: Mapping[str, Any]) -> Iterator[str]:
+    """For people."""
+    if node["shed"]:
+        shed = (f"{n['tuples']} {policy} ({n['per_s']:.3g}/s)" for policy, n in node["shed"].items())
+        yield f"shed: {', '.join(shed)}"
+    for name, found in node["windows"].items():
+        yield f"windows of {name}: {_text(found)}"
+    if node["degraded"]:
+        yield "degraded: " + ", ".join(f"{name} {n} times" for name, n in node["degraded"].items())
+
+
+def _text(found: Mapping[str, Any]) -> str:
+    """`40 of 50 given (80 %), 8 abandoned, 2 skipped; load 1.1, of which at best 89.1 % can be had`."""
+    if not found["all"]:
+        text = "none has ended"
+    else:
+        text = f"{found.get('closed', 0)} of {found['all']} given ({100 * found['share']:.3g} %)"
+        text += "".join(f", {found[end]} {end}" for end in ENDS[1:] if found.get(end))
+    if found["load"] is not None:
+        text += f"; load {found['load']:.3g}"
+        if found["best_share"] is not None:
+            text += f", of which at best {100 * found['best_share']:.3g} % can be had"
+    return text

@@ -1,0 +1,58 @@
+"""`coordinator status` of agents that shed: counters as sentences, beside what the plan makes of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from coordinator.commands import status as command
+from coordinator.commands.status_overload import overload, told_here
+from protos import agent_pb2
+
+COUNTERS = {
+    "highest_epoch": 1, "link_full": 2, "shed.window-aware": 300, "shed.late": 0, "shed.window": 10,
+    "windows.speeds.opened": 41, "windows.speeds.closed": 40, "windows.speeds.abandoned": 7,
+    "windows.speeds.skipped": 3, "windows.speeds.load_ppm": 1_100_000, "windows.pairs.load_ppm": 900_000,
+    "degraded.shown": 5,
+}  # fmt: skip
+
+
+def told(plan: dict[str, Any] | None, place: str = "b") -> dict[str, Any]:
+    """What status knows of one agent whose counters these are, ten seconds after its start."""
+    reply = agent_pb2.StatusReply(node=place, uptime_ns=10**10, queue_bytes=512, runtime_alive=True)
+    reply.plans.add(hash=bytes.fromhex("aa" if plan is None else plan["hash"]), query="road")
+    reply.counters.extend(agent_pb2.Counter(name=name, value=n) for name, n in COUNTERS.items())
+    values = command._values(reply, agent_pb2.HealthReply(serving=True))
+    return values | overload(values, place, {} if plan is None else {plan["hash"]: plan})
+
+
+def test_shed_by_policy_windows_and_the_best_share(example_plan: Callable[..., dict[str, Any]]) -> None:
+    values = told(example_plan())
+    assert values["shed"] == {"window-aware": {"tuples": 300, "per_s": 30.0}, "window": {"tuples": 10, "per_s": 1.0}}
+    assert values["degraded"] == {"shown": 5}
+    speeds, pairs = values["windows"]["speeds"], values["windows"]["pairs"]
+    assert (speeds["all"], speeds["share"], speeds["load"], speeds["closed"]) == (50, 0.8, 1.1, 40)
+    # Z = 5 s, H = 4 s, L = 0.8 s: one window in a row, so H / Z of the stream's share
+    assert speeds["best_share"] == pytest.approx(4 / 5 / 1.1) and speeds["best_share_why"] is None
+    assert (pairs["all"], pairs["share"], pairs["best_share"]) == (0, None, 1.0)
+    assert values["windows"]["totals"]["best_share_why"] == "no load was measured"
+    assert set(told(example_plan(), "a")["windows"]) == {"tens", "speeds", "pairs"}, "of counters and plan"
+
+
+def test_without_the_plan_there_is_no_best_share() -> None:
+    assert told(None)["windows"]["speeds"]["best_share_why"] == "give --plan"
+    assert told(None)["queue_limit_bytes"] is None
+
+
+def test_sentences_instead_of_counters(
+    example_plan: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = told(example_plan()) | {"queue_limit_bytes": 1024}
+    command._show({"b": values})
+    said = capsys.readouterr().out
+    assert "512 of 1024 bytes queued" in said
+    assert "  shed: 300 window-aware (30/s), 10 window (1/s)\n" in said
+    line = "40 of 50 given (80 %), 7 abandoned, 3 skipped; load 1.1, of which at best 72.7 % can be had"
+    assert f"  windows of speeds: {line}\n" in said
+    assert "  windows of totals: none has ended\n" in said and "  degraded: shown 5 times\n" in said
+    assert "  link_full 2\n" in said and not told_here("link_full")
