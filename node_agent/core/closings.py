@@ -197,7 +197,9 @@ class Closings:
         if last is not None:
             end = windowed.bounds(last, None)[1]
         base = max(0, windowed.state.base)
-        held = last + base if last is not None else window.count if window is not None else 0
+        held = last + base if last is not None else 0
+        if window is not None and what != WINDOW_OPENED:
+            held = window.count
         self.facts.write(
             WINDOW, windowed.loaded.flags, windowed.operator_id, windowed.window.source, self.epoch, number + base,
             at_ns, what, start, end, cause, held,

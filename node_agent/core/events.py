@@ -40,6 +40,26 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
+class Beat:
+    """A source of this node says how far it is: numbers below `upto` were admitted."""
+
+    at_ns: int
+    source: int
+    upto: int
+    origin_ns: int
+    first: int = 0
+    epoch: int = 0
+    plan: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Time has passed: of use to joins and windows."""
+
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """A plan is loaded beside the one that is committed."""
 
@@ -90,7 +110,7 @@ class Failed:
     cause: int
 
 
-Event = Admitted | Received | Prepared | Committed | Drained | Ended | Finished | Failed
+Event = Admitted | Received | Beat | Expired | Prepared | Committed | Drained | Ended | Finished | Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +148,17 @@ Command = Start | Send | Deliver
 
 
 class Story:
-    """One node's engine, at first under one plan. An event that finds the engine idle may start an instance at once."""
+    """One node's engine, at first under one plan. An event that finds the engine idle may start an instance at once.
+
+    calls: of window operators, which do their work when their instance ends well; by the same id in all plans. What the
+    others give stands in the events.
+    """
 
     def __init__(self, plan: plans.Plan, policy: Policy, calls: Calls | None = None) -> None:
         self.facts = MemoryFacts()
         self.engine = Engine(policy, self.facts, self)
-        self.loaded = self.engine.load(plan, calls or _nothing(plan))  # the committed plan
+        self.calls = calls or {}
+        self.loaded = self.engine.load(plan, _all(plan, self.calls))  # the committed plan
         self.by_hash = {plan.hash: self.loaded}
         self.commands: list[Command] = []
 
@@ -169,8 +194,15 @@ class Story:
                 engine.admit(event.at_ns, loaded, event.source, event.lineage, event.payload, event.size)
             case Received():
                 engine.receive(event.at_ns, self._of(event.plan), event.stream, event.lineage, event.payload)
+            case Beat():
+                engine.beat(
+                    event.at_ns, self._of(event.plan), event.source, event.epoch, event.upto, event.first,
+                    event.origin_ns,
+                )  # fmt: skip
+            case Expired():
+                engine.expire(event.at_ns)
             case Prepared():
-                self.by_hash[event.plan.hash] = engine.load(event.plan, _nothing(event.plan))
+                self.by_hash[event.plan.hash] = engine.load(event.plan, _all(event.plan, self.calls))
             case Committed():
                 hand_over(self.by_hash[event.plan], self.loaded)
                 self.loaded = self.by_hash[event.plan]
@@ -181,6 +213,10 @@ class Story:
                 exit_ = engine.job[3].exits[event.exit]
                 engine.emit(event.at_ns, exit_, event.lineage or engine.job[4], event.payload)
             case Finished():
+                assert engine.job is not None
+                _, _, _, unit, lineage, payload = engine.job
+                if unit.collects is not None:
+                    unit.collects.present(event.start_ns, lineage, payload)
                 return engine.step(event.start_ns, event.at_ns)
             case Failed():
                 return engine.fail(event.start_ns, event.at_ns, event.cause)
@@ -190,6 +226,6 @@ class Story:
         return self.by_hash[plan] if plan else self.loaded
 
 
-def _nothing(plan: plans.Plan) -> Calls:
+def _all(plan: plans.Plan, calls: Calls) -> Calls:
     """Operators of a story do nothing: what they give stands in the events."""
-    return {operator.id: (lambda payload: payload, True) for operator in plan.operators}
+    return {operator.id: calls.get(operator.id, (lambda payload: payload, True)) for operator in plan.operators}
