@@ -118,7 +118,8 @@ def _inner(layout: Layout, node: str, policy: str) -> set[int]:
         readers = [one for one in query.operators if set(members) & {*one.inputs, *one.side.values()}]
         onward = [one for one in readers if one.name not in members]
         sides = any(set(members) & set(one.side.values()) for one in readers)
-        leads = all(unit_of.get(one.name) in found for one in onward)
+        # What has several inputs is a door itself: its windows are not behind any one of them.
+        leads = all(unit_of.get(one.name) in found and len(one.inputs) == 1 for one in onward)
         if inside and onward and not sides and leads:
             found.add(number)
     return found
