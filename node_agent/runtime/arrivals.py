@@ -26,6 +26,7 @@ class Arrivals:
         self, loaded: Loaded, source: int, stream: int, lineage: Lineage, payload: Any, size: int, sent_ns: int = 0
     ) -> None:
         """source: where it is to be admitted; 0: it comes from a peer."""
+        self._load.pending += 1
         arrival = (loaded, source, stream, lineage, payload, size, sent_ns)
         (self._first if loaded.routes[stream].sides else self._then).append(arrival)
 
@@ -40,8 +41,9 @@ class Arrivals:
                     else:
                         engine.receive(at_ns, loaded, stream, lineage, payload)
                     if payload.__class__ not in _MARKS:
-                        self._load.arrived(size)
+                        self._load.arrived(size, payload)
                 arrivals.clear()
+        self._load.pending = 0
 
     def _engine(self, loaded: Loaded) -> Any:
         return self._load.plans.by_loaded[loaded].lane.engine

@@ -12,6 +12,7 @@ from node_agent.wire import frames
 READ_BYTES = 1 << 16  # of one connection in one drain; a larger buffer is mapped anew for each read
 MOST_DISCARDED = 1 << 20  # read and thrown away of a connection that is refused
 MOST_UNWRITTEN = 4 << 20  # a peer that asks for answers and does not read them is closed
+ALL_UNWRITTEN = 32 << 20  # and so is any, where all of them together have so much
 
 
 class Connection:
@@ -47,13 +48,15 @@ class Connection:
             return
         if self.unwritten:
             self.unwritten += data
+            self.shared.unwritten_bytes += len(data)
         else:
             sent = self._send(data)
             if sent == len(data) or self.closed:
                 return
             self.unwritten += data[sent:]
+            self.shared.unwritten_bytes += len(self.unwritten)
             self.shared.poller.change(self.descriptor, select.EPOLLIN | select.EPOLLOUT)
-        if len(self.unwritten) > MOST_UNWRITTEN:
+        if len(self.unwritten) > MOST_UNWRITTEN or self.shared.unwritten_bytes > ALL_UNWRITTEN:
             self.shared.note("connections_unread", "a connection was closed because its peer does not read")
             self.close()
 
@@ -61,7 +64,9 @@ class Connection:
         """The socket takes data again."""
         if self.closed or not self.unwritten:
             return
-        del self.unwritten[: self._send(self.unwritten)]
+        sent = self._send(self.unwritten)
+        del self.unwritten[:sent]
+        self.shared.unwritten_bytes -= sent
         if not self.unwritten and not self.closed:
             self.shared.poller.change(self.descriptor, select.EPOLLIN)
 
@@ -91,6 +96,8 @@ class Connection:
         """Close; once."""
         if not self.closed:
             self.closed = True
+            self.shared.unwritten_bytes -= len(self.unwritten)
+            self.unwritten.clear()
             self.shared.poller.remove(self.descriptor)
             with contextlib.suppress(OSError):
                 self.socket.close()

@@ -110,6 +110,7 @@ class Inbound:
         if isinstance(role, SinkRole):
             sinks = self.sinks[role.output_name]
             sinks.remove(role)
+            role.close()
             if not sinks:
                 del self.sinks[role.output_name]
         elif isinstance(role, SourceRole):  # many may have come and gone while it was connected

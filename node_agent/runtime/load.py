@@ -1,29 +1,64 @@
-"""How much this node holds and how busy it is: the limit on queued payloads, credit for senders, LOAD records."""
+"""How much this node holds and how busy it is: the limit on queued bytes, credit for senders, LOAD records."""
 
+import os
+from itertools import islice
+from pathlib import Path
+
+from node_agent.core.fullness import JOB_BYTES, weight
+from node_agent.core.parts import Unit
 from node_agent.link.receiver import grant
 from node_agent.runtime.plans import Plans
 from node_agent.runtime.shared import Shared
 from protos.records import LOAD, NO_REF
 
 EVERY_NS = 1_000_000_000
+MEASURE_NS = 100_000_000  # resident memory and what is queued are looked at so often at most
+FORGET_NS = 60_000_000_000  # with next to nothing queued, half of what was found beyond the estimate is forgotten
+WEIGHED_EVERY = 16  # arrivals
+WEIGHED_UNITS = 32  # whose queues are looked at in one measurement
+SHARE = 16  # parts: a queue of one of them is next to nothing
+SINK_SHARE = 8  # the part of the limit that all sinks together may hold
+FIELDS_BYTES = 48  # of a tuple on the wire beside its payload, about
+LEAST_CREDIT = 1 << 16  # bytes, of a source whose tuples are shed here when the queues are full
+STATM = Path("/proc/self/statm")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Load:
-    """Queued bytes are an estimate, jobs times the mean size of what arrived lately: jobs share and outlive payloads,
-    so counting each would cost the hot path more than the figure is worth. A result that several units take is one
-    object and counts once for each of their jobs: too much rather than too little, and what it counts for goes with
-    each job that runs. Links and sinks are counted exactly, each what it holds itself."""
+    """Queued bytes are an estimate: jobs, and results that wait in joins, times the mean of what they occupy, which is
+    taken from a part of what arrives and, ten times a second, of what is queued. Counting each would cost the hot path
+    more than the figure is worth. A result that several units take is one object and counts once for each of their
+    jobs: too much rather than too little, and what it counts for goes with each job that runs. Links, sinks and bytes
+    that no socket has taken are counted exactly, each what it holds itself.
+
+    Whatever the estimate says: where the process has grown by more than the limit since next to nothing was queued,
+    the queues are taken to hold that, and from then on as much more than the estimate as was found.
+    """
 
     def __init__(self, shared: Shared, plans: Plans) -> None:
         self.shared, self.plans = shared, plans
         self.busy_ns = self.overhead_ns = 0  # in instances; in draining and writing sockets
         self.held_bytes = 0  # in links and sinks
-        self._mean_bytes_16 = 16 * 64  # sixteenths of a byte
+        self.sink_bytes = 0  # in sinks
+        self.pending = 0  # tuples that are taken in and not yet in a queue
         self.next_ns = 0
+        self._encoded_16 = 16 * 64  # sixteenths of a byte: the mean size of what arrives, as it arrives
+        self._weight_16 = 16 * 64  # and as it is in memory
+        self._queued_weight = 0  # the mean of what is queued, by the latest measurement
+        self._left = 1  # arrivals until one is weighed
+        self._more_16 = 16  # sixteenths: times the estimate
+        self._measured_ns = self._forgotten_ns = 0
+        self._plans: tuple[str, ...] = ()  # that were loaded then
+        self._base_bytes = self._peak_bytes = 0  # resident: with next to nothing queued; at most since then
+        self._turn = 0
 
-    def arrived(self, size: int) -> None:
-        """A payload of that size came in."""
-        self._mean_bytes_16 += size - (self._mean_bytes_16 >> 4)
+    def arrived(self, size: int, payload: object = None) -> None:
+        """A payload of that encoded size came in."""
+        self._encoded_16 += size - (self._encoded_16 >> 4)
+        self._left -= 1
+        if not self._left:
+            self._left = WEIGHED_EVERY
+            self._weight_16 += weight(payload) - (self._weight_16 >> 4) if payload is not None else 0
 
     @property
     def ready(self) -> int:
@@ -34,19 +69,88 @@ class Load:
         return ready
 
     @property
+    def job_bytes(self) -> int:
+        """What one queued job occupies, in the mean."""
+        return (JOB_BYTES + max(self._weight_16 >> 4, self._queued_weight)) * self._more_16 >> 4
+
+    @property
     def queue_bytes(self) -> int:
-        """Payload bytes that wait for an operator or for a link."""
-        ready = self.ready
-        return (ready * self._mean_bytes_16 >> 4) + self.held_bytes if ready else self.held_bytes
+        """Bytes that wait for an operator, for a partner, or for a link, a sink or a socket."""
+        jobs = self.ready + self.pending
+        for deployed in self.plans.by_hash.values():
+            if deployed.loaded.joins:
+                jobs += deployed.loaded.waiting
+        other = self.held_bytes + self.shared.unwritten_bytes
+        return jobs * self.job_bytes + other if jobs else other
 
     @property
     def full(self) -> bool:
-        """Sources are refused, peers get no credit."""
+        """Sources are refused, or what they send is shed; peers get no credit."""
         return self.queue_bytes >= self.plans.limit_bytes
 
-    def credit(self, senders: int) -> int:
-        """Bytes that one of so many senders may have unacknowledged."""
-        return grant(self.plans.limit_bytes - self.queue_bytes, senders)
+    def is_full(self) -> bool:
+        """`full`, for engines."""
+        return self.full
+
+    @property
+    def sinks_full(self) -> bool:
+        """Slow readers have a part of the memory, and no more."""
+        return self.sink_bytes * SINK_SHARE > self.plans.limit_bytes
+
+    @property
+    def room(self) -> int:
+        """How many more tuples may be taken in."""
+        return max(0, self.plans.limit_bytes - self.queue_bytes) // self.job_bytes
+
+    def credit(self, senders: int, sheds: bool = False) -> int:
+        """Encoded bytes that one of so many senders may have unacknowledged. sheds: what is too much of its tuples is
+        shed here, so that it is never kept from sending."""
+        granted = grant(self.room * (FIELDS_BYTES + (self._encoded_16 >> 4)), senders)
+        return max(granted, LEAST_CREDIT) if sheds else granted
+
+    def measure(self, at_ns: int) -> None:
+        """Compare the estimate with what the process has grown by; often called, seldom done."""
+        if at_ns - self._measured_ns < MEASURE_NS:
+            return
+        self._measured_ns = at_ns
+        self._weigh_queues()
+        resident, queued, limit = self._resident(), self.queue_bytes, self.plans.limit_bytes
+        loaded = tuple(self.plans.by_hash)
+        if loaded != self._plans:  # operators and models are no queue
+            self._plans, self._more_16 = loaded, 16
+            self._base_bytes = self._peak_bytes = max(0, resident - queued)
+        elif queued * SHARE <= limit:
+            self._base_bytes = self._peak_bytes = resident
+            if at_ns - self._forgotten_ns >= FORGET_NS:
+                self._forgotten_ns, self._more_16 = at_ns, 16 + (self._more_16 - 16 >> 1)
+        elif resident > self._peak_bytes:
+            self._peak_bytes, growth = resident, resident - self._base_bytes
+            if growth >= limit > queued:
+                self._more_16, self._forgotten_ns = -(-self._more_16 * growth // queued), at_ns
+                self.shared.note(
+                    "memory_beyond_queues",
+                    f"the process has grown by {growth >> 20} MiB, its queues hold {queued >> 20} MiB by what is known "
+                    f"of their payloads, and may hold {limit >> 20}: they are full",
+                )
+
+    def _resident(self) -> int:
+        return int(STATM.read_bytes().split()[1]) * PAGE_BYTES
+
+    def _weigh_queues(self) -> None:
+        """The mean of what is queued: the oldest and the youngest of a queue, of some units in turn."""
+        units: list[Unit] = []
+        for deployed in self.plans.by_hash.values():
+            units += [unit for unit in deployed.loaded.units if unit.queue]
+        if not units:
+            self._queued_weight = 0
+            return
+        self._turn = (self._turn + WEIGHED_UNITS) % len(units) if len(units) > WEIGHED_UNITS else 0
+        found = jobs = 0
+        for unit in islice(units, self._turn, self._turn + WEIGHED_UNITS):
+            queued = len(unit.queue)
+            found += (weight(unit.queue[0][5]) + weight(unit.queue[-1][5]) >> 1) * queued
+            jobs += queued
+        self._queued_weight = found // jobs
 
     def write(self, at_ns: int) -> None:
         """LOAD: once a second, and last of all."""

@@ -77,6 +77,7 @@ class Runtime:
         for lane in self.plans.lanes:
             lane.executor.drain = self._drain
             lane.executor.due_ns = 0
+            lane.engine.full = self.load.is_full
         self._tick_ns = 0
         return self.outbox.add(deployed, routes, self.load)
 
@@ -237,6 +238,7 @@ class Runtime:
         for lane in self.plans.lanes:
             lane.engine.expire(at_ns)
         self.sliced.watch(lambda: self.plans.unload_drained(at_ns))
+        self.load.measure(at_ns)
         if at_ns >= self.load.next_ns:
             self.load.write(at_ns)
             self.plans.count_policed(at_ns)

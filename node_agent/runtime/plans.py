@@ -13,6 +13,7 @@ from pathlib import Path
 from node_agent.clock_domain import now_ns
 from node_agent.core import plan as core
 from node_agent.core.engine import Commands, Engine
+from node_agent.core.fullness import JOB_BYTES
 from node_agent.core.handover import hand_over, paired
 from node_agent.core.load import compiling
 from node_agent.core.parts import Job, Loaded, Step
@@ -21,6 +22,7 @@ from node_agent.core.slices import Slices, finish
 from node_agent.execute import Executor
 from node_agent.registry import Registry
 from node_agent.runtime import loading, scheduling
+from node_agent.runtime.counts import Counts
 from node_agent.runtime.deployed import (
     COMMITTED,
     DRAINING,
@@ -37,6 +39,7 @@ from protos import records
 
 MOST_PLANS = 8
 POLICED_TOLD_NS = 60_000_000_000
+LEAST_JOBS = 1024  # that a lane may queue; at most, what would fill the node's memory without any payload
 DEFAULT_BYTES = 64 << 20  # of queued payloads, where no plan says
 FACT_STATES = {
     PREPARED: records.STATE_PREPARED,
@@ -63,6 +66,7 @@ class Plans:
         self._sources: dict[str, tuple[Deployed, core.Source]] = {}  # where tuples are admitted now, by name
         self.windows: dict[int, int] = {}  # by source: above all numbers of windows, in all lanes and plans
         self._policed_told_ns = 0  # not before this again
+        self.counts = Counts(shared)
 
     # -- what control asks; each returns (accepted, why)
 
@@ -98,6 +102,8 @@ class Plans:
         for step in loaded.steps:
             name = plan.operator_by_id[step.operator_id].name
             costs[step] = Cost(step.operator_id, name, plan.emulate_cost_ns)
+            if step.late is not None:
+                step.late.now = now_ns
             yield
         pairs = paired(loaded, base.loaded, parts.inherits) if base is not None and self._is_here(base) else None
         yield
@@ -105,6 +111,8 @@ class Plans:
         if lane not in self.lanes:
             self.lanes.append(lane)
         self.meter.costs.update(costs)
+        for variant in loaded.variants:
+            self.meter.costs[variant] = Cost(variant.operator_id, "", plan.emulate_cost_ns)
         deployed = Deployed(plan_hash, plan, lane, loaded, parts.codecs, list(costs.values()))
         deployed.counted = frozenset(stream.id for stream in plan.streams if stream.counted)
         if pairs is not None and base is not None and self._is_here(base):  # it may have gone while this one was loaded
@@ -227,7 +235,8 @@ class Plans:
         while lane.parked is not None and lane.parked[3].loaded is deployed.loaded:
             lane.parked = self._give_up(lane.engine, at_ns)
         lane.engine.unload(deployed.loaded, at_ns)
-        for step in deployed.loaded.steps:
+        self.counts.update(self.lanes)
+        for step in (*deployed.loaded.steps, *deployed.loaded.variants):
             del self.meter.costs[step]
         for other in self.by_hash.values():
             if other.base is deployed:
@@ -243,6 +252,7 @@ class Plans:
 
     def count_policed(self, at_ns: int) -> None:
         """Bring the counters of what was shed up to date; say it at most once a minute, and on few occasions."""
+        self.counts.update(self.lanes)
         news = [each for deployed in self.by_hash.values() for each in self._count_policed(deployed)]
         if news and at_ns >= self._policed_told_ns:
             self._policed_told_ns = at_ns + POLICED_TOLD_NS
@@ -295,6 +305,8 @@ class Plans:
         plans = self.by_hash.values()
         self.emulating = any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
         self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or DEFAULT_BYTES
+        for lane in self.lanes:
+            lane.engine.limit_jobs = max(LEAST_JOBS, self.limit_bytes // JOB_BYTES)
         self._sources = {
             source.name: (each, source)
             for each in plans

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from node_agent.codecs import CodecError
 from node_agent.core import plan as core
+from node_agent.core.fullness import REFUSE
 from node_agent.core.parts import Lineage
 from node_agent.link.answers import Answers
 from node_agent.link.clock import FAR_NS, Offset, PeerClock
@@ -140,7 +141,7 @@ class SourceRole:
         self.clock = peer_clock(context.shared, hello)
         self.codec = deployed.codecs[source.stream]
         answers.on_hello(hello.resume_after)
-        granted = receiver.on_hello(context.load.credit(context.senders))
+        granted = receiver.on_hello(self._credit(context.senders))
         connection.write(
             answer(
                 context.shared, resume_after=granted.upto, credit_bytes=granted.credit_bytes,
@@ -153,9 +154,10 @@ class SourceRole:
         fresh = self.receiver.on_batch(batch.first, batch.tuples)
         self.clock.on_batch(at_ns, batch.sent_ns)
         link_seq = batch.first + len(batch.tuples) - len(fresh)
-        full = self.context.load.full
+        room = self.context.load.room
         for arrived in fresh:
-            why = self._admit(at_ns, arrived, link_seq, full, batch.sent_ns)
+            why = self._admit(at_ns, arrived, link_seq, room <= 0, batch.sent_ns)
+            room -= 1
             if why:
                 self.context.shared.counters["tuples_refused"] += 1
                 self.answers.refused(link_seq, why)
@@ -170,6 +172,7 @@ class SourceRole:
         deployed, source = found
         lo_ns, hi_ns = self.clock.map(at_ns, *arrived.lineage[4:])
         hi_ns = min(hi_ns, at_ns)
+        full = full and source.on_full == REFUSE  # else the engine decides who goes
         why = "the node's queues are full" if full else self._why_not(found, at_ns, arrived, lo_ns, hi_ns)
         if why:
             return why
@@ -207,12 +210,16 @@ class SourceRole:
                 return f"{how} {age_ns / 1e6:.1f} ms old, at most {source.max_age_ns / 1e6:g} ms are allowed"
         return ""
 
+    def _credit(self, senders: int) -> int:
+        found = self.context.plans.source(self.source_name)
+        return self.context.load.credit(senders, found is not None and found[1].on_full != REFUSE)
+
     def acknowledge(self, drained: bool) -> None:
         """Outcomes, and the acknowledgement that covers them."""
-        due = self.receiver.ack(self.context.load.credit(self.context.senders), drained)
+        due = self.receiver.ack(self._credit(self.context.senders), drained)
         outcomes = self.answers.take()
         while outcomes or due is not None:
-            upto, credit = due if due is not None else (self.receiver.last, self.context.load.credit(1))
+            upto, credit = due if due is not None else (self.receiver.last, self._credit(1))
             self.connection.write(frames.encode_outcomes(outcomes, upto, credit))
             due, outcomes = None, self.answers.take()
 
@@ -247,11 +254,23 @@ class SinkRole:
     def deliver(self, data: bytes) -> None:
         """An encoded tuple."""
         self._waiting.append(data)
-        self._bytes += len(data)
-        while len(self._waiting) > SINK_TUPLES or self._bytes > SINK_BYTES:
-            self._bytes -= len(self._waiting.popleft())
+        self._hold(len(data))
+        load = self.context.load
+        while len(self._waiting) > SINK_TUPLES or self._bytes > SINK_BYTES or (load.sinks_full and self._waiting):
+            self._hold(-len(self._waiting.popleft()))
             self._next += 1
             self.context.shared.counters["sink_tuples_dropped"] += 1
+
+    def _hold(self, more: int) -> None:
+        self._bytes += more
+        load = self.context.load
+        load.held_bytes += more
+        load.sink_bytes += more
+
+    def close(self) -> None:
+        """Nobody reads any more."""
+        self._hold(-self._bytes)
+        self._waiting.clear()
 
     def flush(self, at_ns: int) -> None:
         """Write what the socket takes."""
@@ -261,7 +280,7 @@ class SinkRole:
             while self._waiting and size < SINK_WRITE_BYTES and len(batch) < MAX_BATCH_TUPLES:
                 size += len(self._waiting[0])
                 batch.append(self._waiting.popleft())
-            self._bytes -= size
+            self._hold(-size)
             self.connection.write(frames.encode_batch(self._next, at_ns, batch))
             self._next += len(batch)
 

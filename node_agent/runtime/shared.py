@@ -61,6 +61,7 @@ class Shared:
         self.facts = facts
         self.poller = Poller()
         self.counters: Counter[str] = Counter()
+        self.unwritten_bytes = 0  # that sockets have not taken, of all connections
 
     def note(self, counter: str, text: str) -> None:
         """Count it, and describe the first few of its kind on stderr."""

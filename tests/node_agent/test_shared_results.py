@@ -16,12 +16,14 @@ from node_agent.client import Admitted, Source
 from node_agent.core import plan as core
 from node_agent.core.engine import Engine
 from node_agent.core.facts import MemoryFacts
+from node_agent.core.fullness import JOB_BYTES
 from node_agent.core.plan import Parameters
 from node_agent.core.policies import POLICIES, policy
 from node_agent.execute import Executor
 from node_agent.intact import ChangedError
 from node_agent.registry import Registry
 from node_agent.runtime.inprocess import in_process
+from node_agent.runtime.peer_link import TUPLE_BYTES
 from protos import records
 from tests.node_agent.core.shared_play import FIRST, Box, Graph, Play
 from tests.node_agent.live import Agent, chain_plan, spooled, store
@@ -132,7 +134,7 @@ def test_what_was_sent_is_not_kept_by_who_sent_it(tmp_path: Path) -> None:
         assert kept() is None
         data = len(runtime.outbox.links["b"].sender._waiting[0][0])
         assert [link.sender.held_bytes for link in runtime.outbox.links.values()] == [data, data]  # once per link
-        assert runtime.load.held_bytes == 2 * data
+        assert runtime.load.held_bytes == 2 * (data + TUPLE_BYTES)
 
 
 def test_a_link_resends_and_a_node_drains_for_the_last_query(tmp_path: Path) -> None:
@@ -173,7 +175,7 @@ def test_queued_bytes_count_a_result_once_for_each_task_that_waits_for_it(tmp_pa
         assert runtime.load.queue_bytes == 0
         deployed.lane.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, 1, 1), "x" * 64, 64)
         assert runtime.load.ready == 3
-        assert runtime.load.queue_bytes == 3 * 64  # the mean before anything has arrived is 64 bytes
+        assert runtime.load.queue_bytes == 3 * (JOB_BYTES + 64)  # the mean before anything has arrived is 64 bytes
 
 
 # -- operators that change what others read

@@ -1,0 +1,46 @@
+"""Counters of what the engines have shed, degraded, and closed in windows.
+
+An engine counts for itself, in numbers that only grow; here what has come since the last look is added to the
+counters of the runtime, which outlive engines and plans.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping
+
+from node_agent.runtime.deployed import Lane
+from node_agent.runtime.shared import Shared
+from protos.records import SHED_POLICIES
+
+PRESENT = "load_ppm"  # not a count: the latest one is told
+
+
+class Counts:
+    """`shed.POLICY`, `degraded.OPERATOR`, `windows.W.WHAT`."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._told: dict[Hashable, Mapping[str, int]] = {}
+
+    def update(self, lanes: Iterable[Lane]) -> None:
+        """Bring them up to date; before anything of an engine goes."""
+        told: dict[Hashable, Mapping[str, int]] = {}
+        for lane in lanes:
+            engine = lane.engine
+            shed = {f"shed.{SHED_POLICIES[policy]}": n for policy, n in engine.shed_by.items()}
+            told[lane] = shed | {f"degraded.{name}": n for name, n in engine.degraded.items()}
+            for windowed in engine.windows:
+                closed = windowed.state.counts
+                told[windowed.state] = {f"windows.{windowed.name}.{what}": n for what, n in closed.items()}
+            for loaded in engine.loaded:
+                if loaded.shedders:
+                    told[loaded] = loaded.shedding_counts()
+        for key, counts in told.items():
+            before = self._told.get(key, {})
+            for name, n in counts.items():
+                self._count(name, n, before.get(name, 0))
+        self._told = told
+
+    def _count(self, name: str, n: int, before: int) -> None:
+        if name.endswith(PRESENT):
+            self._shared.counters[name] = n
+        elif n != before:
+            self._shared.counters[name] += n - before
