@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from coordinator.expressions import Tree
+from coordinator.units_of_measure import show_ns
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Limit:
 @dataclass(frozen=True)
 class Window:
     """`kind`: time, count or sized; `length` and `hop` in ns, or in tuples by count; `first`: deadlines count from the
-    oldest tuple; `wait_ns` 0: as the cluster's links ask; `shed` empty: window-aware by time, drop-tail else; `most`:
+    oldest tuple; `wait_ns` 0: as the cluster's links ask; `shed`: a policy, or none; `most`:
     tuples that may wait; `on`: of a join, the field of each input; `keep`: results that are too late are given."""
 
     kind: str
@@ -50,15 +51,21 @@ class Window:
     by: str = ""
     on: tuple[str, ...] = ()
     size: str = ""
-    shed: str = ""
+    shed: str = "window-aware"
     most: int = 3000
     keep: bool = False
 
     @property
     def policy(self) -> str | None:
         """The shedder; None: there is none."""
-        chosen = self.shed or ("window-aware" if self.kind == "time" else "drop-tail")
-        return None if chosen == "none" else chosen
+        return None if self.shed == "none" else self.shed
+
+    @property
+    def said(self) -> str:
+        """`5 s every 4 s`, `100 tuples`, `up to 20 s, as my.size says, every 4 s`."""
+        length, hop = ((f"{one} tuples" if self.kind == "count" else show_ns(one)) for one in (self.length, self.hop))
+        found = f"up to {length}, as {self.size} says," if self.kind == "sized" else length
+        return found if self.hop == self.length and self.kind != "sized" else f"{found} every {hop}"
 
     def document(self) -> dict[str, Any]:
         """For plan.json."""

@@ -118,8 +118,8 @@ def _unlike(operator: Operator, mine: Installed, other: Installed, types: Mappin
     for name, wanted in zip(operator.inputs, ports, strict=False):
         if "any" not in (wanted, types[name]) and wanted != types[name]:
             return f"it takes {wanted}, and '{name}' is {types[name]}"
-    if missing := sorted(set(operator.side) - set(other.side)):
-        return f"it has no side input '{missing[0]}'"
+    if missing := sorted(set(other.side) - set(operator.side)):
+        return f"it has a side input '{missing[0]}', which '{operator.name}' does not read"
     gives = types[operator.inputs[0]] if other.output == "same" else other.output
     if "any" not in (gives, types[operator.name]) and gives != types[operator.name]:
         return f"it gives {gives}, not {types[operator.name]}"

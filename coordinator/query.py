@@ -89,6 +89,11 @@ class Operator:
     queue: Queue | None = None
 
     @property
+    def windowed(self) -> bool:
+        """Whether it is a half of a window operator."""
+        return self.window is not None or bool(self.closes)
+
+    @property
     def said(self) -> str:
         """What its user calls it."""
         return self.name.removesuffix(ADD) if self.window else self.name
@@ -268,14 +273,11 @@ def _windowed(operator: Operator, given: OperatorFile, window: WindowFile, file:
         by=window.by or "",
         on=on,
         size=window.size or "",
-        shed=window.shed or "",
+        shed=window.shed,
         most=window.queue,
         keep=given.on_late == "deliver",
     )
     name = operator.name + ADD
-    if kept.kind == "count" and kept.shed == "window-aware":
-        text = f"operator '{operator.name}': windows by count begin at no instant, so 'window-aware' cannot tell"
-        file.wrong((*operator.keys, "window", "shed"), f"{text} them apart; write drop-tail, front, random or none")
     close_ns = window.close or operator.cost_ns
     hang_ns = given.hang or max(DEFAULT_HANG_NS, min(10 * close_ns, LARGEST))
     if hang_ns <= close_ns:

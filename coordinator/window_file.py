@@ -49,7 +49,7 @@ class WindowFile(Strict):
     lateness: DurationOrZero = 0
     deadline: Literal["end", "first"] = "end"
     close: Duration | None = None
-    shed: Shedder | None = None
+    shed: Shedder = "window-aware"
     queue: Count = 3000
     wait: Duration | None = None
 

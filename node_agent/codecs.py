@@ -15,6 +15,7 @@ from node_agent.link.limits import MAX_PAYLOAD_BYTES
 
 GROUP = "shimekiri.codecs"
 MAX_DEPTH = 64
+DESCRIBED = 4  # levels of messages within messages that a description goes into
 _SHORT = 300  # no number of fewer characters overflows without an exponent
 
 
@@ -27,13 +28,15 @@ class UnknownCodecError(Exception):
 
 
 class Codec(NamedTuple):
-    """One stream type. encode and decode raise CodecError; from_json and to_json are for command lines."""
+    """One stream type. encode and decode raise CodecError; from_json and to_json are for command lines. fields: of its
+    values, for planners, as `described` says them; None: not known."""
 
     name: str
     encode: Callable[[Any], bytes]
     decode: Callable[[bytes], Any]
     from_json: Callable[[Any], Any]
     to_json: Callable[[Any], Any]
+    fields: Mapping[str, Any] | None = None
 
 
 def _not_a_number(text: str) -> Any:
@@ -154,7 +157,23 @@ def protobuf(name: str, message: type[Any]) -> Codec:
     def to_json(value: Any) -> Any:
         return json_format.MessageToDict(value, preserving_proto_field_name=True)
 
-    return Codec(name, encode, decode, from_json, to_json)
+    return Codec(name, encode, decode, from_json, to_json, described(message.DESCRIPTOR))
+
+
+def described(message: Any, depth: int = DESCRIBED) -> dict[str, Any] | None:
+    """The fields of a protobuf descriptor: {name: number, condition, text, list, bytes, or the fields of a message}.
+    None: deeper than `depth`, since messages may contain themselves."""
+    return {field.name: _kind(field, depth) for field in message.fields} if depth else None
+
+
+def _kind(field: Any, depth: int) -> Any:
+    if field.is_repeated:
+        return "list"
+    if field.cpp_type == field.CPPTYPE_MESSAGE:
+        return described(field.message_type, depth - 1)
+    if field.type == field.TYPE_BYTES:
+        return "bytes"
+    return {field.CPPTYPE_STRING: "text", field.CPPTYPE_BOOL: "condition"}.get(field.cpp_type, "number")
 
 
 class Codecs:
@@ -185,6 +204,18 @@ class Codecs:
     def names(self) -> list[str]:
         """All names, sorted, whether or not they have been loaded."""
         return sorted({*self._loaded, *self._offered()})
+
+    def fields(self) -> dict[str, Any]:
+        """Of every codec whose values have known fields, by name. Loads them all; one that cannot be has none."""
+        found: dict[str, Any] = {}
+        for name in self.names():
+            try:
+                fields = self.get(name).fields
+            except UnknownCodecError:
+                continue
+            if fields is not None:
+                found[name] = fields
+        return found
 
     def _offered(self) -> Offers:
         if self._offers is None:

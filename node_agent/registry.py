@@ -162,6 +162,7 @@ class Registry:
         described: dict[str, Any] = {
             "shimekiri": VERSION,
             "codecs": self.codecs.names(),
+            "fields": self.codecs.fields(),
             "operators": operators,
         }
         if unavailable:

@@ -23,9 +23,10 @@ from coordinator.placement.kept import hops
 
 Plan = Mapping[str, Any]
 LOADING_NS = 10**6  # assumed: the longest stretch for which a runtime loads a plan without looking up
-SOURCE = ("at", "type", "max_age_ns", "arrival")
+SOURCE = ("at", "type", "max_age_ns", "arrival", "limit", "on_full")
 OUTPUT = ("from", "at", "deadline_ns", "qos")
-OPERATOR = ("run", "in", "side", "cost_ns", "selectivity", "with", "kind", "join")
+OVERLOAD = ("window", "closes", "on_late", "queue")
+OPERATOR = ("run", "in", "side", "cost_ns", "selectivity", "with", "kind", "join", *OVERLOAD)
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ def during(before: Plan, after: Plan, loading_ns: int = LOADING_NS) -> During:
     if violations := differences(larger, smaller):
         raise AuditError(violations)
     charges = replace(Charges(**larger["analysis"]["charges"]), loading_ns=charged_ns(larger, loading_ns))
-    claims = bounds.claims(analyse(_queued_apart(read(larger)), charges))
+    both = _beating_apart(_queued_apart(read(larger)), read(smaller))
+    claims = bounds.claims(analyse(both, charges))
     return During({name: claim.document() for name, claim in claims.items()}, charges.loading_ns)
 
 
@@ -59,6 +61,13 @@ def _queued_apart(system: System) -> System:
         name: replace(node, batch=2 * node.batch - 1) if node.batch > 1 else node for name, node in system.nodes.items()
     }
     return replace(system, nodes=nodes)
+
+
+def _beating_apart(system: System, smaller: System) -> System:
+    """A source's node says how far it is as often as its plan asks, and the one plan may ask for it more rarely."""
+    rarely_ns = {name: source.beat_ns for name, source in smaller.sources.items()}
+    sources = {name: replace(source, rarely_ns=rarely_ns.get(name, 0)) for name, source in system.sources.items()}
+    return replace(system, sources=sources)
 
 
 def differences(larger: Plan, smaller: Plan) -> list[str]:

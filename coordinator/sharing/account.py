@@ -30,7 +30,10 @@ def told(query: Query, cluster: Cluster) -> list[str]:
     """As `sentences`, of what is planned."""
     members, shared = query.parts, compose.of(query).shared
     together: dict[tuple[str, ...], list[str]] = {}
+    collecting = {operator.name for operator in query.operators if operator.window is not None}
     for name, users in shared.items():
+        if name in collecting:
+            continue  # its other half is named
         together.setdefault(users, []).append(_also(name, members))
     lines = [
         f"{counted(len(member.outputs), 'output')} of {name}: {', '.join(member.outputs) or 'none is left'}"
@@ -52,22 +55,33 @@ def _also(name: str, members: Mapping[str, Member]) -> str:
 
 def almost(query: Query, cluster: Cluster) -> list[str]:
     """Operators of different queries that run the same on the same streams and yet are two, and what they differ in."""
-    users = query.users
+    users, closing = query.users, {operator.closes: operator for operator in query.operators if operator.closes}
     alike: dict[tuple[str, ...], list[Operator]] = {}
     lines = []
     for operator in query.operators:
+        if operator.closes:
+            continue
         reads = (operator.run, *graph.ordered_inputs(operator, cluster.catalog))
         others = [one for one in alike.get(reads, ()) if not set(users[one.name]) & set(users[operator.name])]
         if others:
             found = [(identity.differences(one, operator, cluster), one) for one in others]
+            if operator.window is not None:
+                end = closing[operator.name]
+                found = [(apart + _closing(closing[one.name], end, apart, cluster), one) for apart, one in found]
             apart, nearest = min(found, key=lambda pair: len(pair[0]))
             lines.append(_sentence(nearest, operator, apart, users))
         alike.setdefault(reads, []).append(operator)
     return lines
 
 
+def _closing(one: Operator, other: Operator, apart: list[tuple[str, str]], cluster: Cluster) -> list[tuple[str, str]]:
+    """What windows differ in when they close, beside what was said."""
+    found = [pair for pair in identity.differences(one, other, cluster) if pair not in apart]
+    return [(f"closing {left}", f"closing {right}") for left, right in found]
+
+
 def _sentence(one: Operator, other: Operator, apart: list[tuple[str, str]], users: Mapping[str, Sequence[str]]) -> str:
-    names = [f"{operator.name} ({' and '.join(users[operator.name])})" for operator in (one, other)]
+    names = [f"{operator.said} ({' and '.join(users[operator.name])})" for operator in (one, other)]
     if not apart:
         return f"{names[0]} and {names[1]} compute the same and are kept apart"
     left, right = (", ".join(pair[side] for pair in apart) for side in (0, 1))

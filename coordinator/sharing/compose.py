@@ -155,6 +155,9 @@ def _unlike(one: Source, other: Source) -> str:
         ("type", one.type, other.type),
         ("max_age", show_ns(one.max_age_ns), show_ns(other.max_age_ns)),
         ("forbid_streams", sorted(one.forbidden), sorted(other.forbidden)),
+        ("max_rate", _limit(one), _limit(other)),
+        ("value", one.limit.value if one.limit else "", other.limit.value if other.limit else ""),
+        ("on_full", one.on_full, other.on_full),
     ):
         if left != right:
             found.append(f"{what} {left} there, {right} here")
@@ -166,6 +169,10 @@ def _unlike(one: Source, other: Source) -> str:
             left, right = (_written(key, each.get(key)) for each in (there, here))
             found.append(f"arrival {key.removesuffix('_ns')} {left} there, {right} here")
     return "; ".join(found)
+
+
+def _limit(source: Source) -> str:
+    return f"{source.limit.tuples} per {show_ns(source.limit.span_ns)}" if source.limit else "none"
 
 
 def _written(key: str, value: Any) -> str:
@@ -180,14 +187,16 @@ def _names(there: Query, joining: Query, query: str, pairs: Mapping[str, str]) -
     names = {one.name: one.name for one in joining.sources} | dict(pairs)
     taken = {one.name for one in there.producers} | {one.name for one in joining.sources}
     for operator in joining.operators:
-        if operator.name in pairs:
+        if operator.name in names:
             continue
-        name, count = operator.name, 1
-        while name in taken:
-            name = f"{query}{SEPARATOR}{operator.name}" + (f"{SEPARATOR}{count}" if count > 1 else "")
+        halves = [operator.name] if operator.window is None else [operator.said, operator.name]
+        added = [half.removeprefix(operator.said) for half in halves]
+        name, count = operator.said, 1
+        while not taken.isdisjoint(name + end for end in added):
+            name = f"{query}{SEPARATOR}{operator.said}" + (f"{SEPARATOR}{count}" if count > 1 else "")
             count += 1
-        taken.add(name)
-        names[operator.name] = name
+        taken.update(name + end for end in added)
+        names.update({half: name + end for half, end in zip(halves, added, strict=True)})
     return names
 
 
@@ -201,7 +210,10 @@ def _renamed(operator: Operator, names: Mapping[str, str], cluster: Cluster) -> 
         name=names[operator.name],
         inputs=inputs,
         side={port: names[name] for port, name in operator.side.items()},
-        called=own if own != inputs and cluster.catalog.operators[operator.run].variadic else None,
+        closes=names[operator.closes] if operator.closes else "",
+        called=own
+        if own != inputs and not operator.windowed and cluster.catalog.operators[operator.run].variadic
+        else None,
     )
 
 

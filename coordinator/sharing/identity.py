@@ -40,10 +40,26 @@ def face(operator: Operator, catalog: Catalog) -> Face:
         ("forbid_streams", pairs, f"forbid_streams {json.dumps(sorted(map(list, pairs)))}"),
         ("side", tuple(sorted(operator.side)), f"side inputs {', '.join(sorted(operator.side)) or 'none'}"),
     ]
-    if installed is None or installed.variadic:  # it is told what its inputs are called
+    parts += _overload(operator)
+    if installed is None or (installed.variadic and not operator.windowed):  # it is told what its inputs are called
         names = operator.inputs if operator.called is None else operator.called
         parts.append(("called", tuple(names), f"inputs called {', '.join(names)}"))
     return tuple(parts)
+
+
+def _overload(operator: Operator) -> list[tuple[str, Hashable, str]]:
+    """Of windows, of what is late, and of a queue with a limit; nothing of operators without."""
+    found: list[tuple[str, Hashable, str]] = []
+    if operator.window is not None:
+        spans = ("length", "hop") if operator.window.kind != "count" else ()
+        for what, value in operator.window.document().items():
+            shown = show_ns(value) if what.endswith("_ns") or what in spans else _text(value)
+            found.append((f"window.{what}", _text(value), f"window {what.removesuffix('_ns')} {shown}"))
+    for what, given in (("on_late", operator.on_late), ("queue", operator.queue)):
+        if given is not None:
+            said = _text(given.document())
+            found.append((what, said, f"{what} {said}"))
+    return found
 
 
 def _text(value: Any) -> str:

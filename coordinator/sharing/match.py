@@ -10,6 +10,7 @@ from coordinator.query import Operator, Query
 from coordinator.sharing import identity
 
 Place = Mapping[str, str]
+Pair = tuple[str, str]
 
 
 def shared(there: Query, joining: Query, cluster: Cluster, place: Place | None = None) -> dict[str, str]:
@@ -46,6 +47,7 @@ def shared(there: Query, joining: Query, cluster: Cluster, place: Place | None =
                 taken.add(fitting[0].name)
         pairs = {name: found[name] for name in own if name in found}
         apart = {pair for pair in pairs.items() if not _same_sides(by_name[pair[1]], own[pair[0]], found)}
+        apart |= _half_windows(own, by_name, pairs)
         if not apart:
             return pairs
         banned |= apart
@@ -59,3 +61,15 @@ def _together(there: Operator, joining: Operator, cluster: Cluster, place: Place
 def _same_sides(there: Operator, joining: Operator, found: Mapping[str, str]) -> bool:
     """Classes say that equal streams stand at the side inputs; that it is the same one depends on what is shared."""
     return all(found.get(stream) == there.side[port] for port, stream in joining.side.items())
+
+
+def _half_windows(own: Mapping[str, Operator], there: Mapping[str, Operator], pairs: Mapping[str, str]) -> set[Pair]:
+    """Pairs of which only one half of a window operator is shared: its windows close once, for one operator."""
+    found: set[Pair] = set()
+    for operator in own.values():
+        if not operator.closes:
+            continue
+        both = [(name, pairs[name]) for name in (operator.closes, operator.name) if name in pairs]
+        if len(both) == 1 or (both and there[both[1][1]].closes != both[0][1]):
+            found |= set(both)
+    return found
