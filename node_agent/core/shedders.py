@@ -263,8 +263,9 @@ def _feeds(operator: plans.Operator) -> list[int]:
 
 
 def _span_ns(spec: plans.Shedding, operators: Sequence[plans.Operator]) -> int:
+    """At least the last longest window counts; half of what is remembered is forgotten at a time."""
     windows = [operator.window for operator in operators if operator.window is not None]
-    return max((each.length for each in windows if each.kind != "count"), default=PERIODS * spec.period_ns)
+    return 2 * max((each.length for each in windows if each.kind != "count"), default=PERIODS * spec.period_ns)
 
 
 def _meets_join(unit: Unit) -> bool:

@@ -103,6 +103,7 @@ def test_a_tuple_is_shed_only_when_no_admitted_window_of_any_kind_needs_it() -> 
 
 
 @given(st.integers(0, 2**32))
+@settings(deadline=None)
 def test_marks_meet_no_admitted_window(seed: int) -> None:
     """Whatever the order of origins, a shedder's marks cost no window that it admitted."""
     random = Random(seed)
