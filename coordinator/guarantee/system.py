@@ -84,7 +84,8 @@ class Link:
 class Source:
     """Where tuples enter. `curve` None: nothing bounds them, `why` says so; `max_age_ns` 0: of any age;
     `tolerance_ns`: how much later than its instant a tuple may come; `limit`: of what goes on, None: all does;
-    `beat_ns`: how often its node says how far it is, where it leads to windows."""
+    `beat_ns`: how often its node says how far it is, where it leads to windows; `rarely_ns`: where it may say so more
+    rarely, at least so often."""
 
     name: str
     node: str
@@ -94,6 +95,7 @@ class Source:
     tolerance_ns: int = 0
     limit: Bursts | None = None
     beat_ns: int = 0
+    rarely_ns: int = 0
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,10 @@ def pinned(case: Case, missed: Mapping[str, str]) -> list[str]:
 
 
 def _entry(case: Case, operator: Operator) -> str:
-    """What `--what-if` knows it by: its name, or a chain's range; of several queries, with the query that it is of."""
+    """What `--what-if` knows it by: its name, or a chain's range; of several queries, with the query that it is of. Of
+    both halves of a window operator it is the same."""
     if not _chained(operator):
-        return operator.name
+        return operator.said
     users = case.query.users[operator.name]
     if len(users) > 1:  # it may stand in several chains
         return operator.name
@@ -69,11 +70,12 @@ def free(trials: Trials, entry: str) -> Mend | None:
 
 
 def moves(case: Case, plan: Plan | None) -> Iterator[tuple[str, str]]:
-    """Operators that are free to run elsewhere, and where; nothing without a plan that says where they are."""
+    """Operators that are free to run elsewhere, and where; nothing without a plan that says where they are. What
+    collects windows goes where they are closed."""
     if plan is None:
         return
     for operator in case.query.operators:
-        if operator.name in case.choices.place:
+        if operator.name in case.choices.place or operator.window is not None:
             continue
         for node in operator.nodes if operator.nodes is not None else tuple(case.cluster.nodes):
             if node != plan["placement"][operator.name] and node not in operator.barred:

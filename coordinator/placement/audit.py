@@ -17,6 +17,7 @@ from typing import Any
 
 from coordinator.placement.audit_failover import failover
 from coordinator.placement.audit_local import local_plans, sends
+from coordinator.placement.audit_overload import apart
 from coordinator.placement.audit_queries import queries
 from coordinator.placement.audit_rooms import room
 
@@ -57,6 +58,7 @@ def _placement(plan: Plan) -> list[str]:
         due = plan["sub_deadlines_ns"].get(name)
         if not isinstance(due, int) or isinstance(due, bool) or due <= 0:
             found.append(f"operator {name} has the sub-deadline {due!r}, not a positive number of ns")
+    found += apart(plan)
     for key in ("placement", "sub_deadlines_ns"):
         found += [f"{key} names {name}, which is no operator" for name in plan[key] if name not in operators]
     return found
@@ -172,7 +174,7 @@ def _runs(plan: Plan, order: list[str]) -> list[list[str]]:
     for name in order:
         before = operators[name]["in"][0]
         follows = (
-            operators[name]["kind"] == "map"
+            (operators[name]["kind"] == "map" or "closes" in operators[name])
             and before in operators
             and readers[before] == [name]
             and before not in delivered

@@ -9,6 +9,7 @@ from google.protobuf import json_format
 
 from coordinator import policies
 from coordinator.guarantee import policing
+from coordinator.guarantee.system import read
 from coordinator.placement.audit_overload import onward, overload
 from coordinator.service_curves import CURVES
 from protos import plan_pb2
@@ -111,14 +112,16 @@ def _held_to(plan: Plan, stated: dict[str, Any]) -> set[tuple[int, int]]:
 def _policed(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
     """Sources are policed in plans of model `sound`, by what the analysis says, or it says why not."""
     told = plan["analysis"].get("policing", {}) if plan["model"] == "sound" else {}
+    system = read(plan) if any(source.window for source in local.sources) else None
     found = []
     for source in local.sources:
-        if source.window:
-            continue  # what its windows are held to follows from more than a declaration
         stated, held = plan["graph"]["sources"].get(source.name), told.get(source.name)
         expected = plan_pb2.Source()
         if stated is not None and held is not None and not held["why"]:
             expected = policing.promise(stated["arrival"], held["jitter_ns"], held["horizon_ns"])
+        elif system is not None and source.name in system.windows and held is not None and not held["why"]:
+            windows, jitter_ns, horizon_ns = system.windows[source.name], held["jitter_ns"], held["horizon_ns"]
+            expected = policing.closing_promise(plan["graph"], system, windows, jitter_ns, horizon_ns, told)
         if (list(source.paces), list(source.spans)) != (list(expected.paces), list(expected.spans)):
             found.append(f"source {source.name} is held to other arrivals than the plan's")
     return found

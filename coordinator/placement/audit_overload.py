@@ -25,6 +25,20 @@ def onward(plan: Plan, name: str) -> set[str]:
     return reached
 
 
+def apart(plan: Plan) -> list[str]:
+    """What collects windows, what closes them and the source that they are admitted as are on one node; the first of
+    them is a unit of its own, the second begins one."""
+    place, found = plan["placement"], []
+    members = [list(task["operators"]) for tasks in plan["tasks"].values() for task in tasks]
+    for name, facts in plan["graph"].get("windows", {}).items():
+        add = facts["add"]
+        if not place.get(add) == place.get(name) == facts["at"]:
+            found.append(f"windows of {name} are collected on {place.get(add)} and closed on {place.get(name)}")
+        if [add] not in members or not any(unit[:1] == [name] for unit in members):
+            found.append(f"windows of {name} are collected, or closed, within a longer task unit")
+    return found
+
+
 def overload(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     """Violations of a node's local plan."""
     return _operators(plan, local) + _sources(plan, node, local) + _queues(plan, local) + _sheddings(plan, node, local)
@@ -42,6 +56,8 @@ def _operators(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
         elif window is not None and not _same_window(plan, operator):
             found.append(f"the windows of operator {operator.name} differ from the plan's")
         closed = graph["operators"].get(stated.get("closes"), {"id": 0})
+        if closed["id"] and plan["placement"].get(stated["closes"]) != plan["placement"][operator.name]:
+            found.append(f"operator {operator.name} is not where its windows are")
         if operator.closes != closed["id"] or (operator.closes and stated["in"] != [stated["closes"]]):
             found.append(f"operator {operator.name} closes other windows than the plan says")
         late = stated.get("on_late")
