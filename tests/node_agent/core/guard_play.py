@@ -28,7 +28,7 @@ class Arrival:
     source: int
     at_ns: int
     age_ns: int = 0
-    payload: Any = None
+    payload: Any = 0
 
 
 def plan_of(**changes: Any) -> plans.Plan:
