@@ -18,6 +18,7 @@ from coordinator.yaml_file import nearest
 
 COUNT, QUANTILE = "count", "quantile"
 FIGURES = (COUNT, "sum", "mean", "min", "max", QUANTILE)
+NAMES = ("window", "start_ns", "end_ns", "first", "last")  # of what every result says of its window
 MOST = 64
 PPM = 1_000_000
 _FIELD = re.compile(r"[^.\s]+(\.[^.\s]+)*")
@@ -31,6 +32,9 @@ def wrong(parameters: Mapping[str, Any], known: Kind) -> Wrong:
     if len(parameters) > MOST:
         yield (), f"names {len(parameters)} figures, at most {MOST} are made; use a second aggregate"
     for name, figure in parameters.items():
+        if name in NAMES or (name == COUNT and figure != COUNT):
+            yield (name,), f"'{name}' says something else of every window; give the figure another name"
+            continue
         for text in _figure(name, figure, known):
             yield (name,), text
 
