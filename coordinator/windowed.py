@@ -43,6 +43,7 @@ def message(layout: Layout, operator: Operator) -> plan_pb2.Window | None:
     window = operator.window
     if window is None:
         return None
+    at = {source.name: source.at for source in layout.query.sources}
     return plan_pb2.Window(
         kind=window.kind,
         length=window.length,
@@ -56,8 +57,8 @@ def message(layout: Layout, operator: Operator) -> plan_pb2.Window | None:
         size=window.size,
         source=layout.source_id[operator.name],
         feeds=[
-            plan_pb2.Feed(source=layout.source_id[name], input=number)
-            for name, number in sorted(feeds(layout, operator).items(), key=lambda pair: layout.source_id[pair[0]])
+            plan_pb2.Feed(source=layout.source_id[name], input=number, name=f"{name}@{at[name]}")
+            for name, number in sorted(feeds(layout, operator).items())
         ],
     )
 

@@ -201,12 +201,14 @@ class Window(_message.Message):
     def __init__(self, kind: _Optional[str] = ..., length: _Optional[int] = ..., hop: _Optional[int] = ..., lateness_ns: _Optional[int] = ..., first: _Optional[bool] = ..., useful_ns: _Optional[int] = ..., wait_ns: _Optional[int] = ..., by: _Optional[str] = ..., on: _Optional[_Iterable[str]] = ..., size: _Optional[str] = ..., source: _Optional[int] = ..., feeds: _Optional[_Iterable[_Union[Feed, _Mapping]]] = ...) -> None: ...
 
 class Feed(_message.Message):
-    __slots__ = ("source", "input")
+    __slots__ = ("source", "input", "name")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     INPUT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     source: int
     input: int
-    def __init__(self, source: _Optional[int] = ..., input: _Optional[int] = ...) -> None: ...
+    name: str
+    def __init__(self, source: _Optional[int] = ..., input: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
 
 class Late(_message.Message):
     __slots__ = ("late_ns", "run", "with_json", "cost_ns")

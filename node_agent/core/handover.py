@@ -109,9 +109,13 @@ def _sides(operator: plans.Operator, names: dict[int, tuple[str, str]]) -> list[
 
 
 def _windows(operator: plans.Operator) -> plans.Window | None:
-    """What has to be the same for its windows to go on. Its sources are known by their numbers, as lineages are."""
+    """What has to be the same for its windows to go on. Its sources have to be, since their numbers go on: known by
+    their names and nodes, or where the plan does not say them by their ids."""
     window = operator.window
-    return None if window is None else replace(window, source=0, useful_ns=0, wait_ns=0)
+    if window is None:
+        return None
+    feeds = tuple((0 if all(window.names) else source, number) for source, number in window.feeds)
+    return replace(window, source=0, useful_ns=0, wait_ns=0, feeds=feeds)
 
 
 def _names(unit: Unit) -> tuple[tuple[str, str, str], ...]:

@@ -63,7 +63,7 @@ class Source:
 @dataclass(frozen=True, slots=True)
 class Window:
     """How an operator collects its inputs in windows; `protos/plan.proto` says it field by field. feeds: (source,
-    input)."""
+    input); names: of these sources, in their order."""
 
     kind: str
     length: int
@@ -77,6 +77,7 @@ class Window:
     by: str = ""
     on: tuple[str, ...] = ()
     size: str = ""
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

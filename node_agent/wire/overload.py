@@ -53,6 +53,7 @@ def window(name: str, given: plan_pb2.Window) -> core.Window:
         hop=given.hop,
         source=given.source,
         feeds=tuple((feed.source, feed.input) for feed in given.feeds),
+        names=tuple(feed.name for feed in given.feeds),
         lateness_ns=given.lateness_ns,
         first=given.first,
         useful_ns=given.useful_ns,

@@ -38,12 +38,12 @@ Plan = dict[str, Any]
 
 def _plans(version: int = 1, deadline_ns: int = LONG) -> dict[str, Plan]:
     """in@a -> keep@a (leaves out every third) -> add@b -> W@b -> out@b. The second version has an operator behind W and
-    other ids for what is the same, clients' sources apart."""
+    other ids for what is the same."""
     ids = {"in": 1, "keep": 2, "W.add": 3, "W": 4}
     source, windows = 1, 2
     if version > 1:
         ids = {"P": 1, "W": 3, "W.add": 5, "keep": 6, "in": 7}
-        windows = 3
+        source, windows = 2, 1
     plain = {"codec": "json", "deadlineNs": deadline_ns}
     counted = {**plain, "marked": True, "counted": True}
 
@@ -71,7 +71,7 @@ def _plans(version: int = 1, deadline_ns: int = LONG) -> dict[str, Plan]:
 
     window = {
         "kind": "time", "length": LENGTH, "hop": HOP, "latenessNs": LATENESS, "waitNs": deadline_ns,
-        "usefulNs": LONG, "source": windows, "feeds": [{"source": source, "input": 0}],
+        "usefulNs": LONG, "source": windows, "feeds": [{"source": source, "input": 0, "name": "in@a"}],
     }  # fmt: skip
     figures = {"n": "count", "total": {"sum": "v"}, "top": {"max": "v"}, "p50": {"quantile": 0.5, "of": "v"}}
     given = {"withJson": json.dumps(figures)}
@@ -412,4 +412,4 @@ def test_windows_go_on_across_a_change_of_plans(tmp_path: Path) -> None:
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     assert not ends["abandoned"]
     at_b = [record for record in spooled(tmp_path / "b") if record.kind == records.ADMITTED]
-    assert {record.flags & 0x7F for record in at_b} == {1, 2} and {record.source for record in at_b} == {2, 3}
+    assert {record.flags & 0x7F for record in at_b} == {1, 2} and {record.source for record in at_b} == {1, 2}

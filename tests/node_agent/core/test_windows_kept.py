@@ -1,0 +1,42 @@
+"""Which windows go on in the next plan: those whose sources' numbers go on."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from node_agent.core import plan as plans
+from node_agent.core.handover import inherited
+
+
+def _plan(epoch: int, feeds: tuple[tuple[int, int], ...], names: tuple[str, ...], **changes: Any) -> plans.Plan:
+    window = replace(plans.Window("time", 10, 10, 9, feeds, names=names), **changes)
+    streams = tuple(plans.Stream(number, name, "json") for number, name in ((1, "s"), (2, "t"), (3, "W.add")))
+    operator = plans.Operator(5, "W.add", "aggregate", (1, 2), 3, 0, window=window)
+    return plans.Plan("q", "b", 0, epoch, epoch, "edf", 1, streams, (), (operator,), ())
+
+
+OLD = _plan(1, ((1, 0), (2, 1)), ("s@a", "t@a"))
+
+
+@pytest.mark.parametrize(
+    ("new", "kept"),
+    [
+        (_plan(2, ((1, 0), (2, 1)), ("s@a", "t@a")), True),
+        (_plan(2, ((4, 0), (3, 1)), ("s@a", "t@a"), source=7, useful_ns=3, wait_ns=4), True),
+        (_plan(2, ((1, 0), (2, 1)), ("s@c", "t@a")), False),  # another node numbers it
+        (_plan(2, ((1, 1), (2, 0)), ("s@a", "t@a")), False),
+        (_plan(2, ((1, 0), (2, 1)), ("t@a", "s@a")), False),
+        (_plan(2, ((1, 0), (2, 1)), ("s@a", "t@a"), hop=5), False),
+        (_plan(2, ((1, 0), (2, 1)), ("s@a", "t@a"), lateness_ns=1), False),
+    ],
+)
+def test_windows_go_on_where_their_sources_do(new: plans.Plan, kept: bool) -> None:
+    assert inherited(new, OLD) == ({5: 5} if kept else {})
+
+
+def test_without_names_sources_are_known_by_their_ids() -> None:
+    old = _plan(1, ((1, 0),), ("",))
+    assert inherited(_plan(2, ((1, 0),), ("",)), old) == {5: 5}
+    assert inherited(_plan(2, ((2, 0),), ("",)), old) == {}
+    assert inherited(_plan(2, ((1, 0),), ("s@a",)), old) == {}
