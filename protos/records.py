@@ -31,7 +31,8 @@ RAN with FLAG: the instance was switched away from at an operator's boundary and
 RAN's outputs: 8 bits per exit of the unit (at most 4), first exit in the lowest bits; all 0: filtered.
 (*) RAN's decision_ns has the results that policing shed within the instance above its 48 low bits (`ran_surplus`).
 SHED with ref NO_REF: an arrival on `stream`, shed as it was admitted; none of its consumers on this node got it.
-SHED with policy selectivity: not the unit's tuple but a result of `operator` in it, whose ordinal it is.
+SHED with policy selectivity, or with an operator: not the unit's tuple but a result of `operator` in it, whose ordinal
+it is; with policy selectivity none of the unit's exits had it yet, else those of `operator` had.
 SENT is written once per tuple, however often it is resent. GAVE_UP: the sender stopped trying; the peer may have it.
 LOST with FLAG: ref is a peer, the tuple never left for it. LOST never stands for a tuple that the peer may have.
 LOST with ref NO_REF: an arrival on `stream` that none of its consumers on this node got.

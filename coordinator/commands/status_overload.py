@@ -21,7 +21,7 @@ ENDS = ("closed", "abandoned", "skipped")
 
 
 def overload(node: Mapping[str, Any], place: str, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """`queue_limit_bytes`, `shed`, `windows` and `degraded` of a node's values. plans: those that are known, by hash."""
+    """`queue_limit_bytes`, `shed`, `windows` and `degraded` of a node. plans: those that are known, by hash."""
     counters = node["counters"]
     known = [plans[plan["hash"]] for plan in node["plans"] if plan["hash"] in plans]
     views = {view.name: view for plan in known for view in _views(plan, place)}

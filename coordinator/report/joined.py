@@ -54,6 +54,7 @@ def join(plans: Sequence[PlanView]) -> PlanView:
             for (node, stream), found in plan.consumers.items()
         },
         before={(_id(n, u), _id(n, o)): exits for n, plan in numbered for (u, o), exits in plan.before.items()},
+        through={(_id(n, u), _id(n, o)): exits for n, plan in numbered for (u, o), exits in plan.through.items()},
         document=last.document,
         numbers={plan.hash_u64: n for n, plan in reversed(numbered)},
         same=same,
@@ -86,7 +87,7 @@ def moved(record: Record, number: int, plan: PlanView) -> Record:
         found["w2"] = record.w2 ^ shift
     if kind in (rec.RECEIVED, rec.SHED) or (kind == rec.LOST and (everywhere or flagged)):
         found["w3"] = record.w3 ^ shift
-    if kind == rec.SHED:
+    if kind == rec.SHED and record.w4:
         found["w4"] = record.w4 ^ shift
     return record._replace(**found)
 

@@ -115,6 +115,11 @@ def surplus_of(record: Record) -> int:
     return rec.ran_surplus(record.w4) if record.kind == rec.RAN else record.w3 & rec.SURPLUS_MOST
 
 
+def of_result(record: Record) -> bool:
+    """Whether a SHED is about a result of an operator in the unit, not about the unit's tuple."""
+    return record.ref != NO_REF and (record.w1 == rec.POLICY_SELECTIVITY or record.w4 != 0)
+
+
 def instance_key(incarnation: int, record: Record) -> tuple[int, ...]:
     """Which task instance a RAN or LOST record belongs to."""
     ordinal = rec.ran_ordinal(record.last) if record.kind == rec.RAN else record.w2
@@ -217,9 +222,10 @@ def _shed(ledger: Ledger, incarnation: int, record: Record) -> None:
     policy, ordinal = record.w1, record.w2
     if record.ref == NO_REF:  # on admission: none of the stream's consumers here got it
         consumers: tuple[int, ...] = ledger.plan.consumers.get((ledger.node(incarnation), record.w3), ())
-    elif policy == rec.POLICY_SELECTIVITY:  # a result of an operator in the unit
+    elif of_result(record):
         _book(ledger, incarnation, record, consumer_id(RESULT, record.ref), ordinal, Outcome.SHED, policy)
-        kept = ledger.plan.before.get((record.ref, record.w4), 0)
+        given = ledger.plan.before if policy == rec.POLICY_SELECTIVITY else ledger.plan.through
+        kept = given.get((record.ref, record.w4), 0)
         word = sum(0xFF << 8 * exit_ for exit_ in range(4) if kept >> exit_ & 1)
         _miss(ledger, Rank.SHED, incarnation, record, consumer_id(UNIT, record.ref), ordinal, word)
         return

@@ -51,6 +51,11 @@ class Overload:
 
     # -- windows
 
+    def only_windows(self, view: OutputView) -> bool:
+        """Whether all that leads to an output are windows."""
+        leading = {s for s, where in self._plan.sources.items() if view.id in self._reach.stream(*where)}
+        return bool(leading) and leading <= set(self._plan.windows)
+
     def windows(self, view: OutputView) -> dict[str, Any]:
         """By window operator that leads to an output: what became of its windows there, its load, and f*."""
         found: dict[str, list[WindowView]] = defaultdict(list)  # several plans of a run may have the operator
@@ -101,7 +106,7 @@ class Overload:
         found: dict[int, list[Tally]] = defaultdict(list)
         for kind in (rec.RAN, rec.SHED, rec.LOST):
             for each in self._of(kind, unit):
-                if kind != rec.SHED or each.word != rec.POLICY_SELECTIVITY:  # those are results
+                if kind != rec.SHED or not each.cause:  # else results
                     found[each.incarnation].append(each.tally)
         return found
 
@@ -116,7 +121,7 @@ class Overload:
         admitted: dict[str, int] = defaultdict(int)
         shed: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for source, (_, stream) in sorted(self._plan.sources.items()):
-            name = self._plan.streams[stream]
+            name = self._plan.streams.get(stream, f"source {source}")
             admitted[name] += self._admitted(source)
             for (of, policy), n in sorted(self._counts.shed_tuples.items()):
                 if of == source:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from coordinator.report import figures
+from coordinator.report import figures, overload_tables
+from coordinator.report.overload_tables import percent
 from coordinator.report.page_style import CSS, SCRIPT
 from coordinator.report.reader import Run
 from coordinator.report.shape import cause_text
@@ -24,11 +25,6 @@ def milliseconds(ns: int | None) -> str:
 def _tenths(ns: int | None) -> str:
     """A measured latency in ms: whoever wants more finds it in report.json."""
     return "–" if ns is None else f"{ns / 1e6:,.1f}"
-
-
-def percent(ratio: float | None) -> str:
-    """A ratio for people; a dash where there is none."""
-    return "–" if ratio is None else f"{100 * ratio:.4g} %"
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
@@ -64,8 +60,8 @@ def page(entries: Sequence[tuple[Run, Verdict]]) -> str:
     ]
     plots: dict[str, figures.Figure] = {}
     body = "".join(
-        (_head(named), _outputs(named), _ledger(named), _latencies(named, plots), _blames(named, plots),
-         _timelines(named, plots), _placement(named))
+        (_head(named), _outputs(named), _overload(named), _ledger(named), _latencies(named, plots),
+         _blames(named, plots), _timelines(named, plots), _placement(named))
     )  # fmt: skip
     title = escape(", ".join(run.name for _, run, _ in named))
     data = json.dumps(plots, allow_nan=False).replace("<", "\\u003c")
@@ -143,6 +139,29 @@ def _names(named: Named) -> list[str]:
     return list(dict.fromkeys(output for _, _, verdict in named for output in verdict["outputs"]))
 
 
+def _overload(named: Named) -> str:
+    """Windows, and what was shed by policy; nothing where there is neither."""
+    reports = [(name, verdict) for name, _, verdict in named]
+    windows, shed = list(overload_tables.window_rows(reports)), list(overload_tables.shed_rows(reports))
+    parts = []
+    if windows:
+        rows = [_run_row(named, row, at=2) for row in windows]
+        parts.append(f"<h3>Windows</h3>{_table(overload_tables.WINDOWS, rows)}")
+        parts.append(f"<p class=soft>{escape(overload_tables.WINDOWS_NOTE)}</p>")
+    if shed:
+        parts.append(f"<h3>Shed</h3>{_table(overload_tables.SHED, [_run_row(named, row, at=1) for row in shed])}")
+    return f"<section><h2>Overload</h2>{''.join(parts)}</section>" if parts else ""
+
+
+def _run_row(named: Named, row: Sequence[str], at: int) -> str:
+    """A row that begins with its run's name, which goes behind its cell number `at` where there are several runs."""
+    run, *cells = map(escape, row)
+    if len(named) > 1:
+        number = next(number for number, (name, _, _) in enumerate(named) if escape(name) == run)
+        cells[at - 1] += f" {_dot(number)}{run}"
+    return _row(cells)
+
+
 def _ledger(named: Named) -> str:
     parts = []
     for number, (name, _, verdict) in enumerate(named):
@@ -150,7 +169,8 @@ def _ledger(named: Named) -> str:
         balanced = '<b class="good">balanced</b>' if books["balanced"] else '<b class="bad">not balanced</b>'
         ends = ", ".join(f"{n:,} {escape(key)}" for key, n in books["by_outcome"].items() if n)
         causes = ", ".join(f"{n:,} {escape(cause_text(key))}" for key, n in books["by_cause"].items())
-        tuples = f"{books['admitted']:,} tuples admitted, {books['accounted']:,} accounted for"
+        windows = f" ({books['windows']:,} of them windows)" if books["windows"] else ""
+        tuples = f"{books['admitted']:,} tuples admitted{windows}, {books['accounted']:,} accounted for"
         text = f"<p>{_dot(number)}{escape(name)}: {tuples}: {balanced}.</p>"
         text += f"<p class=soft>Ends: {ends or 'none'}{f'. Of these: {causes}' if causes else ''}.</p>"
         if not whole["complete"]:

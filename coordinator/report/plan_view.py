@@ -79,6 +79,7 @@ class PlanView:
     operators: Mapping[int, str]
     consumers: Mapping[tuple[int, int], tuple[int, ...]]  # (node, stream) -> consumer ids, once per port
     before: Mapping[tuple[int, int], int]  # (unit, operator id) -> bit set of the exits before that operator
+    through: Mapping[tuple[int, int], int]  # the same with that operator's own
     document: Mapping[str, Any] = field(repr=False, compare=False, default_factory=dict)
     numbers: Mapping[int, int] = field(default_factory=dict)
     same: Mapping[int, int] = field(default_factory=dict)
@@ -136,7 +137,8 @@ def _view(document: Mapping[str, Any]) -> PlanView:
         outputs=outputs,
         operators={operator.id: operator.name for plan in local.values() for operator in plan.operators},
         consumers={key: tuple(sorted(found)) for key, found in consumers.items()},
-        before={key: exits for plan in local.values() for key, exits in _before(plan)},
+        before={key: exits for plan in local.values() for key, exits, _ in _given(plan)},
+        through={key: exits for plan in local.values() for key, _, exits in _given(plan)},
         document=document,
         numbers={int(document["hash"][:16], 16): 0},
         queries={str(name): tuple(map(str, each["outputs"])) for name, each in document.get("queries", {}).items()},
@@ -169,14 +171,15 @@ def _units(plan: LocalPlan, node: int, declared: Mapping[str, bool]) -> Iterable
         )
 
 
-def _before(plan: LocalPlan) -> Iterable[tuple[tuple[int, int], int]]:
-    """What a unit's exits have given when one of its operators ends is not lost with a result of that operator."""
+def _given(plan: LocalPlan) -> Iterable[tuple[tuple[int, int], int, int]]:
+    """What a unit's exits have given before and when one of its operators ends; it is not lost with a result."""
     makes = {operator.id: operator.output for operator in plan.operators}
     for unit in plan.units:
         given = 0
         for id_ in unit.operators:
-            yield (unit.id, id_), given
-            given |= sum(1 << exit_ for exit_, stream in enumerate(unit.exits) if stream == makes[id_])
+            own = sum(1 << exit_ for exit_, stream in enumerate(unit.exits) if stream == makes[id_])
+            yield (unit.id, id_), given, given | own
+            given |= own
 
 
 def _consumers(plan: LocalPlan, units: Mapping[int, UnitView]) -> Iterable[tuple[int, int]]:

@@ -97,7 +97,7 @@ class Counts:
     latency: dict[int, Spent] = field(default_factory=dict)
     spent: dict[tuple[int, int, int], Spent] = field(default_factory=dict)  # (output, Hop, ref)
     # (incarnation, kind, ref, word, cause): of ADMITTED the source, of RAN, SHED, LOST and DEGRADED the unit, of WINDOW
-    # the operator; word: policy, operator of DEGRADED, state of WINDOW
+    # the operator; word: policy, operator of DEGRADED, state of WINDOW; cause of WINDOW, 1 for a result that was SHED
     tallies: dict[tuple[int, int, int, int, int], Tally] = field(default_factory=dict)
     shed_tuples: dict[tuple[int, int], int] = field(default_factory=dict)  # (source, policy) -> tuples
     window_answers: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (output, source) -> n, met
@@ -112,7 +112,8 @@ def assemble(run: Run, counts: Counts) -> dict[str, Any]:
     """The verdict: report.json's `run`, `plan_hash`, `completeness`, `outputs`, `conservation`, `shed`, `degraded` and
     `blame`."""
     plan, overload = run.plan, Overload(run.plan, counts)
-    outputs = {view.name: _output(view, counts, overload) for view in sorted(plan.outputs.values(), key=lambda o: o.id)}
+    views = sorted(plan.outputs.values(), key=lambda output: output.id)
+    outputs = {view.name: _output(view, counts, overload) for view in views}
     return {
         "run": run.name,
         "plan_hash": plan.hash,
@@ -123,7 +124,7 @@ def assemble(run: Run, counts: Counts) -> dict[str, Any]:
         "conservation": _conservation(run, counts, overload),
         "shed": overload.shed(),
         "degraded": overload.degraded(),
-        "blame": {view.name: _blame(view, plan, counts) for view in sorted(plan.outputs.values(), key=lambda o: o.id)},
+        "blame": {view.name: _blame(view, plan, counts, overload) for view in views},
     }
 
 
@@ -230,13 +231,13 @@ def _cause(outcome: int, cause: int) -> str:
     return f"{kind}({names[cause]})" if 0 < cause < len(names) else f"{kind}(number {cause})"
 
 
-def _blame(view: OutputView, plan: PlanView, counts: Counts) -> dict[str, Any]:
+def _blame(view: OutputView, plan: PlanView, counts: Counts, overload: Overload) -> dict[str, Any]:
     n, tail = counts.blamed.get(view.id, (0, 0))
-    latency = counts.latency.get(view.id, Spent(0, 0))
+    latency, windows = counts.latency.get(view.id, Spent(0, 0)), overload.only_windows(view)
     by_hop: dict[tuple[int, str], Spent] = {}  # a hop that several plans of a run have is one
     for (output, hop, ref), spent in sorted(counts.spent.items()):
         if output == view.id:
-            key = (hop, _hop(plan, hop, ref))
+            key = (hop, WINDOW_AGE if hop == Hop.AGE and windows else _hop(plan, hop, ref))
             total_ns, tail_ns = by_hop.get(key, Spent(0, 0))
             by_hop[key] = Spent(total_ns + spent.total_ns, tail_ns + spent.tail_ns)
     hops = [
@@ -251,6 +252,9 @@ def _blame(view: OutputView, plan: PlanView, counts: Counts) -> dict[str, Any]:
         for (hop, name), spent in by_hop.items()
     ]
     return {"results": n, "tail_results": tail, "hops": hops}
+
+
+WINDOW_AGE = "age of a window as it closes"
 
 
 def _hop(plan: PlanView, hop: int, ref: int) -> str:

@@ -51,7 +51,7 @@ def of_unit() -> Column:
 
 def of_result() -> Column:
     """SHED of a result within a unit."""
-    return is_(rec.SHED) & (col("w1") == rec.POLICY_SELECTIVITY) & (col("ref") != rec.NO_REF)
+    return is_(rec.SHED) & (col("ref") != rec.NO_REF) & ((col("w1") == rec.POLICY_SELECTIVITY) | (col("w4") != 0))
 
 
 def word() -> Column:
@@ -103,7 +103,7 @@ def moved(rows: DataFrame, plans: Plans) -> DataFrame:
             "w1": where(is_(rec.ABSORBED, rec.DEGRADED), "w1"),
             "w2": where(is_(rec.SENT), "w2"),
             "w3": where(stream_in_w3, "w3"),
-            "w4": where(is_(rec.SHED), "w4"),
+            "w4": where(is_(rec.SHED) & (col("w4") != 0), "w4"),
         }
     ).drop("number")
     known_as = F.when(is_(rec.OUTPUT), F.coalesce(col("known_as"), col("ref"))).otherwise(col("ref"))
@@ -406,7 +406,9 @@ def misses(rows: DataFrame, plans: Plans, done: DataFrame, opened: DataFrame, li
                 "rank": lit(Rank.SHED),
                 "consumer": consumer(UNIT, col("ref")),
                 "ordinal": col("w2"),
-                "kept": F.coalesce(col("kept"), lit(0)),
+                "kept": F.coalesce(
+                    F.when(col("w1") == rec.POLICY_SELECTIVITY, col("kept")).otherwise(col("through")), lit(0)
+                ),
             }
         )
     )

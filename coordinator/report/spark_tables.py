@@ -64,7 +64,7 @@ class Plans:
     units: DataFrame  # run ref unit_node exits
     exits: DataFrame  # run ref exit stream
     consumers: DataFrame  # run at_node stream consumer
-    before: DataFrame  # run ref operator kept: exits of the unit before that operator
+    before: DataFrame  # run ref operator kept through: exits of the unit before that operator, and with its own
     outputs: DataFrame  # run ref out_node deadline
     lead_units: DataFrame  # run output unit: the unit leads to the output
     lead_streams: DataFrame  # run output at_node stream
@@ -105,8 +105,8 @@ def plans(spark: SparkSession, runs: Sequence[Run]) -> Plans:
         ),
         before=small(
             spark,
-            "run ref operator kept",
-            [(n, *key, exits) for n, p in views for key, exits in p.before.items()],
+            "run ref operator kept through",
+            [(n, *key, exits, p.through[key]) for n, p in views for key, exits in p.before.items()],
         ),
         outputs=small(
             spark,

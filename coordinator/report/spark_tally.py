@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.shape import DURATION_LIMIT, Rank
-from coordinator.report.spark_ledger import LINEAGE, flagged, is_, of_unit
+from coordinator.report.spark_ledger import LINEAGE, flagged, is_, of_result, of_unit
 from coordinator.report.spark_results import duration, instant
 from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec
@@ -24,7 +24,7 @@ def tallies(mine: DataFrame) -> DataFrame:
             col("kind").cast("long").alias("kind"),
             F.when(is_(rec.ADMITTED), col("source")).otherwise(col("ref")).alias("ref"),
             F.when(is_(rec.SHED, rec.DEGRADED, rec.WINDOW), col("w1")).otherwise(lit(0)).alias("word"),
-            F.when(is_(rec.WINDOW), col("w4")).otherwise(lit(0)).alias("cause"),
+            F.when(is_(rec.WINDOW), col("w4")).when(of_result(), lit(1)).otherwise(lit(0)).alias("cause"),
             F.when(is_(rec.RAN) & flagged(), lit(0)).otherwise(lit(1)).alias("ended"),
             spent.alias("spent"),
             instant(col("w0")).alias("at"),

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from coordinator.report.blame import duration
-from coordinator.report.ledger import Row
+from coordinator.report.ledger import Row, of_result
 from coordinator.report.results import instant
 from coordinator.report.shape import DURATION_LIMIT, Counts, Tally
 from protos import records as rec
@@ -40,7 +40,7 @@ def _about(r: Record) -> tuple[int, int, int, int] | None:
     if r.kind == rec.RAN or (r.kind == rec.LOST and not r.flags & FLAG and r.ref != NO_REF):
         return r.kind, r.ref, 0, 0
     if r.kind in (rec.SHED, rec.DEGRADED):
-        return r.kind, r.ref, r.w1, 0
+        return r.kind, r.ref, r.w1, int(r.kind == rec.SHED and of_result(r))
     return (r.kind, r.ref, r.w1, r.w4) if r.kind == rec.WINDOW else None
 
 

@@ -6,7 +6,9 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from coordinator.report.page import COLUMNS, LATENCIES, labels, milliseconds, operators_of, percent
+from coordinator.report import overload_tables
+from coordinator.report.overload_tables import percent
+from coordinator.report.page import COLUMNS, LATENCIES, labels, milliseconds, operators_of
 from coordinator.report.reader import Run
 from coordinator.report.shape import cause_text
 
@@ -28,6 +30,7 @@ def tables(runs: Sequence[Run], reports: Sequence[Mapping[str, Any]], width: int
         yield _outputs(names, reports, LATENCIES)
     if any(len(report.get("queries", ())) > 1 for report in reports):
         yield _queries(names, reports)
+    yield from _overload(list(zip(names, reports, strict=True)))
     yield _placement(names, runs)
     yield _conservation(names, reports)
 
@@ -79,6 +82,23 @@ def _cell(found: Mapping[str, Any], column: str) -> str:
     return percent(found["miss_ratio_hi"]) if column == "at most" else str(found[column])
 
 
+def _overload(named: overload_tables.Reports) -> Iterator[Table]:
+    """Windows, and what was shed by policy; no table where there is neither."""
+    windows, shed = overload_tables.window_rows(named), overload_tables.shed_rows(named)
+    about = "windows: in time of all, and f*, the best share"
+    for title, columns, rows in (
+        (about, overload_tables.WINDOWS, list(windows)),
+        ("shed", overload_tables.SHED, list(shed)),
+    ):
+        if rows:
+            table = Table(title=title, title_justify="left")
+            for name in ("run", *columns)[len(named) == 1 :]:
+                table.add_column(name, overflow="fold")
+            for row in rows:
+                table.add_row(*map(escape, row[len(named) == 1 :]))
+            yield table
+
+
 def _placement(names: Sequence[str], runs: Sequence[Run]) -> Table:
     table = Table(title="placement", title_justify="left")
     table.add_column("run")
@@ -100,11 +120,15 @@ def _conservation(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) ->
         told = {outcome: n for outcome, n in books["by_outcome"].items() if n and outcome not in ("shed", "lost")}
         ends = ", ".join(f"{n} {cause_text(outcome)}" for outcome, n in (told | books["by_cause"]).items())
         table.add_row(
-            escape(name), str(books["admitted"]), str(books["accounted"]), ends,
+            escape(name), _admitted(books), str(books["accounted"]), ends,
             "[green]balanced[/]" if books["balanced"] else "[red]not balanced[/]",
             "complete" if whole else "[yellow]incomplete[/]",
         )  # fmt: skip
     return table
+
+
+def _admitted(books: Mapping[str, Any]) -> str:
+    return f"{books['admitted']} ({books['windows']} windows)" if books["windows"] else str(books["admitted"])
 
 
 def incomplete(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:

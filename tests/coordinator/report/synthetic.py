@@ -357,7 +357,8 @@ class Cluster:
         shed = self.policing.choice([[lineage], children or [lineage], children[1:2] or [lineage]])
         for each in shed:
             operator = self.policing.choice([*operators, 999])
-            words = (node.now, rec.POLICY_SELECTIVITY, each.ordinal, 0, operator)
+            late = operator != 999 and node.now % 2  # before the operator behind that one
+            words = (node.now, rec.POLICY_LATE if late else rec.POLICY_SELECTIVITY, each.ordinal, 0, operator)
             node.write(rec.SHED, self.flags, unit, each, *words)
         return len(shed)
 

@@ -3,7 +3,9 @@ their own, some are abandoned or skipped, tuples are shed at the door, above a l
 
 import json
 import random
+from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from protos import records as rec
@@ -157,3 +159,17 @@ def play_windows(
     cluster.drain()
     cluster.finish()
     return cluster
+
+
+def write_missing(cluster: Cluster, root: Path) -> Iterator[tuple[Path, int]]:
+    """Run directories, each without one of the records that run.json counts, and of which kind that is."""
+    whole = cluster.save(root / "whole")
+    said = (whole / "run.json").read_text()
+    for node in cluster.all:
+        records = list(node.records)
+        for place, record in enumerate(records):
+            node.records = records[:place] + records[place + 1 :]
+            path = cluster.save(root / f"{node.name}{node.boot}-{place}")
+            (path / "run.json").write_text(said)
+            node.records = records
+            yield path, record[0]

@@ -16,7 +16,7 @@ from coordinator.report.spark_session import SparkUnavailableError, require_java
 from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests.coordinator.report.synthetic import Cluster, Node, everything, play, random_document, write_trace
-from tests.coordinator.report.synthetic_windows import overloaded, play_windows
+from tests.coordinator.report.synthetic_windows import overloaded, play_windows, write_missing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -105,16 +105,7 @@ def test_both_engines_agree_where_any_one_record_is_missing(spark: "SparkSession
     from coordinator.report.spark import verdicts
 
     cluster = play(everything(), seed=4, tuples=3, mishaps=0.25, many=0.15, policed=0.2)
-    runs = []
-    for node in cluster.all:
-        whole = list(node.records)
-        for place in range(len(whole)):
-            node.records = whole[:place] + whole[place + 1 :]
-            path = tmp_path / f"{node.name}{node.boot}-{place}"
-            cluster.save(path)
-            node.records = whole
-            (path / "run.json").write_text((cluster.save(tmp_path / "whole") / "run.json").read_text())
-            runs.append(read_run(path))
+    runs = [read_run(path) for path, _ in write_missing(cluster, tmp_path)]
     for start in range(0, len(runs), 60):
         batch = runs[start : start + 60]
         for run, told in zip(batch, verdicts(spark, batch), strict=True):

@@ -1,0 +1,52 @@
+"""What overload cost, as rows of text for the page and the terminal. Nothing here is escaped yet."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Reports = Sequence[tuple[str, Mapping[str, Any]]]  # name of the run, report
+
+WINDOWS = ("output", "windows of", "all", "given", "in time", "share", "best", "load", "without a result")
+SHED = ("at", "tuples", "shed of them, by policy")
+WINDOWS_NOTE = (
+    "Share: of all windows, those whose result was exact and in time, or was filtered behind them. Best: f*, the most "
+    "that any policy can give under that load. Load: work per time, of the tuples that come."
+)
+
+
+def percent(ratio: float | None) -> str:
+    """A ratio for people; a dash where there is none."""
+    return "–" if ratio is None else f"{100 * ratio:.4g} %"
+
+
+def window_rows(reports: Reports) -> Iterator[tuple[str, ...]]:
+    """Cells as in WINDOWS, led by the run's name; one row per output, operator and run."""
+    outputs = dict.fromkeys(output for _, report in reports for output in report["outputs"])
+    for output in outputs:
+        for run, report in reports:
+            for operator, found in report["outputs"].get(output, {}).get("windows", {}).items():
+                yield run, output, operator, *_window(found)
+
+
+def _window(found: Mapping[str, Any]) -> tuple[str, ...]:
+    without = dict(found["abandoned"]) | {kind: found[kind] for kind in ("skipped", "unended") if found[kind]}
+    counts = (f"{found[key]:,}" for key in ("all", "given", "on_time"))
+    load = "–" if found["load"] is None else f"{found['load']:.3g}"
+    causes = ", ".join(f"{n:,} {cause}" for cause, n in without.items())
+    return *counts, percent(found["share"]), percent(found["best_share"]), load, causes or "–"
+
+
+def shed_rows(reports: Reports) -> Iterator[tuple[str, ...]]:
+    """Cells as in SHED, led by the run's name: by source, then by unit; and what ran in a cheaper variant."""
+    for run, report in reports:
+        for kind, total in (("sources", "admitted"), ("units", "came")):
+            for name, found in report["shed"][kind].items():
+                if found["policies"]:
+                    where = f"source {name}" if kind == "sources" else name
+                    yield run, where, f"{found[total]:,}", ", ".join(_policies(found["policies"]))
+        if report["degraded"]:
+            yield run, "degraded", "–", ", ".join(f"{n:,} at {name}" for name, n in report["degraded"].items())
+
+
+def _policies(policies: Mapping[str, Any]) -> Iterator[str]:
+    for policy, n in policies.items():
+        yield f"{n['tuples']:,} {policy} ({percent(n['rate'])})"
