@@ -114,7 +114,8 @@ def _windows(operator: plans.Operator) -> plans.Window | None:
     window = operator.window
     if window is None:
         return None
-    feeds = tuple((0 if all(window.names) else source, number) for source, number in window.feeds)
+    named = bool(window.names) and all(window.names)
+    feeds = tuple((0 if named else source, number) for source, number in window.feeds)
     return replace(window, source=0, useful_ns=0, wait_ns=0, feeds=feeds)
 
 
