@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator import deadline_parts, failover_lines, policies
+from coordinator import deadline_parts, failover_lines, policies, window_lines
 from coordinator.mend.mends import Findings
 from coordinator.sharing import account
 from coordinator.sharing.owners import owners
@@ -24,8 +24,9 @@ def short(plan: Plan) -> dict[str, list[str]]:
     )
     lines = [line for name in plan["graph"]["outputs"] for line in deadline_parts.sentences(plan, name)]
     lines += policies.sentences(plan)
+    told = {window_lines.TITLE: found} if (found := window_lines.of_plan(plan)) else {}
     several = {SEVERAL: account.sentences(plan)} if owners(plan) else {}
-    return {title: lines, **several, **({FAILS: failover_lines.sentences(plan)} if "failover" in plan else {})}
+    return {title: lines, **told, **several, **({FAILS: failover_lines.sentences(plan)} if "failover" in plan else {})}
 
 
 def mended(found: Findings) -> dict[str, list[str]]:
@@ -104,7 +105,8 @@ def _divided(plan: Plan, output: str) -> list[str]:
         f"{output}: {show_ns(deadline_ns)} = {' + '.join(parts)}"
         + (f" + {show_ns(deadline_ns - used_ns)} unused" if used_ns < deadline_ns else ""),
         *[
-            f"    {name}: {show_ns(due[name])} for a cost of {show_ns(graph['operators'][name]['cost_ns'])} per tuple"
+            f"    {name}: {show_ns(due[name])} for a cost of {show_ns(graph['operators'][name]['cost_ns'])} per "
+            + ("window" if "closes" in graph["operators"][name] else "tuple")
             for name in path
         ],
     ]
@@ -154,6 +156,8 @@ def longest_path(plan: Plan, end: str) -> list[str]:
 def _places(plan: Plan) -> list[str]:
     lines = []
     for name, operator in plan["graph"]["operators"].items():
+        if "window" in operator:
+            continue  # where its other half is
         at, allowed = plan["placement"][name], operator["nodes"] or list(plan["cluster"]["nodes"])
         others = [node for node in allowed if node != at]
         if len(allowed) == 1:

@@ -30,6 +30,7 @@ def check(query: Query, catalog: Catalog, types: Mapping[str, str]) -> None:
             text = f"operator '{operator.name}' aggregates, but over what? add a window, like 'window: {{time: 5 s}}'"
             query.file.wrong((*operator.keys, "run"), text)
         _on_late(query, catalog, types, operator)
+    _ever_late(query)
     _counted(query, catalog)
     _reached(query, catalog)
     _side_by_side(query)
@@ -106,6 +107,16 @@ def _on_late(query: Query, catalog: Catalog, types: Mapping[str, str], operator:
         query.file.wrong((*keys, "run"), f"{text}; name one with the same inputs and output")
     for text in catalog.wrong_parameters(given.run, given.parameters):
         query.file.wrong((*keys, "with"), f"operator '{operator.name}': {text}")
+
+
+def _ever_late(query: Query) -> None:
+    """A window by count may be as long in coming as it likes, so nothing on its way there is ever too late."""
+    latest = windows.latest_ns(query)
+    for operator in query.operators:
+        if operator.on_late is not None and latest[operator.name] == windows.ENDLESS:
+            text = f"operator '{operator.name}' leads to windows by count, whose deadlines begin with their last tuple"
+            mend = "so no tuple is ever late for them; remove 'on_late:', or write 'deadline: first' there"
+            query.file.wrong((*operator.keys, "on_late"), f"{text}, {mend}")
 
 
 def _unlike(operator: Operator, mine: Installed, other: Installed, types: Mapping[str, str]) -> str:

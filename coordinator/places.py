@@ -76,13 +76,11 @@ def meant(cluster: Cluster, name: str) -> str:
 
 
 def _operator(operator: Operator, cluster: Cluster) -> Operator:
-    """With places for names. What a window collects never leaves its node: both halves are on one."""
-    never = ((one, two) for one in cluster.nodes for two in cluster.nodes if one != two)
     return replace(
         operator,
         nodes=None if operator.nodes is None else _names(cluster, operator.nodes),
         barred=_names(cluster, operator.barred),
-        forbidden=tuple(never) if operator.window is not None else _pairs(cluster, operator.forbidden),
+        forbidden=_pairs(cluster, operator.forbidden),
     )
 
 

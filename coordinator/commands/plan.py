@@ -262,7 +262,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from coordinator import failover_lines, policies
+    from coordinator import failover_lines, policies, window_lines
     from coordinator.deadline_parts import MISSED, asked, left_out, standing, verdict
     from coordinator.guarantee import bounds
     from coordinator.sharing import account, owners
@@ -308,7 +308,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
         text = f"output {name}{whose}: deadline {deadline}, {bound}, {said}: {claim['why']}"
         for line in (text, *(f"  {line}" for line in (*left_out(claim), *asked(claim)))):
             console.print(line, soft_wrap=True, highlight=False)
-    for line in account.sentences(plan):
+    for line in (*window_lines.of_plan(plan), *account.sentences(plan)):
         console.print(line, soft_wrap=True, highlight=False)
     if assumed := bounds.assumed(plan):
         console.print(assumed, soft_wrap=True, highlight=False)

@@ -41,6 +41,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Check a query, and against a cluster if one is given, or several that are to run together; every problem is
         told with its file and line."""
+        from coordinator import window_lines
+        from coordinator.operators import Catalog
         from coordinator.schema import schema_text
         from coordinator.sharing import account
         from coordinator.units_of_measure import counted
@@ -55,13 +57,16 @@ def register(app: typer.Typer) -> None:
         if as_json:
             typer.echo(json.dumps({"query": checked.name, "valid": True, "streams": types, **_several(checked)}))
             return
-        parts = (("source", checked.sources), ("operator", checked.operators), ("output", checked.outputs))
+        named = [operator for operator in checked.operators if operator.window is None]
+        parts = (("source", checked.sources), ("operator", named), ("output", checked.outputs))
         counts = ", ".join(counted(len(found), what) for what, found in parts)
         against = "; nodes and installed operators not checked"
         if known:
             cores = f" with {counted(len(known.nodes), 'core')}" if len(known.nodes) > len(known.hosts) else ""
             against = f", on {counted(len(known.hosts), 'node')}{cores}"
         typer.echo(f"{', '.join(map(str, queries))}: {counts}{against}: valid")
+        for line in window_lines.of_query(checked, known.catalog if known else Catalog()):
+            typer.echo(line)
         if known and len(queries) > 1:
             for line in account.told(checked, known):
                 typer.echo(line)

@@ -19,7 +19,8 @@ def chains(
 
     Without this, (6) takes the members of a chain for jobs released at one instant: the 21 separate operators of the
     query of [P] are infeasible. `fixed`: runs pinned to one node. `linear`: also runs with the same choice of
-    nodes, which then move together; used where the model has no solution otherwise.
+    nodes, which then move together; used where the model has no solution otherwise. The halves of a window operator
+    share a node always.
     """
     readers: dict[str, list[str]] = {operator.name: [] for operator in query.operators}
     for operator in query.operators:
@@ -30,6 +31,9 @@ def chains(
     follows: dict[str, str] = {}
     for operator in query.operators:
         source = operator.inputs[0]
+        if operator.closes:
+            follows[source] = operator.name
+            continue
         single = len(operator.inputs) == 1 and graph.kind(operator, catalog) == "map"
         if single and source in readers and len(readers[source]) == 1 and source not in delivered:
             together = allowed[source] == allowed[operator.name] and held.get(source) == held.get(operator.name)

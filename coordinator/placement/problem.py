@@ -177,6 +177,7 @@ def build(
     nodes. `kept`: hops that streams take already, by place."""
     nodes = tuple(cluster.nodes.values())
     flow = flows(query, cluster.catalog)
+    held = _whole(query, held)
     allowed = {operator.name: candidates(operator, cluster) for operator in query.operators}
     linked = chains.chains(query, cluster.catalog, allowed, held, contract)
     homes = {name: tuple(node.index for node in cluster.places(at)) for name, at in held.items()}
@@ -211,6 +212,17 @@ def build(
             for name, pairs in (kept or {}).items()
         },
     )
+
+
+def _whole(query: Query, held: Mapping[str, str]) -> dict[str, str]:
+    """Whoever holds a half of a window operator holds both."""
+    found = dict(held)
+    for operator in query.operators:
+        if operator.closes:
+            for one, other in ((operator.name, operator.closes), (operator.closes, operator.name)):
+                if one in held:
+                    found.setdefault(other, held[one])
+    return found
 
 
 def _item(
