@@ -5,7 +5,7 @@ has ended, with new operator instances and empty queues, and its tuples carry it
 are several plans, every trial begins under the first and goes through all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from node_agent.core import plan as core
@@ -28,13 +28,16 @@ from protos.records import (
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.arrivals import Burst, bursts
+from sim_vehicles.virtual.beats import Beats, tail_ns
 from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.course import Course
 from sim_vehicles.virtual.events import ADMITTED, CHANGED, Events
 from sim_vehicles.virtual.link import Cable, Ends, Link
 from sim_vehicles.virtual.node import Apply, VirtualNode
 from sim_vehicles.virtual.payloads import payload_bytes
+from sim_vehicles.virtual.placed import Placed
 from sim_vehicles.virtual.scenario import Scenario, Source
+from sim_vehicles.virtual.summary import WindowSummary
 from sim_vehicles.virtual.world import Admission, Delivery, Offer, World
 
 SECOND_NS = 1_000_000_000
@@ -55,8 +58,8 @@ class Cluster:
     """Runs trials. Raises BadInputError where an operator of a plan is not installed here.
 
     facts: the trace so far, by node, or what swallows it. instances: task instances run so far. refused: tuples of
-    sources that the plan of the moment does not have. failures: errors that operators raised, (node, operator) -> (how
-    many, the first).
+    sources that the plan of the moment does not have, and such as lead to windows and are too old. failures: errors
+    that operators raised, (node, operator) -> (how many, the first). windows: by operator.
     """
 
     def __init__(
@@ -73,13 +76,18 @@ class Cluster:
         self._locals = course.nodes(scenario)
         self._sources = {source.id: source for source in course.sources}
         self._ids = {source.name: source.id for source in course.sources}
-        self._names = {(p.epoch, source.id): source.name for p in course.plans for source in p.sources}
+        self._names = {(p.epoch, source.id): source.name for p in course.plans for source in p.sources} | {
+            (p.epoch, number): name for p in course.plans for number, name in p.windows.items()
+        }
         self.facts: dict[str, Facts] = {node: MemoryFacts() if trace else NoFacts() for node in self._locals}
         self.instances = self.admitted = self.refused = 0
         self.busy_ns, self.overhead_ns = dict.fromkeys(self.facts, 0), dict.fromkeys(self.facts, 0)
         self.failures: dict[tuple[str, str], tuple[int, BaseException]] = {}
+        self.windows = {name: WindowSummary() for p in course.plans for name in p.windows.values()}
         self._numbers: dict[tuple[int, int], int] = {}  # the last tuple on each link, by both ends
         oldest_ns = max(scenario.ages_ns.values(), default=0)
+        parts = [local for locals_ in self._locals.values() for local in locals_]
+        self._tail_ns = tail_ns(parts, scenario.latency_ns, oldest_ns)
         self.started_ns = self.now_ns = _next_second(oldest_ns)
         self._trial, self._events = 0, Events()
         self._nodes: dict[str, VirtualNode] = {}
@@ -100,6 +108,7 @@ class Cluster:
         for burst in planned:
             self._events.at(self._begun_ns + burst.at_ns, ADMITTED, self._admit_burst, burst)
         self._schedule(admissions or ())
+        self._beats.extend(self._begun_ns + max((burst.at_ns for burst in planned), default=0))
         self._events.run()
         while (expiry_ns := self._next_expiry_ns()) is not None:
             for node in self._nodes.values():
@@ -114,6 +123,8 @@ class Cluster:
             self.overhead_ns[node.name] += node.overhead_ns
             for peer, link in node.links.items():
                 self._numbers[node.index, peer] = link.number
+            for name, counts in node.windows():
+                self.windows[name].add(counts)
 
     def end(self) -> None:
         """The incarnation of every node ends: write what a stopping node writes."""
@@ -142,6 +153,15 @@ class Cluster:
         count, first = self.failures.get((node, operator), (0, error))
         self.failures[node, operator] = (count + 1, first)
 
+    def committed(self, at_ns: int, node: str, placed: Placed) -> None:
+        """Sources of that node say how far they are."""
+        self._beats.committed(at_ns, node, placed.loaded)
+
+    @property
+    def until_ns(self) -> int:
+        """When no admitted tuple lies in an open window any more."""
+        return self._beats.until_ns
+
     # -- inside
 
     def _state(self, local: core.Plan, state: int) -> None:
@@ -155,11 +175,12 @@ class Cluster:
         self._seqs = dict.fromkeys(self._sources, 0)
         self._replaced_ns = []
         self._nodes = {}
+        self._beats = Beats(self._events, self._nodes, self._number, self._tail_ns)
         for local, *_ in self._locals.values():
             self._nodes[local.node] = VirtualNode(
                 local, self.facts[local.node], self._events, self,
                 barrier=scenario.batch == "barrier", decision_ns=scenario.decision_ns,
-                apply=self._apply,
+                apply=self._apply, trial=trial,
             )  # fmt: skip
             self._prepare(local)
             again = trial > 1 and len(self._course.plans) > 1  # else it has been told once and for all
@@ -189,16 +210,17 @@ class Cluster:
 
     def _calls(self, local: core.Plan) -> Calls:
         names = {stream.id: stream.name for stream in local.streams}
-        calls = {}
+        calls: dict[int, tuple[Callable[..., Any], bool]] = {}
         for operator in local.operators:
             try:
                 given = operator.called or [names[each] for each in operator.inputs]
-                bound = self._registry.make(operator.run, operator.with_json, given)
+                calls[operator.id] = self._registry.calls(operator, given)
+                if operator.late is not None and operator.late.run:
+                    calls[-operator.id] = self._registry.variant(operator, given)
             except OperatorError as error:
                 raise BadInputError(
                     f"operator {operator.name} of node {local.node}: {error} (files of operators: --operators FILE.py)"
                 ) from None
-            calls[operator.id] = (bound.call, bound.plain)
         return calls
 
     def _link(self, node: VirtualNode, peer: core.Peer) -> Link:
@@ -219,6 +241,10 @@ class Cluster:
 
         return Link(self._events, ends, cable, receive, number)
 
+    def _number(self, source: str) -> int:
+        """Of the last tuple of a source."""
+        return self._seqs[self._ids[source]]
+
     def _schedule(self, admissions: Sequence[Admission]) -> None:
         plan = len(self._replaced_ns)
         for admission in admissions:
@@ -227,6 +253,7 @@ class Cluster:
             at_ns = self._begun_ns + admission.at_ns
             if at_ns > (self._replaced_ns[-1] if plan else -1):
                 self._events.at(at_ns, ADMITTED, self._admit_planned, (plan, admission))
+                self._beats.extend(at_ns)
 
     def _admit_planned(self, at_ns: int, item: tuple[int, Admission]) -> None:
         plan, admission = item
@@ -244,18 +271,19 @@ class Cluster:
                 self._admit(at_ns, source, offer)
 
     def _admit(self, at_ns: int, source: Source, offer: Offer) -> None:
-        """Under the plan that the source's node has committed; refused where that plan does not have the source."""
+        """Under the plan that the source's node has committed; refused where that plan does not have the source, or has
+        promised windows that nothing as old as that would come."""
         node = self._nodes[source.node]
         assert node.committed is not None
-        number = node.committed.sources.get(source.name)
-        if number is None:
+        spec = node.committed.sources.get(source.name)
+        if spec is None or (spec.beat_ns and 0 < spec.max_age_ns < offer.age_ns):
             self.refused += 1
             return
         self._seqs[source.id] = seq = self._seqs[source.id] + 1
         self.admitted += 1
         origin_ns = at_ns - offer.age_ns
-        lineage = (number, self._trial, seq, 0, origin_ns, origin_ns)
-        node.admit(at_ns, number, lineage, offer.payload, payload_bytes(offer.payload))
+        lineage = (spec.id, self._trial, seq, 0, origin_ns, origin_ns)
+        node.admit(at_ns, spec.id, lineage, offer.payload, payload_bytes(offer.payload))
 
     def _next_expiry_ns(self) -> int | None:
         times = [at_ns for node in self._nodes.values() if (at_ns := node.next_expiry_ns()) is not None]

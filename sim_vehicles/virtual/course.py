@@ -16,7 +16,7 @@ from sim_vehicles.virtual.costs import Numbers
 from sim_vehicles.virtual.scenario import PlanFile, Scenario, Source, as_run, check, read_plan
 
 MOST_PLANS = 15  # that a report can tell apart
-_COMMIT = 4  # what a draw is for
+_COMMIT, _WINDOWS = 4, 5  # what a draw is for
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,10 @@ class Course:
 
     def numbers(self, epoch: int) -> Numbers:
         """What stands for the operators and sources of a plan in draws."""
-        known = {source.name: source.id for source in self.sources}
-        return Numbers(self.operators, {source.id: known[source.name] for source in self.plans[epoch - 1].sources})
+        known, plan = {source.name: source.id for source in self.sources}, self.plans[epoch - 1]
+        sources = {source.id: known[source.name] for source in plan.sources}
+        windows = {number: draws.key(_WINDOWS, self.operators[name]) for number, name in plan.windows.items()}
+        return Numbers(self.operators, sources | windows)
 
     def commit_ns(self, scenario: Scenario, trial: int, epoch: int, node: int) -> int:
         """When that node commits that plan in that trial, if no tuple tells it earlier."""

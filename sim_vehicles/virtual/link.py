@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from node_agent.core.facts import Facts
-from node_agent.core.parts import ABSENT, Lineage, Loaded
+from node_agent.core.parts import MARKS, Lineage, Loaded
 from protos.records import ACKED, GAVE_UP, RECEIVED, SENT
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.events import ARRIVED, DISPATCHED, Events
@@ -56,8 +56,8 @@ class Link:
         self._acked_ns = -1
 
     def send(self, at_ns: int, loaded: Loaded, stream: int, lineage: Lineage, payload: Any) -> None:
-        """Put a tuple or an absence mark on the link. Marks leave no facts and take no time to send."""
-        if payload is ABSENT:
+        """Put a tuple or a mark on the link. Marks leave no facts, take no time to send and are not lost."""
+        if payload.__class__ in MARKS:
             arrives_ns = max(at_ns, self._busy_until_ns) + self._cable.latency_ns
             self._events.at(arrives_ns, ARRIVED, self._arrive, (loaded, 0, at_ns, stream, lineage, payload))
             return
@@ -87,7 +87,7 @@ class Link:
 
     def _arrive(self, at_ns: int, parcel: Parcel) -> None:
         loaded, number, sent_ns, stream, lineage, payload = parcel
-        if payload is not ABSENT:
+        if payload.__class__ not in MARKS:
             source, epoch, seq, ordinal, _, _ = lineage
             ends = self._ends
             ends.receiver_facts.write(

@@ -5,9 +5,8 @@ operator's output is inserted into other units' queues when *that* operator ends
 made when everything else of the instant is in.
 """
 
-from collections.abc import Callable
-from enum import IntEnum
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from node_agent.core import plan as core
 from node_agent.core.engine import Engine
@@ -16,57 +15,20 @@ from node_agent.core.handover import hand_over
 from node_agent.core.load import Calls
 from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
 from node_agent.core.policies import policy
+from node_agent.core.windows.sequence import NEVER
 from node_agent.execute import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply
 from protos.records import (
     CAUSE_OPERATOR_ERROR,
     CAUSE_ORDINALS,
     PLAN,
-    STATE_COMMITTED,
     STATE_DRAINED,
-    STATE_DRAINING,
-    STATE_PREPARED,
 )
 from sim_vehicles.virtual.costs import Costs
-from sim_vehicles.virtual.events import DISPATCHED, ENDED, Events
+from sim_vehicles.virtual.events import DISPATCHED, ENDED, EXPIRED, Events
 from sim_vehicles.virtual.link import Link
+from sim_vehicles.virtual.placed import Placed, State, Watch
 
 Apply = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  # as `node_agent.execute.apply`
-
-
-class Results(Protocol):
-    """Who is told of results."""
-
-    def delivered(self, at_ns: int, plan: core.Plan, output: core.Output, lineage: Lineage, payload: Any) -> None:
-        """A result is there; `at_ns` on the clock of the events."""
-
-
-class Failures(Protocol):
-    """Who is told of operators that raise."""
-
-    def failed(self, node: str, operator: str, error: BaseException) -> None:
-        """That operator raised on a tuple, which is lost."""
-
-
-class Watch(Results, Failures, Protocol):
-    """Both."""
-
-
-class State(IntEnum):
-    """Of a plan on a node, as trace records have it."""
-
-    PREPARED = STATE_PREPARED
-    COMMITTED = STATE_COMMITTED
-    DRAINING = STATE_DRAINING
-
-
-class Placed:
-    """One plan on a node."""
-
-    __slots__ = ("costs", "loaded", "plan", "sources", "state")
-
-    def __init__(self, plan: core.Plan, loaded: Loaded, costs: Costs) -> None:
-        self.plan, self.loaded, self.costs, self.state = plan, loaded, costs, State.PREPARED
-        self.sources = {source.name: source.id for source in plan.sources}
 
 
 class VirtualNode:
@@ -76,18 +38,19 @@ class VirtualNode:
     """
 
     __slots__ = (
-        "_apply", "_barrier", "_chain", "_costs", "_decision_ns", "_events", "_failed", "_held", "_items", "_of",
-        "_position", "_start_ns", "_step", "_unit", "_waking", "_watch", "busy_ns", "committed", "engine", "index",
-        "instances", "links", "name", "overhead_ns", "plans",
+        "_apply", "_barrier", "_chain", "_costs", "_decision_ns", "_due_ns", "_events", "_failed", "_held", "_items",
+        "_of", "_position", "_start_ns", "_step", "_trial", "_unit", "_waking", "_watch", "_windows", "busy_ns",
+        "committed", "engine", "index", "instances", "links", "name", "overhead_ns", "plans",
     )  # fmt: skip
 
     def __init__(
         self, plan: core.Plan, facts: Facts, events: Events, watch: Watch, barrier: bool, decision_ns: int = 0,
-        apply: Apply = apply,
+        apply: Apply = apply, trial: int = 1,
     ) -> None:  # fmt: skip
-        self._apply = apply
+        self._apply, self._trial = apply, trial
         self.name, self.index, self._events, self._watch = plan.node, plan.index, events, watch
         self.engine = Engine(policy(plan.policy, plan.largest_batch, plan.parameters), facts, self)
+        self.engine.epoch = trial
         self._decision_ns = 0 if self.engine.policy.virtual else decision_ns
         self.overhead_ns = 0
         self.plans: dict[int, Placed] = {}  # by epoch, with which tuples are stamped here
@@ -95,6 +58,8 @@ class VirtualNode:
         self.committed: Placed | None = None
         self.links: dict[int, Link] = {}
         self.busy_ns = self.instances = 0
+        self._windows = False  # some plan has windows here
+        self._due_ns: int | None = None  # the earliest instant at which `_expire` will be called
         self._waking = False
         self._unit: Unit | None = None  # of the running instance
         self._costs: Costs | None = None  # of its plan
@@ -113,6 +78,7 @@ class VirtualNode:
         """Load a plan beside those that run."""
         placed = Placed(plan, self.engine.load(plan, calls), costs)
         self.plans[plan.epoch] = self._of[placed.loaded] = placed
+        self._windows = self._windows or any(operator.window is not None for operator in plan.operators)
 
     def commit(self, at_ns: int, epoch: int, told: bool = True) -> None:
         """Admit under that plan from now on, once; what was committed drains. told: write it down."""
@@ -127,6 +93,7 @@ class VirtualNode:
         placed.state = State.COMMITTED
         if told:
             self.tell(at_ns, placed, placed.state)
+        self._watch.committed(at_ns, self.name, placed)
 
     def tell(self, at_ns: int, placed: Placed, state: int) -> None:
         """The PLAN record of a plan's state."""
@@ -155,21 +122,56 @@ class VirtualNode:
         """A tuple of a source of this node, under the plan that is committed."""
         assert self.committed is not None
         self.engine.admit(at_ns, self.committed.loaded, source, lineage, payload, size)
+        self.look(at_ns)
         self._wake(at_ns)
 
     def receive(self, at_ns: int, epoch: int, stream: int, lineage: Lineage, payload: Any) -> None:
-        """A tuple or an absence mark from a peer. Its stamp proves that its plan was decided for: it is committed."""
+        """A tuple or a mark from a peer. Its stamp proves that its plan was decided for: it is committed."""
         placed = self.plans[epoch]
         if placed.state is State.PREPARED:
             self.commit(at_ns, epoch)
         self.engine.receive(at_ns, placed.loaded, stream, lineage, payload)
+        self.look(at_ns)
         self._wake(at_ns)
+
+    def beat(self, at_ns: int, loaded: Loaded, source: core.Source, upto: int, first: int) -> None:
+        """A source of this node says how far it is: numbers below `upto` were admitted, from `first` on under that
+        plan; none that comes is older than its greatest age."""
+        oldest_ns = at_ns - source.max_age_ns if source.max_age_ns else NEVER
+        self.engine.beat(at_ns, loaded, source.id, self._trial, upto, first, oldest_ns)
+        self.look(at_ns)
+        self._wake(at_ns)
+
+    # -- what is waited for
+
+    def look(self, at_ns: int) -> None:
+        """Whether windows have to be looked at earlier than was known, or than was of interest."""
+        if not self._windows:
+            return
+        due_ns = self.engine.window_due_ns
+        if due_ns is None or due_ns > self._watch.until_ns or (self._due_ns is not None and self._due_ns <= due_ns):
+            return
+        self._due_ns = max(due_ns, at_ns)
+        self._events.at(self._due_ns, EXPIRED, self._expire)
+
+    def _expire(self, at_ns: int, _: Any) -> None:
+        if self._due_ns is not None and at_ns >= self._due_ns:
+            self._due_ns = None
+            self.engine.expire(at_ns)
+            self.look(at_ns)
+            self._wake(at_ns)
 
     def next_expiry_ns(self) -> int | None:
         """When the engine will next give up a join result that still waits; it does so in the order of arrival."""
         joins = (join for placed in self.plans.values() for join in placed.loaded.joins)
         times = [next(iter(join.waiting.values())).expires_ns for join in joins if join.waiting]
         return min(times, default=None)
+
+    def windows(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """How windows ended so far, by operator."""
+        for windowed in self.engine.windows:
+            if windowed.state.newest is windowed:
+                yield windowed.name, windowed.state.counts
 
     # -- running
 
@@ -188,6 +190,7 @@ class VirtualNode:
             return
         else:
             job = self._finish(at_ns)
+        self.look(at_ns)
         if job is None:
             self._unit = None
         elif self._decision_ns and self.engine.decided:
@@ -233,9 +236,15 @@ class VirtualNode:
         for slot, lineage, payload in self._items:
             if slot in self._failed:
                 continue
-            cost_ns += costs.cost_ns(step.operator_id, lineage)
+            run = step
+            if step.late is not None:
+                chosen = self.engine.judge(start_ns + cost_ns, unit, step, lineage, slot)
+                if chosen is None:
+                    continue
+                run = chosen
+            cost_ns += costs.cost_ns(step.operator_id if run is step else -step.operator_id, lineage)
             try:
-                got = self._apply(step, lineage, payload, self._start_ns, unit.deadline_ns)
+                got = self._apply(run, lineage, payload, self._start_ns, unit.deadline_ns)
             except RAISED as error:  # the author's code; it costs its tuple only
                 self._fails(step, slot, error)
                 got = []

@@ -90,6 +90,10 @@ def regret(
         raise BadInputError("--regret: compares policies tuple by tuple; leave --batch out")
     plan = unpoliced(read_plan(document))
     check(plan, scenario)
+    if plan.windows:
+        raise BadInputError(
+            "--regret: windows depend on what is shed, so their work is not the same under every policy; leave it out"
+        )
     names = list(dict.fromkeys([REFERENCE, *(POLICIES if policies is None else policies)]))
     counted = {output.name for output in plan.outputs} if outputs is None else set(outputs)
     recorded = Recorded()

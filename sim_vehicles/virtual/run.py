@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.cluster import Cluster
 from sim_vehicles.virtual.course import Change, Course, read_course
 from sim_vehicles.virtual.scenario import PlanFile, Scenario
-from sim_vehicles.virtual.summary import Counted, OutputSummary
+from sim_vehicles.virtual.summary import Counted, OutputSummary, WindowSummary
 from sim_vehicles.virtual.world import Stub, World
 
 CLOCK = hashlib.sha256(b"virtual time").hexdigest()[:32]  # one clock for all nodes: offsets are 0
@@ -42,8 +42,8 @@ class Trace:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The results. refused: tuples of sources that the plan of the moment did not have. failures: one sentence per
-    operator that raised."""
+    """The results. refused: tuples of sources that the plan of the moment did not have, or too old for its windows.
+    failures: one sentence per operator that raised. windows: by operator."""
 
     course: Course
     scenario: Scenario
@@ -53,6 +53,7 @@ class Simulation:
     instances: int
     failures: tuple[str, ...]
     refused: int = 0
+    windows: Mapping[str, WindowSummary] = field(default_factory=dict)
 
     @property
     def plan(self) -> PlanFile:
@@ -68,7 +69,15 @@ class Simulation:
             "admitted": self.admitted,
             "instances": self.instances,
             "failures": list(self.failures),
-        } | ({"refused": self.refused} if len(self.course.plans) > 1 else {})
+        } | self._more()
+
+    def _more(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if len(self.course.plans) > 1 or self.refused:
+            found["refused"] = self.refused
+        if self.windows:
+            found["windows"] = {name: each.document() for name, each in self.windows.items()}
+        return found
 
 
 def simulate(
@@ -98,7 +107,7 @@ def simulate(
     counted.settle()
     return Simulation(
         course, scenario, counted.outputs, _traces(course, scenario, cluster), cluster.admitted, cluster.instances,
-        tuple(_failures(cluster)), cluster.refused,
+        tuple(_failures(cluster)), cluster.refused, cluster.windows,
     )  # fmt: skip
 
 

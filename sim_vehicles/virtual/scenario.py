@@ -115,6 +115,15 @@ class PlanFile:
     epoch: int = PLAN_EPOCH
 
     @property
+    def windows(self) -> dict[int, str]:
+        """What windows are admitted as, by the operator that gives their results."""
+        found: dict[int, str] = {}
+        for local in self.nodes:
+            closing = {operator.closes: operator.name for operator in local.operators if operator.closes}
+            found |= {source.id: closing.get(source.window, source.name) for source in local.sources if source.window}
+        return found
+
+    @property
     def hash_u64(self) -> int:
         """As in trace records."""
         return int(self.hash[:16], 16)

@@ -4,7 +4,7 @@ It counts results that were delivered. Nothing else is visible here: what was lo
 knows. Where nothing is lost the two agree (tested).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +65,31 @@ class OutputSummary:
             "miss_ratio": self.miss_ratio,
             "latency_ns": {**latency, "max": ordered[-1] if ordered else None},
         }
+
+
+@dataclass
+class WindowSummary:
+    """Windows of one operator that have ended: with a result, begun and without one, never begun. What began before its
+    sources were heard of does not count."""
+
+    closed: int = 0
+    abandoned: int = 0
+    skipped: int = 0
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Those of one trial, as the engine counts them."""
+        self.closed += counts["closed"]
+        self.abandoned += counts["abandoned"]
+        self.skipped += counts["skipped"]
+
+    @property
+    def all(self) -> int:
+        """That have ended."""
+        return self.closed + self.abandoned + self.skipped
+
+    def document(self) -> dict[str, int]:
+        """For machines."""
+        return {"given": self.closed, "all": self.all, "abandoned": self.abandoned, "skipped": self.skipped}
 
 
 class Counted:

@@ -1,0 +1,206 @@
+"""[S]: the shedding comparison: who gives which share of the windows exactly and in time, against the best there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+
+from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
+from infra.papers.pool import spread
+from infra.papers.shedding_node import Outcome, Setting
+from infra.papers.shedding_node import run as simulate
+from node_agent.core.windows.shedding import best_share
+
+POLICIES = ("front", "random", "drop-tail", "window-aware")
+LOADS = (0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6)
+TOLD = (1.1, 1.3, 1.6)  # in tables
+BAR = 5.0  # points below f* that are allowed
+STRONG = ((10, 1),)
+SEVERAL = ((5, 4), (4, 3))  # [S] 2.2.3
+READING = (
+    "One server, 8 ms per tuple, Poisson arrivals, L = 5 s after a window's end, M = 3000 tuples, a control period of "
+    "0.5 s, target L / 2. The paper names no load, no cost and no control law; these are ours."
+)
+Table = dict[tuple[str, float], Outcome]
+
+
+def best(load: float, length: int, hop: int, latency: int = 5) -> float:
+    """f* in %."""
+    return 100 * float(best_share(Fraction(str(load)), Fraction(length), Fraction(hop), Fraction(latency)))
+
+
+def share(outcome: Outcome) -> float:
+    """Windows that were exact and in time, %."""
+    return 100 * outcome.given / max(1, outcome.windows)
+
+
+def compare(
+    setting: Setting, loads: Sequence[float], seeds: Sequence[int], policies: Sequence[str] = POLICIES
+) -> Table:
+    """Every policy on the same arrivals, over all seeds."""
+    cases = [(policy, load) for load in loads for policy in policies]
+    work = [(replace(setting, load=load, seed=seed), policy) for policy, load in cases for seed in seeds]
+    found = iter(spread(simulate, work))
+    return {case: reduce(Outcome.add, [next(found) for _ in seeds]) for case in cases}
+
+
+def run(effort: Effort, tell: Tell) -> Iterator[Figure]:
+    """Shares, exactness and utilisation; strong overlap; several queries; a bursty stream."""
+    seconds = {"tiny": 45, "quick": 150, "full": 300}[effort]
+    seeds = [1, 2, 3] if effort == "full" else [1]
+    loads = LOADS if effort == "full" else LOADS[::2] if effort == "quick" else TOLD
+    setting = Setting(1.0, seconds=seconds)
+    tell("windows of 5 s every 4 s")
+    table = compare(setting, loads, seeds)
+    yield _shares(setting, table, loads, seeds)
+    yield _exact(table, seeds)
+    yield _utilisation(table, loads, seeds)
+    tell("windows of 10 s every second")
+    few = [load for load in loads if load in TOLD]
+    strong = replace(setting, windows=STRONG, seconds=seconds)
+    yield _strong(strong, compare(strong, few, seeds[:2], ("front", "window-aware")), few, seeds[:2])
+    tell("two queries")
+    both = replace(setting, windows=SEVERAL)
+    yield _several(both, compare(both, few, seeds[:1]), few, seeds[:1])
+    tell("a bursty stream")
+    bursty = replace(setting, bursty=True)
+    yield _bursty(bursty, compare(bursty, [1.2], seeds), seeds)
+
+
+def _row(table: Table, load: float, policies: Sequence[str] = POLICIES) -> str:
+    return ", ".join(f"{policy} {share(table[policy, load]):.1f}" for policy in policies)
+
+
+def _plot(title: str, y: str, loads: Sequence[float], curves: dict[str, list[float | None]]) -> Plot:
+    return Plot(title, "load (rho)", y, [Curve(name, list(loads), ys) for name, ys in curves.items()])
+
+
+def _curves(table: Table, loads: Sequence[float], policies: Sequence[str] = POLICIES) -> dict[str, list[float | None]]:
+    return {policy: [share(table[policy, load]) for load in loads] for policy in policies}
+
+
+def _shares(setting: Setting, table: Table, loads: Sequence[float], seeds: list[int]) -> Figure:
+    ((length, hop),) = setting.windows
+    bounds = {load: best(load, length, hop) for load in loads}
+    over = [load for load in loads if load > 1]
+    below = min(share(table["window-aware", load]) - bounds[load] for load in over)
+    front = all(
+        share(table["front", load]) >= share(table[other, load]) for load in over for other in ("random", "drop-tail")
+    )
+    return Figure(
+        "shedding: windows exact and in time (%, Z = 5 s, H = 4 s)",
+        {"miss ratio": "better than other methods"},
+        {f"load {load:g}": f"{_row(table, load)}; f* {bounds[load]:.1f}" for load in loads}
+        | {"window-aware - f*, least": f"{below:.1f} points"},
+        front and below >= -BAR,
+        ("[S]'s shedder (`front`) gives more windows than shedding at random or at the tail at every load above 1. "
+         if front else "[S]'s shedder (`front`) is not better than the others at every load above 1. ")
+        + "Shedding at the front ruins windows that are nearly paid for: `window-aware`, which decides on a window "
+        f"as a whole when it opens, is at most {max(0.0, -below):.1f} points below f*, which none exceeds for long.",
+        READING,
+        seeds,
+        [_plot("windows exact and in time, Z = 5 s, H = 4 s", "share, %", loads,
+               _curves(table, loads) | {"f*": [bounds[load] for load in loads]})],
+    )  # fmt: skip
+
+
+def _exact(table: Table, seeds: list[int]) -> Figure:
+    wrong = sum(each.wrong for each in table.values())
+    given = sum(each.given + each.late for each in table.values())
+    printed = {policy: _total([each for (name, _), each in table.items() if name == policy]) for policy in POLICIES}
+    emitted, bad = sum(each.printed for each in printed.values()), sum(each.printed_wrong for each in printed.values())
+    return Figure(
+        "shedding: results that are not the exact ones",
+        {"results": "a subset of the exact ones"},
+        {"completed rule": f"{wrong} of {given}", "printed rule": f"{bad} of {emitted}"}
+        | {f"printed rule, {policy}": f"{each.printed_wrong} of {each.printed}" for policy, each in printed.items()},
+        wrong == 0 and bad == 0,
+        "By the printed rule the first survivor behind a shed range abandons the windows that are open when it comes; "
+        "one that ended inside the range was closed before, as if it had lost nothing, and one that was shed whole is "
+        "never missed. Here ranges travel on, and abandon every window that they meet.",
+        "Both rules see the same survivors. A result is right when its count and the sum of its numbers' squares are.",
+        seeds,
+    )
+
+
+def _total(outcomes: Sequence[Outcome]) -> Outcome:
+    return reduce(Outcome.add, outcomes, Outcome())
+
+
+def _utilisation(table: Table, loads: Sequence[float], seeds: list[int]) -> Figure:
+    runs = len(seeds)
+    useful = {policy: [table[policy, load].useful / runs for load in loads] for policy in POLICIES}
+    busy = {policy: [table[policy, load].busy / runs for load in loads] for policy in POLICIES}
+    over = [index for index, load in enumerate(loads) if load > 1]
+    better = all(useful["front"][i] >= useful[other][i] for i in over for other in ("random", "drop-tail"))
+    shown = [index for index, load in enumerate(loads) if load in (1.0, *TOLD)]
+    return Figure(
+        "shedding: CPU utilisation (%)",
+        {"CPU utilisation": "better than other methods"},
+        {f"load {loads[i]:g}: useful (busy)": ", ".join(
+            f"{policy} {useful[policy][i]:.1f} ({busy[policy][i]:.1f})" for policy in POLICIES) for i in shown},
+        better,
+        ("As printed, if utilisation is work that became a result in time: " if better
+         else "Not as printed, if utilisation is work that became a result in time: ")
+        + "busy is nearly the same for all in overload, and says nothing, as work on windows that are lost keeps a CPU "
+        "as busy as any. `window-aware` idles rather than begin a window that it cannot end.",
+        "Useful: the work of the tuples of windows that were given in time, each once, over the run. Busy counts "
+        "until the queue is empty, so it may exceed 100.",
+        seeds,
+        [_plot("useful work", "% of the CPU's time", loads, {name: [*ys] for name, ys in useful.items()}),
+         _plot("busy", "% of the CPU's time", loads, {name: [*ys] for name, ys in busy.items()})],
+    )  # fmt: skip
+
+
+def _strong(setting: Setting, table: Table, loads: Sequence[float], seeds: list[int]) -> Figure:
+    ((length, hop),) = setting.windows
+    bounds = {load: best(load, length, hop) for load in loads}
+    policies = ("front", "window-aware")
+    return Figure(
+        "shedding: strong overlap (%, Z = 10 s, H = 1 s)",
+        {},
+        {f"load {load:g}": f"{_row(table, load, policies)}; f* {bounds[load]:.1f}" for load in loads}
+        | {"wrong results": sum(each.wrong for each in table.values())},
+        None,
+        "The paper has no such case. A single window out of a row saves nothing, since its neighbours need its tuples, "
+        "so whole runs of windows are shed: k windows in a row cost (k - 1) H + Z of the stream.",
+        READING,
+        seeds,
+        [_plot("strong overlap, Z = 10 s, H = 1 s", "share, %", loads,
+               _curves(table, loads, policies) | {"f*": [bounds[load] for load in loads]})],
+    )  # fmt: skip
+
+
+def _several(setting: Setting, table: Table, loads: Sequence[float], seeds: list[int]) -> Figure:
+    return Figure(
+        "shedding: two queries over one stream (%, windows of 5 s every 4 s and 4 s every 3 s)",
+        {"results": "a subset of the exact ones"},
+        {f"load {load:g}": _row(table, load) for load in loads}
+        | {"wrong results": sum(each.wrong for each in table.values())},
+        sum(each.wrong for each in table.values()) == 0,
+        "The paper's own two queries (2.2.3). A tuple is shed only when no window of either query needs it, and what "
+        "is shed counts against the windows of both. No bound is known here: f* is of one query.",
+        f"Each query costs half of a tuple's 8 ms. {READING}",
+        seeds,
+        [_plot("two queries", "share, %", loads, _curves(table, loads))],
+    )
+
+
+def _bursty(setting: Setting, table: Table, seeds: list[int]) -> Figure:
+    return Figure(
+        "shedding: a bursty stream (%, mean load 1.2)",
+        {"miss ratio": "better than other methods"},
+        {policy: f"{share(table[policy, 1.2]):.1f}" for policy in POLICIES}
+        | {"f* of a steady stream": f"{best(1.2, 5, 4):.1f}",
+           "wrong results": sum(each.wrong for each in table.values())},
+        all(share(table["front", 1.2]) >= share(table[other, 1.2]) for other in ("random", "drop-tail")),
+        "10 s at load 2, then 20 s at 0.8, over and over. f* is no bound here: a queue that empties between bursts "
+        "begins anew. The measurements lag behind each change by the control's period.",
+        READING,
+        seeds,
+    )  # fmt: skip
+
+
+__all__ = ["compare", "run"]

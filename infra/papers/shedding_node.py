@@ -1,0 +1,270 @@
+"""[S]: one node that aggregates a stream in windows, in virtual time: the agents' engine, windows and shedders.
+
+The virtual cluster runs the same and writes every fact down; this driver keeps the order of its events and counts. The
+rule of [S] as printed looks at the tuples that survive, beside the completed one that the engine follows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+from typing import Any
+
+from node_agent.core import plan as plans
+from node_agent.core.engine import Engine
+from node_agent.core.facts import Facts
+from node_agent.core.parts import Job, Lineage, Loaded
+from node_agent.core.policies import policy
+from node_agent.core.windows.allocator import Grid
+from node_agent.execute import apply
+from node_agent.registry import Registry
+
+MS, S = 1_000_000, 1_000_000_000
+START_NS = 20 * S  # windows begin at multiples of their hop: the first ones at or after this
+FAR_NS = 1 << 62
+RECORDS = bytearray(64 * 1024)
+BURST_S, CALM_S = 10, 20  # of a bursty stream: so long at twice the capacity, then at what makes the mean
+
+
+@dataclass(frozen=True)
+class Setting:
+    """windows: (length, hop) in seconds, of each query; their work shares cost_ns. latency_s: L. load: rho, the mean.
+    most: M. period_ms: of the control."""
+
+    load: float
+    windows: tuple[tuple[int, int], ...] = ((5, 4),)
+    bursty: bool = False
+    seconds: int = 600
+    seed: int = 1
+    cost_ns: int = 8 * MS
+    latency_s: int = 5
+    most: int = 3000
+    period_ms: int = 500
+
+    @property
+    def grids(self) -> list[Grid]:
+        """Of each query."""
+        return [Grid(length * S, hop * S) for length, hop in self.windows]
+
+
+@dataclass
+class Outcome:
+    """windows: that lie within the stream, of all queries; given: of them, exact and in time; late: exact, not in time.
+    wrong: results that are not the exact ones, in time or not. printed, printed_wrong: what the rule as printed gives
+    over the same survivors. busy: share of the time that the CPU worked; useful: on tuples of windows in time."""
+
+    windows: int = 0
+    given: int = 0
+    late: int = 0
+    wrong: int = 0
+    printed: int = 0
+    printed_wrong: int = 0
+    shed: int = 0
+    tuples: int = 0
+    busy: float = 0
+    useful: float = 0
+
+    def add(self, other: Outcome) -> Outcome:
+        """Both runs as one; shares of runs of one length."""
+        return Outcome(*(mine + its for mine, its in zip(vars(self).values(), vars(other).values(), strict=True)))
+
+
+def arrivals(setting: Setting) -> list[int]:
+    """Poisson: instants, ns."""
+    random = Random(f"{setting.seed}, {setting.load}, {setting.bursty}")
+    calm = (setting.load * (BURST_S + CALM_S) - 2.0 * BURST_S) / CALM_S
+    found: list[int] = []
+    at_ns, end_ns = float(START_NS), START_NS + setting.seconds * S
+    while True:
+        phase = (at_ns - START_NS) / S % (BURST_S + CALM_S)
+        load = setting.load if not setting.bursty else 2.0 if phase < BURST_S else calm
+        at_ns += random.expovariate(load / setting.cost_ns)
+        if at_ns >= end_ns:
+            return found
+        found.append(int(at_ns))
+
+
+def local_plan(setting: Setting, shedder: str, policy_name: str = "edf") -> plans.Plan:
+    """Per query an operator that collects, and one that closes at no cost; one shedder before all that collect."""
+    useful_ns = setting.latency_s * S
+    streams = [plans.Stream(1, "s", "json", True, useful_ns, counted=True)]
+    sources = [plans.Source(1, "s", 1, MS, beat_ns=50 * MS)]
+    operators, units, outputs = [], [], []
+    for number, grid in enumerate(setting.grids):
+        collects, closes = 2 * number + 1, 2 * number + 2
+        admitted, result, source = 2 * number + 2, 2 * number + 3, number + 2
+        streams += [plans.Stream(admitted, f"W{number}.add", "json", False, useful_ns),
+                    plans.Stream(result, f"W{number}", "json", False, useful_ns)]  # fmt: skip
+        sources.append(plans.Source(source, f"W{number}.add", admitted, window=collects))
+        window = plans.Window(
+            "time", grid.length, grid.hop, source, ((1, 0),), useful_ns=useful_ns,
+            wait_ns=setting.most * setting.cost_ns + 2 * useful_ns,
+        )  # fmt: skip
+        operators += [
+            plans.Operator(
+                collects, f"W{number}.add", "aggregate", (1,), admitted, setting.cost_ns // len(setting.windows),
+                useful_ns - MS, with_json='{"n": "count", "v": "sum"}', window=window,
+            ),
+            plans.Operator(closes, f"W{number}", "aggregate", (admitted,), result, 0, MS, closes=collects),
+        ]  # fmt: skip
+        units += [plans.Unit(collects, (collects,), useful_ns - MS, useful_ns),
+                  plans.Unit(closes, (closes,), MS, useful_ns, (result,))]  # fmt: skip
+        outputs.append(plans.Output(number + 1, f"W{number}", result, useful_ns))
+    collecting = tuple(operator.id for operator in operators if operator.window is not None)
+    shedding = plans.Shedding(
+        shedder, collecting, collecting, setting.most, useful_ns // 2, setting.period_ms * MS, collecting
+    )
+    return plans.Plan(
+        query="shedding", node="a", index=0, hash=1, epoch=1, policy=policy_name, largest_batch=1,
+        streams=tuple(streams), sources=tuple(sources), operators=tuple(operators), units=tuple(units),
+        outputs=tuple(outputs), sheddings=() if shedder == "none" else (shedding,),
+    )  # fmt: skip
+
+
+class Printed:
+    """Windows by [S]'s algorithm with the mark only: a survivor behind a shed range abandons what is open *when it
+    comes*, after what has ended was closed. {window: count, sum} of what it gives."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self.open: dict[int, list[int]] = {}
+        self.abandoned: set[int] = set()
+        self.closed: dict[int, list[int]] = {}
+        self._before = 0
+
+    def survived(self, number: int, origin_ns: int) -> None:
+        """Number 1 is the first."""
+        marked, self._before = number != self._before + 1, number
+        for window in [each for each in self.open if self.grid.end(each) <= origin_ns]:
+            self.closed[window] = self.open.pop(window)
+        for window in self.grid.of(origin_ns):
+            if marked:
+                self.abandoned.add(window)
+                self.open.pop(window, None)
+            elif window not in self.abandoned:
+                state = self.open.setdefault(window, [0, 0])
+                state[0] += 1
+                state[1] += number * number
+
+
+class _Results:
+    """Where results go: (query, window) -> when, and what. The engine's commands."""
+
+    def __init__(self) -> None:
+        self.given: dict[tuple[int, int], tuple[int, int, int]] = {}
+
+    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+        raise AssertionError("one node sends nothing")
+
+    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+        self.given[output.id - 1, payload["window"]] = at_ns, payload["n"], payload["v"]
+
+
+@dataclass
+class _Node:
+    """The engine, and what comes by itself: tuples, heartbeats, windows that are overdue."""
+
+    engine: Engine
+    loaded: Loaded
+    at_ns: Sequence[int]
+    position: int = 0
+    beat_ns: int = START_NS - S // 2  # windows begin when the source has been heard of
+    end_ns: int = 0
+
+    def next_ns(self) -> int:
+        """When something comes."""
+        at_ns = self.at_ns[self.position] if self.position < len(self.at_ns) else FAR_NS
+        due_ns = self.engine.window_due_ns
+        beat_ns = self.beat_ns if self.beat_ns <= self.end_ns else FAR_NS
+        return min(at_ns, beat_ns, FAR_NS if due_ns is None or due_ns > self.end_ns else due_ns)
+
+    def advance(self, upto_ns: int) -> None:
+        """Everything that comes by then."""
+        engine, loaded, at_ns = self.engine, self.loaded, self.at_ns
+        while (now := self.next_ns()) <= upto_ns:
+            if self.beat_ns == now:
+                engine.beat(now, loaded, 1, 1, self.position + 1, 1, now - MS)
+                self.beat_ns += 50 * MS
+            elif self.position < len(at_ns) and at_ns[self.position] == now:
+                self.position = number = self.position + 1
+                engine.admit(now, loaded, 1, (1, 1, number, 0, now, now), {"v": number * number}, 0)
+            else:
+                engine.expire(now)
+
+
+def run(setting: Setting, shedder: str, policy_name: str = "edf") -> Outcome:
+    """One run: all tuples, until the last window that one of them lies in is of no use any more."""
+    plan, at_ns, results = local_plan(setting, shedder, policy_name), arrivals(setting), _Results()
+    registry = Registry()
+    engine = Engine(policy(policy_name, 1, plan.parameters), Facts(RECORDS, lambda: (0, len(RECORDS))), results)
+    loaded = engine.load(plan, {each.id: registry.calls(each, ["s"]) for each in plan.operators})
+    longest_ns = max(grid.length + grid.hop for grid in setting.grids)
+    node = _Node(engine, loaded, at_ns, end_ns=at_ns[-1] + longest_ns + setting.latency_s * S)
+    printed = {each.id: Printed(grid) for each, grid in zip(plan.operators[::2], setting.grids, strict=True)}
+    costs = {operator.id: operator.cost_ns for operator in plan.operators}
+    now = busy_ns = 0
+    ran: Counter[int] = Counter()
+    job: Job | None = None
+    while True:
+        if job is None:
+            now = max(now, node.next_ns())
+            if now == FAR_NS:
+                break
+            node.advance(now)
+            job = engine.next(now)
+            continue
+        start, unit, lineage = now, job[3], job[4]
+        (step,) = unit.chain
+        made = apply(step, lineage, job[5], start, unit.deadline_ns)
+        now += costs[step.operator_id]
+        busy_ns += now - start
+        node.advance(now)
+        if step.operator_id in printed:
+            printed[step.operator_id].survived(lineage[2], lineage[4])
+            ran[lineage[2]] += 1
+        if step.exit is not None:
+            for each, value in made:
+                engine.emit(now, step.exit, each, value)
+        job = engine.step(start, now)
+    done = Outcome(shed=len(at_ns) - len(ran), tuples=len(at_ns), busy=100 * busy_ns / S / setting.seconds)
+    useful: set[int] = set()
+    sums = [0, *accumulate(number * number for number in range(1, len(at_ns) + 1))]
+    for query, (grid, rule) in enumerate(zip(setting.grids, printed.values(), strict=True)):
+        _judge(done, setting, grid, query, at_ns, sums, results.given, rule, useful)
+    done.useful = 100 * len(useful) * setting.cost_ns / S / setting.seconds
+    return done
+
+
+def _judge(
+    done: Outcome, setting: Setting, grid: Grid, query: int, at_ns: Sequence[int], sums: Sequence[int],
+    given: dict[tuple[int, int], tuple[int, int, int]], printed: Printed, useful: set[int],
+) -> None:  # fmt: skip
+    """Windows of one query that lie within the stream, against what its tuples say."""
+
+    def exact(window: int) -> tuple[int, int, int, int]:
+        low, high = (bisect_left(at_ns, each) for each in (grid.begin(window), grid.end(window)))
+        return high - low, sums[high] - sums[low], low, high
+
+    for (number, window), (_, count, total) in given.items():
+        if number == query:
+            done.wrong += (count, total) != exact(window)[:2]
+    for window in range(grid.from_(START_NS), grid.first(START_NS + setting.seconds * S)):
+        done.windows += 1
+        result = given.get((query, window))
+        count, total, low, high = exact(window)
+        if result is None or result[1:] != (count, total):
+            continue
+        if result[0] <= grid.end(window) + setting.latency_s * S:
+            done.given += 1
+            useful.update(range(low, high))
+        else:
+            done.late += 1
+    done.printed += len(printed.closed)
+    done.printed_wrong += sum(tuple(state) != exact(window)[:2] for window, state in printed.closed.items())
+
+
+__all__ = ["Outcome", "Setting", "arrivals", "local_plan", "run"]

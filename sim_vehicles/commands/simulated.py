@@ -1,0 +1,138 @@
+"""What `sim-vehicles simulate` says: a table of outputs, windows, policies against the bound; a bar while it runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from node_agent.registry import Registry
+    from sim_vehicles.virtual.run import Simulation
+    from sim_vehicles.virtual.scenario import Scenario
+
+
+@contextmanager
+def progress(told: Console, trials: int) -> Iterator[Callable[[], None] | None]:
+    """A bar on a terminal, for more than one trial; gives what to call after each trial."""
+    if trials < 2 or not told.is_terminal:
+        yield None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=told, transient=True) as progress:
+        task = progress.add_task("trials", total=trials)
+        yield lambda: progress.advance(task)
+
+
+def compare(document: dict[str, Any], scenario: Scenario, registry: Registry, told: Console, as_json: bool) -> None:
+    """`--regret`: every policy's misses, and their distance to the bound."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from sim_vehicles.virtual.regret import regret
+
+    with progress(told, scenario.trials) as advance:
+        policies = None if scenario.policy is None else [scenario.policy]
+        found = regret(document, scenario, registry, policies, progress=advance)
+    if as_json:
+        typer.echo(json.dumps(found.document()))
+        return
+    query = document.get("query", "plan")
+    title = f"{query}: {scenario.trials} trials, seed {scenario.seed}, {found.results} results"
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("policy", no_wrap=True)
+    for heading in ("missed", "of all", "above the bound"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    ratio = found.bound_ratio or 0.0
+    table.add_row("bound", str(found.bound), f"{ratio:.2%}", "")
+    above = 100 * ((found.found_ratio or 0.0) - ratio)
+    table.add_row("best schedule found", str(found.found), f"{found.found_ratio or 0.0:.2%}", f"{above:.2f} points")
+    for name, missed in sorted(found.missed.items(), key=lambda each: each[1]):
+        table.add_row(name, str(missed), f"{found.ratio(name) or 0.0:.2%}", f"{found.points(name) or 0.0:.2f} points")
+    Console(highlight=False).print(table)
+    Console(highlight=False).print(
+        "No schedule misses less than the bound. The best one found is a policy's, or knows all costs beforehand; in "
+        f"{found.closed} of {scenario.trials} trials it misses no more than the bound, which is then the optimum."
+    )
+
+
+def say(done: Simulation, scenario: Scenario, out: Path | None, told: Console, as_json: bool) -> None:
+    from rich.markup import escape
+
+    if as_json:
+        typer.echo(json.dumps({**done.document(), "run": None if out is None else str(out)}))
+    else:
+        from rich.console import Console
+
+        Console(highlight=False).print(_table(done, scenario))
+        for line in _windows(done):
+            Console(highlight=False).print(line, soft_wrap=True)
+    if done.refused:
+        why = "came while no plan had their source, or were too old for its windows"
+        told.print(f"{done.refused} tuples {why}, and were refused", soft_wrap=True)
+    for unused in _too_late(done, scenario):
+        told.print(f"[yellow]{unused}[/yellow]", soft_wrap=True)
+    for failure in done.failures:
+        told.print(f"[yellow]{escape(failure)}[/yellow]", soft_wrap=True)
+    if done.failures and not scenario.tuples:
+        told.print("the sources admit made-up tuples; give real ones with --tuples SOURCE=FILE", soft_wrap=True)
+    if out is not None and not as_json:
+        told.print(f"run written to {out}; `coordinator report {out}` gives the verdict", soft_wrap=True)
+
+
+def _too_late(done: Simulation, scenario: Scenario) -> list[str]:
+    """Plans that are committed when the sources have admitted everything, in the first trial: nothing runs under
+    them."""
+    from sim_vehicles.virtual.arrivals import bursts
+
+    if len(done.course.plans) == 1:
+        return []
+    last_ns = max((burst.at_ns for burst in bursts(done.course, scenario, 1)), default=0)
+    return [
+        f"--at {_ms(at_ns)}ms: the last burst comes at {_ms(last_ns)} ms, so nothing runs under plan {plan.hash[:8]}; "
+        "change earlier, or simulate more --bursts"
+        for plan, at_ns in zip(done.course.plans[1:], done.course.at_ns[1:], strict=True)
+        if at_ns > last_ns
+    ]
+
+
+def _table(done: Simulation, scenario: Scenario) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    query, policy = done.plan.document.get("query", "plan"), scenario.policy or "policies of the plan"
+    title = f"{query}: {policy}, {scenario.trials} trials, {done.instances} task instances; times in ms"
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("output", no_wrap=True)
+    for heading in ("deadline", "met", "late", "missed", "p50", "p95", "p99", "max"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, output in done.outputs.items():
+        row = output.document()
+        ratio = "-" if row["miss_ratio"] is None else f"{row['miss_ratio']:.1%}"
+        latencies = [_ms(row["latency_ns"][each]) for each in ("p50", "p95", "p99", "max")]
+        table.add_row(name, _ms(row["deadline_ns"]), str(row["met"]), str(row["late"]), ratio, *latencies)
+    return table
+
+
+def _windows(done: Simulation) -> list[str]:
+    """Per window operator, how many windows gave a result."""
+    found = []
+    for name, windows in done.windows.items():
+        share = f" ({windows.closed / windows.all:.1%})" if windows.all else ""
+        without = f"; {windows.abandoned} abandoned, {windows.skipped} skipped" if windows.closed < windows.all else ""
+        found.append(f"windows of {name}: {windows.closed} of {windows.all} gave a result{share}{without}")
+    return found
+
+
+def _ms(ns: int | None) -> str:
+    if ns is None:
+        return "-"
+    return f"{ns / 1e6:.3f}".rstrip("0").rstrip(".")

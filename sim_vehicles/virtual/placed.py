@@ -1,0 +1,59 @@
+"""What a node in virtual time knows of a plan, and who is told what happens there."""
+
+from enum import IntEnum
+from typing import Any, Protocol
+
+from node_agent.core import plan as core
+from node_agent.core.parts import Lineage, Loaded
+from protos.records import STATE_COMMITTED, STATE_DRAINING, STATE_PREPARED
+from sim_vehicles.virtual.costs import Costs
+
+
+class State(IntEnum):
+    """Of a plan on a node, as trace records have it."""
+
+    PREPARED = STATE_PREPARED
+    COMMITTED = STATE_COMMITTED
+    DRAINING = STATE_DRAINING
+
+
+class Placed:
+    """One plan on a node."""
+
+    __slots__ = ("costs", "loaded", "plan", "sources", "state")
+
+    def __init__(self, plan: core.Plan, loaded: Loaded, costs: Costs) -> None:
+        self.plan, self.loaded, self.costs, self.state = plan, loaded, costs, State.PREPARED
+        self.sources = {source.name: source for source in plan.sources if not source.window}
+
+
+class Results(Protocol):
+    """Who is told of results."""
+
+    def delivered(self, at_ns: int, plan: core.Plan, output: core.Output, lineage: Lineage, payload: Any) -> None:
+        """A result is there; `at_ns` on the clock of the events."""
+
+
+class Failures(Protocol):
+    """Who is told of operators that raise."""
+
+    def failed(self, node: str, operator: str, error: BaseException) -> None:
+        """That operator raised on a tuple, which is lost."""
+
+
+class Commits(Protocol):
+    """Who is told of plans that are committed."""
+
+    def committed(self, at_ns: int, node: str, placed: Placed) -> None:
+        """That node admits under that plan from now on."""
+
+
+class Watch(Results, Failures, Commits, Protocol):
+    """All of them."""
+
+    @property
+    def until_ns(self) -> int:
+        """After that nothing that was admitted can lie in an open window: what is due then is not waited for."""
+
+
+__all__ = ["Commits", "Failures", "Placed", "Results", "State", "Watch"]
