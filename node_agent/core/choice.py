@@ -5,7 +5,7 @@ One heap holds the head of every unit's queue. Its order is total: deadline or r
 """
 
 from collections import deque
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -16,6 +16,7 @@ from node_agent.core.lateness import Expiry
 from node_agent.core.measure import NodeMeter
 from node_agent.core.parts import ABSENT, Job, Lineage, Mark, Unit
 from node_agent.core.policies.parts import Policy
+from node_agent.core.windowed import Windowed
 from protos.records import FLAG, POLICY_LATE, RAN, SHED
 
 
@@ -137,6 +138,15 @@ class Choice(Branches):
                 heapify(heap)
         if queue and unit is not self.held:
             self._head(unit)
+
+    def _under_way(self, windowed: Windowed) -> Iterator[Lineage]:
+        """Of the tuples that wait for a unit on their way to windows, or run; some that lead to others too."""
+        for unit in windowed.loaded.units:
+            if unit.collects is windowed or any(each.route.counted for each in unit.marks):
+                for job in unit.queue:
+                    yield job[4]
+        for job in self.batch if self.batching else () if self.job is None else (self.job,):
+            yield job[4]
 
     # -- the choice
 

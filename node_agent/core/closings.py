@@ -5,6 +5,7 @@ bounds and verdicts like any other; one that gives no result is admitted and she
 tuple that leads to no window.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from node_agent.core.facts import Facts
@@ -50,6 +51,10 @@ class Closings:
         raise NotImplementedError
 
     def _absent(self, at_ns: int, route: Route, lineage: Lineage, mark: Mark = ABSENT) -> None:
+        raise NotImplementedError
+
+    def _under_way(self, windowed: Windowed) -> Iterable[Lineage]:
+        """Of the tuples that wait for a unit on their way to windows, or run."""
         raise NotImplementedError
 
     def _count_shed(self, policy: int, tuples: int = 1) -> None:

@@ -8,6 +8,7 @@ younger than this instant, so whatever begins later needs only n and what comes 
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from node_agent.core import plan as plans
@@ -73,11 +74,28 @@ class State:
             self.intake.live.next = IDLE
         self.missing = set(range(len(newest.window.feeds)))  # sources that were not heard of yet
         self.promises = [Promises() for _ in newest.window.feeds]
+        for index, sequence in enumerate(self.intake.sources):
+            sequence.queued = partial(self.queued, index)
         self.counts = dict.fromkeys(("opened", "closed", "abandoned", "skipped"), 0)
         self.why = ""  # the last window that a tuple, or a user's function, has spoilt: what was wrong
         self.at_ns = 0
         self.source = self.base = -1  # as what windows are admitted, and what is added to their numbers
         self.stopped = False
+
+    def queued(self, index: int, epoch: int) -> int | None:
+        """The lowest number of a source that waits for a unit on its way to these windows, or runs, on this node."""
+        engine = self.newest.engine
+        if engine is None:
+            return None
+        lowest: int | None = None
+        for windowed in engine.windows:
+            if windowed.state is not self:
+                continue
+            source = windowed.window.feeds[index][0]
+            for lineage in engine._under_way(windowed):
+                if lineage[0] == source and lineage[1] == epoch and (lowest is None or lineage[2] < lowest):
+                    lowest = lineage[2]
+        return lowest
 
     def now(self, at_ns: int) -> int:
         """Instants of reports never decrease."""

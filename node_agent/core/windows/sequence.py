@@ -11,11 +11,13 @@ counts as removed itself. So what a window gets depends on what was admitted alo
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, Protocol
 
 NEVER = -(1 << 62)  # before any instant
+SHORTEST_NS = 1_000_000  # between two looks at what is queued
 QUIET, SINGLE, RANGE = range(3)  # in the order in which reports of one number are settled
 
 
@@ -49,8 +51,9 @@ class Sequence:
     """One source at one window operator, over its incarnations.
 
     `lateness_ns` None: nothing is late (windows over numbers). `first`: the number that every incarnation begins with.
-    Every report carries the instant at which it came; these instants never decrease. Bounds of a report are instants on
-    the clock of the origins, and hold for each of its numbers.
+    `queued`: the lowest number of an incarnation that is known to be near and will be reported, however long it takes;
+    it is not missing. Every report carries the instant at which it came; these instants never decrease. Bounds of a
+    report are instants on the clock of the origins, and hold for each of its numbers.
     """
 
     def __init__(
@@ -72,6 +75,8 @@ class Sequence:
         self._quiets: dict[int, int] = {}  # number to the order of the report that is held
         self._heard: deque[tuple[int, int]] = deque()  # (n, at): numbers below n were admitted by then; both ascend
         self._order = 0
+        self.queued: Callable[[int], int | None] | None = None
+        self._asks_ns = NEVER  # not asked again before this
 
     @property
     def watermark_ns(self) -> int:
@@ -88,7 +93,7 @@ class Sequence:
     @property
     def due_ns(self) -> int | None:
         """When `expire` has something to do; None: nothing is missing."""
-        return self._heard[0][1] + self.wait_ns if self._heard else None
+        return max(self._heard[0][1] + self.wait_ns, self._asks_ns) if self._heard else None
 
     def begin(self, epoch: int, number: int) -> None:
         """It is known that this window operator is to have everything from that number on, and nothing before."""
@@ -132,8 +137,12 @@ class Sequence:
 
     def expire(self, at_ns: int) -> None:
         """Numbers that were missing for too long are removed."""
-        while self._heard and self._heard[0][1] + self.wait_ns <= at_ns:
-            self._give_up()
+        while self._heard and self._heard[0][1] + self.wait_ns <= at_ns and self._asks_ns <= at_ns:
+            queued = self.queued(self.epoch) if self.queued is not None and self.epoch is not None else None
+            if queued is not None and queued <= self.next:
+                self._asks_ns = at_ns + max(self.wait_ns, SHORTEST_NS)
+                return
+            self._give_up(queued)
             self._settle()
 
     def _comes(self, at_ns: int, epoch: int) -> bool:
@@ -183,10 +192,10 @@ class Sequence:
             self._give_up()
             self._settle()
 
-    def _give_up(self) -> None:
-        """On what is missing before the next report that is held. All of it was admitted before one higher number was
-        heard of, the first one that was: no report is held between."""
-        number = self._heap[0][0]
+    def _give_up(self, queued: int | None = None) -> None:
+        """On what is missing before the next report that is held, or that is queued. All of it was admitted before one
+        higher number was heard of, the first one that was: no report is held between."""
+        number = self._heap[0][0] if queued is None else min(self._heap[0][0], queued)
         if number > self.next:
             self._remove(number - 1, self.watermark_ns, self._heard[0][1])
 

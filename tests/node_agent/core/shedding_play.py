@@ -304,7 +304,7 @@ def share(
 ) -> tuple[float, float, Run]:  # fmt: skip
     """Of windows (Z, H, L in s) of one source: the part that is given in time, and f*. And the run. Each is exact."""
     length, hop, latency = (each * SECOND for each in windows)
-    window = plans.Window("time", length, hop, 0, ((1, 0),), useful_ns=latency, wait_ns=latency)
+    window = plans.Window("time", length, hop, 0, ((1, 0),), useful_ns=latency, wait_ns=SECOND)
     setting = Setting((window,), policy, cost_ns, **others)
     run = Node(setting).play(steady(load, cost_ns, seconds, seed))
     grid = Grid(length, hop)
