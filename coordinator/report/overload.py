@@ -11,11 +11,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordinator.report.bound import window_bound
+from coordinator.report.completeness import Status
 from coordinator.report.plan_view import OutputView, PlanView, Reach
 from protos import records as rec
 from protos.records import SHED_POLICIES, WINDOW_CAUSES
 
 if TYPE_CHECKING:
+    from coordinator.report.completeness import Trace
     from coordinator.report.shape import Counts, Tally
     from coordinator.report.windows_view import WindowView
 
@@ -65,7 +67,10 @@ class Overload:
         return {name: self._windows(view, found[name]) for name in sorted(found)}
 
     def _windows(self, view: OutputView, views: Sequence[WindowView]) -> dict[str, Any]:
-        told = _Told([each for w in views for operator in w.operators for each in self._of(rec.WINDOW, operator)])
+        told = _Told(self._counts.traces)
+        for operator in dict.fromkeys(operator for w in views for operator in w.operators):
+            for each in self._of(rec.WINDOW, operator):
+                told.add(each)
         admitted = sum(self._admitted(w.source) for w in views)
         answers = [self._counts.window_answers.get((view.id, w.source), (0, 0)) for w in views]
         on_time = sum(met for _, met in answers)
@@ -149,26 +154,50 @@ class Overload:
 
 
 class _Told:
-    """What the WINDOW records of an operator say. cut_off: windows that had begun before all sources were heard of, or
-    were open as the plan ended: nobody can expect them. unended: opened, and nothing tells how they ended, which is so
-    after a crash."""
+    """What the WINDOW records of an operator say.
 
-    def __init__(self, told: Sequence[_About]) -> None:
-        self.abandoned: dict[str, int] = defaultdict(int)
-        self.opened = self.given = self.skipped = self.cut_off = abandoned = 0
-        for _, state, cause, tally in told:
-            windows = tally.spent
-            self.opened += windows * (state == rec.WINDOW_OPENED)
-            self.given += windows * (state == rec.WINDOW_CLOSED)
-            abandoned += windows * (state == rec.WINDOW_ABANDONED)
-            if (state, cause) in ((rec.WINDOW_SKIPPED, NO_CAUSE), (rec.WINDOW_ABANDONED, STOPPED)):
-                self.cut_off += windows
-            elif state == rec.WINDOW_SKIPPED:
+    unended: opened, and nothing tells how they ended: after a crash, or where records are missing. cut_off: windows
+    that had begun before all sources were heard of, or were open as the plan or the trace ended: nobody can expect them.
+    """
+
+    def __init__(self, traces: Sequence[Trace]) -> None:
+        self._traces = traces
+        self._open: dict[int, int] = defaultdict(int)  # by incarnation
+        self._cut_off = 0
+        self.opened = self.given = self.skipped = 0
+        self.abandoned: dict[str, int] = {}
+
+    def add(self, about: _About) -> None:
+        """A row of `Counts.tallies`."""
+        state, windows = about.word, about.tally.spent
+        match state:
+            case rec.WINDOW_OPENED:
+                self.opened += windows
+                self._open[about.incarnation] += windows
+            case rec.WINDOW_CLOSED:
+                self.given += windows
+            case rec.WINDOW_SKIPPED if about.cause == NO_CAUSE:
+                self._cut_off += windows
+            case rec.WINDOW_SKIPPED:
                 self.skipped += windows
-            elif state == rec.WINDOW_ABANDONED:
-                self.abandoned[_name(WINDOW_CAUSES, cause)] += windows
-        self.abandoned = dict(self.abandoned)
-        self.unended = max(0, self.opened - self.given - abandoned)
+            case rec.WINDOW_ABANDONED if about.cause == STOPPED:
+                self._cut_off += windows
+            case rec.WINDOW_ABANDONED:
+                cause = _name(WINDOW_CAUSES, about.cause)
+                self.abandoned[cause] = self.abandoned.get(cause, 0) + windows
+        if state in (rec.WINDOW_CLOSED, rec.WINDOW_ABANDONED):
+            self._open[about.incarnation] -= windows
+
+    def _left(self, *statuses: Status) -> int:
+        return sum(max(0, n) for i, n in self._open.items() if self._traces[i].status in statuses)
+
+    @property
+    def unended(self) -> int:
+        return self._left(Status.CRASHED, Status.DAMAGED)
+
+    @property
+    def cut_off(self) -> int:
+        return self._cut_off + self._left(Status.CLEAN, Status.UNKNOWN)
 
 
 def _rates(shed: Mapping[str, int], of: int) -> dict[str, Any]:
