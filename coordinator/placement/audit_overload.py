@@ -33,7 +33,8 @@ def apart(plan: Plan) -> list[str]:
     for name, facts in plan["graph"].get("windows", {}).items():
         add = facts["add"]
         if not place.get(add) == place.get(name) == facts["at"]:
-            found.append(f"windows of {name} are collected on {place.get(add)} and closed on {place.get(name)}")
+            where = f"collected on {place.get(add)}, closed on {place.get(name)} and admitted on {facts['at']}"
+            found.append(f"windows of {name} are {where}")
         if [add] not in members or not any(unit[:1] == [name] for unit in members):
             found.append(f"windows of {name} are collected, or closed, within a longer task unit")
     return found
