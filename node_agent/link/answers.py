@@ -18,6 +18,10 @@ class Answers:
         self._told: deque[Outcome] = deque(maxlen=keep)
         self._new: list[Outcome] = []
 
+    def __len__(self) -> int:
+        """Outcomes that are remembered or not told yet."""
+        return len(self._told) + len(self._new)
+
     def admitted(self, link_seq: int, epoch: int, seq: int) -> None:
         """The tuple was given this lineage."""
         self._new.append((link_seq, epoch, seq, None))

@@ -17,6 +17,7 @@ from node_agent.wire import frames
 WRITABLE = select.EPOLLOUT
 MOST_CONNECTIONS = 256
 MOST_ANSWERS = 256  # incarnations of sources whose outcomes are remembered
+MOST_OUTCOMES = 65_536  # of all of them; those that came first are forgotten
 HELLO_NS = 5_000_000_000  # a connection that has not said hello by then is closed
 
 
@@ -88,8 +89,9 @@ class Inbound:
     def _keep(self, peer: str, boot: int, answers: Answers) -> None:
         self._answers[peer, boot] = answers
         self._answers.move_to_end((peer, boot))
-        if len(self._answers) > MOST_ANSWERS:
-            self._answers.popitem(last=False)
+        held = sum(len(each) for each in self._answers.values())
+        while len(self._answers) > MOST_ANSWERS or (held > MOST_OUTCOMES and len(self._answers) > 1):
+            held -= len(self._answers.popitem(last=False)[1])
 
     def _close_others(self, peer: str, boot: int | None = None) -> None:
         """Earlier connections of that peer, or only of that incarnation."""
