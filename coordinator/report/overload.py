@@ -157,7 +157,7 @@ class _Told:
     """What the WINDOW records of an operator say.
 
     unended: opened, and nothing tells how they ended: after a crash, or where records are missing. cut_off: windows
-    that had begun before all sources were heard of, or were open as the plan or the trace ended: nobody can expect them.
+    that had begun before all sources were heard of, or were open as the plan or the trace ended: none is expected.
     """
 
     def __init__(self, traces: Sequence[Trace]) -> None:
