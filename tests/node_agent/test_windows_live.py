@@ -22,9 +22,9 @@ from protos import agent_pb2, agent_pb2_grpc, plan_pb2, records
 from tests.node_agent.live import Agent, spooled, store, until
 
 SECOND, MS = 10**9, 10**6
-LENGTH, HOP, LATENESS = 200 * MS, 100 * MS, 5 * MS
+LENGTH, HOP, LATENESS = 100 * MS, 50 * MS, 5 * MS
 MAX_AGE = 100 * MS
-SHORT, LONG = 300 * MS, 60 * SECOND  # deadlines, and how long a number may be missing
+SHORT, LONG = 250 * MS, 60 * SECOND  # deadlines, and how long a number may be missing
 OPERATORS = """
 from node_agent.sdk import operator
 
@@ -79,7 +79,7 @@ def _plans(version: int = 1, deadline_ns: int = LONG) -> dict[str, Plan]:
     a = node(
         0,
         streams=[stream("in", counted), stream("keep", counted)],
-        sources=[{"id": source, "name": "in", "stream": ids["in"], "maxAgeNs": MAX_AGE, "beatNs": 20 * MS}],
+        sources=[{"id": source, "name": "in", "stream": ids["in"], "maxAgeNs": MAX_AGE, "beatNs": 12 * MS}],
         operators=[operator("keep", "t.keep", "in")],
         units=[unit("keep", "keep")],
         sends=[{"stream": ids["keep"], "peer": 1}],
@@ -347,7 +347,7 @@ def test_a_link_that_is_cut_costs_the_windows_of_what_it_loses_and_none_is_wrong
         listener.wait(4)
         cable.cut()
         cut_ns, sent = _now_ns(), feeder.sent
-        until(lambda: feeder.sent > sent + 20 and _now_ns() > cut_ns + 4 * SHORT)
+        until(lambda: feeder.sent > sent + 20 and _now_ns() > cut_ns + 2 * SHORT)
         cable.mend()
         listener.wait(5, _now_ns())
         feeder.stop()
