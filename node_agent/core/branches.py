@@ -80,7 +80,13 @@ class Branches(Closings):
             if len(join.waiting) >= Join.LIMIT:
                 self._expired(at_ns, join, join.waiting.pop(next(iter(join.waiting))))
             waiting = join.waiting[key] = Waiting(join.ports, at_ns + join.wait_ns)
+        row = 0
         while waiting.taken >> port & 1:  # one lineage twice, by way of a union: it waits for partners of its own
+            row += 1
+            if row == Join.IN_A_ROW:
+                if payload is not ABSENT and payload is not _GONE:
+                    self._lost(at_ns, join.unit, lineage, CAUSE_JOIN_EXPIRED)
+                return
             if waiting.after is None:
                 waiting.after = Waiting(join.ports, at_ns + join.wait_ns)
             waiting = waiting.after

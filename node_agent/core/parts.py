@@ -197,6 +197,7 @@ class Join:
     __slots__ = ("ports", "unit", "wait_ns", "waiting")
 
     LIMIT = 65_536  # entries; beyond it the oldest expires
+    IN_A_ROW = 256  # results of one lineage that wait at once; what would begin one more expires
 
     def __init__(self, unit: Unit, ports: int) -> None:
         self.unit, self.ports = unit, ports

@@ -2,6 +2,7 @@
 
 from node_agent.core import plan as plans
 from node_agent.core.events import Admitted, Ended, Finished, Story
+from node_agent.core.parts import Join
 from node_agent.core.policies import policy
 from protos import records
 
@@ -57,3 +58,14 @@ def test_expiry_takes_all_arrivals_of_a_lineage() -> None:
     told.handle(*(Admitted(1, 1, lineage, each) for each in "xyz"))
     told.engine.expire(told.loaded.joins[0].wait_ns + 1)
     assert facts(told)[3:] == [(records.LOST, records.CAUSE_JOIN_EXPIRED)] * 3
+
+
+def test_a_lineage_that_comes_again_and_again_waits_in_a_bounded_row() -> None:
+    told = story()
+    lineage = (1, 0, 1, 0, 0, 0)
+    told.handle(*(Admitted(1, 1, lineage, number) for number in range(2 * Join.IN_A_ROW)))
+    lost = [each for each in facts(told) if each == (records.LOST, records.CAUSE_JOIN_EXPIRED)]
+    assert len(lost) == Join.IN_A_ROW, "what would begin one more"
+    told.engine.expire(told.loaded.joins[0].wait_ns + 1)
+    lost = [each for each in facts(told) if each == (records.LOST, records.CAUSE_JOIN_EXPIRED)]
+    assert len(lost) == 2 * Join.IN_A_ROW and told.loaded.waiting == 0
