@@ -9,6 +9,7 @@ prevents it in a running agent; a registry that checks calls every operator thro
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from node_agent.core.windows.aggregates import Own
 from node_agent.sdk import Many
 
 
@@ -40,6 +41,22 @@ def intact(name: str, call: Callable[..., Any], plain: bool) -> Callable[..., An
         return result
 
     return checked
+
+
+class IntactAggregate:
+    """A user's aggregate, which then costs its window where it changes a tuple: other windows have it as well."""
+
+    def __init__(self, name: str, own: Own) -> None:
+        self._name, self._own = name, own
+        self.start, self.result = own.start, own.result
+
+    def add(self, state: Any, payload: Any) -> Any:
+        """Raises ChangedError."""
+        before = _told(payload)
+        state = self._own.add(state, payload)
+        if _told(payload) != before:
+            raise ChangedError(f"{self._name} changed its input, which others read as well: give a new value instead")
+        return state
 
 
 def _results(result: Any) -> Sequence[Any]:

@@ -22,7 +22,7 @@ from node_agent.core.windows.aggregates import Aggregate, Grouped, Together, Use
 from node_agent.core.windows.joins import Join
 from node_agent.core.windows.results import Collecting, result
 from node_agent.entry_points import Discover, Offers, installed
-from node_agent.intact import intact
+from node_agent.intact import IntactAggregate, intact
 from node_agent.signature import Bound, OperatorError, Shape, shape_of
 
 GROUP = "shimekiri.operators"
@@ -145,7 +145,10 @@ class Registry:
                 raise OperatorError(f"{run} is no aggregate, and a window needs one; write 'run: aggregate'")
             else:
                 own = self.create(run, with_json)
-                inner = own if isinstance(own, Together) else Users(own, len(window.feeds))
+                if isinstance(own, Together):
+                    inner = own
+                else:
+                    inner = Users(IntactAggregate(run, own) if self._checks else own, len(window.feeds))
             return Grouped(field(window.by), inner) if window.by else inner
         except ValueError as error:
             raise OperatorError(f"{run}: {error}") from None

@@ -10,6 +10,7 @@ from node_agent.core import plan as plans
 from node_agent.core.windows.live import UnfitError, Window
 from node_agent.core.windows.results import Complete, result
 from node_agent.entry_points import Offers
+from node_agent.intact import ChangedError
 from node_agent.registry import Registry
 from node_agent.sdk import aggregate
 from node_agent.signature import OperatorError
@@ -185,3 +186,13 @@ def test_an_aggregate_is_declared_in_the_file_where_it_stands() -> None:
 
     registry = Registry(discover=lambda group: {"t.sum": ("m:Total", lambda: Total)})
     assert made_of(registry, "t.sum", {}, window(feeds=((1, 0), (2, 0))), (1, 4), (0, 3)) == {"result": 7}
+
+
+def test_an_aggregate_that_changes_a_tuple_is_found_where_operators_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    text = "@aggregate('a.b')\nclass A:\n    def start(self): return 0\n    def result(self, s): return s\n"
+    path.write_text(f"from node_agent.sdk import *\n{text}    def add(self, s, v): v['x'] = s; return s + 1\n")
+    assert made_of(Registry([path], discover=nothing), "a.b", {}, window(), (0, {"x": 3})) == {"result": 1}
+    checked = Registry([path], discover=nothing, checks=True).aggregate("a.b", "{}", window())
+    with pytest.raises(ChangedError, match="changed its input"):
+        checked.add(checked.start(), 0, {"x": 3})

@@ -8,6 +8,8 @@ from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.live import Cause, Command, Live, UnfitError, Window
 from node_agent.core.windows.sequence import NEVER, Sequence
 
+FAILURES = (Exception, SystemExit)  # what a user's function may do to its window; its exit() ends no node
+
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
@@ -103,8 +105,9 @@ class Intake:
     def _enter(self, number: int, start: int, end: int, base: int | None = None) -> None:
         due_ns = end + self.deadline.after_ns if self.deadline is not None and self.by_time else None
         try:
-            state, failed = self.aggregate.start(), None
-        except Exception as error:  # a user's function
+            state = self.aggregate.start()
+            failed: BaseException | None = None
+        except FAILURES as error:  # a user's function
             state, failed = None, error
         window = Window(number, start, end, state)
         if base is not None:
@@ -119,7 +122,7 @@ class Intake:
         except UnfitError as unfit:
             self.live.abandon(window.number, unfit.cause, str(unfit))
             return
-        except Exception as error:  # a user's function
+        except FAILURES as error:  # a user's function
             self.live.abandon(window.number, Cause.ERROR, f"{type(error).__name__}: {error}")
             return
         window.count += 1
@@ -153,4 +156,4 @@ class Intake:
         raise NotImplementedError
 
 
-__all__ = ["Deadline", "Intake", "Limits"]
+__all__ = ["FAILURES", "Deadline", "Intake", "Limits"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from node_agent.core.windows.aggregates import Aggregate
 from node_agent.core.windows.allocator import Grid
-from node_agent.core.windows.intake import Deadline, Intake, Limits
+from node_agent.core.windows.intake import FAILURES, Deadline, Intake, Limits
 from node_agent.core.windows.live import Cause
 from node_agent.core.windows.sequence import NEVER
 
@@ -93,7 +93,7 @@ class SizedWindows(TimeWindows):
         if self.grid.last(origin_ns) >= self.live.next:
             try:
                 size = int(self._size(payload))
-            except Exception:  # a user's function
+            except FAILURES:  # a user's function
                 self.span(source, number, number, origin_ns, origin_ns)
                 return
             self._first = origin_ns, max(1, min(size, self.grid.length))

@@ -22,6 +22,7 @@ from tests.node_agent.core.windows.window_world import Admitted, World, exact
 EXAMPLES = int(os.environ.get("WINDOW_EXAMPLES", "150"))
 POLICIES = ("edf", "fifo", "edf-e2e", "edf-op", "muf", "qed", "bts", "slack")
 KEEPING = ("edf", "fifo", "edf-e2e", "muf")  # that shed nothing
+BATCHING = ("edf", "fifo")
 AGE = 6  # what a heartbeat promises
 
 
@@ -47,10 +48,9 @@ class Play:
             plan = replace(plan, sources=tuple(
                 each if each.id == WINDOWS else replace(each, spans=((2, 3), (4, 12))) for each in plan.sources
             ))  # fmt: skip
-        self.plan, self.node = (
-            plan,
-            Node(plan, size=lambda payload: payload["size"], name=random.choice(KEEPING if clean else POLICIES)),
-        )
+        name = random.choice(KEEPING if clean else POLICIES)
+        batch = random.choice((1, 1, 3, 0)) if name in BATCHING else 1
+        self.plan, self.node = plan, Node(plan, None, lambda payload: payload["size"], name, batch)
         if not clean and random.random() < 0.3:
             self.node.engine.limit_jobs = random.choice((2, 5))
         self.old: Loaded | None = None

@@ -105,6 +105,28 @@ def test_groups_and_a_users_own_aggregate() -> None:
     assert (lost.source, lost.seq, lost.ref, lost.w1) == (WINDOWS, 1, 3, records.CAUSE_OPERATOR_ERROR)
 
 
+def test_an_aggregate_that_exits_costs_its_window_and_not_the_node() -> None:
+    class Leaves(Names):
+        def add(self, state: list[Any], source: int, payload: Any) -> None:
+            super().add(state, source, payload)
+            if payload["x"] == 2:
+                raise SystemExit("enough")
+
+    node = Node(windowed(), Leaves()).beat(5, 1)
+    node.admit(11, 1).admit(12, 2).admit(21, 3).admit(30, 4).run()
+    assert boxes(node.results) == [(2, [3])] and node.ends() == [("skipped", 0), ("abandoned", 1), ("closed", 2)]
+    assert node.records(records.LOST) == []
+
+
+def test_a_result_that_policing_sheds_is_missing_in_its_window() -> None:
+    plan = windowed()
+    first = replace(plan.operators[0], at_most=((2, 1),))
+    node = Node(replace(plan, operators=(first, *plan.operators[1:]))).beat(5, 1)
+    node.admit(11, 1).admit(12, 2).admit(21, 3, passes=False).admit(30, 4).run()
+    assert node.shed()[0] == (1, 2, records.POLICY_SELECTIVITY)
+    assert node.ends() == [("skipped", 0), ("abandoned", 1), ("closed", 2)]
+
+
 def test_empty_windows_are_given_by_heartbeats_alone() -> None:
     node = Node(windowed(), COUNT).beat(5, 1)
     for at_ns in range(10, 45, 5):

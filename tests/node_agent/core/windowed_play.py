@@ -80,11 +80,11 @@ class Node:
     """An engine with an executor on a clock that the test turns."""
 
     def __init__(
-        self, plan: plans.Plan, aggregate: Aggregate | None = None, size: Any = None, name: str = "edf"
+        self, plan: plans.Plan, aggregate: Aggregate | None = None, size: Any = None, name: str = "edf", batch: int = 1
     ) -> None:
         self.at_ns = 0
         self.facts = MemoryFacts()
-        self.engine = Engine(policy(name), self.facts, self)
+        self.engine = Engine(policy(name, batch), self.facts, self)
         self.executor = Executor(self.engine, lambda: self.at_ns)
         self.collecting = Collecting(aggregate or Names(), size)
         self.loaded = self.load(plan)
