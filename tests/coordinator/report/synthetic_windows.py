@@ -20,7 +20,6 @@ def with_windows(document: dict[str, Any], windows: dict[str, dict[str, Any]]) -
 
     windows: by operator W, what goes beyond kind time, Z and H into W.add's window.
     """
-    del document["hash"]
     ids = [source["id"] for node in document["nodes"].values() for source in node.get("sources", ())]
     found = {}
     for number, (name, window) in enumerate(windows.items(), start=max(ids) + 1):
@@ -38,8 +37,7 @@ def with_windows(document: dict[str, Any], windows: dict[str, dict[str, Any]]) -
             node.setdefault("sources", []).append(source)
             found[name] = {"add": f"{name}.add", "source": number, "at": at}
     document["graph"]["windows"] = found
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return document | {"hash": sha256(canonical.encode()).hexdigest()}
+    return hashed(document)
 
 
 def overloaded() -> dict[str, Any]:
@@ -173,3 +171,22 @@ def write_missing(cluster: Cluster, root: Path) -> Iterator[tuple[Path, int]]:
             (path / "run.json").write_text(said)
             node.records = records
             yield path, record[0]
+
+
+def as_earlier(path: Path) -> Path:
+    """Make a run one of two plans: its own has become an earlier one, and the last one, which is alike, ran nothing."""
+    document = json.loads((path / "plan.json").read_text())
+    said = json.loads((path / "run.json").read_text())
+    (path / "earlier").mkdir()
+    (path / "earlier" / f"{document['hash']}.json").write_text(json.dumps(document))
+    last = hashed(document | {"allocator": "another"})
+    (path / "plan.json").write_text(json.dumps(last))
+    (path / "run.json").write_text(json.dumps(said | {"plan_hash": last["hash"], "earlier": [document["hash"]]}))
+    return path
+
+
+def hashed(document: dict[str, Any]) -> dict[str, Any]:
+    """With its hash."""
+    document = {key: value for key, value in document.items() if key != "hash"}
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return document | {"hash": sha256(canonical.encode()).hexdigest()}

@@ -16,7 +16,7 @@ from coordinator.report.spark_session import SparkUnavailableError, require_java
 from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests.coordinator.report.synthetic import Cluster, Node, everything, play, random_document, write_trace
-from tests.coordinator.report.synthetic_windows import overloaded, play_windows, write_missing
+from tests.coordinator.report.synthetic_windows import as_earlier, overloaded, play_windows, write_missing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,6 +72,8 @@ def random_run(seed: int, path: Path) -> Run:
     mishaps, policed = dice.choice((0.0, 0.1, 0.3)), dice.choice((0.0, 0.2))
     if dice.random() < 0.2:
         cluster: Cluster = play_windows(overloaded(), seed, tuples=20, mishaps=mishaps)
+        if dice.random() < 0.3:
+            return read_run(as_earlier(cluster.save(path)))
     else:
         document = everything() if dice.random() < 0.2 else random_document(seed)
         cluster = play(document, seed, tuples=10, mishaps=mishaps, policed=policed)

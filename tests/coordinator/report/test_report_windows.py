@@ -18,7 +18,7 @@ from coordinator.report.verdict import verdict
 from node_agent.core.windows import shedding
 from protos import records as rec
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, plan_document
-from tests.coordinator.report.synthetic_windows import overloaded, play_windows, with_windows, write_missing
+from tests.coordinator.report.synthetic_windows import as_earlier, overloaded, play_windows, with_windows, write_missing
 from tests.coordinator.report.test_report_command import app
 
 S = 1_000_000_000
@@ -182,6 +182,15 @@ def test_the_bound_is_the_agents(load: Fraction, hop: int, more: int, latency: i
     mine = best_share(load, hop + more, hop, latency)
     assert mine == shedding.best_share(load, Fraction(hop + more), Fraction(hop), Fraction(latency))
     assert 0 <= mine <= 1 and (load <= 1 or mine <= 1 / load)
+
+
+def test_windows_of_an_earlier_plan_are_judged_alike(tmp_path: Path) -> None:
+    cluster = play_windows(overloaded(), 11, tuples=40)
+    alone = judged(cluster, tmp_path)
+    told = verdict(read_run(as_earlier(tmp_path / "run")))
+    assert told["conservation"] == alone["conservation"] and told["conservation"]["windows"] > 0
+    assert told["outputs"] == alone["outputs"] and told["shed"] == alone["shed"]
+    assert told["degraded"] == alone["degraded"] != {}
 
 
 def test_no_tuple_leads_through_a_window() -> None:
