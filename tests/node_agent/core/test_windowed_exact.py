@@ -43,7 +43,8 @@ class Play:
             size="my.size" if kind == "sized" else "", feeds=tuple((i + 1, i) for i in range(sources)),
             useful_ns=0 if clean or random.random() < 0.5 else random.choice((10, 60)), first=random.random() < 0.3,
         )  # fmt: skip
-        plan = windowed(spec)
+        self.joined = random.random() < 0.4
+        plan = windowed(spec, joined=self.joined)
         if not clean and random.random() < 0.4:
             plan = replace(plan, sources=tuple(
                 each if each.id == WINDOWS else replace(each, spans=((2, 3), (4, 12))) for each in plan.sources
@@ -138,16 +139,16 @@ class Play:
         random, number = self.random, self.number[source]
         self.number[source] += 1
         origin = self.at - random.randint(0, AGE)
+        passes, passes_too = random.random() < 0.8, not self.joined or source > 0 or random.random() < 0.8
         one = Admitted(
-            source, self.epoch[source], number, self.at, origin, random.random() < 0.8, random.randint(1, 12)
+            source, self.epoch[source], number, self.at, origin, passes and passes_too, random.randint(1, 12)
         )
         self.world.tuples.append(one)
         lineage = (source + 1, one.epoch, number, 0, origin, min(self.at, origin + random.choice((0, 0, 2))))
         payload = {
-            "x": one.name, "passes": one.passes, "size": one.value, "breaks": random.random() < self.breaks,
+            "x": one.name, "passes": passes, "passes_too": passes_too, "size": one.value,
+            "breaks": passes and random.random() < self.breaks, "breaks_too": random.random() < self.breaks,
         }  # fmt: skip
-        if payload["breaks"] and not one.passes:
-            payload["breaks"] = False
         if not self.far[source]:
             self.node.engine.admit(self.at, self.loaded, source + 1, lineage, payload, 0)
         elif random.random() < self.lose:

@@ -35,8 +35,9 @@ def window(**changes: Any) -> plans.Window:
     return plans.Window(**made)
 
 
-def windowed(spec: plans.Window | None = None, **changes: Any) -> plans.Plan:
-    """F is operator and unit 1, W.add 2, W 3; with a second source its own filter is 4."""
+def windowed(spec: plans.Window | None = None, joined: bool = False, **changes: Any) -> plans.Plan:
+    """F is operator and unit 1, W.add 2, W 3; with a second source its own filter is 4. joined: H, 5, stands beside F,
+    and J, 6, joins their results by lineage."""
     spec = spec or window()
     two = len(spec.feeds) > 1
     stream = plans.Stream
@@ -61,6 +62,13 @@ def windowed(spec: plans.Window | None = None, **changes: Any) -> plans.Plan:
         sources.append(plans.Source(2, "b", 5, beat_ns=5))
         operators.append(plans.Operator(4, "G", "filter", (5,), 6, 1))
         units.append(plans.Unit(4, (4,), 10, 100, exits=(6,)))
+    if joined:  # F and H, both of source 1, meet in J
+        streams += [stream(7, "H", "json", True, counted=True), stream(8, "J", "json", True, counted=True)]
+        operators[1] = replace(operators[1], inputs=(8, *operators[1].inputs[1:]))
+        operators += [
+            plans.Operator(5, "H", "filter", (1,), 7, 1), plans.Operator(6, "J", "join", (2, 7), 8, 1, join=True)
+        ]  # fmt: skip
+        units += [plans.Unit(5, (5,), 7, 100, exits=(7,)), plans.Unit(6, (6,), 10, 100, exits=(8,))]
     made = plans.Plan(
         query="q", node="n", index=0, hash=1, epoch=1, policy="edf", largest_batch=1, streams=tuple(streams),
         sources=tuple(sources), operators=tuple(operators), units=tuple(units),
@@ -74,6 +82,18 @@ def keep(payload: Any) -> Any:
     if payload.get("breaks"):
         raise ValueError("a tuple that breaks its operator")
     return payload if payload.get("passes", True) else None
+
+
+def keep_too(payload: Any) -> Any:
+    """The one beside it."""
+    if payload.get("breaks_too"):
+        raise ValueError("a tuple that breaks its operator")
+    return payload if payload.get("passes_too", True) else None
+
+
+def first_of(inputs: tuple[Any, ...], sides: Any, at: Any) -> Any:
+    """The join."""
+    return inputs[0]
 
 
 class Node:
@@ -98,7 +118,8 @@ class Node:
             if operator.window is not None:
                 calls[operator.id] = self.collecting, False
             else:
-                calls[operator.id] = (result if operator.closes else keep), not operator.join
+                call = keep_too if operator.name == "H" else first_of if operator.join else keep
+                calls[operator.id] = (result if operator.closes else call), not operator.join
         return self.engine.load(plan, calls)
 
     def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
