@@ -94,8 +94,8 @@ class Collecting:
         coordinator(*self._words, "--resume", self.run)
 
 
-def go(folder: Path, phases: Phases, say: Console) -> Figures:
-    """One run."""
+def go(folder: Path, phases: Phases, say: Console, engine: str = "spark") -> Figures:
+    """One run. engine: that writes the report."""
     with deployed(folder) as addresses:
         plan = plan_file.load(folder / "plan.json")
         feeds = {name: Feed(name, addresses.nodes["a"].data, rate) for name, rate in RATES.items()}
@@ -122,7 +122,7 @@ def go(folder: Path, phases: Phases, say: Console) -> Figures:
         raise RuntimeError(f"the load or a sink failed: {errors[0]}")
     say.print("computing every window again, and the books", highlight=False)
     run = collecting.run
-    coordinator("report", run)
+    coordinator("report", run, "--engine", engine)
     report: dict[str, Any] = json.loads((run / "report.json").read_text(encoding="utf-8"))
     ended_ns = instants[1]
     return Figures(
