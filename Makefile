@@ -37,6 +37,10 @@ bench: setup ## measure against the floor; writes runs/bench.json
 scale: setup ## the part of bench that measures the planner on growing clusters, a minute each
 	@$(BIN)/python -m infra.bench.placement
 
+.PHONY: endurance
+endurance: setup ## ten minutes at ten times the load on two agents; writes runs/endurance.json (MINUTES=1: shorter)
+	@$(BIN)/python -m infra.endurance $(if $(MINUTES),--minutes $(MINUTES))
+
 .PHONY: papers
 papers: setup ## the papers' figures beside ours; writes runs/papers
 	@$(BIN)/python -m infra.papers
