@@ -16,7 +16,7 @@ from node_agent.core import plan as plans
 from node_agent.core.branches import Commands
 from node_agent.core.choice import Choice
 from node_agent.core.facts import Facts
-from node_agent.core.fullness import DROP_TAIL, JOB_BYTES, REFUSE, weight
+from node_agent.core.fullness import DROP_TAIL, FRONT, JOB_BYTES, REFUSE, weight
 from node_agent.core.load_shedder import PASS, SHED, LoadShedder
 from node_agent.core.parts import Job, Lineage, Loaded, Route, Unit
 from node_agent.core.policies.parts import Policy
@@ -280,6 +280,25 @@ class Entrance(Choice):
                 self._shed(at_ns, job, POLICY_MEMORY)
                 made = True
         return made
+
+    def shed_queued(self, at_ns: int, unit: Unit, jobs: int) -> None:
+        """So many jobs of a unit's queue go: the youngest, or where its limit says front the oldest."""
+        if unit.spec.on_full == FRONT:
+            gone = self._cut(unit, jobs)
+        else:
+            queued = sorted(unit.queue, key=lambda job: job[2])
+            gone = queued[len(queued) - jobs :]
+            kept = queued[: len(queued) - jobs]
+            unit.queue.clear()
+            unit.queue.extend(kept)  # in the order of arrival; a heap is made one again
+            if isinstance(unit.queue, list):
+                heapify(unit.queue)
+            if unit.gate is not None:
+                for job in gone:
+                    unit.gate.withdrawn(job)
+            self._out(unit, len(gone))
+        for job in gone:
+            self._shed(at_ns, job, POLICY_MEMORY)
 
     # -- limits of units' queues
 

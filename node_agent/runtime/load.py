@@ -12,7 +12,9 @@ from node_agent.runtime.shared import Shared
 from protos.records import LOAD, NO_REF
 
 EVERY_NS = 1_000_000_000
-MEASURE_NS = 100_000_000  # resident memory and what is queued are looked at so often at most
+WEIGH_NS = 10_000_000  # what is queued is looked at so often at most
+MEASURE_NS = 100_000_000  # and resident memory
+BEYOND = 3  # an eighth beyond the limit is what one drain may bring
 FORGET_NS = 60_000_000_000  # with next to nothing queued, half of what was found beyond the estimate is forgotten
 WEIGHED_EVERY = 16  # arrivals
 WEIGHED_UNITS = 32  # whose queues are looked at in one measurement
@@ -26,7 +28,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 class Load:
     """Queued bytes are an estimate: jobs, and results that wait in joins, times the mean of what they occupy, which is
-    taken from a part of what arrives and, ten times a second, of what is queued. Counting each would cost the hot path
+    taken from a part of what arrives and of what is queued. Counting each would cost the hot path
     more than the figure is worth. A result that several units take is one object and counts once for each of their
     jobs: too much rather than too little, and what it counts for goes with each job that runs. Links, sinks and bytes
     that no socket has taken are counted exactly, each what it holds itself.
@@ -47,7 +49,7 @@ class Load:
         self._queued_weight = 0  # the mean of what is queued, by the latest measurement
         self._left = 1  # arrivals until one is weighed
         self._more_16 = 16  # sixteenths: times the estimate
-        self._measured_ns = self._forgotten_ns = 0
+        self._weighed_ns = self._measured_ns = self._forgotten_ns = 0
         self._plans: tuple[str, ...] = ()  # that were loaded then
         self._base_bytes = self._peak_bytes = 0  # resident: with next to nothing queued; at most since then
         self._turn = 0
@@ -71,17 +73,24 @@ class Load:
     @property
     def job_bytes(self) -> int:
         """What one queued job occupies, in the mean."""
-        return (JOB_BYTES + max(self._weight_16 >> 4, self._queued_weight)) * self._more_16 >> 4
+        return self._known_bytes * self._more_16 >> 4
+
+    @property
+    def _known_bytes(self) -> int:
+        return JOB_BYTES + max(self._weight_16 >> 4, self._queued_weight)
 
     @property
     def queue_bytes(self) -> int:
         """Bytes that wait for an operator, for a partner, or for a link, a sink or a socket."""
+        return self._bytes(self.job_bytes)
+
+    def _bytes(self, job_bytes: int) -> int:
         jobs = self.ready + self.pending
         for deployed in self.plans.by_hash.values():
             if deployed.loaded.joins:
                 jobs += deployed.loaded.waiting
         other = self.held_bytes + self.shared.unwritten_bytes
-        return jobs * self.job_bytes + other if jobs else other
+        return jobs * job_bytes + other if jobs else other
 
     @property
     def full(self) -> bool:
@@ -109,11 +118,33 @@ class Load:
         return max(granted, LEAST_CREDIT) if sheds else granted
 
     def measure(self, at_ns: int) -> None:
-        """Compare the estimate with what the process has grown by; often called, seldom done."""
-        if at_ns - self._measured_ns < MEASURE_NS:
+        """Weigh what is queued, and seldom compare the estimate with what the process has grown by. What operators have
+        made of what was let in may be beyond the limit: then it is shed where most is queued."""
+        if at_ns - self._weighed_ns < WEIGH_NS:
             return
-        self._measured_ns = at_ns
-        self._weigh_queues()
+        self._weighed_ns = at_ns
+        weighed = self._weigh_queues()
+        if at_ns - self._measured_ns >= MEASURE_NS:
+            self._measured_ns = at_ns
+            self._compare(at_ns)
+        limit = self.plans.limit_bytes
+        if self._bytes(self._known_bytes) > limit + (limit >> BEYOND):  # whatever else the process may hold
+            self._relieve(at_ns, weighed)
+
+    def _relieve(self, at_ns: int, weighed: list[tuple[int, int, Unit]]) -> None:
+        for _, each, unit in sorted(weighed, key=lambda entry: entry[0], reverse=True):
+            excess = self._bytes(self._known_bytes) - self.plans.limit_bytes
+            if excess <= 0:
+                break
+            if unit.chain[0].operator_id != unit.spec.operators[0]:
+                continue  # it goes on with instances that have begun
+            jobs = min(len(unit.queue), -(-excess // (JOB_BYTES + each)))
+            engine = self.plans.by_loaded[unit.loaded].lane.engine
+            engine.shed_queued(at_ns, unit, jobs)
+            self.shared.counters["memory_relieved"] += jobs
+            self._weigh_queues()
+
+    def _compare(self, at_ns: int) -> None:
         resident, queued, limit = self._resident(), self.queue_bytes, self.plans.limit_bytes
         loaded = tuple(self.plans.by_hash)
         if loaded != self._plans:  # operators and models are no queue
@@ -134,23 +165,28 @@ class Load:
                 )
 
     def _resident(self) -> int:
-        return int(STATM.read_bytes().split()[1]) * PAGE_BYTES
+        """Of this process alone: the trace's ring and libraries are shared."""
+        _, resident, shared, *_ = STATM.read_bytes().split()
+        return (int(resident) - int(shared)) * PAGE_BYTES
 
-    def _weigh_queues(self) -> None:
-        """The mean of what is queued: the oldest and the youngest of a queue, of some units in turn."""
+    def _weigh_queues(self) -> list[tuple[int, int, Unit]]:
+        """The mean of what is queued: the oldest and the youngest of a queue, of some units in turn. For each of these
+        what it holds, in the mean, and who it is."""
         units: list[Unit] = []
         for deployed in self.plans.by_hash.values():
             units += [unit for unit in deployed.loaded.units if unit.queue]
         if not units:
             self._queued_weight = 0
-            return
+            return []
         self._turn = (self._turn + WEIGHED_UNITS) % len(units) if len(units) > WEIGHED_UNITS else 0
-        found = jobs = 0
+        found, jobs, weighed = 0, 0, []
         for unit in islice(units, self._turn, self._turn + WEIGHED_UNITS):
-            queued = len(unit.queue)
-            found += (weight(unit.queue[0][5]) + weight(unit.queue[-1][5]) >> 1) * queued
+            queued, each = len(unit.queue), weight(unit.queue[0][5]) + weight(unit.queue[-1][5]) >> 1
+            found += each * queued
             jobs += queued
+            weighed.append((each * queued, each, unit))
         self._queued_weight = found // jobs
+        return weighed
 
     def write(self, at_ns: int) -> None:
         """LOAD: once a second, and last of all."""

@@ -28,7 +28,7 @@ from node_agent.sdk import operator
 from node_agent.wire import frames
 from node_agent.wire.plan import core_plan
 from protos import plan_pb2
-from protos.records import DEGRADED, SHED, unpack_records
+from protos.records import DEGRADED, POLICY_MEMORY, SHED, unpack_records
 from tests.node_agent.live import chain_plan
 
 MIB = 1 << 20
@@ -132,12 +132,13 @@ def test_results_of_operators_count_as_what_they_are(tmp_path: Path) -> None:
             job = lane.executor.run(job)
         assert runtime.load.queue_bytes < 100_000 and not runtime.load.full
         runtime.load.measure(now_ns() + MEASURE_NS)
-        assert runtime.load.queue_bytes >= 20 * 100_000 / 2 and runtime.load.full
+        left = len(lane.engine.loaded[0].units[1].queue)
+        assert 100_000 * left < runtime.load.queue_bytes <= MIB and 6 <= left <= 10, "what is beyond the limit is shed"
+        assert runtime.shared.counters["memory_relieved"] == 20 - left == lane.engine.shed_by[POLICY_MEMORY]
         assert runtime.load.credit(1) == 0
         lane.parked = job
         at_rest(runtime)
-        runtime.load.measure(now_ns() + 3 * MEASURE_NS)
-        assert not runtime.load.full
+        assert not runtime.load.full and len(runtime.plans.lanes[0].engine.loaded[0].units[1].queue) == 0
 
 
 # -- the process's own memory
