@@ -121,10 +121,15 @@ def _units(larger: Plan, smaller: Plan) -> list[str]:
 
 
 def _policing(larger: Plan, smaller: Plan) -> list[str]:
-    """What the smaller plan admits the larger one would admit, too."""
+    """What the smaller plan admits the larger one would admit, too. Of windows the bounds of the change say how they
+    come: they count the slower heartbeats of the two plans."""
     wide, narrow = (plan["analysis"].get("policing", {}) for plan in (larger, smaller))
+    windows = {facts["add"] for facts in larger["graph"].get("windows", {}).values()}
     return [
         f"source {name} may come less regularly in the plan with less in it"
         for name, facts in narrow.items()
-        if not facts["why"] and not wide[name]["why"] and facts["jitter_ns"] > wide[name]["jitter_ns"]
+        if name not in windows
+        and not facts["why"]
+        and not wide[name]["why"]
+        and facts["jitter_ns"] > wide[name]["jitter_ns"]
     ]
