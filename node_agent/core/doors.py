@@ -113,7 +113,7 @@ class Shedder:
         self.due_ns = 0
         self.offered = self.shed = 0
         self.doors: tuple[Door, ...] = ()
-        self.sources: tuple[int, ...] = ()  # of the windows, as the windows have them
+        self.sources: dict[str, int] = {}  # of the windows, by name
 
     def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
         """Whether an arriving tuple is let in."""

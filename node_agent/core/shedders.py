@@ -219,7 +219,7 @@ def stand(loaded: Loaded) -> None:
         joins = [join.unit for join in loaded.joins if join.unit in guarded]
         backlog = Backlog([at for _, at in places] + [[unit] for unit in joins], path, _span_ns(spec, operators))
         shedder = _shedder(spec, [_name(loaded.plan, operator) for operator in operators], backlog, operators)
-        shedder.sources = tuple(source for operator in operators for source in _feeds(operator))
+        shedder.sources = dict(each for operator in operators for each in _feeds(operator))
         late_ns = max(operator.window.lateness_ns for operator in operators if operator.window is not None)
         doors = {}
         for unit in dict.fromkeys([*guarded, *path] if spec.policy == "front" else guarded):
@@ -258,8 +258,12 @@ def _name(plan: plans.Plan, operator: plans.Operator) -> str:
     return next((each.name for each in plan.operators if each.closes == operator.id), operator.name)
 
 
-def _feeds(operator: plans.Operator) -> list[int]:
-    return [source for source, _ in operator.window.feeds] if operator.window is not None else []
+def _feeds(operator: plans.Operator) -> list[tuple[str, int]]:
+    """Sources by name; where the plan does not say it, by their place."""
+    window = operator.window
+    assert window is not None
+    names = window.names or [f"{operator.name} {place}" for place in range(len(window.feeds))]
+    return [(name, source) for name, (source, _) in zip(names, window.feeds, strict=True)]
 
 
 def _span_ns(spec: plans.Shedding, operators: Sequence[plans.Operator]) -> int:
@@ -284,21 +288,26 @@ def _meets_join(unit: Unit) -> bool:
 
 
 def hand_over(new: Loaded, old: Loaded) -> None:
-    """Shedders of the same policy for the same windows go on with what was measured and decided, and the doors with
-    what waits there. Sources are the same by their place among a window's."""
-    before = {(each.policy, each.windows): each for each in old.shedders}
+    """Shedders of the same policy, with a window in common, go on with what was measured and decided, and the doors of
+    the same units with what waits there."""
     same = {_operators(unit): unit for unit in old.units}
     pairs = [(unit, same[name]) for unit in new.units if (name := _operators(unit)) in same]
+    left = list(old.shedders)
     for mine in new.shedders:
-        other = before.get((mine.policy, mine.windows))
-        if other is None or len(mine.sources) != len(other.sources):
+        other = next((each for each in left if _goes_on(mine, each)), None)
+        if other is None:
             continue
-        sources = dict(zip(other.sources, mine.sources, strict=True))
+        left.remove(other)
+        sources = {number: mine.sources[name] for name, number in other.sources.items() if name in mine.sources}
         mine.backlog.go_on(other.backlog, pairs)
         mine.go_on(other, sources)
         for unit, theirs in pairs:
             if unit.door is not None and theirs.door is not None and unit.door.shedder is mine:
                 unit.door.go_on(theirs.door, sources)
+
+
+def _goes_on(mine: Shedder, other: Shedder) -> bool:
+    return mine.policy == other.policy and not set(mine.windows).isdisjoint(other.windows)
 
 
 def _operators(unit: Unit) -> tuple[str, ...]:

@@ -156,21 +156,30 @@ def _sheddings(setting: Setting) -> tuple[plans.Shedding, ...]:
     )
 
 
+def _kept(payload: Any) -> Any:
+    return payload if payload[2] else None
+
+
+def _joined(inputs: Any, sides: Any, at: Any) -> Any:
+    return inputs[0]
+
+
 class Node:
     """Plays offers and heartbeats through an engine; what runs takes its cost."""
 
-    def __init__(self, setting: Setting, policy: Any = None) -> None:
+    def __init__(self, setting: Setting, plan: plans.Plan | None = None) -> None:
         self.setting, self.now_ns = setting, FROM_NS
         facts = MemoryFacts()
-        engine = Engine(policy or named(setting.order, setting.batch), facts, self)
+        engine = Engine(named(setting.order, setting.batch), facts, self)
         engine.epoch = EPOCH
         self.costs = {FILTER: setting.filter_ns}
-        calls: dict[int, Any] = {FILTER: (lambda payload: payload if payload[2] else None, True)}
+        made = plan_of(setting) if plan is None else plan
+        calls: dict[int, Any] = {each.id: (_joined if each.join else _kept, not each.join) for each in made.operators}
         for i, window in enumerate(setting.windows):
             collecting = Collecting(Users(Names(), len(window.feeds)))
             calls[ADDS + i], calls[CLOSES + i] = (collecting, False), (result, True)
             self.costs[ADDS + i], self.costs[CLOSES + i] = setting.add_ns, setting.close_ns
-        self.run = Run(engine, engine.load(plan_of(setting), calls), facts)
+        self.run = Run(engine, engine.load(made, calls), facts)
         self.engine = engine
         self.executor = Executor(engine, lambda: self.now_ns, self._spend)
         self.executor.drain = self._drain

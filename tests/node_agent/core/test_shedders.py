@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
+from node_agent.core.handover import hand_over
+from node_agent.core.load import compile_plan
 from node_agent.core.shedders import draw
 from protos.records import (
+    LOST,
     POLICY_DROP_TAIL,
     POLICY_FRONT,
     POLICY_RANDOM,
@@ -21,6 +24,7 @@ from protos.records import (
 )
 from tests.node_agent.core.shedding_play import (
     ADDS,
+    EPOCH,
     FILTER,
     FROM_NS,
     MS,
@@ -30,6 +34,7 @@ from tests.node_agent.core.shedding_play import (
     Offer,
     Setting,
     check,
+    plan_of,
     share,
 )
 
@@ -198,3 +203,51 @@ def test_whatever_is_shed_no_result_lacks_a_tuple(
     node = Node(setting)
     check(setting, node.play(offers))
     assert set(node.engine.shed_by) <= {SHED_POLICIES.index(policy), POLICY_WINDOW, 1}
+
+
+def test_a_new_plan_goes_on_with_what_is_known_and_waits() -> None:
+    """What was measured, what was decided, and the ranges that wait at the doors."""
+    for policy in POLICIES:
+        setting = Setting((WINDOW,), policy, 10 * MS, most=20, target_ns=SECOND // 10, beat_ns=10 * SECOND)
+        node = Node(setting)
+        run = node.play([Offer(FROM_NS + i * 5 * MS) for i in range(1000)])
+        before = run.loaded.shedders[0]
+        pending = set(before.doors[0].pending)
+        plan = plan_of(replace(setting, declared_ns=MS))
+        calls = {each.operator_id: (each.call, each.plain) for each in run.loaded.steps}
+        new = compile_plan(replace(plan, epoch=2), calls, node.engine.policy)
+        assert new.shedders[0].backlog.load.cost_ns == MS
+        hand_over(new, run.loaded)
+        after = new.shedders[0]
+        assert after.backlog.load.cost_ns == 10 * MS and after.backlog.load.gap_ns == 5 * MS
+        assert after.counts() == before.counts() and after.due_ns == before.due_ns
+        assert after.doors[0].pending == pending and not before.doors[0].pending
+        lineage = (1, EPOCH, 1000, 0, FROM_NS + 5 * SECOND, FROM_NS + 5 * SECOND)
+        load = before.backlog.load
+        assert before.keeps(FROM_NS + 5 * SECOND, lineage, load) == after.keeps(FROM_NS + 5 * SECOND, lineage, load)
+
+
+def test_before_a_join_by_lineage_each_number_is_told_at_once() -> None:
+    """Both branches of a join are guarded on one stream: a tuple goes on to both or to none, and no join waits."""
+    setting = Setting((WINDOW,), "drop-tail", 10 * MS, most=5)
+    plan = plan_of(setting)
+    join = replace(plan.operators[0], inputs=(12, 13), join=True, window=None, name="J", id=14, output=14, run="join")
+    add = replace(plan.operators[0], inputs=(14,))
+    branches = [plans.Operator(number, f"B{number}", "keep", (1,), number, 10 * MS) for number in (12, 13)]
+    sub_ns = 10 * SECOND
+    plan = replace(
+        plan,
+        streams=(*plan.streams, *(plans.Stream(i, f"B{i}", "json", marked=True, counted=True) for i in (12, 13, 14))),
+        operators=(*branches, join, add, *plan.operators[1:]),
+        units=(
+            *(plans.Unit(number, (number,), sub_ns, sub_ns, (number,)) for number in (12, 13, 14)), *plan.units,
+        ),
+        sheddings=(replace(plan.sheddings[0], units=(12, 13), path=(12, 13, 14, ADDS)),),
+    )  # fmt: skip
+    node = Node(setting, plan=plan)
+    node.costs |= {12: 10 * MS, 13: 10 * MS, 14: MS}
+    run = node.play(burst(20))
+    assert seqs(node, POLICY_DROP_TAIL, 12) == seqs(node, POLICY_DROP_TAIL, 13) != []
+    assert run.loaded.waiting == 0 and not run.loaded.shedders[0].doors[0].pending
+    assert [each for each in run.records if each.kind == LOST] == []
+    assert {each.window for each in run.given} == {1001, 1002}, "the first one lacks what was shed"
