@@ -156,6 +156,7 @@ def _overload(named: Named) -> str:
 def _run_row(named: Named, row: Sequence[str], at: int) -> str:
     """A row that begins with its run's name, which goes behind its cell number `at` where there are several runs."""
     run, *cells = map(escape, row)
+    cells[-1] = f"<span class=wrap>{cells[-1]}</span>"
     if len(named) > 1:
         number = next(number for number, (name, _, _) in enumerate(named) if escape(name) == run)
         cells[at - 1] += f" {_dot(number)}{run}"
