@@ -17,6 +17,7 @@ from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.intake import Deadline, Intake, Limits
 from node_agent.core.windows.live import Command, Window
 from node_agent.core.windows.results import Collecting
+from node_agent.core.windows.sequence import NEVER
 from node_agent.core.windows.windows import CountWindows, SizedWindows, TimeWindows
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from node_agent.core.closings import Closings
     from node_agent.core.parts import Loaded
 
+AGELESS_NS = NEVER // 2  # no lower bound was known, on some node that the tuple came by
 IDLE = 1 << 60  # the next window of an operator that has not heard of all its sources
 MOST_PROMISES = 64  # per source
 LEAST_OPEN = 1024  # windows that may be open at least
@@ -127,7 +129,7 @@ class Windowed:
         """A tuple, as the work of an instance. Raises KeyError for one of a source that the plan does not tell of."""
         source, epoch, number, ordinal, origin_ns, _ = lineage
         state, index = self.state, self.index[source]
-        if ordinal:  # one of several results: numbers do not tell them apart
+        if ordinal or origin_ns < AGELESS_NS:  # numbers do not tell several results apart; or it has no known place
             self.removed(at_ns, lineage, number)
         elif index not in state.missing and not state.stopped:
             event_ns = state.promises[index].event_ns(epoch, number, origin_ns)
@@ -137,7 +139,7 @@ class Windowed:
         """An absence mark."""
         source, epoch, number, ordinal, origin_ns, _ = lineage
         index, state = self.index.get(source), self.state
-        if ordinal:
+        if ordinal or origin_ns < AGELESS_NS:
             self.removed(at_ns, lineage, number)
         elif index is not None and index not in state.missing and not state.stopped:
             event_ns = state.promises[index].event_ns(epoch, number, origin_ns)

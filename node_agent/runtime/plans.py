@@ -22,6 +22,7 @@ from node_agent.core.slices import Slices, finish
 from node_agent.execute import Executor
 from node_agent.registry import Registry
 from node_agent.runtime import loading, scheduling
+from node_agent.runtime.announced import Announced
 from node_agent.runtime.counts import Counts
 from node_agent.runtime.deployed import (
     COMMITTED,
@@ -38,7 +39,6 @@ from node_agent.wire.plan import PlanError
 from protos import records
 
 MOST_PLANS = 8
-POLICED_TOLD_NS = 60_000_000_000
 LEAST_JOBS = 1024  # that a lane may queue; at most, what would fill the node's memory without any payload
 DEFAULT_BYTES = 64 << 20  # of queued payloads, where no plan says
 FACT_STATES = {
@@ -65,7 +65,7 @@ class Plans:
         self.looked_up: Callable[[], None] = _nobody  # told when a plan's state has changed, or which plans there are
         self._sources: dict[str, tuple[Deployed, core.Source]] = {}  # where tuples are admitted now, by name
         self.windows: dict[int, int] = {}  # by source: above all numbers of windows, in all lanes and plans
-        self._policed_told_ns = 0  # not before this again
+        self.announced = Announced(shared)
         self.counts = Counts(shared)
 
     # -- what control asks; each returns (accepted, why)
@@ -230,7 +230,8 @@ class Plans:
 
     def unload(self, deployed: Deployed, at_ns: int, state: int) -> None:
         """Forget a plan. What is queued is lost (stopped). state: for the PLAN record."""
-        self._count_policed(deployed)
+        self.announced.policed_of(deployed)
+        self.announced.spoilt(self.lanes)
         lane = deployed.lane
         while lane.parked is not None and lane.parked[3].loaded is deployed.loaded:
             lane.parked = self._give_up(lane.engine, at_ns)
@@ -248,28 +249,11 @@ class Plans:
         self._fact(deployed, state)
         deployed.loaded.dissolve()
 
-    # -- policing
-
     def count_policed(self, at_ns: int) -> None:
-        """Bring the counters of what was shed up to date; say it at most once a minute, and on few occasions."""
+        """Bring the counters of what was shed up to date, and say what there is to say."""
         self.counts.update(self.lanes)
-        news = [each for deployed in self.by_hash.values() for each in self._count_policed(deployed)]
-        if news and at_ns >= self._policed_told_ns:
-            self._policed_told_ns = at_ns + POLICED_TOLD_NS
-            self.shared.note("policing_told", f"beyond what was declared, and shed: {', '.join(news)}")
-
-    def _count_policed(self, deployed: Deployed) -> list[str]:
-        """Of one plan; in words what has come to it."""
-        found, told = deployed.loaded.policed(), deployed.policed
-        news = []
-        for name, shed in found.items():
-            more = shed - told.get(name, 0)
-            if more:
-                self.shared.counters[f"policed_{name}"] += more
-                kind, _, of = name.partition(".")
-                news.append(f"{shed} {'tuples of source' if kind == 'arrivals' else 'results of operator'} {of}")
-        deployed.policed = found
-        return news
+        self.announced.policed(at_ns, self.by_hash.values())
+        self.announced.spoilt(self.lanes)
 
     # -- inside
 

@@ -91,6 +91,8 @@ class NodeRole:
         loaded = deployed.loaded
         if arrived.absent:
             mark = read_mark(self.name, arrived, deployed.counted, self.clock.same)
+            if arrived.mark == frames.QUIET and not self.clock.known:
+                return  # windows begin, and end, when its instants can be told here: the next one comes soon
             context.arrivals.add(loaded, 0, stream, lineage, mark, 0)
             return
         context.shared.facts.write(

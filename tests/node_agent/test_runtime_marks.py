@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,7 +18,7 @@ from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Inbox, Lineage
 from node_agent.link.sender import Sender
 from node_agent.runtime import peer_link
-from node_agent.runtime.deployed import Deployed
+from node_agent.runtime.deployed import Deployed, Lane
 from node_agent.runtime.inprocess import in_process
 from node_agent.runtime.loop import Runtime
 from node_agent.runtime.marks import MOST_REMOVED, encode_mark, read_mark
@@ -303,6 +304,18 @@ def test_heartbeats_come_with_the_commit_and_once_more_after_the_plan(
         assert told[3][4] == due_ns + 1 - 100 * MS
         runtime._tick(runtime.beats.due_ns)
         assert [each[:4] for each in told[4:]] == [(1, 1, 9, 6)]
+
+
+def test_a_spoilt_window_is_told_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = SimpleNamespace(why="field 'speed' is no number: 'fast'")
+    windowed = SimpleNamespace(state=state, name="W")
+    state.newest = windowed
+    with in_process(_plan(beat_ns=0), tmp_path) as runtime:
+        lane = cast(Lane, SimpleNamespace(engine=SimpleNamespace(windows=[windowed])))
+        for _ in range(2):
+            runtime.plans.announced.spoilt([lane])
+        assert runtime.shared.counters["windows_spoilt.W"] == 1
+    assert "windows of W are lost: field 'speed' is no number: 'fast'" in capsys.readouterr().err
 
 
 def test_a_source_with_another_id_in_the_next_plan_goes_on_with_its_numbers(

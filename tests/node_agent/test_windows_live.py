@@ -26,11 +26,22 @@ LENGTH, HOP, LATENESS = 100 * MS, 50 * MS, 5 * MS
 MAX_AGE = 100 * MS
 SHORT, LONG = 250 * MS, 60 * SECOND  # deadlines, and how long a number may be missing
 OPERATORS = """
-from node_agent.sdk import operator
+from node_agent.sdk import aggregate, operator
 
 @operator("t.keep", inputs={"in": "json"}, output="json")
 def keep(value):
     return value if value["v"] % 3 else None
+
+@aggregate("t.list", inputs={"in": "json"}, output="json")
+class List:
+    def start(self):
+        return []
+
+    def add(self, state, value):
+        return [*state, value["v"]]
+
+    def result(self, state):
+        return state
 """
 Result = dict[str, Any]
 Plan = dict[str, Any]
@@ -274,17 +285,22 @@ class Two(NamedTuple):
 
 
 @contextmanager
-def _two(folder: Path, deadline_ns: int = LONG) -> Iterator[Two]:
-    """Both with the first plan, and b's address known to a as the cable's."""
-    options = _options(folder)
-    plans = {name: ParseDict(plan, plan_pb2.LocalPlan()) for name, plan in _plans(1, deadline_ns).items()}
+def _two(
+    folder: Path, deadline_ns: int = LONG, plans: dict[str, Plan] | None = None, clocks: str = ""
+) -> Iterator[Two]:
+    """Both with the first plan, and b's address known to a as the cable's; clocks: a name, so that each has its own."""
+    options = {name: (*_options(folder), *(("--clock-domain", clocks + name) if clocks else ())) for name in "ab"}
+    messages = {name: ParseDict(plan, plan_pb2.LocalPlan()) for name, plan in (plans or _plans(1, deadline_ns)).items()}
     with socket.create_server(("127.0.0.1", 0)) as server:
         at_b = f"127.0.0.1:{server.getsockname()[1]}"
     cable = Cable(at_b)
     routes = ((0, "a", "127.0.0.1:1"), (1, "b", cable.address))
-    for name, plan in plans.items():
+    for name, plan in messages.items():
         store(folder / name, plan, routes)
-    with Agent(folder / "b", "--data", at_b, *options, name="b") as b, Agent(folder / "a", *options, name="a") as a:
+    with (
+        Agent(folder / "b", "--data", at_b, *options["b"], name="b") as b,
+        Agent(folder / "a", *options["a"], name="a") as a,
+    ):
         yield Two(a, b, cable)
     cable.close()
 
@@ -357,6 +373,29 @@ def test_a_link_that_is_cut_costs_the_windows_of_what_it_loses_and_none_is_wrong
     assert ends["abandoned"] + ends["skipped"]
     lost = [record for record in spooled(tmp_path / "a") if record.kind in {records.LOST, records.GAVE_UP}]
     assert lost
+
+
+def test_between_clocks_each_tuple_is_in_one_tumbling_window(tmp_path: Path) -> None:
+    """Where a tuple lies is known up to the clocks' offset; that it is in one window, and in one only, is certain."""
+    plans = _plans()
+    plans["a"]["sources"][0]["maxAgeNs"] = 3 * MAX_AGE  # of which the client's clock takes some
+    add, last = plans["b"]["operators"]
+    for each in (add, last):
+        each |= {"run": "t.list", "withJson": "{}"}
+    add["window"] |= {"hop": LENGTH, "latenessNs": 3 * MAX_AGE}
+    with _two(tmp_path, plans=plans, clocks="clock-") as (a, b, _):
+        listener, feeder = Listener(b), Feeder(a, 6)
+        listener.wait(5)
+        feeder.stop()
+        listener.wait(1, _now_ns(), filled=False)
+        got = listener.stop()
+        assert a.stop() == 0 and b.stop() == 0
+    assert not _ends(spooled(tmp_path / "b"))["abandoned"]
+    numbers = [each["window"] for each in got]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    values = [value for each in got for value in each["result"]]
+    kept = {value for value in feeder.answered.values() if value % 3}
+    assert len(values) == len(set(values)) and set(values) == {value for value in kept if value >= min(values)}
 
 
 class Controlled:

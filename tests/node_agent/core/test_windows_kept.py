@@ -7,6 +7,8 @@ import pytest
 
 from node_agent.core import plan as plans
 from node_agent.core.handover import inherited
+from node_agent.core.windows.sequence import NEVER
+from tests.node_agent.core.windowed_play import Node, windowed
 
 
 def _plan(epoch: int, feeds: tuple[tuple[int, int], ...], names: tuple[str, ...], **changes: Any) -> plans.Plan:
@@ -40,3 +42,14 @@ def test_without_names_sources_are_known_by_their_ids() -> None:
     assert inherited(_plan(2, ((1, 0),), ("",)), old) == {5: 5}
     assert inherited(_plan(2, ((2, 0),), ("",)), old) == {}
     assert inherited(_plan(2, ((1, 0),), ("s@a",)), old) == {}
+
+
+def test_a_tuple_of_no_known_age_costs_the_windows_that_it_may_lie_in() -> None:
+    """Its sender's clock was not compared; the offset that a further node adds does not make it any better."""
+    for unknown_ns in (NEVER, NEVER + 1_000_000):
+        node = Node(windowed()).beat(5, 1)
+        node.admit(11, 1).run()
+        node.engine.admit(13, node.loaded, 1, (1, 0, 2, 0, unknown_ns, 12), {"x": 2}, 0)
+        node.run().admit(21, 3).admit(31, 4).run()
+        assert [each["window"] for each in node.results] == [2]
+        assert node.loaded.windows[0].state.counts["abandoned"] == 1
