@@ -10,7 +10,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from coordinator import graph, sheddings, windowed, windows
 from coordinator.cluster import Cluster, Node
@@ -209,7 +208,7 @@ class Layout:
             cpu=node.cpu,
         )
         self._add_streams(plan, node)
-        self._add_sources(plan, node)
+        plan.sources.extend(windowed.sources(self, node.name))
         for operator in self.query.operators:
             if self.place[operator.name] == node.name:
                 self._add_operator(plan, operator)
@@ -224,7 +223,7 @@ class Layout:
                 last_deadline_ns=self.last_deadline_ns[members[0]],
                 service=self.division.service(members) if curves else [],
                 arrivals=self.division.arrivals(members) if arrivals else [],
-                **self._queue(members[0]),
+                **windowed.queue(self.by_name[members[0]]),
             )
         for output_id, output in enumerate(self.query.outputs, start=1):
             if output.at == node.name:
@@ -233,35 +232,6 @@ class Layout:
         plan.sheddings.extend(sheddings.of_node(self, node.name))
         self._add_links(plan, node)
         return plan
-
-    def _queue(self, head: str) -> dict[str, Any]:
-        """The limit of a unit's queue, as its first operator says."""
-        queue = self.by_name[head].queue
-        return {"queue_bytes": queue.most_bytes, "on_full": queue.on_full} if queue else {}
-
-    def _add_sources(self, plan: plan_pb2.LocalPlan, node: Node) -> None:
-        for source in self.query.sources:
-            if source.at == node.name:
-                limit = source.limit
-                plan.sources.add(
-                    id=self.source_id[source.name],
-                    name=source.name,
-                    stream=self.stream_id[source.name],
-                    max_age_ns=source.max_age_ns,
-                    limit=plan_pb2.Limit(tuples=limit.tuples, span_ns=limit.span_ns, value_json=limit.value_json)
-                    if limit
-                    else None,
-                    beat_ns=self.beat_ns.get(source.name, 0),
-                    on_full="" if source.on_full == "refuse" else source.on_full,
-                )
-        for operator in self.windows:
-            if self.place[operator.name] == node.name:
-                plan.sources.add(
-                    id=self.source_id[operator.name],
-                    name=operator.name,
-                    stream=self.stream_id[operator.name],
-                    window=self.operator_id[operator.name],
-                )
 
     def _policy(self, node: Node) -> plan_pb2.Policy:
         runs = node.policy or self.policy

@@ -10,6 +10,8 @@ from typing import Any
 from coordinator.expressions import Tree
 from coordinator.units_of_measure import show_ns
 
+ADD = ".add"  # behind the name of a window operator: the part that collects tuples; no user's name has a dot
+
 
 @dataclass(frozen=True)
 class Limit:

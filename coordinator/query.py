@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from coordinator import arrivals, expressions, yaml_file
+from coordinator import arrivals, overload_given, yaml_file
 from coordinator.arrivals import Arrival
 from coordinator.guarantee.charges import MEASURED
 from coordinator.guarantee.qos import NOTHING, Qos
-from coordinator.overload import Limit, OnLate, Queue, Window
+from coordinator.overload import ADD, Limit, OnLate, Queue, Window
 from coordinator.query_file import (
     CHAIN_NAME,
     NOT_YET,
@@ -23,14 +22,9 @@ from coordinator.query_file import (
     OutputFile,
     QueryFile,
     SelectivityFile,
-    SourceFile,
 )
-from coordinator.units_of_measure import LARGEST
-from coordinator.window_file import DegradeFile, WindowFile
 
-DEFAULT_HANG_NS = 10**9
 KEEP = "keep"
-ADD = ".add"  # behind the name of a window operator: the part that collects tuples; no user's name has a dot
 
 
 @dataclass(frozen=True)
@@ -192,7 +186,7 @@ def load(path: Path, edit: yaml_file.Edit | None = None) -> Query:
     for name, given in shape.sources.items():
         keys = ("sources", name)
         arrival = arrivals.tolerated(arrivals.read(given.arrival, file, keys), given.tolerance)
-        forbidden, limit = tuple(given.forbid_streams), _limit(given, file, keys)
+        forbidden, limit = tuple(given.forbid_streams), overload_given.limit(given, file, keys)
         max_age_ns = given.max_age or 0
         sources.append(Source(name, given.at, given.type, arrival, max_age_ns, forbidden, keys, limit, given.on_full))
     operators = [one for name, given in shape.operators.items() for one in _operators(name, given, file)]
@@ -201,16 +195,6 @@ def load(path: Path, edit: yaml_file.Edit | None = None) -> Query:
     file.check()
     sha256 = hashlib.sha256(file.raw).hexdigest()
     return Query(shape.query, tuple(sources), tuple(operators), tuple(outputs), sha256, file)
-
-
-def _limit(given: SourceFile, file: yaml_file.Source, keys: tuple[object, ...]) -> Limit | None:
-    if given.max_rate is None:
-        return None
-    limit = Limit(given.max_rate.tuples, given.max_rate.per)
-    if given.value is None:
-        return limit
-    tree = expressions.checked(file, (*keys, "value"), given.value)
-    return replace(limit, value=str(given.value), tree=tree)
 
 
 def _output(name: str, given: OutputFile, file: yaml_file.Source) -> Output:
@@ -241,8 +225,8 @@ def _operators(name: str, given: OperatorFile, file: yaml_file.Source) -> list[O
             run=given.run or "", cost=None, side=given.side, selectivity=given.selectivity, with_=given.with_, hang=None
         )
         operator = _operator(name, member, given, inputs, ports, keys, file)
-        operator = replace(operator, on_late=_on_late(given), queue=_queue(given))
-        return [operator] if given.window is None else _windowed(operator, given, given.window, file)
+        operator = replace(operator, on_late=overload_given.on_late(given), queue=overload_given.queue(given))
+        return [operator] if given.window is None else overload_given.windowed(operator, given, given.window, file)
     match = CHAIN_NAME.fullmatch(name)
     assert match is not None  # the file's model has checked it
     prefix, first, last = match[1], int(match[2]), int(match[3])
@@ -259,68 +243,6 @@ def _operators(name: str, given: OperatorFile, file: yaml_file.Source) -> list[O
     return chain
 
 
-def _windowed(operator: Operator, given: OperatorFile, window: WindowFile, file: yaml_file.Source) -> list[Operator]:
-    """The two operators of a window: what collects its inputs, at `cost` per tuple, and what makes results of it, at
-    `close` per window."""
-    on = _on(operator, given, file)
-    kept = Window(
-        kind="count" if window.count is not None else "sized" if window.size is not None else "time",
-        length=window.length,
-        hop=window.hop_,
-        lateness_ns=window.lateness,
-        first=window.deadline == "first",
-        wait_ns=window.wait or 0,
-        by=window.by or "",
-        on=on,
-        size=window.size or "",
-        shed=window.shed,
-        most=window.queue,
-        keep=given.on_late == "deliver",
-    )
-    name = operator.name + ADD
-    close_ns = window.close or operator.cost_ns
-    hang_ns = given.hang or max(DEFAULT_HANG_NS, min(10 * close_ns, LARGEST))
-    if hang_ns <= close_ns:
-        text = f"operator '{operator.name}' would be killed within its 'close:'; make 'hang:' longer"
-        file.wrong((*operator.keys, "window", "close"), text)
-    # Closing reads what the other has collected, so nothing but the node it is on is left to choose.
-    closing = replace(
-        operator, inputs=(name,), ports=None, cost_ns=close_ns, hang_ns=hang_ns, memory_bytes=0, closes=name, queue=None
-    )
-    return [replace(operator, name=name, window=kept, forbidden=()), closing]
-
-
-def _on(operator: Operator, given: OperatorFile, file: yaml_file.Source) -> tuple[str, ...]:
-    """The key's field of each input of a join in a window."""
-    if given.on is None:
-        return ()
-    keys = (*operator.keys, "on")
-    if len(operator.inputs) != 2:
-        text = f"operator '{operator.name}' joins {len(operator.inputs)} streams in a window, which takes two"
-        file.wrong((*operator.keys, "in"), f"{text}; write 'in: [a, b]', or join the others before or behind it")
-        return ("", "")
-    if isinstance(given.on, str):
-        return (given.on, given.on)
-    names = operator.ports or operator.inputs
-    if set(given.on) != set(names):
-        text = f"operator '{operator.name}' has inputs {' and '.join(names)}, but 'on' names {', '.join(given.on)}"
-        file.wrong(keys, f"{text}; write 'on: {{{names[0]}: FIELD, {names[1]}: FIELD}}'")
-        return ("", "")
-    return (given.on[names[0]], given.on[names[1]])
-
-
-def _on_late(given: OperatorFile) -> OnLate | None:
-    """None: a late tuple runs like any other, and of windows, which have a field for it."""
-    if isinstance(given.on_late, DegradeFile):
-        variant = given.on_late.degrade
-        return OnLate(variant.run, variant.cost, _plain(variant.with_))
-    return OnLate() if given.on_late == "drop" and given.window is None else None
-
-
-def _queue(given: OperatorFile) -> Queue | None:
-    return Queue(given.queue.most, given.queue.on_full) if given.queue else None
-
-
 def _operator(
     name: str,
     member: MemberFile,
@@ -334,7 +256,7 @@ def _operator(
     if cost_ns is None:
         file.wrong(keys, f"operator '{name}' has no cost; add 'cost:', its worst CPU time per tuple, like 'cost: 1 ms'")
         cost_ns = 1
-    hang_ns = member.hang or given.hang or max(DEFAULT_HANG_NS, min(10 * cost_ns, LARGEST))
+    hang_ns = member.hang or given.hang or overload_given.hang_ns(cost_ns)
     if hang_ns <= cost_ns:
         file.wrong(keys, f"operator '{name}' would be killed within its cost; make 'hang:' longer than 'cost:'")
     return Operator(
@@ -346,7 +268,7 @@ def _operator(
         cost_ns,
         member.selectivity,
         tuple(dict.fromkeys(given.nodes)) if given.nodes else None,
-        _plain(member.with_),
+        overload_given.plain(member.with_),
         hang_ns,
         tuple(given.forbid_streams),
         keys,
@@ -354,12 +276,3 @@ def _operator(
         given.memory or 0,
         given.state,
     )
-
-
-def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters without ruamel's own types, where they are JSON; what is not is refused later, by name."""
-    try:
-        plain: dict[str, Any] = json.loads(json.dumps(parameters))
-    except (TypeError, ValueError):
-        return dict(parameters)
-    return plain

@@ -7,8 +7,8 @@ from typing import Any
 
 from coordinator import windows
 from coordinator.operators import Catalog
-from coordinator.overload import Limit, OnLate, Queue, Window
-from coordinator.query import ADD, Query
+from coordinator.overload import ADD, Limit, OnLate, Queue, Window
+from coordinator.query import Query
 from coordinator.units_of_measure import show_bytes, show_ns
 
 TITLE = "Windows, and what goes where not all can be had"

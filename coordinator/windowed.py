@@ -1,7 +1,10 @@
-"""What a local plan says about an operator's windows and about tuples that come too late, and plan.json about windows.
+"""What a local plan says about sources, an operator's windows and tuples that come too late, and plan.json about
+windows.
 
-How long a number may be missing before a window is given up (`wait`): a second unless the query says otherwise, and at
-least as long as a tuple may still be on its way: until its longest deadline is over.
+How long a number may be missing before the windows that it may lie in are given up (`wait`): a second, unless the query
+says otherwise. What is queued is not missing, and whoever sheds, loses or gives up a tuple says so, so that only what a
+node took with it as it died is waited for. Rejected: as long as a result is of use, which holds up the windows that
+follow for as long as that.
 """
 
 from __future__ import annotations
@@ -61,6 +64,39 @@ def message(layout: Layout, operator: Operator) -> plan_pb2.Window | None:
             for name, number in sorted(feeds(layout, operator).items())
         ],
     )
+
+
+def sources(layout: Layout, node: str) -> list[plan_pb2.Source]:
+    """Of a node: those of clients, then those of the windows that close there."""
+    found = []
+    for source in layout.query.sources:
+        if source.at != node:
+            continue
+        limit = source.limit
+        found.append(
+            plan_pb2.Source(
+                id=layout.source_id[source.name],
+                name=source.name,
+                stream=layout.stream_id[source.name],
+                max_age_ns=source.max_age_ns,
+                limit=plan_pb2.Limit(tuples=limit.tuples, span_ns=limit.span_ns, value_json=limit.value_json)
+                if limit
+                else None,
+                beat_ns=layout.beat_ns.get(source.name, 0),
+                on_full="" if source.on_full == "refuse" else source.on_full,
+            )
+        )
+    for operator in layout.windows:
+        if layout.place[operator.name] == node:
+            name = operator.name
+            number, window = layout.source_id[name], layout.operator_id[name]
+            found.append(plan_pb2.Source(id=number, name=name, stream=layout.stream_id[name], window=window))
+    return found
+
+
+def queue(head: Operator) -> dict[str, Any]:
+    """The limit of a unit's queue, as its first operator says."""
+    return {"queue_bytes": head.queue.most_bytes, "on_full": head.queue.on_full} if head.queue else {}
 
 
 def late(layout: Layout, operator: Operator) -> plan_pb2.Late | None:
