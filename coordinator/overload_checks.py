@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from coordinator import expressions, figures, graph, windows
 from coordinator.expressions.kinds import Kind
 from coordinator.operators import AGGREGATE, Catalog, Installed
-from coordinator.overload import Window
+from coordinator.overload import ADD, Window
 from coordinator.query import Operator, Query
 from coordinator.units_of_measure import show_ns
 from coordinator.yaml_file import nearest
@@ -157,7 +157,7 @@ def _counted(query: Query, catalog: Catalog) -> None:
                 ways[name] = ways.get(name, 0) + count
         for name, count in ways.items():
             if name not in sources:
-                text = f"window '{operator.said}' takes results of window '{name.removesuffix('.add')}'"
+                text = f"window '{operator.said}' takes results of window '{name.removesuffix(ADD)}'"
                 query.file.wrong((*operator.keys, "in"), f"{text}; take the tuples that one takes, or make it longer")
             elif count > 1:
                 text = f"tuples of source '{name}' come to window '{operator.said}' on {count} ways"

@@ -26,8 +26,8 @@ from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.guarantee.system import read
 from coordinator.local_plan import Layout
 from coordinator.placement.deadline import Allocation
+from coordinator.placement.flows import mean_selectivity
 from coordinator.placement.kept import Kept
-from coordinator.placement.problem import mean_selectivity
 from coordinator.placement.progress import relative_gap
 from coordinator.query import Operator, Query
 from coordinator.yaml_file import nearest

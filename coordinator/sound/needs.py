@@ -25,7 +25,8 @@ from coordinator import graph
 from coordinator.cluster import Cluster
 from coordinator.guarantee.selectivity import Selectivity, UndeclaredError, declared
 from coordinator.guarantee.system import arrival_curve
-from coordinator.placement.problem import Problem, deadlines, mean_selectivity, tuple_cost_ns
+from coordinator.placement.flows import mean_selectivity
+from coordinator.placement.problem import Problem, deadlines, tuple_cost_ns
 from coordinator.query import Operator, Query, Source
 
 MOST_TUPLES = 20_000
