@@ -80,7 +80,7 @@ class Costs:
     numbers that stand for the plan's operators and sources by name, where several plans know the same; else their ids.
     """
 
-    __slots__ = ("_base", "_keys", "_quantile", "_sources")
+    __slots__ = ("_base", "_keys", "_late", "_quantile", "_sources")
 
     def __init__(
         self, plan: Plan, speed: float, jitter: Jitter, scale: float, seed: int, trial: int,
@@ -94,6 +94,11 @@ class Costs:
         variants = {operator.id: operator.late for operator in plan.operators if operator.late is not None}
         self._base = dict(self._base) | {
             -number: round(max(late.cost_ns / speed, plan.emulate_cost_ns) * scale) for number, late in variants.items()
+        }
+        self._late: Mapping[int, int] = {
+            operator.id: round(max(operator.late.cost_ns / speed, plan.emulate_cost_ns) * scale)
+            for operator in plan.operators
+            if operator.late is not None
         }
         numbers = {} if known is None else known.operators
         self._keys = {

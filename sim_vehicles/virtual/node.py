@@ -17,12 +17,7 @@ from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
 from node_agent.core.policies import policy
 from node_agent.core.windows.sequence import NEVER
 from node_agent.execute import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply
-from protos.records import (
-    CAUSE_OPERATOR_ERROR,
-    CAUSE_ORDINALS,
-    PLAN,
-    STATE_DRAINED,
-)
+from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS, PLAN, STATE_DRAINED
 from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.events import DISPATCHED, ENDED, EXPIRED, Events
 from sim_vehicles.virtual.link import Link

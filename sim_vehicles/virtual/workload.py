@@ -109,13 +109,17 @@ class Seen:
 
 
 def unpoliced(plan: PlanFile) -> PlanFile:
-    """The plan without limits on what operators give."""
+    """The plan without limits on what operators give, and without what is shed by how much waits or how late it is:
+    that would be another work under every policy."""
+    return replace(plan, nodes=tuple(_free(local) for local in plan.nodes))
+
+
+def _free(local: core.Plan) -> core.Plan:
     return replace(
-        plan,
-        nodes=tuple(
-            replace(local, operators=tuple(replace(operator, at_most=()) for operator in local.operators))
-            for local in plan.nodes
-        ),
+        local,
+        sources=tuple(replace(source, limit=None, on_full="refuse") for source in local.sources),
+        operators=tuple(replace(operator, at_most=(), late=None) for operator in local.operators),
+        units=tuple(replace(unit, queue_bytes=0) for unit in local.units),
     )
 
 
