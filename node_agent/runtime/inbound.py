@@ -11,7 +11,8 @@ from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Inbox
 from node_agent.ring import PROMISES, TakenOver, peer_key
 from node_agent.runtime.connection import Connection
-from node_agent.runtime.roles import Context, NodeRole, Role, SinkRole, SourceRole, write_clock
+from node_agent.runtime.roles import Context, NodeRole, Role, SourceRole, write_clock
+from node_agent.runtime.sink_role import SinkRole
 from node_agent.wire import frames
 
 WRITABLE = select.EPOLLOUT

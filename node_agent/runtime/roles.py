@@ -1,6 +1,5 @@
-"""What an accepted connection turns out to be: a peer node, a source or a sink."""
+"""What an accepted connection turns out to be: a peer node or a source here, or a sink (sink_role.py)."""
 
-from collections import deque
 from typing import Protocol
 
 from node_agent.codecs import CodecError
@@ -9,7 +8,7 @@ from node_agent.core.fullness import REFUSE
 from node_agent.core.parts import Lineage
 from node_agent.link.answers import Answers
 from node_agent.link.clock import FAR_NS, Offset, PeerClock
-from node_agent.link.limits import MAX_BATCH_TUPLES, LinkError
+from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Receiver
 from node_agent.ring import MOST_TAKEN_OVER, TakenOver, peer_key
 from node_agent.runtime.arrivals import Arrivals
@@ -21,9 +20,6 @@ from node_agent.runtime.plans import Plans
 from node_agent.runtime.shared import Shared
 from node_agent.wire import frames
 from protos.records import CAUSE_DECODE, CLOCK, NO_REF, RECEIVED
-
-SINK_TUPLES, SINK_BYTES = 4096, 1 << 20  # kept for a slow sink; the oldest are dropped
-SINK_WRITE_BYTES = 1 << 18
 
 
 class Context:
@@ -231,71 +227,6 @@ class SourceRole:
         if len(new) > MOST_TAKEN_OVER or any(why is not None for _, _, _, why in new):
             return None
         return [TakenOver(self.key, self.boot, link_seq, seq) for link_seq, _, seq, _ in new]
-
-
-class SinkRole:
-    """A client that listens to one output. What it is too slow for is dropped, the oldest first; the facts stand."""
-
-    def __init__(self, context: Context, connection: Connection, hello: frames.Hello) -> None:
-        self.context, self.connection = context, connection
-        self.name, self.boot = hello.peer, hello.boot
-        self.output_name = hello.peer.partition(":")[2]
-        found = context.plans.output(self.output_name)
-        if found is None:
-            raise LinkError(
-                "output_unknown", f"no plan on {context.shared.name} delivers an output {self.output_name!r}"
-            )
-        deployed, output = found
-        self.clock = peer_clock(context.shared, hello)
-        self.codec = deployed.codecs[output.stream]
-        self._waiting: deque[bytes] = deque()
-        self._bytes = 0
-        self._next = hello.resume_after + 1  # link_seq of the first that waits
-        connection.write(answer(context.shared, plan=deployed.plan.hash, codec=self.codec.name))
-
-    def deliver(self, data: bytes) -> None:
-        """An encoded tuple."""
-        self._waiting.append(data)
-        self._hold(len(data))
-        load = self.context.load
-        while len(self._waiting) > SINK_TUPLES or self._bytes > SINK_BYTES or (load.sinks_full and self._waiting):
-            self._hold(-len(self._waiting.popleft()))
-            self._next += 1
-            self.context.shared.counters["sink_tuples_dropped"] += 1
-
-    def _hold(self, more: int) -> None:
-        self._bytes += more
-        load = self.context.load
-        load.held_bytes += more
-        load.sink_bytes += more
-
-    def close(self) -> None:
-        """Nobody reads any more."""
-        self._hold(-self._bytes)
-        self._waiting.clear()
-
-    def flush(self, at_ns: int) -> None:
-        """Write what the socket takes."""
-        while self._waiting and not self.connection.unwritten and not self.connection.closed:
-            batch: list[bytes] = []
-            size = 0
-            while self._waiting and size < SINK_WRITE_BYTES and len(batch) < MAX_BATCH_TUPLES:
-                size += len(self._waiting[0])
-                batch.append(self._waiting.popleft())
-            self._hold(-size)
-            self.connection.write(frames.encode_batch(self._next, at_ns, batch))
-            self._next += len(batch)
-
-    def on_batch(self, at_ns: int, batch: frames.Batch) -> None:
-        """Not its business."""
-        raise LinkError("frame_order", "a sink sends no tuples")
-
-    def acknowledge(self, drained: bool) -> None:
-        """Nothing to acknowledge."""
-
-    def taken_over(self) -> list[TakenOver] | None:
-        """Nothing."""
-        return []
 
 
 def peer_clock(shared: Shared, hello: frames.Hello) -> PeerClock:

@@ -23,7 +23,7 @@ from node_agent.runtime.inbound import MOST_OUTCOMES
 from node_agent.runtime.inprocess import in_process, queue
 from node_agent.runtime.load import MEASURE_NS, Load
 from node_agent.runtime.loop import Runtime
-from node_agent.runtime.roles import SinkRole
+from node_agent.runtime.sink_role import SinkRole
 from node_agent.sdk import operator
 from node_agent.wire import frames
 from node_agent.wire.plan import core_plan
