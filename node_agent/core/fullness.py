@@ -17,6 +17,7 @@ JOB_BYTES = 430  # a job and its lineage, without the payload: measured, with CP
 MESSAGE_BYTES, MESSAGE_FACTOR = 512, 2  # a protobuf message: at least, and per encoded byte
 LOOKED_AT = 32  # elements of one container
 DEEPEST = 8
+FIXED = {float: 32, int: 32, bool: 0, type(None): 0}  # nothing is made for the last two
 
 REFUSE, DROP_TAIL, FRONT = "refuse", "drop-tail", "front"
 
@@ -28,19 +29,33 @@ def weight(payload: Any) -> int:
 
 def _weight(value: Any, depth: int) -> int:
     kind = value.__class__
-    if kind is str or kind is bytes or kind is float or kind is int:
+    fixed = FIXED.get(kind)
+    if fixed is not None:
+        return fixed
+    if kind is str or kind is bytes:
         return getsizeof(value) + 15 & ~15  # as they are allocated
-    if kind is bool or value is None or not depth:
-        return 0 if kind is bool or value is None else getsizeof(value)
-    if isinstance(value, Mapping):
-        return getsizeof(value) + _several(list(value), depth) + _several(list(value.values()), depth)
+    if kind is dict and len(value) <= LOOKED_AT and depth:
+        total = getsizeof(value)
+        for key, each in value.items():
+            total += getsizeof(key) if key.__class__ is str else _weight(key, depth - 1)
+            fixed = FIXED.get(each.__class__)
+            total += fixed if fixed is not None else _weight(each, depth - 1)
+        return total
+    if not depth:
+        return getsizeof(value)
+    return _weight_of_rare(value, depth)
+
+
+def _weight_of_rare(value: Any, depth: int) -> int:
     if isinstance(value, list | tuple | set | frozenset | deque):
         return getsizeof(value) + _several(value if isinstance(value, list | tuple) else list(value), depth)
+    if isinstance(value, Mapping):
+        return getsizeof(value) + _several(list(value), depth) + _several(list(value.values()), depth)
     encoded = getattr(value, "ByteSize", None)
     if encoded is not None:
         return MESSAGE_BYTES + MESSAGE_FACTOR * int(encoded())
     inside = getattr(value, "__dict__", None)
-    slots = [getattr(value, name, None) for name in getattr(kind, "__slots__", ()) if isinstance(name, str)]
+    slots = [getattr(value, name, None) for name in getattr(value.__class__, "__slots__", ()) if isinstance(name, str)]
     return getsizeof(value) + (_weight(inside, depth - 1) if inside else 0) + _several(slots, depth)
 
 
