@@ -139,14 +139,21 @@ class Choice(Branches):
         if queue and unit is not self.held:
             self._head(unit)
 
-    def _under_way(self, windowed: Windowed) -> Iterator[Lineage]:
-        """Of the tuples that wait for a unit on their way to windows, or run; some that lead to others too."""
-        for unit in windowed.loaded.units:
-            if unit.collects is windowed or any(each.route.counted for each in unit.marks):
-                for job in unit.queue:
-                    yield job[4]
-        for job in self.batch if self.batching else () if self.job is None else (self.job,):
-            yield job[4]
+    def _under_way(self, windowed: Windowed, source: int, epoch: int) -> Iterator[int]:
+        """Numbers of a source that wait for a unit on their way to windows, or run: the first of each queue that is in
+        the order of arrival, all of others. Some lead elsewhere."""
+        running = self.batch if self.batching else [] if self.job is None else [self.job]
+        queues = [running] + [
+            unit.queue
+            for unit in windowed.loaded.units
+            if unit.collects is windowed or any(each.route.counted for each in unit.marks)
+        ]
+        for queue in queues:
+            for job in queue:
+                if job[4][0] == source and job[4][1] == epoch:
+                    yield job[4][2]
+                    if isinstance(queue, deque):
+                        break
 
     # -- the choice
 

@@ -53,8 +53,8 @@ class Closings:
     def _absent(self, at_ns: int, route: Route, lineage: Lineage, mark: Mark = ABSENT) -> None:
         raise NotImplementedError
 
-    def _under_way(self, windowed: Windowed) -> Iterable[Lineage]:
-        """Of the tuples that wait for a unit on their way to windows, or run."""
+    def _under_way(self, windowed: Windowed, source: int, epoch: int) -> Iterable[int]:
+        """Numbers of a source that wait for a unit on their way to windows, or run; the lowest among them."""
         raise NotImplementedError
 
     def _count_shed(self, policy: int, tuples: int = 1) -> None:

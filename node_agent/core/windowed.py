@@ -89,15 +89,13 @@ class State:
         engine = self.newest.engine
         if engine is None:
             return None
-        lowest: int | None = None
-        for windowed in engine.windows:
-            if windowed.state is not self:
-                continue
-            source = windowed.window.feeds[index][0]
-            for lineage in engine._under_way(windowed):
-                if lineage[0] == source and lineage[1] == epoch and (lowest is None or lineage[2] < lowest):
-                    lowest = lineage[2]
-        return lowest
+        numbers = (
+            number
+            for windowed in engine.windows
+            if windowed.state is self
+            for number in engine._under_way(windowed, windowed.window.feeds[index][0], epoch)
+        )
+        return min(numbers, default=None)
 
     def now(self, at_ns: int) -> int:
         """Instants of reports never decrease."""
