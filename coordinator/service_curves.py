@@ -18,7 +18,8 @@ sound: let E_n(f) = max over j <= n of (a_j + f + (n - j)/P); theorem 2's deadli
 has left the units before u by E_n(f) and meets its deadline at u leaves it by E_n(f + F_u), under gamma as under the
 delay bound. Tuples that are filtered before only make deadlines earlier; a union of branches that each keep a curve
 keeps it for their sum. Behind an operator with more results than inputs one tuple may be many: units there get delay
-bounds.
+bounds. So they do on the way to a window and behind it: what an output asks per second are windows, which say nothing
+of tuples, and what waits before it is no longer what was admitted.
 
 Rejected: the whole curve to the last unit and delay bounds before it (short deadlines for all but one unit).
 """
@@ -94,7 +95,9 @@ class Division:
         return sum(self.due_ns[name] for name in unit)
 
     def _many(self, name: str) -> bool:
-        """Whether an operator may give more results than it has inputs."""
+        """Whether an operator may give more results than it has inputs, or others."""
+        if self._operator[name].window is not None:
+            return True
         said = self._operator[name].selectivity
         return said is not None and (said.mean > 1 or any(results > inputs for inputs, results in said.at_most))
 
@@ -145,9 +148,11 @@ class Division:
         found = {"deadline": Wish(Fraction(output.deadline_ns - age_ns), None)}
         if qos.wait_ns is not None:
             found["wait"] = Wish(Fraction(qos.wait_ns), None)
+        windows = any(self._operator[unit[0]].window is not None for unit in self._behind[output.name])
         if qos.throughput is not None:
-            found["throughput"] = Wish((qos.latency_ns or 0) + qos.every_ns, qos.every_ns)
-        if qos.queue_bytes is not None:
+            first_ns = (qos.latency_ns or 0) + qos.every_ns
+            found["throughput"] = Wish(first_ns, None if windows else qos.every_ns)
+        if qos.queue_bytes is not None and not windows:
             room, (burst, rate) = qos.queue_bytes // MEASURED.tuple_bytes, self._arriving(last)
             found["queue"] = Wish((max(Fraction(0), room - burst) + 1) / rate, 1 / rate)
         return found

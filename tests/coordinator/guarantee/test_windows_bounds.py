@@ -228,3 +228,19 @@ def test_a_change_counts_the_slower_heartbeats() -> None:
     assert together.bound_ns is not None
     assert alone.bound_ns is not None
     assert together.bound_ns - alone.bound_ns == 12.5 * MS
+
+
+def test_service_curves_around_windows_are_delay_bounds() -> None:
+    """Windows per second say nothing of how soon their tuples have to be there."""
+    text = QUERY.replace("SOURCE", SOURCE.replace("LIMIT", "").replace("BURST", "1")).replace("BEFORE\n", "")
+    text = text.replace("WINDOW", "time: 100 ms, shed: none").replace("in: IN", "in: s")
+    text = text.replace("deadline: 400 ms}", "deadline: 400 ms, throughput: 5, latency: 100 ms, queue: 64 KiB}")
+    plan = written(text, cluster(policy="qed"))
+    curves = [unit["service"] for unit in plan["nodes"]["a"]["units"]]
+    assert len(curves) == 2
+    assert not any("period_ns" in each for curve in curves for each in curve)
+    (queue,) = (
+        check for check in bounds(written(text, cluster(policy="edf")), NOTHING)["out"].qos if check.name == "queue"
+    )
+    assert queue.holds
+    assert "not analysed" not in queue.why
