@@ -38,9 +38,8 @@ def guarded(plan: plans.Plan, chance: Random) -> plans.Plan:
     for source in plan.sources:
         limit = plans.Limit(chance.choice((1, 2, 3)), chance.choice((3, 10)), chance.choice((VALUE, "")))
         on_full = chance.choice(("refuse", "drop-tail", "front"))
-        if source.id != WINDOWS:
-            source = replace(source, limit=limit if chance.random() < 0.6 else None, on_full=on_full)
-        sources.append(source)
+        limited = replace(source, limit=limit if chance.random() < 0.6 else None, on_full=on_full)
+        sources.append(source if source.id == WINDOWS else limited)
     operators = tuple(
         replace(each, late=plans.Late(chance.choice((3, 8, 20))) if chance.random() < 0.4 else None)
         for each in plan.operators
