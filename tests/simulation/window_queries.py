@@ -1,0 +1,229 @@
+"""Random queries with windows on one or two nodes, as text, and the tuples that their sources admit."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+
+from node_agent.registry import Registry
+from sim_vehicles.virtual.world import Admission, Delivery, Offer
+from tests.simulation import operators_for_windows
+from tests.simulation.plans import planned
+
+MS = 1_000_000
+MOST_AGE_MS = 60
+LEAD_MS = 500  # until the first admission of a trial: longer than any window
+COST_US = 100  # of every operator, as declared
+SHEDDERS = ("window-aware", "front", "random", "drop-tail")
+
+
+@cache
+def registry() -> Registry:
+    """With the operators of the tests."""
+    return Registry([Path(str(operators_for_windows.__file__))])
+
+
+@dataclass(frozen=True)
+class Source:
+    """gap_ms: mean time between tuples."""
+
+    name: str
+    node: str
+    gap_ms: int
+    age_ms: int
+    passes_but: int | None  # of 3, what a filter before the windows drops; None: no filter
+    filter_node: str
+
+    @property
+    def stream(self) -> str:
+        """What windows read."""
+        return self.name if self.passes_but is None else f"F{self.name}"
+
+    def keeps(self, payload: dict[str, Any]) -> bool:
+        """Whether it passes the filter."""
+        return self.passes_but is None or payload["v"] % 3 != self.passes_but
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Times in ms; length and hop of count windows in tuples."""
+
+    name: str
+    node: str
+    sources: tuple[Source, ...]
+    kind: str  # time, count, sized, join
+    length: int
+    hop: int
+    lateness_ms: int = 0
+    first: bool = False
+    by: bool = False
+    shed: str = "none"
+    queue: int = 3000
+    deadline_ms: int = 2000
+    own: bool = False  # a user's aggregate
+
+    @property
+    def lateness_ns(self) -> int:
+        """Of a tuple."""
+        return self.lateness_ms * MS
+
+    def text(self) -> str:
+        """As query.yaml has it."""
+        length = {"count": f"count: {self.length}, hop: {self.hop}"}.get(
+            self.kind, f"time: {self.length} ms, hop: {self.hop} ms, lateness: {self.lateness_ms} ms"
+        )
+        if self.kind == "sized":
+            length = f"size: test.size, most: {self.length} ms, hop: {self.hop} ms, lateness: {self.lateness_ms} ms"
+        parts = [length, f"shed: {self.shed}", f"queue: {self.queue}", "wait: 300 ms", f"close: {COST_US} us"]
+        parts += ["deadline: first"] * self.first + ["by: k"] * self.by
+        run = "run: test.names" if self.own else "run: aggregate, with: {n: count, v: sum, top: {max: v}}"
+        if self.kind == "join":
+            run = "run: join, on: k"
+        inputs = ", ".join(source.stream for source in self.sources)
+        return f"{{{run}, in: [{inputs}], cost: {COST_US} us, nodes: [{self.node}], window: {{{', '.join(parts)}}}}}"
+
+
+@dataclass(frozen=True)
+class Query:
+    """scale: by how much operators cost more than they declare."""
+
+    nodes: str
+    sources: tuple[Source, ...]
+    windows: tuple[Windows, ...]
+    scale: int
+    after: bool  # something runs behind the windows
+    seed: int
+    seconds: float = 0.5
+
+    def text(self) -> str:
+        """query.yaml."""
+        lines = ["shimekiri: 1", "query: windows", "sources:"]
+        for source in self.sources:
+            lines.append(
+                f"  {source.name}: {{at: {source.node}, type: json, max_age: {MOST_AGE_MS} ms, "
+                f"arrival: {{burst: 1, period: {source.gap_ms} ms}}}}"
+            )
+        lines.append("operators:")
+        for source in self.sources:
+            if source.passes_but is not None:
+                lines.append(
+                    f"  {source.stream}: {{run: test.some, in: {source.name}, with: {{but: {source.passes_but}}}, "
+                    f"cost: {COST_US} us, nodes: [{source.filter_node}], selectivity: {{mean: 0.67}}}}"
+                )
+        for each in self.windows:
+            lines.append(f"  {each.name}: {each.text()}")
+            if self.after:
+                lines.append(f"  A{each.name}: {{run: pass, in: {each.name}, cost: 100 us}}")
+        lines.append("outputs:")
+        for each in self.windows:
+            ends = f"A{each.name}" if self.after else each.name
+            lines.append(f"  out_{each.name}: {{from: {ends}, at: {self.nodes[0]}, deadline: {each.deadline_ms} ms}}")
+        return "\n".join(lines) + "\n"
+
+    def cluster(self) -> str:
+        """cluster.yaml."""
+        lines = ["shimekiri: 1", "nodes:"]
+        lines += [f'  {n}: {{address: "127.0.0.1:77{i}0", memory: 64 MiB, cap: 1}}' for i, n in enumerate(self.nodes)]
+        links = len(self.nodes) > 1
+        lines.append("links:" if links else "links: []")
+        if links:
+            lines.append("  - {between: [a, b], latency: 1 ms, bandwidth: 100 Mbit/s}")
+        return "\n".join([*lines, "operators: operators.json", "security: insecure-loopback"]) + "\n"
+
+    def plan(self) -> dict[str, Any]:
+        """plan.json."""
+        return planned(self.text(), self.cluster(), registry=registry())
+
+
+@dataclass
+class Planned:
+    """A world: what each source admits in a trial, by number; what was delivered."""
+
+    query: Query
+    delivered: list[tuple[int, Delivery]] = field(default_factory=list)
+    trial: int = 0
+
+    def begin(self, trial: int) -> Sequence[Admission]:
+        """Everything at once."""
+        self.trial = trial
+        return [
+            Admission(at_ms * MS, source.name, (Offer(payload, age_ms * MS),))
+            for source in self.query.sources
+            for at_ms, age_ms, payload in tuples(self.query, source, trial)
+        ]
+
+    def offer(self, source: str, seq: int, at_ns: int) -> None:
+        """Never asked."""
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Kept, as it would be sent."""
+        json.dumps(delivery.payload)
+        self.delivered.append((self.trial, delivery))
+
+
+def tuples(query: Query, source: Source, trial: int) -> list[tuple[int, int, dict[str, Any]]]:
+    """(instant, age in ms, payload) in the order of the numbers, which begin with 1."""
+    random = Random(f"{query.seed} {source.name} {trial}")
+    found: list[tuple[int, int, dict[str, Any]]] = []
+    at_ms = LEAD_MS
+    while at_ms < LEAD_MS + 1000 * query.seconds:
+        if found and random.random() < 0.03:
+            at_ms += 150  # a window may be empty
+        payload = {
+            "v": random.randint(-20, 20),
+            "k": random.choice(["x", "y", 7]),
+            "size": random.randint(1, 200) * MS,
+            "n": len(found),
+        }
+        found.append((at_ms, random.randint(0, source.age_ms), payload))
+        at_ms += random.choice((0, 1, 1, 2)) * source.gap_ms
+    return found
+
+
+@st.composite
+def queries(draw: st.DrawFn, light: bool = False, lossy: bool = False) -> Query:
+    """light: nothing waits for long. lossy: there is a link, and tuples on it."""
+    nodes = "ab" if lossy or draw(st.booleans()) else "a"
+    scale = 1 if light else draw(st.sampled_from([1, 20, 40, 80]))
+    sources = tuple(
+        Source(
+            f"s{number}",
+            nodes[0] if lossy else draw(st.sampled_from(nodes)),
+            draw(st.sampled_from([4, 8, 15])),
+            draw(st.sampled_from([0, 10, MOST_AGE_MS])),
+            draw(st.sampled_from([None, 0, 1])),
+            draw(st.sampled_from(nodes)),
+        )
+        for number in range(draw(st.integers(1, 2)))
+    )
+    shed = "none" if light else draw(st.sampled_from(["none", *SHEDDERS]))  # windows over one stream share it
+    queue = 3000 if light else draw(st.sampled_from([8, 40, 3000]))
+    windows = []
+    for number in range(draw(st.integers(1, 3))):
+        kind = draw(st.sampled_from(["time", "time", "count", "sized", "join"]))
+        node = nodes[-1] if lossy else draw(st.sampled_from(nodes))
+        read = sources if kind == "join" else (draw(st.sampled_from(sources)),)
+        if kind == "join" and len(sources) == 1:
+            kind = "time"
+        if kind == "time" and len(sources) == 2 and draw(st.booleans()):
+            read = sources
+        hop = draw(st.integers(1, 12)) if kind == "count" else 10 * draw(st.integers(2, 12))
+        length, first = hop * draw(st.integers(1, 3)), draw(st.booleans())
+        first = first and not (light and kind == "count")  # windows that are never full would be overdue
+        lateness_ms = draw(st.sampled_from([0, 15, MOST_AGE_MS]))
+        least_ms = lateness_ms + (length if first and kind != "count" else 0)  # no result comes earlier
+        windows.append(
+            Windows(
+                f"W{number}", node, read, kind, length, hop, lateness_ms, first,
+                kind != "join" and draw(st.booleans()), shed, queue,
+                least_ms + (600 if light else draw(st.sampled_from([50, 150, 600]))), draw(st.booleans()),
+            )
+        )  # fmt: skip
+    read_ = {source for each in windows for source in each.sources}
+    sources = tuple(source for source in sources if source in read_)
+    return Query(nodes, sources, tuple(windows), scale, draw(st.booleans()), draw(st.integers(0, 2**32)))
