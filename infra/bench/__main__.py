@@ -9,7 +9,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from infra.bench import change, crossing, figures, placement, policies
+from infra.bench import change, crossing, figures, placement, policies, shed_cost
 from infra.bench.agent import agent, deploy_hop, hops, send_paced
 from infra.bench.bare_socket import bare_hops_ns, fifo_class
 from infra.bench.cores import core_hop
@@ -112,7 +112,7 @@ def main() -> int:
     measures = (
         ("per task instance", per_instance), ("policies, a minute", policies.policies), ("hop", hop),
         ("hop between cores", core_hop), ("footprint", footprint), ("change of plans", change.change),
-        ("operators", crossing.costs),
+        ("operators", crossing.costs), ("shedding", shed_cost.shed_cost),
         ("crashes by speed and latency", crossing.crashes), ("false warnings", crossing.false_warnings),
         ("placement of growing queries, a quarter of an hour", placement.placement),
     )  # fmt: skip
