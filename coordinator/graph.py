@@ -91,10 +91,12 @@ def noted(query: Query, catalog: Catalog) -> dict[str, str]:
 
 def _collected(query: Query, operator: Operator, installed: Installed | None, types: dict[str, str]) -> None:
     """What windows give is JSON, unless a user's own aggregate says otherwise. Any tuple may be in one whose fields can
-    be read, a user's own aggregate takes what it says."""
+    be read; a user's own aggregate takes what it says, and a join JSON, since its results hold whole tuples."""
     own = installed if installed is not None and installed.kind == "aggregate" else None
     types[operator.name] = own.output if own is not None and operator.closes else "json"
     wanted = next(iter(own.inputs.values()), "any") if own is not None else "any"
+    if installed is not None and installed.kind == "join":
+        wanted = next(iter(installed.inputs.values()))
     for name in operator.inputs if operator.window is not None else ():
         if "any" not in (wanted, types[name]) and wanted != types[name]:
             text = f"operator '{operator.said}' reads '{name}' of type {types[name]}, but takes {wanted}"

@@ -71,10 +71,10 @@ def _window(query: Query, catalog: Catalog, types: Mapping[str, str], operator: 
         text = f"operator '{operator.said}' joins two streams, which have no count; write 'window: {{time: 5 s}}'"
         query.file.wrong((*operator.keys, "window"), text)
     if window.kind == "sized":
-        _sized(query, catalog, operator, window)
+        _sized(query, catalog, types, operator, window)
 
 
-def _sized(query: Query, catalog: Catalog, operator: Operator, window: Window) -> None:
+def _sized(query: Query, catalog: Catalog, types: Mapping[str, str], operator: Operator, window: Window) -> None:
     """The function that says how long a window is."""
     installed = catalog.operators.get(window.size)
     keys = (*operator.keys, "window", "size")
@@ -85,6 +85,11 @@ def _sized(query: Query, catalog: Catalog, operator: Operator, window: Window) -
     elif installed.kind != "map" or installed.side or any(one.required for one in installed.parameters.values()):
         text = f"windows of '{operator.said}': {window.size} cannot say how long one is from its first tuple alone"
         query.file.wrong(keys, f"{text}; name an operator with one input, no side inputs and no parameters it needs")
+    else:
+        wanted, given = next(iter(installed.inputs.values()), "any"), types[operator.inputs[0]]
+        if "any" not in (wanted, given) and wanted != given:
+            text = f"windows of '{operator.said}': {window.size} takes {wanted}, but '{operator.inputs[0]}' is {given}"
+            query.file.wrong(keys, f"{text}; convert it before")
 
 
 def _on_late(query: Query, catalog: Catalog, types: Mapping[str, str], operator: Operator) -> None:

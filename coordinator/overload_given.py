@@ -12,7 +12,7 @@ from coordinator import expressions, yaml_file
 from coordinator.overload import ADD, Limit, OnLate, Queue, Window
 from coordinator.query_file import OperatorFile, SourceFile
 from coordinator.units_of_measure import LARGEST
-from coordinator.window_file import DegradeFile, WindowFile
+from coordinator.window_file import OnLateFile, WindowFile
 
 if TYPE_CHECKING:
     from coordinator.query import Operator
@@ -52,7 +52,7 @@ def windowed(operator: Operator, given: OperatorFile, window: WindowFile, file: 
         size=window.size or "",
         shed=window.shed,
         most=window.queue,
-        keep=given.on_late == "deliver",
+        keep=given.late == "deliver",
     )
     name = operator.name + ADD
     close_ns = window.close or operator.cost_ns
@@ -95,10 +95,10 @@ def _on(operator: Operator, given: OperatorFile, file: yaml_file.Source) -> tupl
 
 def on_late(given: OperatorFile) -> OnLate | None:
     """None: a late tuple runs like any other, and of windows, which have a field for it."""
-    if isinstance(given.on_late, DegradeFile):
-        variant = given.on_late.degrade
+    if isinstance(given.late, OnLateFile):
+        variant = given.late.degrade
         return OnLate(variant.run, variant.cost, plain(variant.with_))
-    return OnLate() if given.on_late == "drop" and given.window is None else None
+    return OnLate() if given.late == "drop" and given.window is None else None
 
 
 def queue(given: OperatorFile) -> Queue | None:

@@ -7,8 +7,8 @@ from graphlib import CycleError
 
 from coordinator import graph, overload_checks, places
 from coordinator.cluster import Cluster
-from coordinator.operators import Catalog
-from coordinator.query import Query
+from coordinator.operators import Catalog, Installed
+from coordinator.query import Operator, Query
 from coordinator.yaml_file import nearest
 
 
@@ -65,26 +65,33 @@ def _operators_exist(query: Query, catalog: Catalog) -> None:
                 text = f"operator '{operator.said}' runs '{operator.run}', which no node has installed"
                 query.file.wrong((*operator.keys, "run"), text + nearest(operator.run, catalog.operators))
             continue
-        count, wanted = len(operator.inputs), len(installed.inputs)
-        if operator.window is not None or installed.kind == "aggregate":
-            pass  # of any number of streams; windows have checks of their own
-        elif installed.variadic and count < 2:
-            text = f"operator '{operator.name}' ({operator.run}) has {count} input; give it two or more: in: [a, b]"
-            query.file.wrong((*operator.keys, "in"), text)
-        elif not installed.variadic and count != wanted:
-            ports = ", ".join(installed.inputs)
-            text = f"operator '{operator.name}' has {count} inputs, but {operator.run} takes {wanted} ({ports})"
-            query.file.wrong((*operator.keys, "in"), text + "; correct 'in:'")
-        elif operator.ports and not installed.variadic and set(operator.ports) != set(installed.inputs):
-            for port in sorted(set(operator.ports) - set(installed.inputs)):
-                text = f"operator '{operator.name}' has no input '{port}'{nearest(port, installed.inputs)}"
-                query.file.wrong((*operator.keys, "in", port), text)
+        _inputs_fit(query, operator, installed)
         for port in operator.side:
             if port not in installed.side:
                 text = f"operator '{operator.name}' ({operator.run}) has no side input '{port}'"
                 query.file.wrong((*operator.keys, "side", port), text + nearest(port, installed.side))
         for text in catalog.wrong_parameters(operator.run, operator.parameters):
             query.file.wrong((*operator.keys, "with"), f"operator '{operator.said}': {text}")
+
+
+def _inputs_fit(query: Query, operator: Operator, installed: Installed) -> None:
+    """As many inputs as the operator takes, called as it calls them."""
+    count, wanted = len(operator.inputs), len(installed.inputs)
+    if operator.window is not None or installed.kind == "aggregate":
+        if not operator.inputs or (operator.ports and installed.kind == "aggregate"):
+            text = f"operator '{operator.said}' ({operator.run}) takes any number of streams, all of them alike"
+            query.file.wrong((*operator.keys, "in"), text + "; write 'in: a' or 'in: [a, b]'")
+    elif installed.variadic and count < 2:
+        text = f"operator '{operator.name}' ({operator.run}) has {count} input; give it two or more: in: [a, b]"
+        query.file.wrong((*operator.keys, "in"), text)
+    elif not installed.variadic and count != wanted:
+        ports = ", ".join(installed.inputs)
+        text = f"operator '{operator.name}' has {count} inputs, but {operator.run} takes {wanted} ({ports})"
+        query.file.wrong((*operator.keys, "in"), text + "; correct 'in:'")
+    elif operator.ports and not installed.variadic and set(operator.ports) != set(installed.inputs):
+        for port in sorted(set(operator.ports) - set(installed.inputs)):
+            text = f"operator '{operator.name}' has no input '{port}'{nearest(port, installed.inputs)}"
+            query.file.wrong((*operator.keys, "in", port), text)
 
 
 def _nodes_exist(query: Query, cluster: Cluster) -> None:

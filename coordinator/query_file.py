@@ -17,7 +17,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from coordinator.quantities import NAME, Count, Duration, DurationOrZero, Memory, Name, Place, Places, Strict
-from coordinator.window_file import DegradeFile, OverloadOfOperator, OverloadOfSource
+from coordinator.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
 
 NOT_YET = {"within": "a window says how far apart tuples may be; write 'window: {time: 50 ms}' with 'on:' instead"}
 
@@ -184,7 +184,7 @@ class OperatorFile(OverloadOfOperator):
             raise ValueError("has a window and side inputs; put an operator with 'side:' before or behind it")
         if self.selectivity is not None:
             raise ValueError("has a window, and each window one result; remove 'selectivity:'")
-        if isinstance(self.on_late, DegradeFile):
+        if isinstance(self.on_late, OnLateFile):
             raise ValueError("has a window, which cannot be made cheaper when it is late; write drop or deliver")
         if (self.run == "join") != (self.on is not None):
             raise ValueError(

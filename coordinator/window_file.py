@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from coordinator.quantities import DURATION_SCHEMA, Count, Duration, DurationOrZero, Memory, Strict
 from coordinator.units_of_measure import duration_ns, show_ns
@@ -30,7 +43,28 @@ def _hop(value: object) -> int | str:
 Hop = Annotated[
     int | str, BeforeValidator(_hop), WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, DURATION_SCHEMA]})
 ]
-Field_ = Annotated[str, Field(pattern=r"^[^.\s]+(\.[^.\s]+)*$", max_length=256)]
+_PATH = re.compile(r"[^.\s]+(\.[^.\s]+)*")
+_PATH_SCHEMA = {"type": "string", "examples": ["car.speed"]}
+
+
+def _path(value: object) -> str:
+    """A field of a tuple."""
+    if not isinstance(value, str) or not _PATH.fullmatch(value):
+        raise ValueError(f"is {value!r:.60}, which names no field; write one like 'speed' or 'car.speed'")
+    return value
+
+
+def _on(value: object) -> str | dict[str, str]:
+    """One field for both inputs, or one of each."""
+    return {str(name): _path(each) for name, each in value.items()} if isinstance(value, Mapping) else _path(value)
+
+
+Path_ = Annotated[str, BeforeValidator(_path), WithJsonSchema(_PATH_SCHEMA)]
+On = Annotated[
+    str | dict[str, str],
+    BeforeValidator(_on),
+    WithJsonSchema({"anyOf": [_PATH_SCHEMA, {"type": "object", "additionalProperties": _PATH_SCHEMA}]}),
+]
 
 
 class WindowFile(Strict):
@@ -45,7 +79,7 @@ class WindowFile(Strict):
     size: str | None = None
     most: Duration | None = None
     hop: Hop | None = None
-    by: Field_ | None = None
+    by: Path_ | None = None
     lateness: DurationOrZero = 0
     deadline: Literal["end", "first"] = "end"
     close: Duration | None = None
@@ -121,8 +155,8 @@ class VariantFile(Strict):
     with_: dict[str, Any] = Field(default={}, alias="with")
 
 
-class DegradeFile(Strict):
-    """`{degrade: {run: NAME, cost: 0.2 ms}}`."""
+class OnLateFile(Strict):
+    """`drop`, `deliver`, or `{degrade: {run: NAME, cost: 0.2 ms}}`."""
 
     degrade: VariantFile
 
@@ -134,22 +168,37 @@ class QueueFile(Strict):
     on_full: OnFull = "drop-tail"
 
 
-def _late(value: object) -> object:
-    if isinstance(value, str) and value not in ("drop", "deliver"):
-        raise ValueError(f"is '{value}'; write drop, deliver, or {{degrade: {{run: NAME, cost: 0.2 ms}}}}")
-    return value
+def _late(value: object, validate: ValidatorFunctionWrapHandler) -> str | OnLateFile:
+    if isinstance(value, Mapping):
+        found: OnLateFile = validate(value)
+        return found
+    if value not in ("drop", "deliver"):
+        raise ValueError(f"is {value!r:.60}; write drop, deliver, or {{degrade: {{run: NAME, cost: 0.2 ms}}}}")
+    return str(value)
 
 
-OnLate = Annotated[Literal["drop", "deliver"] | DegradeFile, BeforeValidator(_late)]
+class _DropOr:
+    """In the JSON Schema, a value may also be one of these words."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"enum": ["drop", "deliver"]}, handler(core)]}
+
+
+OnLate = Annotated[OnLateFile, WrapValidator(_late), _DropOr()]
 
 
 class OverloadOfOperator(Strict):
     """What an operator may say beside what it runs."""
 
     window: WindowFile | None = None
-    on: Field_ | dict[str, Field_] | None = None
+    on: On | None = None
     on_late: OnLate | None = None
     queue: QueueFile | None = None
+
+    @property
+    def late(self) -> OnLateFile | str | None:
+        """A word, or a cheaper operator."""
+        return self.on_late
 
 
 class OverloadOfSource(Strict):
@@ -157,14 +206,16 @@ class OverloadOfSource(Strict):
     `on_full`: what happens while the node's queues are full."""
 
     max_rate: MaxRate | None = None
-    value: str | int | float | None = None
+    value: Any = None
     on_full: Literal["refuse", "drop-tail", "front"] = "refuse"
 
     @field_validator("max_rate", mode="before")
     @classmethod
     def _some(cls, value: object) -> object:
-        if value == 0 or value is False or value is True:
+        if value == 0 and value is not False:
             raise ValueError(f"is {value}; no tuple could pass: write 1 or more, or {{tuples: 100, per: 1 s}}")
+        if value is not None and not isinstance(value, Mapping) and (type(value) is not int or value < 0):
+            raise ValueError(f"is {value!r:.60}; write how many a second, like 100, or {{tuples: 100, per: 1 s}}")
         return value
 
     @model_validator(mode="after")

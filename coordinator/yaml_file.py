@@ -45,6 +45,8 @@ LIKE = {
     "selectivity": "{mean: 0.5}",
     "side": "{ego: ego}",
     "with": "{min_speed: 1.0}",
+    "window": "{time: 5 s}, {count: 100} or {size: my.function, most: 20 s}",
+    "degrade": "{run: NAME, cost: 0.2 ms}",
     "charges": "{decision: 20 us, drain: 20 us, side: 5 us}, as 'node-agent charges' prints it",
     "emulate": "{cost_per_tuple: 1 ms}",
     "rate": "50 (a second)",

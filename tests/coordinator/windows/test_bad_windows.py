@@ -24,9 +24,10 @@ operators:
   far: {run: pass, in: bikes, cost: 1 ms, on_late: drop}
   mean: {run: aggregate, in: near, cost: 1 ms, window: {time: 5 s, hop: 1 s}, with: {speed: mean}}
   tens: {run: aggregate, in: far, cost: 1 ms, window: {time: 10 s}, with: {n: count, speed: max}}
-  both: {run: join, in: {left: near, right: far}, cost: 1 ms, on: {left: id, right: number}, window: {time: 2 s}}
+  both: {run: join, in: {left: conv, right: far}, cost: 1 ms, on: {left: id, right: number}, window: {time: 2 s}}
   own: {run: my.trend, in: far, cost: 1 ms, window: {time: 3 s}, with: {tail: 3}}
   shown: {run: pass, in: mean, cost: 1 ms}
+  conv: {run: my.other, in: cars, cost: 1 ms}
 outputs:
   one: {from: shown, at: a, deadline: 1 s}
   two: {from: tens, at: a, deadline: 1 s}
@@ -127,35 +128,47 @@ def test_the_files_as_they_stand_are_right(files: Files, operators: bool) -> Non
          "come to window 'tens' on 2 ways", "leave one of them"),
         ("in: far, cost: 1 ms, window: {time: 10 s}", "in: mean.add, cost: 1 ms, window: {time: 10 s}", 10,
          "reads stream 'mean.add', which is unknown", "did you mean 'mean'?"),
+        ("in: far, cost: 1 ms, window: {time: 10 s}", "in: [], cost: 1 ms, window: {time: 10 s}", 10,
+         "takes any number of streams", "write 'in: a'"),
+        ("in: far, cost: 1 ms, window: {time: 10 s}", "in: {x: far}, cost: 1 ms, window: {time: 10 s}", 10,
+         "takes any number of streams", "write 'in: a'"),
+        ("window: {time: 10 s}", "window: 10 s", 10, "window is '10 s'; write keys and values", "like {time: 5 s}"),
+        ("window: {time: 10 s}", "window: {time: 10 s, by: .x}", 10, "'.x', which names no field", "like 'speed'"),
         ("window: {time: 10 s}", "window: {time: 10 s, shed: front}", 12,
          "windows 'tens' and 'own' over 'far' have shedders front and window-aware", "write one"),
-        ("window: {time: 10 s}", "window: {time: 10 s, deadline: first}", 16,
+        ("window: {time: 10 s}", "window: {time: 10 s, deadline: first}", 17,
          "window 'tens' closes 10 s after its first tuple at the earliest", "deadline: end"),
         ("window: {time: 10 s}", "window: {count: 10}", 8, "so no tuple is ever late for them", "remove 'on_late:'"),
-        ("deadline: 1 s}\n  two", "deadline: 90 ms}\n  two", 15, "", ""),
+        ("deadline: 1 s}\n  two", "deadline: 90 ms}\n  two", 16, "", ""),
         ("on: {left: id, right: number}, ", "", 11, "joins in a window; say which field", "'on: FIELD'"),
         ("on: {left: id, right: number}", "on: {left: id, rigth: number}", 11, "'on' names left, rigth",
          "on: {left: FIELD, right: FIELD}"),
-        ("on: {left: id, right: number}", "on: {left: ids, right: number}", 11, "there is no field 'ids'", "'id'?"),
-        ("on: {left: id, right: number}", "on: {left: tags, right: number}", 11, "is a list, which is no key", "text"),
+        ("on: {left: id, right: number}", "on: {left: .id, right: number}", 11, "'.id', which names no field",
+         "like 'speed' or 'car.speed'"),
+        ("on: {left: id, right: number}", "on: [id]", 11, "['id'], which names no field", "like 'speed'"),
+        (HOP, "window: {size: my.rough, most: 5 s}", 9, "my.rough takes json, but 'near' is my.Car", "convert it"),
         (", window: {time: 2 s}", "", 11, "has 'on' without a 'window'", "add 'window:'"),
         ("window: {time: 2 s}", "window: {count: 2}", 11, "two streams, which have no count", "{time: 5 s}"),
-        ("in: {left: near, right: far}", "in: [near, far, bikes]", 11, "joins 3 streams in a window", "in: [a, b]"),
-        ("in: {left: near, right: far}", "in: {left: near, right: cars}", 11, "on 2 ways", "leave one of them"),
+        ("in: {left: conv, right: far}", "in: [conv, far, bikes]", 11, "joins 3 streams in a window", "in: [a, b]"),
+        ("run: my.other, in: cars", "run: pass, in: cars", 11, "reads 'conv' of type my.Car, but takes json",
+         "convert it before"),
         ("with: {tail: 3}", "with: {tail: x}", 12, "parameter 'tail' of my.trend is 'x'", "type integer"),
         ("run: my.trend, in: far", "run: my.trend, in: near", 12, "of type my.Car, but takes json", "convert it"),
         ("max_age: 50 ms, ", "", 5, "which has to know when no older tuple comes", "like 'max_age: 200 ms'"),
-        ("in: cars, cost: 1 ms", "in: cars, cost: 1 ms, selectivity: {mean: 2, at_most: [[1, 3]]}", 7,
+        ("run: pass, in: cars", "run: pass, selectivity: {mean: 2, at_most: [[1, 3]]}, in: cars", 7,
          "may give several results for a tuple", "make them behind the window"),
         ("max_rate: 30, ", "", 4, "a 'value' without a 'max_rate'", "add 'max_rate:"),
         ("max_rate: 30", "max_rate: 0", 4, "max_rate is 0; no tuple could pass", "write 1 or more"),
         ("max_rate: 30", "max_rate: {tuples: 0, per: 1 s}", 4, "max_rate.tuples: input should be greater", "correct"),
         ("max_rate: 30", "max_rate: {tuples: 3, per: 0 s}", 4, "max_rate.per is '0 s'", "longer than 0"),
         ("max_rate: 30", "max_rate: {tuples: 3}", 4, "max_rate.per is missing", "add 'per:'"),
+        ("max_rate: 30", "max_rate: fast", 4, "max_rate is 'fast'; write how many a second", "{tuples: 100, per: 1 s}"),
+        ("value: speed", "value: [speed]", 4, "is no expression", "like 'speed'"),
         ("value: speed", "value: speeed", 4, "there is no field 'speeed'", "did you mean 'speed'?"),
         ("value: speed", "value: name", 4, "gives text", "a value is a number"),
         ("value: speed", "value: 'speed *'", 4, "'speed *'", "expected a number"),
         ("value: speed", "value: speed, on_full: front-end", 4, "on_full", "correct it"),
+        ("on_late: drop", "on_late: {degrade: 3}", 8, "degrade is 3; write keys and values", "like {run: NAME"),
         ("on_late: drop", "on_late: never", 8, "on_late is 'never'", "write drop, deliver, or"),
         ("on_late: drop", "on_late: {degrade: {run: my.rogh, cost: 1 us}}", 8, "which no node has installed",
          "did you mean 'my.rough'?"),
