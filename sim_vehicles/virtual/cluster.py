@@ -217,8 +217,6 @@ class Cluster:
                 calls[operator.id] = self._registry.calls(operator, given)
                 if operator.late is not None and operator.late.run:
                     calls[-operator.id] = self._registry.variant(operator, given)
-                if operator.late is not None and operator.late.run:
-                    calls[-operator.id] = self._registry.variant(operator, given)
             except OperatorError as error:
                 raise BadInputError(
                     f"operator {operator.name} of node {local.node}: {error} (files of operators: --operators FILE.py)"

@@ -80,25 +80,17 @@ class Costs:
     numbers that stand for the plan's operators and sources by name, where several plans know the same; else their ids.
     """
 
-    __slots__ = ("_base", "_keys", "_late", "_quantile", "_sources")
+    __slots__ = ("_base", "_keys", "_quantile", "_sources")
 
     def __init__(
         self, plan: Plan, speed: float, jitter: Jitter, scale: float, seed: int, trial: int,
         known: Numbers | None = None,
     ) -> None:  # fmt: skip
         self._quantile = jitter.quantile
+        declared = {operator.id: operator.cost_ns for operator in plan.operators}
+        declared |= {-operator.id: operator.late.cost_ns for operator in plan.operators if operator.late is not None}
         self._base: Mapping[int, int] = {
-            operator.id: round(max(operator.cost_ns / speed, plan.emulate_cost_ns) * scale)
-            for operator in plan.operators
-        }
-        variants = {operator.id: operator.late for operator in plan.operators if operator.late is not None}
-        self._base = dict(self._base) | {
-            -number: round(max(late.cost_ns / speed, plan.emulate_cost_ns) * scale) for number, late in variants.items()
-        }
-        self._late: Mapping[int, int] = {
-            operator.id: round(max(operator.late.cost_ns / speed, plan.emulate_cost_ns) * scale)
-            for operator in plan.operators
-            if operator.late is not None
+            number: round(max(cost_ns / speed, plan.emulate_cost_ns) * scale) for number, cost_ns in declared.items()
         }
         numbers = {} if known is None else known.operators
         self._keys = {
@@ -110,10 +102,9 @@ class Costs:
     def cost_ns(self, operator: int, lineage: Lineage) -> int:
         """CPU time of that operator on that tuple; of what runs in its place for what is late, by its negative id."""
         base = self._base[operator]
-        operator = abs(operator)
         if self._quantile is None:
             return base
         source, _, seq, ordinal, _, _ = lineage
         named = draws.key(self._sources.get(source, source), seq, ordinal)
-        bits = draws.mix((self._keys[operator] + named) & draws.MASK)
+        bits = draws.mix((self._keys[abs(operator)] + named) & draws.MASK)
         return round(base * self._quantile(draws.uniform(bits)))
