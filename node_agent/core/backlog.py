@@ -165,6 +165,11 @@ class Backlog:
         """rho: the work that comes per time; 0: not known yet."""
         return self.load.cost_ns * PPM // self.load.gap_ns if self.load.gap_ns else 0
 
+    def dissolve(self) -> None:
+        """Let go of the units."""
+        for each in (self.stages, self._order, self._doors, self._chains):
+            each.clear()
+
     def go_on(self, other: "Backlog", pairs: Sequence[tuple[Unit, Unit]]) -> None:
         """A new plan asks at the same doors; pairs: units that are the same, of this plan and the other one."""
         before = {stage.unit: stage for stage in other.stages}

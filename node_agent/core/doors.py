@@ -139,6 +139,13 @@ class Shedder:
         """A new plan sheds by the same policy for the same windows; sources: their numbers here, by those there."""
         self.due_ns, self.offered, self.shed = other.due_ns, other.offered, other.shed
 
+    def dissolve(self) -> None:
+        """Nothing refers to itself any more."""
+        for door in self.doors:
+            door.unit.door = door.unit.guard = None
+        self.doors = ()
+        self.backlog.dissolve()
+
     @property
     def decided(self) -> tuple[int, int]:
         """Windows decided on when they opened, and of them not admitted."""

@@ -243,6 +243,13 @@ class Loaded:
     def dissolve(self) -> None:
         """It was unloaded: nothing of it refers to itself any more, so it is freed without the garbage collector, which
         does not look at what was there when it was told to leave everything alone."""
+        for windowed in self.windows:
+            if windowed.state.newest is windowed:
+                windowed.state.intake.sources = ()
+            del windowed.state
+        for shedder in self.shedders:
+            shedder.dissolve()
+        self.shedders = ()
         self.units.clear()
         self.joins.clear()
         self.windows.clear()

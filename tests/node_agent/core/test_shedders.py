@@ -1,5 +1,7 @@
 """Shedders at doors, through the engine: who is shed, that no window is given that lacks a tuple, the share of them."""
 
+import gc
+import weakref
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -225,6 +227,22 @@ def test_a_new_plan_goes_on_with_what_is_known_and_waits() -> None:
         lineage = (1, EPOCH, 1000, 0, FROM_NS + 5 * SECOND, FROM_NS + 5 * SECOND)
         load = before.backlog.load
         assert before.keeps(FROM_NS + 5 * SECOND, lineage, load) == after.keeps(FROM_NS + 5 * SECOND, lineage, load)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_unloaded_plan_is_freed_without_the_garbage_collector(policy: str) -> None:
+    node = Node(Setting((WINDOW,), policy, 10 * MS, filter_ns=MS, most=5))
+    node.play(burst(20))
+    loaded, windowed = node.run.loaded, node.run.loaded.windows[0]
+    seen = [weakref.ref(each) for each in (loaded.shedders[0], windowed.state.intake.aggregate)]
+    node.engine.unload(loaded, node.now_ns)
+    gc.disable()
+    try:
+        loaded.dissolve()
+        del node, loaded, windowed
+        assert [each() for each in seen] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_before_a_join_by_lineage_each_number_is_told_at_once() -> None:
