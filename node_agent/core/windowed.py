@@ -193,6 +193,14 @@ class Windowed:
         for sequence in state.intake.sources:
             sequence.wait_ns = self.window.wait_ns
 
+    def drains(self) -> None:
+        """Nothing more is admitted under the plan, and no newer one goes on with its windows. Those that are open close
+        when all has been heard of that they need, or end with the plan; no later one is expected, so none is given up
+        for want of heartbeats."""
+        if self.state.newest is self:
+            self.state.intake.deadline = None
+            self.state.intake.live.wait()
+
     def origin_ns(self, at_ns: int, number: int, window: Window | None) -> int:
         """Of the tuple that the window ends as; not in the future."""
         by_time, first, intake = self.state.intake.by_time, self.window.first, self.state.intake

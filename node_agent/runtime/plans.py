@@ -302,6 +302,9 @@ class Plans:
 
     def _set(self, deployed: Deployed, state: int) -> None:
         deployed.state = state
+        if state == DRAINING:
+            for windowed in deployed.loaded.windows:
+                windowed.drains()
         self._look_up()
         deployed.arrived_ns = max(deployed.arrived_ns, now_ns())
         self._fact(deployed)

@@ -113,6 +113,10 @@ class Live:
         heappush(self._due, (due_ns, number))
         self._tidy(self._due)
 
+    def wait(self) -> None:
+        """No open window is of no use from some instant on any more."""
+        self._due.clear()
+
     def _tidy(self, heap: list[tuple[int, int]]) -> None:
         """Forget what is gone, when it has become most of the heap."""
         if len(heap) > 4 * self.most + 16:

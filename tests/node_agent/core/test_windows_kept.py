@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from node_agent.core import plan as plans
-from node_agent.core.handover import inherited
+from node_agent.core.handover import hand_over, inherited
 from node_agent.core.windows.sequence import NEVER
-from tests.node_agent.core.windowed_play import Node, windowed
+from tests.node_agent.core.windowed_play import Node, window, windowed
 
 
 def _plan(epoch: int, feeds: tuple[tuple[int, int], ...], names: tuple[str, ...], **changes: Any) -> plans.Plan:
@@ -53,3 +53,24 @@ def test_a_tuple_of_no_known_age_costs_the_windows_that_it_may_lie_in() -> None:
         node.run().admit(21, 3).admit(31, 4).run()
         assert [each["window"] for each in node.results] == [2]
         assert node.loaded.windows[0].state.counts["abandoned"] == 1
+
+
+def test_a_plan_that_drains_gives_up_no_window_for_want_of_heartbeats() -> None:
+    node = Node(windowed(window(useful_ns=20))).beat(5, 1)
+    node.admit(11, 1).admit(12, 2).run()
+    node.loaded.windows[0].drains()
+    node.expire(500)
+    assert node.ends() == [("skipped", 0)] and node.engine.window_due_ns is None
+    node.beat(510, 3, 20).run()
+    assert [each["window"] for each in node.results] == [1]
+
+
+def test_windows_that_go_on_in_the_next_plan_keep_their_deadlines() -> None:
+    plan = windowed(window(useful_ns=20))
+    node = Node(plan).beat(5, 1).admit(11, 1).run()
+    old, new = node.loaded, node.load(replace(plan, hash=7, epoch=2))
+    hand_over(new, old)
+    for each in old.windows:
+        each.drains()
+    node.expire(500)
+    assert ("abandoned", 1) in node.ends()
