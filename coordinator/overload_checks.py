@@ -115,13 +115,18 @@ def _on_late(query: Query, catalog: Catalog, types: Mapping[str, str], operator:
 
 
 def _ever_late(query: Query) -> None:
-    """A window by count may be as long in coming as it likes, so nothing on its way there is ever too late."""
+    """A window by count may be as long in coming as it likes, so nothing on its way there is ever too late; nor is it
+    for windows that are given however late."""
     latest = windows.latest_ns(query)
     for operator in query.operators:
-        if operator.on_late is not None and latest[operator.name] == windows.ENDLESS:
-            text = f"operator '{operator.name}' leads to windows by count, whose deadlines begin with their last tuple"
-            mend = "so no tuple is ever late for them; remove 'on_late:', or write 'deadline: first' there"
-            query.file.wrong((*operator.keys, "on_late"), f"{text}, {mend}")
+        if operator.on_late is not None and windows.endless(latest[operator.name]):
+            text = (
+                f"operator '{operator.name}' leads to windows that no tuple is too late for: by count, with deadlines"
+            )
+            mend = (
+                "from their last tuple on, or given however late; remove 'on_late:', or write 'deadline: first' there"
+            )
+            query.file.wrong((*operator.keys, "on_late"), f"{text} {mend}")
 
 
 def _unlike(operator: Operator, mine: Installed, other: Installed, types: Mapping[str, str]) -> str:

@@ -104,7 +104,7 @@ def late(layout: Layout, operator: Operator) -> plan_pb2.Late | None:
     if operator.on_late is None:
         return None
     late_ns = layout.late_ns[operator.name]
-    if late_ns == windows.ENDLESS:
+    if windows.endless(late_ns):
         return None
     given = operator.on_late
     return plan_pb2.Late(
@@ -125,21 +125,11 @@ def late_ns(layout: Layout) -> dict[str, int]:
         name, behind = operator.name, found[operator.name]
         if behind is None:
             continue
-        if behind != windows.ENDLESS:
-            if operator.window is not None and operator.window.kind == "count" and not operator.window.first:
-                behind = windows.ENDLESS
-            else:
-                cost_ns = tuple_cost_ns(operator, cluster.nodes[layout.place[name]])
-                behind += windows.beyond_ns(operator) - cost_ns
+        behind += windows.more_ns(operator) - tuple_cost_ns(operator, cluster.nodes[layout.place[name]])
         found[name] = behind
         for stream in operator.inputs:
-            if stream not in found:
-                continue
-            now = found[stream]
-            if windows.ENDLESS in (now, behind):
-                found[stream] = windows.ENDLESS
-            else:
-                left = behind - layout.way_ns(stream, layout.place[name])
+            if stream in found:
+                now, left = found[stream], behind - layout.way_ns(stream, layout.place[name])
                 found[stream] = left if now is None else max(now, left)
     return {name: 0 if left is None else left for name, left in found.items()}
 

@@ -14,7 +14,7 @@ from coordinator.query import Operator, Query
 
 LEAST_BEAT_NS, MOST_BEAT_NS = 10**7, 5 * 10**7
 WAIT_NS = 10**9
-ENDLESS = -1  # of `latest_ns`: a tuple of any age may be of use
+ENDLESS_NS = 1 << 62  # beyond every deadline and every cost
 
 
 def collecting(query: Query) -> list[Operator]:
@@ -89,20 +89,30 @@ def latest_ns(query: Query) -> dict[str, int]:
     behind it, whatever the way there costs; 0: it leads to no output; None stands for no end, as `-1`.
 
     A tuple that lies in a window of time may be as much older than its end as the window is long. By count nothing
-    says how old the others of a window are, unless the deadline counts from the oldest.
+    says how old the others of a window are, unless the deadline counts from the oldest; and for results that are given
+    however late none is too old. Their ages have no end (`endless`).
     """
     found = {one.name: 0 for one in query.producers}
     for output in query.outputs:
         found[output.origin] = max(found[output.origin], output.deadline_ns)
     for operator in reversed(graph.order(query)):
-        behind = found[operator.name]
-        window = operator.window
-        if window is not None and not window.first and behind > 0:
-            behind = ENDLESS if window.kind == "count" else behind + window.length
+        behind = found[operator.name] and found[operator.name] + more_ns(operator)
         for name in operator.inputs:
-            now = found[name]
-            found[name] = ENDLESS if ENDLESS in (now, behind) else max(now, behind)
+            found[name] = max(found[name], behind)
     return found
+
+
+def endless(age_ns: int) -> bool:
+    """Whether an age of `latest_ns`, or what costs leave of it, is none that ever comes."""
+    return age_ns >= ENDLESS_NS // 2
+
+
+def more_ns(operator: Operator) -> int:
+    """How much older a tuple may be that an operator takes than what it gives, for it to be of use."""
+    window = operator.window
+    if window is not None and (window.keep or (window.kind == "count" and not window.first)):
+        return ENDLESS_NS
+    return beyond_ns(operator)
 
 
 def beyond_ns(operator: Operator) -> int:

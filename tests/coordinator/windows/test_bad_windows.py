@@ -138,7 +138,7 @@ def test_the_files_as_they_stand_are_right(files: Files, operators: bool) -> Non
          "windows 'tens' and 'own' over 'far' have shedders front and window-aware", "write one"),
         ("window: {time: 10 s}", "window: {time: 10 s, deadline: first}", 17,
          "window 'tens' closes 10 s after its first tuple at the earliest", "deadline: end"),
-        ("window: {time: 10 s}", "window: {count: 10}", 8, "so no tuple is ever late for them", "remove 'on_late:'"),
+        ("window: {time: 10 s}", "window: {count: 10}", 8, "that no tuple is too late for", "remove 'on_late:'"),
         ("deadline: 1 s}\n  two", "deadline: 90 ms}\n  two", 16, "", ""),
         ("on: {left: id, right: number}, ", "", 11, "joins in a window; say which field", "'on: FIELD'"),
         ("on: {left: id, right: number}", "on: {left: id, rigth: number}", 11, "'on' names left, rigth",
