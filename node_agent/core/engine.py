@@ -14,9 +14,9 @@ from typing import Any
 
 from node_agent.core import plan as plans
 from node_agent.core.branches import Commands
+from node_agent.core.entrance import Entrance
 from node_agent.core.facts import Facts
 from node_agent.core.lateness import expiry
-from node_agent.core.limiting import Entrance
 from node_agent.core.load import Calls, compile_plan
 from node_agent.core.parts import MARKS, Exit, Job, Lineage, Loaded, Removed, Route, Unit
 from node_agent.core.policies.parts import Policy

@@ -7,7 +7,7 @@ arrival number of its job, so that nothing has to be done as jobs leave.
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from sys import getsizeof
 from typing import Any
 
@@ -123,4 +123,24 @@ class Gate:
             self._known[at] = 0
 
 
-__all__ = ["DROP_TAIL", "FRONT", "JOB_BYTES", "REFUSE", "Gate", "weight"]
+class Memory:
+    """Whether the queues of an engine are full, by the mean of what comes in; for drivers that are no process of their
+    own. jobs: how many are queued."""
+
+    __slots__ = ("_jobs", "_weight_16", "most_bytes")
+
+    def __init__(self, most_bytes: int, jobs: Callable[[], int]) -> None:
+        self.most_bytes, self._jobs = most_bytes, jobs
+        self._weight_16 = 0
+
+    def came(self, payload: Any) -> None:
+        """A tuple is about to be admitted."""
+        size = weight(payload)
+        self._weight_16 = self._weight_16 + size - (self._weight_16 >> 4) if self._weight_16 else size << 4
+
+    def full(self) -> bool:
+        """No more is to be let in."""
+        return self._jobs() * (JOB_BYTES + (self._weight_16 >> 4)) >= self.most_bytes
+
+
+__all__ = ["DROP_TAIL", "FRONT", "JOB_BYTES", "REFUSE", "Gate", "Memory", "weight"]

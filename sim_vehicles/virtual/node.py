@@ -11,6 +11,7 @@ from typing import Any
 from node_agent.core import plan as core
 from node_agent.core.engine import Engine
 from node_agent.core.facts import Facts
+from node_agent.core.fullness import REFUSE, Memory
 from node_agent.core.handover import hand_over
 from node_agent.core.load import Calls
 from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
@@ -34,8 +35,8 @@ class VirtualNode:
 
     __slots__ = (
         "_apply", "_barrier", "_chain", "_costs", "_decision_ns", "_due_ns", "_events", "_failed", "_held", "_items",
-        "_of", "_position", "_start_ns", "_step", "_trial", "_unit", "_waking", "_watch", "_windows", "busy_ns",
-        "committed", "engine", "index", "instances", "links", "name", "overhead_ns", "plans",
+        "_memory", "_of", "_position", "_start_ns", "_step", "_trial", "_unit", "_waking", "_watch", "_windows",
+        "busy_ns", "committed", "engine", "index", "instances", "links", "name", "overhead_ns", "plans",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +47,7 @@ class VirtualNode:
         self.name, self.index, self._events, self._watch = plan.node, plan.index, events, watch
         self.engine = Engine(policy(plan.policy, plan.largest_batch, plan.parameters), facts, self)
         self.engine.epoch = trial
+        self._memory: Memory | None = None  # where a source sheds when it is full; others are never refused
         self._decision_ns = 0 if self.engine.policy.virtual else decision_ns
         self.overhead_ns = 0
         self.plans: dict[int, Placed] = {}  # by epoch, with which tuples are stamped here
@@ -85,6 +87,10 @@ class VirtualNode:
             before.state = State.DRAINING
             self.tell(at_ns, before, before.state)
         self.committed = placed
+        sheds = placed.plan.memory_bytes and any(source.on_full != REFUSE for source in placed.plan.sources)
+        self._memory = Memory(placed.plan.memory_bytes, self._queued) if sheds else None
+        if self._memory is not None:
+            self.engine.full = self._memory.full
         placed.state = State.COMMITTED
         if told:
             self.tell(at_ns, placed, placed.state)
@@ -113,9 +119,14 @@ class VirtualNode:
 
     # -- arrivals
 
+    def _queued(self) -> int:
+        return self.engine.released - self.engine.dispatched
+
     def admit(self, at_ns: int, source: int, lineage: Lineage, payload: Any, size: int) -> None:
         """A tuple of a source of this node, under the plan that is committed."""
         assert self.committed is not None
+        if self._memory is not None:
+            self._memory.came(payload)
         self.engine.admit(at_ns, self.committed.loaded, source, lineage, payload, size)
         self.look(at_ns)
         self._wake(at_ns)
