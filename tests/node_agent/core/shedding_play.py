@@ -1,8 +1,9 @@
 """One node in virtual time with windows, and shedders at their doors: for tests, and for longer runs by hand.
 
-.venv/bin/python tests/node_agent/core/shedding_play.py     shares of windows by load and shedder, ten minutes each
+.venv/bin/python tests/node_agent/core/shedding_play.py [SEED]: shares of windows by load and shedder, 600 s each.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -328,7 +329,7 @@ def main() -> None:
     """Prints shares and how busy the node was, by load and shedder."""
     for load in (0.9, 1.1, 1.3, 1.6):
         for policy in POLICIES:
-            part, best, run = share(load, policy, 600, 7)
+            part, best, run = share(load, policy, 600, int(sys.argv[1]) if len(sys.argv) > 1 else 1)
             busy = run.busy_ns / (run.ended_ns - FROM_NS)
             print(f"load {load}  {policy:12}  in time {part:.3f}  f* {best:.3f}  busy {busy:.3f}")
 
