@@ -19,6 +19,7 @@ FORGET_NS = 60_000_000_000  # with next to nothing queued, half of what was foun
 WEIGHED_EVERY = 16  # arrivals
 WEIGHED_UNITS = 32  # whose queues are looked at in one measurement
 SHARE = 16  # parts: a queue of one of them is next to nothing
+NOISE_BYTES = 2 << 20  # by which a process grows and shrinks without its queues
 SINK_SHARE = 8  # the part of the limit that all sinks together may hold
 FIELDS_BYTES = 48  # of a tuple on the wire beside its payload, about
 LEAST_CREDIT = 1 << 16  # bytes, of a source whose tuples are shed here when the queues are full
@@ -156,7 +157,7 @@ class Load:
                 self._forgotten_ns, self._more_16 = at_ns, 16 + (self._more_16 - 16 >> 1)
         elif resident > self._peak_bytes:
             self._peak_bytes, growth = resident, resident - self._base_bytes
-            if growth >= limit > queued:
+            if growth >= limit + NOISE_BYTES and limit > queued:
                 self._more_16, self._forgotten_ns = -(-self._more_16 * growth // queued), at_ns
                 self.shared.note(
                     "memory_beyond_queues",
