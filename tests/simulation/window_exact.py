@@ -26,18 +26,25 @@ class Ran:
 def read(query: Query, done: Simulation) -> Ran:
     """From the trace; no window ends twice, or opens after it has ended."""
     found = Ran()
-    names = {source.id: source.name for source in done.plan.sources}
-    operators = {op.id: op.name.removesuffix(".add") for local in done.plan.nodes for op in local.operators}
+    plans = {plan.epoch: plan for plan in done.course.plans}
+    names = {(epoch, source.id): source.name for epoch, plan in plans.items() for source in plan.sources}
+    operators = {
+        (epoch, op.id): op.name.removesuffix(".add")
+        for epoch, plan in plans.items()
+        for local in plan.nodes
+        for op in local.operators
+    }
     for trace in done.traces:
         for fact in records.unpack_records(trace.records):
-            if fact.kind == records.ADMITTED and fact.source in names:
-                found.origins[fact.epoch, names[fact.source]][fact.seq] = fact.w1
+            epoch = fact.flags & records.PLAN_EPOCH_MASK
+            if fact.kind == records.ADMITTED and (epoch, fact.source) in names:
+                found.origins[fact.epoch, names[epoch, fact.source]][fact.seq] = fact.w1
             elif fact.kind == records.SHED:
                 found.shed[records.SHED_POLICIES[fact.w1]] += 1
             elif fact.kind in (records.LOST, records.GAVE_UP):
                 found.lost += 1
             elif fact.kind == records.WINDOW:
-                _window(found, fact, operators[fact.ref])
+                _window(found, fact, operators[epoch, fact.ref])
     return found
 
 
@@ -145,7 +152,7 @@ def bounds(windows: Windows, result: dict[str, Any], number: int) -> tuple[int, 
 
 def missing(query: Query, ran: Ran, world: Planned) -> list[tuple[int, str, int]]:
     """(trial, windows, number) of those that an admitted tuple lies in, are complete, and gave no result."""
-    given = {(trial, each.output, each.seq) for trial, each in world.delivered}
+    given = {(trial, each.output, each.payload["window"]) for trial, each in world.delivered}
     left = []
     for windows in query.windows:
         for trial in {trial for trial, _ in ran.origins}:

@@ -99,10 +99,11 @@ class Query:
     after: bool  # something runs behind the windows
     seed: int
     seconds: float = 0.5
+    name: str = "windows"
 
     def text(self) -> str:
         """query.yaml."""
-        lines = ["shimekiri: 1", "query: windows", "sources:"]
+        lines = ["shimekiri: 1", f"query: {self.name}", "sources:"]
         for source in self.sources:
             lines.append(
                 f"  {source.name}: {{at: {source.node}, type: json, max_age: {MOST_AGE_MS} ms, "
@@ -186,20 +187,24 @@ def tuples(query: Query, source: Source, trial: int) -> list[tuple[int, int, dic
 
 
 @st.composite
-def queries(draw: st.DrawFn, light: bool = False, lossy: bool = False) -> Query:
-    """light: nothing waits for long. lossy: there is a link, and tuples on it."""
-    nodes = "ab" if lossy or draw(st.booleans()) else "a"
+def queries(draw: st.DrawFn, light: bool = False, lossy: bool = False, over: Query | None = None) -> Query:
+    """light: nothing waits for long. lossy: there is a link, and tuples on it. over: a query of the same sources."""
+    nodes = over.nodes if over is not None else "ab" if lossy or draw(st.booleans()) else "a"
     scale = 1 if light else draw(st.sampled_from([1, 20, 40, 80]))
-    sources = tuple(
-        Source(
-            f"s{number}",
-            nodes[0] if lossy else draw(st.sampled_from(nodes)),
-            draw(st.sampled_from([4, 8, 15])),
-            draw(st.sampled_from([0, 10, MOST_AGE_MS])),
-            draw(st.sampled_from([None, 0, 1])),
-            draw(st.sampled_from(nodes)),
+    sources = (
+        over.sources
+        if over is not None
+        else tuple(
+            Source(
+                f"s{number}",
+                nodes[0] if lossy else draw(st.sampled_from(nodes)),
+                draw(st.sampled_from([4, 8, 15])),
+                draw(st.sampled_from([0, 10, MOST_AGE_MS])),
+                draw(st.sampled_from([None, 0, 1])),
+                draw(st.sampled_from(nodes)),
+            )
+            for number in range(draw(st.integers(1, 2)))
         )
-        for number in range(draw(st.integers(1, 2)))
     )
     shed = "none" if light else draw(st.sampled_from(["none", *SHEDDERS]))  # windows over one stream share it
     queue = 3000 if light else draw(st.sampled_from([8, 40, 3000]))
