@@ -142,6 +142,7 @@ def _entries(plan: Plan) -> dict[str, str]:
             and facts["in"] == [runs[-1][-1]]
             and facts["nodes"] == operators[runs[-1][-1]]["nodes"]
             and not facts["side"]
+            and not any("closes" in operators[one] for one in (name, runs[-1][-1]))
         )
         if follows:
             runs[-1].append(name)
@@ -151,7 +152,7 @@ def _entries(plan: Plan) -> dict[str, str]:
     for run in runs:
         first, last = (name.rpartition(SEPARATOR)[2] for name in (run[0], run[-1]))
         found |= dict.fromkeys(run, run[0] if len(run) == 1 else f"{first}..{last}")
-    return found
+    return found | {facts["closes"]: name for name, facts in operators.items() if "closes" in facts}
 
 
 def cluster(plan: Plan, file: yaml_file.Source) -> Cluster:

@@ -149,6 +149,9 @@ def test_planning_again_from_the_plan_makes_the_same_plan(example_plan: Planned,
     query, cluster, types, choices = plan_inputs.inputs(plan, Path("plan.json"))
     again = planner.plan(query, cluster, types, planner.Choices(model=choices.model, quick=True))
     assert plan_file.digest(again) == plan["hash"]
+    assert {one.name: one.entry for one in query.operators if one.windowed} == {
+        name: name.removesuffix(".add") for name in plan["graph"]["operators"] if name not in ("clean", "seen", "shown")
+    }
 
 
 def test_what_a_plan_says_of_windows_is_checked(example_plan: Planned) -> None:
