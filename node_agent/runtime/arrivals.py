@@ -27,6 +27,8 @@ class Arrivals:
     ) -> None:
         """source: where it is to be admitted; 0: it comes from a peer."""
         self._load.pending += 1
+        if payload.__class__ not in _MARKS:
+            self._load.arrived(size, payload)
         arrival = (loaded, source, stream, lineage, payload, size, sent_ns)
         (self._first if loaded.routes[stream].sides else self._then).append(arrival)
 
@@ -36,14 +38,12 @@ class Arrivals:
             if arrivals:
                 for loaded, source, stream, lineage, payload, size, sent_ns in arrivals:
                     engine = self._engine(loaded)
+                    self._load.pending -= 1
                     if source:
                         engine.admit(at_ns, loaded, source, lineage, payload, size, sent_ns)
                     else:
                         engine.receive(at_ns, loaded, stream, lineage, payload)
-                    if payload.__class__ not in _MARKS:
-                        self._load.arrived(size, payload)
                 arrivals.clear()
-        self._load.pending = 0
 
     def _engine(self, loaded: Loaded) -> Any:
         return self._load.plans.by_loaded[loaded].lane.engine

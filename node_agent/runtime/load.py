@@ -48,7 +48,7 @@ class Load:
         self._encoded_16 = 16 * 64  # sixteenths of a byte: the mean size of what arrives, as it arrives
         self._weight_16 = 16 * 64  # and as it is in memory
         self._queued_weight = 0  # the mean of what is queued, by the latest measurement
-        self._left = 1  # arrivals until one is weighed
+        self._left, self._weighed = 1, False  # arrivals until one is weighed; whether any was
         self._more_16 = 16  # sixteenths: times the estimate
         self._weighed_ns = self._measured_ns = self._forgotten_ns = 0
         self._plans: tuple[str, ...] = ()  # that were loaded then
@@ -60,8 +60,9 @@ class Load:
         self._encoded_16 += size - (self._encoded_16 >> 4)
         self._left -= 1
         if not self._left:
-            self._left = WEIGHED_EVERY
-            self._weight_16 += weight(payload) - (self._weight_16 >> 4) if payload is not None else 0
+            self._left, each = WEIGHED_EVERY, weight(payload)
+            self._weight_16 += each - (self._weight_16 >> 4) if self._weighed else 16 * each - self._weight_16
+            self._weighed = True
 
     @property
     def ready(self) -> int:

@@ -21,6 +21,8 @@ from node_agent.runtime.shared import Shared
 from node_agent.wire import frames
 from protos.records import CAUSE_DECODE, CLOCK, NO_REF, RECEIVED
 
+LOOKED_EVERY = 64  # tuples of a batch, for how many more there is room
+
 
 class Context:
     """What the roles work with."""
@@ -152,8 +154,10 @@ class SourceRole:
         fresh = self.receiver.on_batch(batch.first, batch.tuples)
         self.clock.on_batch(at_ns, batch.sent_ns)
         link_seq = batch.first + len(batch.tuples) - len(fresh)
-        room = self.context.load.room
-        for arrived in fresh:
+        room = 0
+        for number, arrived in enumerate(fresh):
+            if not number % LOOKED_EVERY:
+                room = self.context.load.room
             why = self._admit(at_ns, arrived, link_seq, room <= 0, batch.sent_ns)
             room -= 1
             if why:

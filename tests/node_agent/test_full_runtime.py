@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
+from node_agent.client import Admitted, Refused, Source
 from node_agent.clock_domain import now_ns
 from node_agent.core import plan as core
 from node_agent.core.fullness import JOB_BYTES, weight
@@ -334,3 +336,34 @@ def test_what_runs_in_an_operators_place_goes_on_with_it(tmp_path: Path) -> None
         assert len(made) == 1, "the same one, at another age"
         (step,) = runtime.plans.by_hash["2" * 64].loaded.steps
         assert step.late is not None and step.late.late_ns == 2 and not step.plain
+
+
+@pytest.mark.parametrize("on_full", ["refuse", "drop-tail", "front"])
+def test_a_client_is_refused_or_its_tuples_are_shed(on_full: str, tmp_path: Path) -> None:
+    """In one burst more comes than there is room for; whoever is refused was not admitted, whoever is shed was."""
+    source = {"id": 1, "name": "in", "stream": 1, "on_full": on_full}
+    with in_process(plan(memory_bytes=256 << 10, sources=[source]), tmp_path) as runtime:
+        assert runtime.inbound is not None
+        host, port = runtime.inbound.address
+        told: list[Admitted | Refused] = []
+
+        def send() -> None:
+            with Source(f"{host}:{port}", "in") as client:
+                told.extend(client.send_many([{"v": number} for number in range(1500)]))
+
+        client = Thread(target=send)
+        client.start()
+        while client.is_alive():
+            runtime.step(wait=False)
+        client.join()
+        at_rest(runtime)
+        runtime.plans.count_policed(1)
+        refused = [each for each in told if isinstance(each, Refused)]
+        shed = runtime.shared.counters["shed.memory"]
+        assert len(told) == 1500 and runtime.load.queue_bytes == 0
+        assert runtime.shared.counters["tuples_refused"] == len(refused)
+        if on_full == "refuse":
+            assert not shed and all("full" in each.why for each in refused)
+        else:
+            assert not refused
+        assert runtime.plans.lanes[0].engine.released <= 1500
