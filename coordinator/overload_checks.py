@@ -30,10 +30,11 @@ def check(query: Query, catalog: Catalog, types: Mapping[str, str]) -> None:
             text = f"operator '{operator.name}' aggregates, but over what? add a window, like 'window: {{time: 5 s}}'"
             query.file.wrong((*operator.keys, "run"), text)
         _on_late(query, catalog, types, operator)
-    _ever_late(query)
-    _counted(query, catalog)
-    _reached(query, catalog)
-    _side_by_side(query)
+    if windows.collecting(query):
+        _ever_late(query)
+        _counted(query, catalog)
+        _reached(query, catalog)
+        _side_by_side(query)
 
 
 def _kind(catalog: Catalog, type_: str) -> Kind:

@@ -17,7 +17,8 @@ Plan = Mapping[str, Any]
 
 def of_query(query: Query, catalog: Catalog) -> list[str]:
     """What a query declares, a sentence each."""
-    paths, closing = windows.paths(query, catalog), windows.closing(query)
+    closing = windows.closing(query)
+    paths = windows.paths(query, catalog) if closing else {}
     lines = [
         f"{closing[one.name].name}: {_window(one.window, windows.feeds(one, paths))}"
         for one in windows.collecting(query)

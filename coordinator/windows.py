@@ -72,8 +72,8 @@ def counted(query: Query) -> set[str]:
 
 def beats_ns(query: Query, catalog: Catalog) -> dict[str, int]:
     """How often the source's node says how far it is, for sources that lead to a window: a quarter of the least hop."""
-    every = paths(query, catalog)
     found: dict[str, int] = {}
+    every = paths(query, catalog) if collecting(query) else {}
     for operator in collecting(query):
         window = operator.window
         assert window is not None
