@@ -118,6 +118,9 @@ def check(plan: core.Plan) -> None:
         known = set(each.units) | set(each.path) <= units
         if not known or any(n not in operators or operators[n].window is None for n in each.windows):
             raise OverloadError(f"shedding {each.policy} names units or windows that are not here")
+    doors = [unit for each in plan.sheddings for unit in {*each.units, *(each.path if each.policy == "front" else ())}]
+    if len(set(doors)) < len(doors):
+        raise OverloadError(f"plan of {plan.query}: two sheddings stand at the door of one unit")
 
 
 __all__ = ["OverloadError", "check", "late", "limit", "on_full", "shedding", "window"]

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from node_agent.core import plan as plans
 from node_agent.core.handover import hand_over
 from node_agent.core.load import compile_plan
+from node_agent.core.policies import policy as named
 from node_agent.core.shedders import draw
+from node_agent.wire.overload import OverloadError
+from node_agent.wire.overload import check as check_plan
 from protos.records import (
     LOST,
     POLICY_DROP_TAIL,
@@ -227,6 +230,17 @@ def test_a_new_plan_goes_on_with_what_is_known_and_waits() -> None:
         lineage = (1, EPOCH, 1000, 0, FROM_NS + 5 * SECOND, FROM_NS + 5 * SECOND)
         load = before.backlog.load
         assert before.keeps(FROM_NS + 5 * SECOND, lineage, load) == after.keeps(FROM_NS + 5 * SECOND, lineage, load)
+
+
+def test_a_door_has_one_shedder() -> None:
+    plan = plan_of(Setting((WINDOW,), "front", filter_ns=MS))
+    twice = replace(plan, sheddings=(*plan.sheddings, replace(plan.sheddings[0], policy="random", units=(ADDS,))))
+    check_plan(plan)
+    with pytest.raises(OverloadError, match="two sheddings stand at the door of one unit"):
+        check_plan(twice)
+    calls = {each.operator_id: (each.call, each.plain) for each in Node(Setting((WINDOW,), None)).run.loaded.steps}
+    with pytest.raises(ValueError, match=f"unit {ADDS}"):
+        compile_plan(twice, {FILTER: (id, True), **calls}, named("edf"))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
