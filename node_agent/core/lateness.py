@@ -19,13 +19,15 @@ class Lateness:
     """Of one operator that is asked about as it would start.
 
     before: the operator of its unit whose result it would run on; 0: it heads the unit. variant: runs in its place;
-    None: the tuple is shed. now: the clock, where the operators of an instance start at instants of their own.
+    None: the tuple is shed. runs: what that is, and its parameters. now: the clock, where the operators of an instance
+    start at instants of their own.
     """
 
-    __slots__ = ("before", "late_ns", "now", "variant")
+    __slots__ = ("before", "late_ns", "now", "runs", "variant")
 
-    def __init__(self, late_ns: int, before: int, variant: Step | None) -> None:
-        self.late_ns, self.before, self.variant = late_ns, before, variant
+    def __init__(self, late: plans.Late, before: int, variant: Step | None) -> None:
+        self.late_ns, self.before, self.variant = late.late_ns, before, variant
+        self.runs = late.run, late.with_json
         self.now: Callable[[], int] | None = None
 
     def concerns(self, at_ns: int, lineage: Lineage) -> bool:
@@ -45,7 +47,7 @@ def wire(plan: plans.Plan, spec: plans.Unit, steps: Mapping[int, Step], calls: C
                 call, plain = calls[-operator_id]
                 variant = Step(operator, call, plain)
                 variant.cost_ns, variant.sides = late.cost_ns, step.sides
-            step.judge(Lateness(late.late_ns, before, variant))
+            step.judge(Lateness(late, before, variant))
         before = operator_id
 
 

@@ -82,6 +82,11 @@ class Step:
         """The same operator runs here as in that step of an earlier plan."""
         self.call, self.bare = before.call, before.bare
         self.plain = self.bare and self.late is None
+        late, other = self.late, before.late
+        if late is None or other is None or late.runs != other.runs:
+            return
+        if late.variant is not None and other.variant is not None:
+            late.variant.call, late.variant.bare = other.variant.call, other.variant.bare
 
 
 class Busy:

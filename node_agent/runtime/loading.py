@@ -91,12 +91,9 @@ def _inherit(parts: Parts, plan: core.Plan, base: Loaded) -> Slices[None]:
     for mine, its in parts.inherits.items():
         before = steps[its]
         parts.calls[mine] = (before.call, before.bare)
-        if before.late is not None and before.late.variant is not None and _same_variant(plan, mine, base.plan, its):
-            parts.calls[-mine] = (before.late.variant.call, before.late.variant.bare)
+        late, other = plan.operator_by_id[mine].late, before.late
+        if late is None or other is None or other.variant is None:
+            continue
+        if other.runs == (late.run, late.with_json):
+            parts.calls[-mine] = (other.variant.call, other.variant.bare)
     yield
-
-
-def _same_variant(plan: core.Plan, mine: int, base: core.Plan, its: int) -> bool:
-    """Whether the same runs in both operators' place where a tuple is late."""
-    late, other = plan.operator_by_id[mine].late, base.operator_by_id[its].late
-    return late is not None and other is not None and (late.run, late.with_json) == (other.run, other.with_json)

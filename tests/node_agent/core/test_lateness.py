@@ -157,6 +157,17 @@ def test_what_raises_in_an_operators_place_loses_its_tuple() -> None:
 # -- plans
 
 
+def test_what_runs_in_an_operators_place_is_the_same_instance_under_the_next_plan() -> None:
+    node = Node(with_operators(plan_of(), O5=Late(100, "cheap")))
+    for late, same in ((Late(50, "cheap"), True), (Late(50, "cheap", '{"a": 1}'), False), (Late(50, "dear"), False)):
+        old = node.loaded
+        node.loaded = node.load(with_operators(plan_of(), O5=late))
+        hand_over(node.loaded, old)
+        one, other = (next(step.late for step in each.steps if step.operator_id == 5) for each in (old, node.loaded))
+        assert one is not None and other is not None and one.variant is not None and other.variant is not None
+        assert (one.variant.call is other.variant.call) is same and other.late_ns == 50
+
+
 def test_an_operator_that_goes_on_is_asked_by_the_new_plans_limits() -> None:
     node = Node(plan_of(), cost_ns=lambda _: 10)
     for late, delivered in ((Late(100), 0), (Late(100, "cheap"), 1), (None, 1)):
