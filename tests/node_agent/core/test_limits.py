@@ -102,7 +102,7 @@ def test_nothing_is_displaced_where_a_source_declares_more_than_its_limit(source
     assert implied(plans.Limit(3, 1000), plans.Source(1, "s", 1, **source)) is free
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(POLICIES, st.integers(1, 6), st.integers(1, 400), ARRIVALS, st.booleans())
 def test_what_passes_a_limit_conforms_and_every_tuple_ends_once(
     name: str, tuples: int, span_ns: int, gaps: list[Any], valued: bool
@@ -160,7 +160,7 @@ def queued_bytes(node: Node) -> int:
     return sum(JOB_BYTES + weight(job[5]) for job in unit.queue)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(POLICIES, st.sampled_from(["drop-tail", "front"]), st.integers(1, 6000), ARRIVALS)
 def test_a_queue_never_holds_more_than_its_limit(name: str, on_full: str, most: int, gaps: list[Any]) -> None:
     node = Node(gated(most, on_full), name)

@@ -53,7 +53,7 @@ def guarded(plan: plans.Plan, chance: Random) -> plans.Plan:
     return replace(plan, sources=tuple(sources), operators=operators, units=units)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES // 2, deadline=None)
 @given(st.integers(0, 2**48))
 def test_what_is_given_is_exact_and_everything_ends_once_whatever_is_shed(seed: int) -> None:
     play = Guarded(seed)
