@@ -17,6 +17,7 @@ from infra.papers import (
     placement_figure7,
     placement_section41,
     placement_table,
+    shedding,
 )
 from infra.papers.figures import Reproduction
 
@@ -24,6 +25,7 @@ PAPERS = {
     "placement": "[P] Placement, sub-deadlines and EDF",
     "batching": "[A] Batching (ATS)",
     "guarantee": "[Q] Deterministic QoS (QED, PQED)",
+    "shedding": "[S] Shedding of aggregate queries",
 }
 
 REPRODUCTIONS = (
@@ -41,6 +43,7 @@ REPRODUCTIONS = (
     Reproduction("batching", "control", batching_control.run),
     Reproduction("batching", "streams", batching_streams.run),
     Reproduction("batching", "theory", batching_theory.run),
+    Reproduction("shedding", "windows", shedding.run),
 )
 
 
