@@ -81,7 +81,7 @@ class Displacing(LoadShedder):
 class Threshold(LoadShedder):
     """What has passed stays."""
 
-    def decide(self, at_ns: int, value: float, number: int) -> int:
+    def decide(self, at_ns: int, value: float, number: int, waits: Callable[[int], bool] = bool) -> int:
         decision = super().decide(at_ns, value, number)
         self.taken(number)
         return decision

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator import plan_inputs, planner, what_if
+from coordinator.arrivals import Arrival
 from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.system import arrival_curve
 from coordinator.mend import shed
@@ -23,7 +24,6 @@ from coordinator.mend.bisect import Found, OverError, first, least, step_of
 from coordinator.mend.mend import Mend
 from coordinator.mend.mends import Findings, find
 from coordinator.mend.trial import Case, outcome
-from coordinator.arrivals import Arrival
 from tests.coordinator.guarantee.plans import FREE, QUERIES, cluster
 
 MS = 1_000_000
