@@ -15,7 +15,7 @@ an operator.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from node_agent.core import limiting, shedders
+from node_agent.core import limiting, sheddings
 from node_agent.core import plan as plans
 from node_agent.core.parts import Loaded, Step, Unit
 from node_agent.core.slices import Slices, finish
@@ -57,7 +57,7 @@ def hand_over(new: Loaded, old: Loaded, pairs: Pairs | None = None) -> None:
     """At the commit of the new plan, before anything runs under it. pairs: where it was found out before (`paired`)
     which operators keep their instance; a step that is not among them keeps the call that it has."""
     limiting.hand_over(new, old)
-    shedders.hand_over(new, old)
+    sheddings.hand_over(new, old)
     for step, before in paired(new, old, inherited(new.plan, old.plan)) if pairs is None else pairs:
         step.go_on(before)
         if step.collects is not None and before.collects is not None:

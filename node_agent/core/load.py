@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from node_agent.core import lateness, limiting, shedders
+from node_agent.core import lateness, limiting, sheddings
 from node_agent.core import plan as plans
 from node_agent.core.parts import ALWAYS_NS, Exit, Join, Loaded, Route, Step, Unit
 from node_agent.core.policies.parts import Policy
@@ -36,7 +36,7 @@ def compiling(plan: plans.Plan, calls: Calls, policy: Policy) -> Slices[Loaded]:
         _add_unit(loaded, spec, [steps[each] for each in spec.operators], policy)
         yield
     yield from _connect(loaded, steps)
-    shedders.stand(loaded)
+    sheddings.stand(loaded)
     loaded.source_routes = {source.id: loaded.routes[source.stream] for source in plan.sources}
     for source in plan.sources:
         limiting.stand(source, loaded.source_routes[source.id])
