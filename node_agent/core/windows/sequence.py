@@ -50,7 +50,8 @@ class Sink(Protocol):
 class Sequence:
     """One source at one window operator, over its incarnations.
 
-    `lateness_ns` None: nothing is late (windows over numbers). `first`: the number that every incarnation begins with.
+    `lateness_ns` None: nothing is late (windows over numbers). `first`: the number that the next incarnation begins
+    with; set anew for one of which it is known, which does not hold for those after it.
     `queued`: the lowest number of an incarnation that is known to be near and will be reported, however long it takes;
     it is not missing. Every report carries the instant at which it came; these instants never decrease. Bounds of a
     report are instants on the clock of the origins, and hold for each of its numbers.
@@ -63,6 +64,7 @@ class Sequence:
             raise ValueError(f"lateness {lateness_ns}, wait {wait_ns}, most {most}: below 0, or no room for a report")
         self.source, self.sink, self.lateness_ns = source, sink, lateness_ns
         self.wait_ns, self.most, self.first = wait_ns, most, first
+        self._usual_first = first
         self.epoch: int | None = None
         self.next = first  # all numbers below are settled
         self.sure_ns = NEVER  # no number below `next` that is known to be there is younger
@@ -158,7 +160,7 @@ class Sequence:
             self._settle()
         self.sink.restarted(self.source, self.watermark_ns, at_ns)
         self.possible_ns = max(self.possible_ns, at_ns)
-        self.epoch, self.next = epoch, self.first
+        self.epoch, self.next, self.first = epoch, self.first, self._usual_first
         return True
 
     def _single(self, at_ns: int, epoch: int, number: int, report: _Report) -> None:
