@@ -19,18 +19,19 @@ from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.random_queries_virtual import by_traffic
 from tests.simulation.test_windows_virtual import books
-from tests.simulation.window_exact import bounds, exact, missing, read
+from tests.simulation.window_exact import Ran, bounds, exact, missing, read
 from tests.simulation.window_queries import LEAD_MS, MS, Planned, Query, queries, registry
 
 CASES = int(os.environ.get("SHIMEKIRI_CASES", "5"))
 
 
 @st.composite
-def pairs(draw: st.DrawFn) -> tuple[Query, Query]:
+def pairs(draw: st.DrawFn, light: bool) -> tuple[Query, Query]:
     """A query that stays, and one over the same sources that comes and goes; its windows may be the same."""
-    first = draw(queries(light=True))
-    other = draw(queries(light=True, over=first))
-    called = tuple(replace(each, name=f"V{number}") for number, each in enumerate(other.windows))
+    first = draw(queries(light))
+    other = draw(queries(light, over=first))
+    shed, queue = first.windows[0].shed, first.windows[0].queue  # windows over one stream share it
+    called = tuple(replace(each, name=f"V{i}", shed=shed, queue=queue) for i, each in enumerate(other.windows))
     if draw(st.booleans()):
         called = (replace(first.windows[0], name="V0"), *called[1:])
     read_ = {source for each in called for source in each.sources}
@@ -51,31 +52,50 @@ def plan(cluster: str, *given_: Query) -> dict[str, Any]:
         return planner.make_plan(paths, folder / "cluster.yaml", by_traffic())
 
 
-@settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
-@given(
-    pairs(), st.integers(0, 300), st.integers(60, 300), st.sampled_from([0, 20 * MS]), st.sampled_from(["edf", "fifo"])
-)
-def test_a_query_that_stays_gives_every_window_while_another_comes_and_goes(
-    both: tuple[Query, Query], after_ms: int, for_ms: int, spread_ns: int, policy: str
-) -> None:
+EXAMPLES = settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+instants = st.tuples(st.integers(0, 300), st.integers(60, 300))
+spreads = st.sampled_from([0, 20 * MS])
+
+
+def changed(both: tuple[Query, Query], ms: tuple[int, int], scenario: Scenario) -> tuple[Ran, Planned]:
+    """A run in which the other query is added and removed, with every given result checked, and the books."""
     first, other = both
     note(first.text() + other.text())
     alone, together = plan(first.cluster(), first), plan(first.cluster(), first, other)
-    at_ns = [(LEAD_MS + after_ms) * MS, (LEAD_MS + after_ms + for_ms) * MS]
+    after_ns = (LEAD_MS + ms[0]) * MS
+    then = [Change(together, after_ns), Change(alone, after_ns + ms[1] * MS)]
     world = Planned(first)
-    then = [Change(document, at) for document, at in zip((together, alone), at_ns, strict=True)]
-    done = simulate(alone, Scenario(policy=policy, spread_ns=spread_ns), registry(), world, then=then)
+    done = simulate(alone, replace(scenario, cost_scale=first.scale), registry(), world, then=then)
     found = read(first, done)
     by_output = {f"out_{each.name}": each for each in (*first.windows, *other.windows)}
     seen = set()
     for trial, delivery in world.delivered:
         windows, result = by_output[delivery.output], dict(delivery.payload)
-        key = delivery.output, result["window"]
+        key = trial, delivery.output, result["window"]
         assert key not in seen, "a result comes twice"
         seen.add(key)
         start, end = bounds(windows, result, result["window"])
         assert result == exact(first, windows, found, trial, start, end), key
-    assert missing(first, found, world) == []
     told = books(done)
     note(str(told["conservation"]["problems"]))
     assert told["conservation"]["balanced"] and told["conservation"]["by_outcome"]["open"] == 0
+    return found, world
+
+
+@EXAMPLES
+@given(pairs(True), instants, spreads, st.sampled_from(["edf", "fifo"]))
+def test_a_query_that_stays_gives_every_window_while_another_comes_and_goes(
+    both: tuple[Query, Query], ms: tuple[int, int], spread_ns: int, policy: str
+) -> None:
+    found, world = changed(both, ms, Scenario(policy=policy, spread_ns=spread_ns))
+    assert missing(both[0], found, world) == []
+
+
+@EXAMPLES
+@given(
+    pairs(False), instants, spreads, st.sampled_from(["edf", "fifo", "slack", "edf-op"]), st.sampled_from([0.0, 0.1])
+)
+def test_no_result_is_wrong_in_overload_while_another_query_comes_and_goes(
+    both: tuple[Query, Query], ms: tuple[int, int], spread_ns: int, policy: str, loss: float
+) -> None:
+    changed(both, ms, Scenario(policy=policy, spread_ns=spread_ns, loss=loss, trials=2))

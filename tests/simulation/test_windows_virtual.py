@@ -22,7 +22,7 @@ from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.window_exact import Ran, check, missing
 from tests.simulation.window_queries import MS, Planned, Query, Source, Windows, queries, registry
 
-CASES = int(os.environ.get("SHIMEKIRI_CASES", "8"))
+CASES = int(os.environ.get("SHIMEKIRI_CASES", "12"))
 EXAMPLES = settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 POLICIES = ["edf", "edf", "edf-e2e", "edf-op", "fifo", "slack", "taat", "rr", "spt", "bts", "ats", "ideal"]
 
