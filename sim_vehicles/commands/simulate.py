@@ -23,6 +23,8 @@ same tuple at the same operator under every policy. With --out the run can be re
 A source admits what its --tuples file holds, one tuple in JSON per line, over and over; without one, {"seq", "source"}
 or an empty message, which operators that look at their input cannot use.
 
+Where the plan has windows, it is also told how many of them gave a result.
+
 Examples:
 
   sim-vehicles simulate plan.json --operators operators.py --tuples radio=radio.jsonl
@@ -38,6 +40,8 @@ Examples:
   sim-vehicles simulate plan.json --trials 50 --jitter exp --out runs/exp && coordinator report runs/exp
 
   sim-vehicles simulate plan.json --trials 50 --jitter exp --regret
+
+  sim-vehicles simulate windows.json --bursts 2000 --cost-scale 1.3 --out runs/overload
 
   sim-vehicles simulate plan.json --then next.json --at 5s --spread 20ms --bursts 20 --out runs/change
 """
