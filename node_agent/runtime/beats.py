@@ -5,8 +5,8 @@ nothing comes, and the loss of a source's last tuple is noticed. `Source.max_age
 source refuses every tuple whose age may be above it.
 
 Once another plan is committed, or the source's plan is stopped, there is one more: what was admitted under this plan by
-then, and the promise as of then. Nothing is promised about the time after it: tuples of that time belong to the next
-plan, and may be as old as any.
+then, and the promise as of then. Windows may go on under the next plan, so promises hold there as well: where that plan
+allows a greater age, what is older than was promised before is refused.
 
 Numbers of a source go on from plan to plan, also where it has another id in the next one: a window operator that is
 kept takes a number that it had for a repetition. Where that id was another source's, whose numbers were higher, they go
@@ -36,10 +36,11 @@ class Beating:
 
 
 class Beats:
-    """Tells the engines. numbers: the last number of each source, by its id, over all plans."""
+    """Tells the engines. numbers: the last number of each source, by its id, over all plans. promised: by source, the
+    oldest origin that anything that comes may have."""
 
-    def __init__(self, shared: Shared, plans: Plans, numbers: dict[int, int]) -> None:
-        self.shared, self.plans, self.numbers = shared, plans, numbers
+    def __init__(self, shared: Shared, plans: Plans, numbers: dict[int, int], promised: dict[str, int]) -> None:
+        self.shared, self.plans, self.numbers, self.promised = shared, plans, numbers, promised
         self.beating: dict[tuple[Deployed, int], Beating] = {}
         self.newest: Deployed | None = None  # whose sources are heard
         self.ids: dict[str, int] = {}  # of each source, in the last plan that counted it
@@ -76,6 +77,8 @@ class Beats:
                 continue
             as_of_ns, upto = each.ended or (at_ns, self._next(each.source))
             oldest_ns = as_of_ns - each.source.max_age_ns if each.source.max_age_ns else -FAR_NS
+            name = each.source.name
+            self.promised[name] = max(oldest_ns, self.promised.get(name, oldest_ns))
             if self.plans.by_hash.get(each.deployed.hash) is each.deployed:
                 each.deployed.lane.engine.beat(
                     at_ns, each.deployed.loaded, each.source.id, self.shared.lineage_epoch, upto, each.first, oldest_ns

@@ -54,7 +54,7 @@ class Runtime:
         self.load = Load(shared, self.plans)
         self.sliced = Sliced(lambda: self.plans.running)  # loading plans, while others run
         self.context = Context(shared, self.plans, self.load)
-        self.beats = Beats(shared, self.plans, self.context.seqs)
+        self.beats = Beats(shared, self.plans, self.context.seqs, self.context.promised)
         self.plans.looked_up = self._looked_up
         self.inbound: Inbound | None = None
         self.mail: list[Callable[[], None]] = []  # what other processes ask: done between instances, not within

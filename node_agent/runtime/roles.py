@@ -31,6 +31,7 @@ class Context:
         self.shared, self.plans, self.load = shared, plans, load
         self.arrivals = Arrivals(load)
         self.seqs: dict[int, int] = {}  # last sequence number by source id, over all plans: lineages must not repeat
+        self.promised: dict[str, int] = {}  # by source: heartbeats have said that nothing that comes is older
         self.senders = 0  # connections that are granted credit
 
 
@@ -201,15 +202,20 @@ class SourceRole:
             return f"the source now takes {deployed.codecs[source.stream].name}: connect again"
         if lo_ns > at_ns:
             return "its origin lies in the future"
-        if source.max_age_ns:
-            # Heartbeats promise how old what is counted can be, so there it has to be sure.
-            least_ns = at_ns - hi_ns
-            age_ns = at_ns - lo_ns if source.stream in deployed.counted else least_ns
-            if age_ns > source.max_age_ns:
-                if lo_ns == -FAR_NS and least_ns <= source.max_age_ns:
-                    return "its age is not known before both clocks have been compared: send it again later"
-                how = "may be" if least_ns <= source.max_age_ns else "at least"
-                return f"{how} {age_ns / 1e6:.1f} ms old, at most {source.max_age_ns / 1e6:g} ms are allowed"
+        return self._too_old(deployed, source, at_ns - lo_ns, at_ns - hi_ns, at_ns) if source.max_age_ns else ""
+
+    def _too_old(self, deployed: Deployed, source: core.Source, most_ns: int, least_ns: int, at_ns: int) -> str:
+        """What there is against an age of least_ns to most_ns. Heartbeats promise how old what is counted can be, so
+        there it has to be sure."""
+        counted = source.stream in deployed.counted
+        age_ns = most_ns if counted else least_ns
+        if age_ns > source.max_age_ns:
+            if most_ns == at_ns + FAR_NS and least_ns <= source.max_age_ns:
+                return "its age is not known before both clocks have been compared: send it again later"
+            how = "may be" if least_ns <= source.max_age_ns else "at least"
+            return f"{how} {age_ns / 1e6:.1f} ms old, at most {source.max_age_ns / 1e6:g} ms are allowed"
+        if counted and at_ns - most_ns < self.context.promised.get(source.name, -FAR_NS):
+            return "windows were told under the plan before, which allowed less, that nothing as old as that comes"
         return ""
 
     def _credit(self, senders: int) -> int:

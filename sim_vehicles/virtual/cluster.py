@@ -246,14 +246,15 @@ class Cluster:
         return self._seqs[self._ids[source]]
 
     def _schedule(self, admissions: Sequence[Admission]) -> None:
-        plan = len(self._replaced_ns)
+        plan, last_ns = len(self._replaced_ns), 0
         for admission in admissions:
             if admission.source not in self._ids:
                 raise BadInputError(f"the plan has no source {admission.source!r}; it has {', '.join(self._ids)}")
             at_ns = self._begun_ns + admission.at_ns
             if at_ns > (self._replaced_ns[-1] if plan else -1):
                 self._events.at(at_ns, ADMITTED, self._admit_planned, (plan, admission))
-                self._beats.extend(at_ns)
+                last_ns = max(last_ns, at_ns)
+        self._beats.extend(last_ns)
 
     def _admit_planned(self, at_ns: int, item: tuple[int, Admission]) -> None:
         plan, admission = item
@@ -275,13 +276,15 @@ class Cluster:
         promised windows that nothing as old as that would come."""
         node = self._nodes[source.node]
         assert node.committed is not None
-        spec = node.committed.sources.get(source.name)
-        if spec is None or (spec.beat_ns and 0 < spec.max_age_ns < offer.age_ns):
+        spec, origin_ns = node.committed.sources.get(source.name), at_ns - offer.age_ns
+        if spec is None or (
+            spec.beat_ns
+            and (0 < spec.max_age_ns < offer.age_ns or origin_ns < node.promised.get(source.name, origin_ns))
+        ):
             self.refused += 1
             return
         self._seqs[source.id] = seq = self._seqs[source.id] + 1
         self.admitted += 1
-        origin_ns = at_ns - offer.age_ns
         lineage = (spec.id, self._trial, seq, 0, origin_ns, origin_ns)
         node.admit(at_ns, spec.id, lineage, offer.payload, payload_bytes(offer.payload))
 

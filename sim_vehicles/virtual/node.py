@@ -37,6 +37,7 @@ class VirtualNode:
         "_apply", "_barrier", "_chain", "_costs", "_decision_ns", "_due_ns", "_events", "_failed", "_held", "_items",
         "_memory", "_of", "_position", "_start_ns", "_step", "_trial", "_unit", "_waking", "_watch", "_windows",
         "busy_ns", "committed", "engine", "index", "instances", "links", "name", "overhead_ns", "plans",
+        "promised",
     )  # fmt: skip
 
     def __init__(
@@ -54,6 +55,7 @@ class VirtualNode:
         self._of: dict[Loaded, Placed] = {}
         self.committed: Placed | None = None
         self.links: dict[int, Link] = {}
+        self.promised: dict[str, int] = {}  # by source: heartbeats have said that nothing that comes is older
         self.busy_ns = self.instances = 0
         self._windows = False  # some plan has windows here
         self._due_ns: int | None = None  # the earliest instant at which `_expire` will be called
@@ -144,6 +146,7 @@ class VirtualNode:
         """A source of this node says how far it is: numbers below `upto` were admitted, from `first` on under that
         plan; none that comes is older than its greatest age."""
         oldest_ns = at_ns - source.max_age_ns if source.max_age_ns else NEVER
+        self.promised[source.name] = max(oldest_ns, self.promised.get(source.name, oldest_ns))
         self.engine.beat(at_ns, loaded, source.id, self._trial, upto, first, oldest_ns)
         self.look(at_ns)
         self._wake(at_ns)

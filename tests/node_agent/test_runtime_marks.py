@@ -226,10 +226,10 @@ def test_what_is_no_longer_in_time_is_told_as_removed(tmp_path: Path, monkeypatc
         assert (mark.mark, mark.first, mark.lineage) == (frames.REMOVED, 1, (1, 1, 2, 0, 1, 1))
 
 
-def _source(runtime: Runtime, clock: str) -> socket.socket:
+def _source(runtime: Runtime, clock: str, boot: int = 5) -> socket.socket:
     assert runtime.inbound is not None
     end = socket.create_connection(runtime.inbound.address)
-    end.sendall(frames.encode_hello(frames.Hello("source:in", clock, 5)))
+    end.sendall(frames.encode_hello(frames.Hello("source:in", clock, boot)))
     return end
 
 
@@ -340,3 +340,21 @@ def test_a_source_with_another_id_in_the_next_plan_goes_on_with_its_numbers(
             (2, 1, 41, 1),
         ]  # the last ones of the old plan
         assert [each[:4] for each in beaten.told[2:]] == [(2, 1, 101, 101), (1, 1, 101, 101), (3, 1, 1, 1)]
+
+
+def test_a_promise_to_windows_holds_under_the_next_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It allows a greater age, but windows that are kept may have closed."""
+    beaten = Beaten(monkeypatch)
+    with in_process(_plan(max_age_ns=20 * MS), tmp_path) as runtime:
+        runtime._tick(now_ns())
+        promised_ns = beaten.told[-1][4]
+        deployed = runtime.plans.load(_plan(2 << 60, 2, max_age_ns=60 * SECOND), "2" * 64)
+        runtime.add_plan(deployed, ((1, "b", "127.0.0.1:1"),))
+        runtime.plans.commit("2" * 64)
+        runtime._tick(now_ns())
+        for origin_ns, kind in ((promised_ns - 1, frames.Refused), (now_ns() - MS, frames.Ack)):
+            with _source(runtime, clock_domain(), 5 + (kind is frames.Ack)) as end:
+                outcome = _outcome(runtime, end, origin_ns)
+            assert isinstance(outcome, kind)
+            if isinstance(outcome, frames.Refused):
+                assert "nothing as old as that comes" in outcome.why
