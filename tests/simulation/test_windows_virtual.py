@@ -5,22 +5,27 @@ More cases: SHIMEKIRI_CASES=1000 .venv/bin/python -m pytest -s tests/simulation/
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from protos import records
+from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.costs import parse_jitter
+from sim_vehicles.virtual.regret import regret
 from sim_vehicles.virtual.run import Simulation, simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
+from sim_vehicles.virtual.world import Admission
 from tests.simulation.window_exact import Ran, check, missing
-from tests.simulation.window_queries import MS, Planned, Query, Source, Windows, queries, registry
+from tests.simulation.window_queries import MOST_AGE_MS, MS, Planned, Query, Source, Windows, queries, registry
 
 CASES = int(os.environ.get("SHIMEKIRI_CASES", "12"))
 EXAMPLES = settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
@@ -113,3 +118,21 @@ def test_the_summary_counts_windows() -> None:
     done, world, _ = ran(one(), Scenario())
     told = done.document()["windows"]["W0"]
     assert told["given"] == told["all"] == len(world.delivered) and told["abandoned"] == told["skipped"] == 0
+
+
+def test_a_tuple_older_than_was_promised_is_refused() -> None:
+    query = one()
+
+    class Older(Planned):
+        def begin(self, trial: int) -> Sequence[Admission]:
+            first, *rest = super().begin(trial)
+            return [first._replace(offers=(first.offers[0]._replace(age_ns=MOST_AGE_MS * MS + 1),)), *rest]
+
+    done = simulate(query.plan(), Scenario(), registry(), Older(query))
+    assert done.refused == 1 and done.document()["refused"] == 1
+    assert done.windows["W0"].closed == done.windows["W0"].all > 0
+
+
+def test_regret_says_that_windows_cannot_be_compared() -> None:
+    with pytest.raises(BadInputError, match="windows"):
+        regret(one().plan(), Scenario(), registry(), ["fifo"])
