@@ -33,6 +33,7 @@ from node_agent.runtime.deployed import (
     Deployed,
     Lane,
 )
+from node_agent.runtime.marks import feeding
 from node_agent.runtime.profile import Cost, Meter
 from node_agent.runtime.shared import Shared
 from node_agent.wire.plan import PlanError
@@ -115,6 +116,7 @@ class Plans:
             self.meter.costs[variant] = Cost(variant.operator_id, "", plan.emulate_cost_ns)
         deployed = Deployed(plan_hash, plan, lane, loaded, parts.codecs, list(costs.values()))
         deployed.counted = frozenset(stream.id for stream in plan.streams if stream.counted)
+        deployed.feeding = feeding(plan)
         if pairs is not None and base is not None and self._is_here(base):  # it may have gone while this one was loaded
             deployed.base, deployed.inherits = base, pairs
         idle = not self.running

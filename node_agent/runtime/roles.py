@@ -15,7 +15,7 @@ from node_agent.runtime.arrivals import Arrivals
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.deployed import COMMITTED, Deployed
 from node_agent.runtime.load import Load
-from node_agent.runtime.marks import read_mark
+from node_agent.runtime.marks import check_counted, read_mark
 from node_agent.runtime.plans import Plans
 from node_agent.runtime.shared import Shared
 from node_agent.wire import frames
@@ -86,7 +86,11 @@ class NodeRole:
         context.plans.proven(deployed)
         deployed.arrived_ns = at_ns
         source, epoch, seq, ordinal, lo_ns, hi_ns = arrived.lineage
-        lineage = (source, epoch, seq, ordinal, *self.clock.map(at_ns, lo_ns, hi_ns))
+        lo_ns, hi_ns = self.clock.map(at_ns, lo_ns, hi_ns)
+        lineage = (source, epoch, seq, ordinal, lo_ns, hi_ns)
+        if stream in deployed.counted:
+            check_counted(self.name, at_ns, lineage, stream, deployed.feeding)
+            lineage = (source, epoch, seq, ordinal, lo_ns, min(hi_ns, at_ns))
         loaded = deployed.loaded
         if arrived.absent:
             mark = read_mark(self.name, arrived, deployed.counted, self.clock.same)

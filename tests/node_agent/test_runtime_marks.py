@@ -4,6 +4,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,13 +22,15 @@ from node_agent.runtime import peer_link
 from node_agent.runtime.deployed import Deployed, Lane
 from node_agent.runtime.inprocess import in_process
 from node_agent.runtime.loop import Runtime
-from node_agent.runtime.marks import MOST_REMOVED, encode_mark, read_mark
+from node_agent.runtime.marks import MOST_NUMBER, MOST_REMOVED, encode_mark, feeding, read_mark
 from node_agent.runtime.owed import MOST_RANGES, Owed
 from node_agent.wire import frames
 from protos import records
+from tests.node_agent.core.windowed_play import window, windowed
 
 SECOND = 10**9
 MS = 10**6
+BOOTS = count(1)
 Told = tuple[int, int, int, int, int, int]  # source, epoch, upto, first, oldest origin, instant
 
 
@@ -358,3 +361,69 @@ def test_a_promise_to_windows_holds_under_the_next_plan(tmp_path: Path, monkeypa
             assert isinstance(outcome, kind)
             if isinstance(outcome, frames.Refused):
                 assert "nothing as old as that comes" in outcome.why
+
+
+def _told(runtime: Runtime, data: bytes, peer: str = "b") -> frames.Frame:
+    """What the runtime answers to a mark of a peer: Ack, or Refused."""
+    assert runtime.inbound is not None
+    with socket.create_connection(runtime.inbound.address) as end:
+        end.sendall(
+            frames.encode_hello(frames.Hello(f"node:{peer}", clock_domain(), next(BOOTS)))
+            + frames.encode_batch(1, 1, [data])
+        )
+        end.setblocking(False)
+        reader = frames.FrameReader()
+        while True:
+            runtime.step(wait=False)
+            try:
+                found = list(reader.feed(end.recv(1 << 16)))
+            except BlockingIOError:
+                continue
+            for frame in found:
+                if isinstance(frame, frames.Refused) or (isinstance(frame, frames.Ack) and frame.upto):
+                    return frame
+
+
+@pytest.mark.parametrize("kind", [frames.FILTERED, frames.REMOVED, frames.QUIET])
+def test_numbers_that_no_source_comes_to_are_refused(tmp_path: Path, kind: int) -> None:
+    """Windows by count add those of incarnations; records have 63 bits."""
+    with in_process(_plan(beat_ns=0), tmp_path) as runtime:
+        for number, answer in ((MOST_NUMBER - 1, frames.Ack), (MOST_NUMBER, frames.Refused)):
+            mark: Any = {frames.FILTERED: ABSENT, frames.REMOVED: Removed(number), frames.QUIET: Quiet(1)}[kind]
+            assert isinstance(_told(runtime, encode_mark((1, 1, number, 0, 0, 0), 2, 1 << 60, mark)), answer)
+
+
+@pytest.mark.parametrize("mark", [ABSENT, Removed(1), Quiet(1)], ids=str)
+def test_nothing_is_told_of_the_future(tmp_path: Path, mark: Any) -> None:
+    """A peer may say anything of its own source, but windows do not run ahead of the clock."""
+    with in_process(_plan(beat_ns=0), tmp_path) as runtime:
+        for number, ahead_ns, answer in ((1, 0, frames.Ack), (2, 3600 * SECOND, frames.Refused)):
+            origin_ns = now_ns() + ahead_ns
+            data = encode_mark((1, 1, number, 0, origin_ns, origin_ns), 2, 1 << 60, mark)
+            assert isinstance(_told(runtime, data), answer)
+
+
+def test_a_peer_tells_of_no_source_that_does_not_come_by_its_stream(tmp_path: Path) -> None:
+    """Two sources come to a window by two streams, one of which passes an operator here."""
+    plan = windowed(window(feeds=((1, 0), (2, 1))))
+    peers = {1: (1,), 5: (), 6: (2,)}
+    streams = tuple(replace(each, producers=peers.get(each.id, ())) for each in plan.streams)
+    plan = replace(
+        plan, streams=streams, node="a", hash=1 << 60, epoch=1, peers=(core.Peer(1, "b"), core.Peer(2, "c")),
+        sources=plan.sources[1:2], operators=tuple(_runs(each) for each in plan.operators if each.id != 4),
+        units=tuple(each for each in plan.units if each.id != 4),
+    )  # fmt: skip
+    assert feeding(plan) == {1: {1}, 6: {2}}
+    with in_process(plan, tmp_path) as runtime:
+        for source, stream, peer, kind in (
+            (1, 1, "b", frames.Ack),
+            (2, 1, "b", frames.Refused),
+            (2, 6, "c", frames.Ack),
+        ):
+            data = encode_mark((source, 1, 3, 0, 0, 0), stream, 1 << 60, Removed(3))
+            assert isinstance(_told(runtime, data, peer), kind)
+
+
+def _runs(operator: core.Operator) -> core.Operator:
+    """The operator, of a kind that is installed."""
+    return replace(operator, run="pass") if operator.run == "filter" else replace(operator, with_json='{"n": "count"}')
