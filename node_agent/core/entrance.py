@@ -51,7 +51,7 @@ class Entrance(Choice):
                 self._shed_arrival(at_ns, route, lineage, POLICY_RATE)
                 return
             if decision != PASS:
-                self._displace(at_ns, *limit.displaced(decision))
+                self._displace(at_ns, route, *limit.displaced(decision))
         why = POLICY_ARRIVALS if decision == PASS and police is not None and not police.passes(at_ns) else 0
         if not why and full and not self._make_room(at_ns, route):
             why = POLICY_MEMORY
@@ -67,11 +67,13 @@ class Entrance(Choice):
                 self._hand_on(at_ns, route)
             self._arrive(at_ns, route, lineage, payload)
 
-    def _displace(self, at_ns: int, passed: Passed, places: list[tuple[Unit, int]]) -> None:
+    def _displace(self, at_ns: int, route: Route, passed: Passed, places: list[tuple[Unit, int]]) -> None:
         """It was begun nowhere: it ends as if it had been shed when it was admitted."""
         for unit, position in places:
             self._withdraw(unit, position)
         self._shed_arrival(at_ns, passed.route, passed.lineage, POLICY_RATE)
+        if passed.route is not route:  # of the plan before: no survivor comes there any more, and no heartbeat
+            self._hand_on(at_ns, passed.route)
 
     def _withdraw(self, unit: Unit, position: int) -> None:
         """Take one job out of a queue."""

@@ -1,5 +1,10 @@
 """Windows over sources whose nodes have been started again, and over plans that follow each other."""
 
+from dataclasses import replace
+
+from node_agent.core import plan as plans
+from node_agent.core.handover import hand_over
+from protos import records
 from tests.node_agent.core.windowed_play import Node, window, windowed
 
 
@@ -15,3 +20,18 @@ def test_what_an_incarnation_begins_with_does_not_hold_for_the_next_one() -> Non
     assert given[4] == [50]
     assert 6 not in given, "numbers of the incarnation before may lie in it"
     assert given[7] == list(range(10, 20))
+
+
+def test_what_is_displaced_under_the_plan_before_is_told_at_once() -> None:
+    """Two tuples of the old plan wait; one of the new plan takes the place of one of them."""
+    made = windowed(window(length=100, hop=100, wait_ns=1000))
+    limit = plans.Limit(2, 1000, '["field", "size"]')
+    made = replace(made, sources=(replace(made.sources[0], limit=limit), *made.sources[1:]))
+    node = Node(made).beat(5, 1)
+    node.admit(101, 1, size=1).admit(102, 2, size=1)
+    old, node.loaded = node.loaded, node.load(replace(made, epoch=2, hash=2))
+    hand_over(node.loaded, old)
+    node.beat(103, 3, loaded=old).beat(103, 3).admit(104, 3, size=50).run()
+    assert [shed for shed in node.shed() if shed[0] == 1] == [(1, 2, records.POLICY_RATE)]
+    node.beat(310, 4, first=3).run()
+    assert node.ends() == [("skipped", 0), ("abandoned", 1), ("closed", 2)]
