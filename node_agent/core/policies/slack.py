@@ -29,7 +29,8 @@ class EndToEnd:
     number; then by how many units are left to an output.
 
     It also keeps the meters' `slack_ns`: how long after its origin a tuple may start in a unit and still meet an
-    output, by measured costs. Units on other nodes are not known here: there a stream has time until its deadline.
+    output, by measured costs, with what runs in an operator's place where that is cheaper. Units on other nodes are
+    not known here: there a stream has time until its deadline.
     """
 
     __slots__ = ("_changes", "_left", "_meter", "_plans", "_steps")
@@ -65,7 +66,7 @@ class EndToEnd:
                 slack_ns, steps, declared_ns = None, 0, 0
                 meter = unit.meter
                 for step in unit.chain:
-                    declared_ns += step.cost_ns
+                    declared_ns += _least_ns(step)
                     if step.exit is not None:
                         room_ns, after = self._room(step.exit.route)
                         room_ns -= meter.cost_ns * declared_ns // max(1, meter.declared_ns)
@@ -88,6 +89,12 @@ class EndToEnd:
             room_ns = max(room_ns, ALWAYS_NS if slack_ns is None else slack_ns)
             steps = max(steps, self._steps.get(unit.meter.number, 0))
         return room_ns, steps
+
+
+def _least_ns(step: Any) -> int:
+    """As declared; of what runs in its place for tuples that are late, where that is less."""
+    variant = None if step.late is None else step.late.variant
+    return int(step.cost_ns if variant is None else min(step.cost_ns, variant.cost_ns))
 
 
 def _after(route: Any) -> Iterator[Any]:

@@ -112,6 +112,19 @@ def test_what_cannot_meet_its_output_is_shed_before_it_takes_anything() -> None:
     assert slacks(of) == {1: 4 * MS, 2: 5 * MS, 3: 6 * MS}
 
 
+def test_what_a_cheaper_operator_can_still_meet_is_not_shed() -> None:
+    """21 ms within 50 ms: two tuples at full cost; the third may still be had for 1 ms in place of them."""
+    whole = chain(1, 21 * MS, 50 * MS)
+    late = plans.Late(29 * MS, "rough", "{}", MS)
+    whole = replace(whole, operators=(replace(whole.operators[0], late=late),))
+    engine = Engine(policy("slack"), MemoryFacts(), Nowhere())
+    of = engine.load(whole, {1: (id, True), -1: (id, True)})
+    for seq in (1, 2, 3):
+        admit(engine, of, seq)
+    assert [seq for _, seq in run(engine, 0, 21 * MS)] == [1, 2, 3]
+    assert not shed(engine) and slacks(of) == {1: 49 * MS}
+
+
 def test_the_lower_bound_of_the_age_counts() -> None:
     """If it was made at 3 ms it can still be met."""
     engine, of = loaded(chain(1, MS, 4 * MS))
