@@ -73,7 +73,7 @@ def say(done: Simulation, scenario: Scenario, out: Path | None, told: Console, a
         from rich.console import Console
 
         Console(highlight=False).print(_table(done, scenario))
-        for line in _windows(done):
+        for line in (*_shed(done), *_windows(done)):
             Console(highlight=False).print(line, soft_wrap=True)
     if done.refused:
         why = "came while no plan had their source, or were too old for its windows"
@@ -120,6 +120,14 @@ def _table(done: Simulation, scenario: Scenario) -> Any:
         latencies = [_ms(row["latency_ns"][each]) for each in ("p50", "p95", "p99", "max")]
         table.add_row(name, _ms(row["deadline_ns"]), str(row["met"]), str(row["late"]), ratio, *latencies)
     return table
+
+
+def _shed(done: Simulation) -> list[str]:
+    """The table counts results that came: what was shed is in none of its columns."""
+    if not done.shed:
+        return []
+    found = ", ".join(f"{tuples} {policy}" for policy, tuples in sorted(done.shed.items()))
+    return [f"shed, and in no column above: {found}"]
 
 
 def _windows(done: Simulation) -> list[str]:

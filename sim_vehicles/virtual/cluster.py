@@ -5,6 +5,7 @@ has ended, with new operator instances and empty queues, and its tuples carry it
 are several plans, every trial begins under the first and goes through all of them.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from protos.records import (
     PLAN,
     PLAN_EPOCH_MASK,
     RECORD_BYTES,
+    SHED_POLICIES,
     STATE_COMMITTED,
     STATE_ENDED,
     STATE_PREPARED,
@@ -59,7 +61,7 @@ class Cluster:
 
     facts: the trace so far, by node, or what swallows it. instances: task instances run so far. refused: tuples of
     sources that the plan of the moment does not have, and such as lead to windows and are too old. failures: errors
-    that operators raised, (node, operator) -> (how many, the first). windows: by operator.
+    that operators raised, (node, operator) -> (how many, the first). windows: by operator. shed: by policy.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Cluster:
         self.instances = self.admitted = self.refused = 0
         self.busy_ns, self.overhead_ns = dict.fromkeys(self.facts, 0), dict.fromkeys(self.facts, 0)
         self.failures: dict[tuple[str, str], tuple[int, BaseException]] = {}
+        self.shed: Counter[str] = Counter()
         self.windows = {name: WindowSummary() for p in course.plans for name in p.windows.values()}
         self._numbers: dict[tuple[int, int], int] = {}  # the last tuple on each link, by both ends
         oldest_ns = max(scenario.ages_ns.values(), default=0)
@@ -123,6 +126,8 @@ class Cluster:
             self.overhead_ns[node.name] += node.overhead_ns
             for peer, link in node.links.items():
                 self._numbers[node.index, peer] = link.number
+            for policy, tuples in node.engine.shed_by.items():
+                self.shed[SHED_POLICIES[policy]] += tuples
             for name, counts in node.windows():
                 self.windows[name].add(counts)
 

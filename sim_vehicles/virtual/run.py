@@ -43,7 +43,7 @@ class Trace:
 @dataclass(frozen=True)
 class Simulation:
     """The results. refused: tuples of sources that the plan of the moment did not have, or too old for its windows.
-    failures: one sentence per operator that raised. windows: by operator."""
+    failures: one sentence per operator that raised. windows: by operator. shed: tuples, windows, results, by policy."""
 
     course: Course
     scenario: Scenario
@@ -54,6 +54,7 @@ class Simulation:
     failures: tuple[str, ...]
     refused: int = 0
     windows: Mapping[str, WindowSummary] = field(default_factory=dict)
+    shed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def plan(self) -> PlanFile:
@@ -75,6 +76,8 @@ class Simulation:
         found: dict[str, Any] = {}
         if len(self.course.plans) > 1 or self.refused:
             found["refused"] = self.refused
+        if self.shed:
+            found["shed"] = dict(sorted(self.shed.items()))
         if self.windows:
             found["windows"] = {name: each.document() for name, each in self.windows.items()}
         return found
@@ -107,7 +110,7 @@ def simulate(
     counted.settle()
     return Simulation(
         course, scenario, counted.outputs, _traces(course, scenario, cluster), cluster.admitted, cluster.instances,
-        tuple(_failures(cluster)), cluster.refused, cluster.windows,
+        tuple(_failures(cluster)), cluster.refused, cluster.windows, cluster.shed,
     )  # fmt: skip
 
 

@@ -112,6 +112,7 @@ def test_window_aware_gives_windows_in_overload_and_none_is_wrong() -> None:
     assert found.shed["window-aware"] > 0
     assert len(world.delivered) > 2 * len(without.delivered)
     assert done.windows["W0"].closed == len(world.delivered) < done.windows["W0"].all
+    assert dict(done.shed) == {name: n for name, n in found.shed.items() if n} == done.document()["shed"]
 
 
 def test_the_summary_counts_windows() -> None:
