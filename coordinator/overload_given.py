@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from coordinator import expressions, yaml_file
 from coordinator.overload import ADD, Limit, OnLate, Queue, Window
 from coordinator.query_file import OperatorFile, SourceFile
-from coordinator.units_of_measure import LARGEST
+from coordinator.units_of_measure import LARGEST, counted
 from coordinator.window_file import OnLateFile, WindowFile
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def _on(operator: Operator, given: OperatorFile, file: yaml_file.Source) -> tupl
         return ()
     keys = (*operator.keys, "on")
     if len(operator.inputs) != 2:
-        text = f"operator '{operator.name}' joins {len(operator.inputs)} streams in a window, which takes two"
+        number = counted(len(operator.inputs), "stream")
+        text = f"operator '{operator.name}' joins {number} in a window, which takes two"
         file.wrong((*operator.keys, "in"), f"{text}; write 'in: [a, b]', or join the others before or behind it")
         return ("", "")
     if isinstance(given.on, str):

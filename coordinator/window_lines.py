@@ -71,7 +71,7 @@ def _window(window: Window, sources: Iterable[str]) -> str:
 def _source(name: str, limit: Limit | None, on_full: str) -> list[str]:
     lines = []
     if limit is not None:
-        least = f"least '{limit.value}' goes first" if limit.value else "the latest go first"
+        least = f"what has the least '{limit.value}' goes first" if limit.value else "the latest go first"
         lines.append(f"{name}: at most {limit.tuples} tuples in {show_ns(limit.span_ns)} go on; beyond that {least}")
     if on_full != "refuse":
         what = "what comes goes" if on_full == "drop-tail" else "what is oldest goes"

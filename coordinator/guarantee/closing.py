@@ -64,7 +64,7 @@ def _age(
         age = Late(0, 0, ()).after(Part("age", f"age of {name} on admission", source.max_age_ns, source.node))
         if windows.kind != "count":
             said_ns = max(source.beat_ns, source.rarely_ns) + charges.tick_ns + delays.drains.get(source.node, 0)
-            age = age.after(Part("beat", f"{source.node} says how far {name} is", said_ns, source.node))
+            age = age.after(Part("beat", f"until {source.node} says how far {name} has come", said_ns, source.node))
             clocks_ns = _clocks_ns(system, delays, charges, windows, name)
             age = age.after(Part("beat", f"clocks of {source.node} and {windows.node} apart", clocks_ns, windows.node))
         ages.append(Late(age.most_ns + way.most_ns, 0, (*age.parts, *way.parts)))

@@ -77,10 +77,11 @@ def _shed(analysis: Analysis, door: Door) -> str:
     """A shedder that goes by measured load cannot be told beforehand; one that goes by the queue alone can."""
     if door.policy == "drop-tail" and _room(analysis, door):
         return ""
-    names = " and ".join(sorted(analysis.system.windows[name].name for name in door.windows))
+    *names, last = sorted(analysis.system.windows[name].name for name in door.windows)
+    over = f"{', '.join(names)} and {last}" if names else last
     if door.policy == "drop-tail":
-        return f"windows of {names} are left out where more than {counted(door.most, 'tuple')} wait, and more may"
-    return f"{door.policy} leaves out windows of {names} where it measures too much load; 'shed: none' would not"
+        return f"windows of {over} are left out where more than {counted(door.most, 'tuple')} wait, and more may"
+    return f"{door.policy} leaves out windows of {over} where it measures too much load; 'shed: none' would not"
 
 
 def _room(analysis: Analysis, door: Door) -> bool:
