@@ -107,7 +107,9 @@ def _text(found: Mapping[str, Any]) -> str:
         text = f"{found.get('closed', 0)} of {found['all']} given ({100 * found['share']:.3g} %)"
         text += "".join(f", {found[end]} {end}" for end in ENDS[1:] if found.get(end))
     if found["load"] is not None:
-        text += f"; load {found['load']:.3g}"
+        from coordinator.report.overload_tables import load_text
+
+        text += f"; load {load_text(found['load'])}"
         if found["best_share"] is not None:
             text += f", of which at best {100 * found['best_share']:.3g} % can be had"
     return text

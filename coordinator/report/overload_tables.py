@@ -5,6 +5,7 @@ from typing import Any
 
 Reports = Sequence[tuple[str, Mapping[str, Any]]]  # name of the run, report
 
+LEAST_LOAD = 0.001  # that is worth a figure
 WINDOWS = ("output", "windows of", "all", "given", "in time", "share", "best", "load", "without a result")
 SHED = ("at", "tuples", "shed of them, by policy")
 WINDOWS_NOTE = (
@@ -27,10 +28,15 @@ def window_rows(reports: Reports) -> Iterator[tuple[str, ...]]:
                 yield run, output, operator, *_window(found)
 
 
+def load_text(load: float) -> str:
+    """Three digits; not 9.3e-05."""
+    return f"{load:.3g}" if load >= LEAST_LOAD or not load else f"< {LEAST_LOAD}"
+
+
 def _window(found: Mapping[str, Any]) -> tuple[str, ...]:
     without = dict(found["abandoned"]) | {kind: found[kind] for kind in ("skipped", "unended") if found[kind]}
     counts = (f"{found[key]:,}" for key in ("all", "given", "on_time"))
-    load = "–" if found["load"] is None else f"{found['load']:.3g}"
+    load = "–" if found["load"] is None else load_text(found["load"])
     causes = ", ".join(f"{n:,} {cause}" for cause, n in without.items())
     return *counts, percent(found["share"]), percent(found["best_share"]), load, causes or "–"
 
