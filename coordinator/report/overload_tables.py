@@ -10,7 +10,8 @@ WINDOWS = ("output", "windows of", "all", "given", "in time", "share", "best", "
 SHED = ("at", "tuples", "shed of them, by policy")
 WINDOWS_NOTE = (
     "Share: of all windows, those whose result was exact and in time, or was filtered behind them. Best: f*, the most "
-    "that any policy can give under that load. Load: work per time, of the tuples that come."
+    "that any policy can give under that load. Load: work per time, of the tuples that come, on "
+    "their way to these windows; what else the node does is not in it, and may be why tuples were shed."
 )
 
 

@@ -215,6 +215,9 @@ CAUSE_WORDS = {
     "shed(arrivals)": "shed: beyond its source's declared arrivals",
     "shed(selectivity)": "shed: beyond its operator's declared selectivity",
     "shed(window)": "shed: windows without a result",
+    **{
+        f"shed({name})": f"shed: before windows, by {name}" for name in ("window-aware", "front", "random", "drop-tail")
+    },
 }
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from coordinator.commands import status as command
 from coordinator.commands.status_overload import overload, told_here
+from coordinator.report.overload_tables import load_text
+from coordinator.report.shape import cause_text
 from protos import agent_pb2
 
 COUNTERS = {
@@ -56,3 +58,8 @@ def test_sentences_instead_of_counters(
     assert f"  windows of speeds: {line}\n" in said
     assert "  windows of totals: none has ended\n" in said and "  degraded: shown 5 times\n" in said
     assert "  link_full 2\n" in said and not told_here("link_full")
+
+
+def test_small_loads_and_who_shed_are_told_in_words() -> None:
+    assert [load_text(load) for load in (0.0, 9.3e-05, 0.00375, 1.1)] == ["0", "< 0.001", "0.00375", "1.1"]
+    assert cause_text("shed(window-aware)") == "shed: before windows, by window-aware"
