@@ -30,6 +30,7 @@ AGELESS_NS = NEVER // 2  # no lower bound was known, on some node that the tuple
 IDLE = 1 << 60  # the next window of an operator that has not heard of all its sources
 MOST_PROMISES = 64  # per source
 LEAST_OPEN = 1024  # windows that may be open at least
+FIRST = 1  # number of an incarnation whose heartbeats were not heard yet; what it has lower was admitted before
 
 
 class Promises:
@@ -225,7 +226,7 @@ def _deadline(window: plans.Window) -> Deadline | None:
 def _intake(window: plans.Window, collecting: Collecting) -> Intake:
     grid = Grid(window.length, window.hop)
     most = max(LEAST_OPEN, 4 * -(-window.length // window.hop))
-    limits, deadline = Limits(window.lateness_ns, window.wait_ns, most), _deadline(window)
+    limits, deadline = Limits(window.lateness_ns, window.wait_ns, most, number=FIRST), _deadline(window)
     if window.kind == "count":
         return CountWindows(grid, collecting.aggregate, limits, deadline)
     if window.kind == "sized":

@@ -35,3 +35,10 @@ def test_what_is_displaced_under_the_plan_before_is_told_at_once() -> None:
     assert [shed for shed in node.shed() if shed[0] == 1] == [(1, 2, records.POLICY_RATE)]
     node.beat(310, 4, first=3).run()
     assert node.ends() == [("skipped", 0), ("abandoned", 1), ("closed", 2)]
+
+
+def test_an_incarnation_that_is_first_heard_of_by_a_tuple_waits_for_no_number_before_it() -> None:
+    node = Node(windowed(window(wait_ns=1000))).beat(0, 1)
+    node.admit(12, 1).run().beat(20, 2)
+    node.admit(31, 1, epoch=1).run().admit(42, 2, epoch=1).run().admit(51, 3, epoch=1).run()
+    assert [(each["window"], each["xs"]) for each in node.results] == [(1, [1]), (4, [2])]
