@@ -12,7 +12,7 @@ from infra.endurance.figures import table
 
 
 def test_ten_times_the_load_stays_bounded_and_exact(tmp_path: Path) -> None:
-    figures = go(tmp_path, Phases(before_s=2, overload_s=5, after_s=2, load=10.0), Console(), engine="python")
+    figures = go(tmp_path, Phases(before_s=2, overload_s=5, after_s=2, load=10.0), Console())
     Console().print(table(figures))
     assert figures.windows.wrong == 0 and figures.repeated == 0
     assert figures.waiting.chosen_ns <= figures.deadline_ns
