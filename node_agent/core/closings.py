@@ -124,6 +124,7 @@ class Closings:
         for windowed in loaded.windows:
             self.windows.remove(windowed)
             state = windowed.state
+            state.members.remove(windowed)
             if state.newest is not windowed:
                 continue
             state.stopped = True

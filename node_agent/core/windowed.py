@@ -66,12 +66,15 @@ class Promises:
 
 
 class State:
-    """What goes on from plan to plan. newest: whose windows they are now."""
+    """What goes on from plan to plan. newest: whose windows they are now. members: who reports to them, which may be in
+    engines of their own."""
 
-    __slots__ = ("at_ns", "base", "counts", "intake", "missing", "newest", "promises", "source", "stopped", "why")
+    __slots__ = (
+        "at_ns", "base", "counts", "intake", "members", "missing", "newest", "promises", "source", "stopped", "why",
+    )  # fmt: skip
 
     def __init__(self, newest: "Windowed", collecting: Collecting) -> None:
-        self.newest = newest
+        self.newest, self.members = newest, [newest]
         self.intake = _intake(newest.window, collecting)
         if self.intake.by_time:
             self.intake.live.next = IDLE
@@ -87,14 +90,11 @@ class State:
 
     def queued(self, index: int, epoch: int) -> int | None:
         """The lowest number of a source that waits for a unit on its way to these windows, or runs, on this node."""
-        engine = self.newest.engine
-        if engine is None:
-            return None
         numbers = (
             number
-            for windowed in engine.windows
-            if windowed.state is self
-            for number in engine._under_way(windowed, windowed.window.feeds[index][0], epoch)
+            for windowed in self.members
+            if windowed.engine is not None
+            for number in windowed.engine._under_way(windowed, windowed.window.feeds[index][0], epoch)
         )
         return min(numbers, default=None)
 
@@ -190,6 +190,7 @@ class Windowed:
         """The same operator of an older plan: its windows go on here."""
         self.state = state = old.state
         state.newest = self
+        state.members.append(self)
         state.intake.deadline = _deadline(self.window)
         for sequence in state.intake.sources:
             sequence.wait_ns = self.window.wait_ns

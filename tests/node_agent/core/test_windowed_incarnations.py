@@ -42,3 +42,16 @@ def test_an_incarnation_that_is_first_heard_of_by_a_tuple_waits_for_no_number_be
     node.admit(12, 1).run().beat(20, 2)
     node.admit(31, 1, epoch=1).run().admit(42, 2, epoch=1).run().admit(51, 3, epoch=1).run()
     assert [(each["window"], each["xs"]) for each in node.results] == [(1, [1]), (4, [2])]
+
+
+def test_what_is_queued_under_the_plan_before_is_not_missing_where_that_has_another_policy() -> None:
+    """Each policy has an engine of its own."""
+    made = windowed(window(length=100, hop=100, wait_ns=50))
+    old = Node(made).beat(5, 1).admit(101, 1).beat(102, 2)
+    new = Node(replace(made, epoch=2, hash=2, policy="fifo"), name="fifo")
+    hand_over(new.loaded, old.loaded)
+    new.beat(103, 2).admit(104, 2).run().expire(170).run()
+    old.at_ns = 180
+    old.run()
+    new.beat(310, 3).run()
+    assert [(each["window"], each["xs"]) for each in new.results] == [(1, [1, 2]), (2, [])]
