@@ -1,6 +1,7 @@
 # Shimekiri. `make demo` and `make test` need nothing but Linux and Python 3.11 or later.
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .venv/.ready: pyproject.toml requirements.lock infra/setup.sh
 	@infra/setup.sh
@@ -17,8 +18,8 @@ demo: setup ## a blind crossing, replayed into two live agents, twice: who stops
 	@$(BIN)/python -m infra.demo $(if $(POLICY),--policy '$(POLICY)')
 
 .PHONY: test
-test: setup ## run the tests
-	@$(BIN)/python -m pytest
+test: setup ## run the tests, files side by side on two cores
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 .PHONY: check
 check: setup ## format, lint, types, import rules, generated code, tests
@@ -27,7 +28,7 @@ check: setup ## format, lint, types, import rules, generated code, tests
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m infra.generate --check
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 .PHONY: bench
 bench: setup ## measure against the floor; writes runs/bench.json

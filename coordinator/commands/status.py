@@ -26,6 +26,8 @@ DEFAULT_PLAN = Path("plan.json")
 CLAIMED = ("deadline_ns", "bound_ns", "from_admission_ns", "guaranteed")
 PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
 
+BOOKKEEPING = frozenset({"highest_epoch", "policing_told"})  # counters that say nothing to people
+
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
@@ -209,7 +211,7 @@ def _show(nodes: Mapping[str, dict[str, Any]]) -> None:
         told = {
             key: value
             for key, value in node["counters"].items()
-            if value and key != "highest_epoch" and not told_here(key)
+            if value and key not in BOOKKEEPING and not told_here(key)
         }
         if told:
             typer.echo("  " + ", ".join(f"{key} {value}" for key, value in told.items()))

@@ -7,6 +7,7 @@ Windows begin when every source has been heard of. A heartbeat says that numbers
 younger than this instant, so whatever begins later needs only n and what comes after it.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from node_agent.core.parts import Loaded
 
 AGELESS_NS = NEVER // 2  # no lower bound was known, on some node that the tuple came by
+FAR_NS = 1 << 62  # after any instant
 IDLE = 1 << 60  # the next window of an operator that has not heard of all its sources
 MOST_PROMISES = 64  # per source
 LEAST_OPEN = 1024  # windows that may be open at least
@@ -58,10 +60,8 @@ class Promises:
     def event_ns(self, epoch: int, number: int, origin_ns: int) -> int:
         """A lower bound of an origin, not below what was promised of that number. Bounds of one instant that come on
         different ways, or at different times, differ by what clocks are known to; so one may contradict a promise."""
-        if epoch == self.epoch:
-            for upto, promised_ns in reversed(self.row):
-                if upto <= number:
-                    return max(origin_ns, promised_ns)
+        if epoch == self.epoch and (told := bisect_right(self.row, (number, FAR_NS))):
+            return max(origin_ns, self.row[told - 1][1])
         return origin_ns
 
 
