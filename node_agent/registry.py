@@ -33,17 +33,24 @@ class Registry:
     """The operators and codecs of this machine.
 
     files: Python files with operators (`--operators`). Raises OperatorError (file:line: what is wrong) for a bad one.
-    checks: operators that change their input, or what they gave out, raise; see `intact`.
+    checks: operators that change their input, or what they gave out, raise; see `intact`. operators: further classes
+    and functions under `@operator`.
     """
 
-    def __init__(self, files: Iterable[str | Path] = (), discover: Discover = installed, checks: bool = False) -> None:
+    def __init__(
+        self,
+        files: Iterable[str | Path] = (),
+        discover: Discover = installed,
+        checks: bool = False,
+        operators: Iterable[Callable[..., Any]] = (),
+    ) -> None:
         self._discover = discover
         self._checks = checks
         self._offers: Offers | None = None
         self._shapes: dict[str, Shape] = {}
         self._broken: dict[str, str] = {}
         self.codecs = Codecs(discover=discover)
-        for implementation in BUILTIN:
+        for implementation in (*BUILTIN, *operators):
             self._add(implementation)
         for file in files:
             self._load_file(Path(file))

@@ -114,13 +114,16 @@ def simulate(
     )  # fmt: skip
 
 
-def operators_here(files: Sequence[Path] = (), checks: bool = False) -> Registry:
-    """The operators and codecs of this machine; `checks`: as of a registry. Raises BadInputError for a bad file.
+def operators_here(
+    files: Sequence[Path] = (), checks: bool = False, operators: Sequence[Callable[..., Any]] = ()
+) -> Registry:
+    """The operators and codecs of this machine; `checks`, `operators`: as of a registry. Raises BadInputError for a bad
+    file.
 
     The vehicles' messages are always there: a checkout that is not installed has no entry points.
     """
     try:
-        registry = Registry(files, checks=checks)
+        registry = Registry(files, checks=checks, operators=operators)
     except OperatorError as error:
         raise BadInputError(str(error)) from None
     known = registry.codecs.names()
