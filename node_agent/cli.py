@@ -1,4 +1,4 @@
-"""The command line of an agent: `node-agent [run]`, `node-agent operators`, `node-agent charges`."""
+"""The command line of an agent: `node-agent [run]`, `operators`, `charges`, `doctor`, `grant-rt`."""
 
 import argparse
 import ipaddress
@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from node_agent.doctor import command as doctor
+
 EXAMPLES = """examples:
   node-agent --name a                                      an agent on this machine, on any free ports
   node-agent run --name a --control 127.0.0.1:7700 --data 127.0.0.1:7701 --state /var/lib/shimekiri
@@ -16,12 +18,14 @@ EXAMPLES = """examples:
   node-agent run --name a --cores 3 --data 127.0.0.1:7701  places a, a.1 and a.2, data ports 7701 to 7703
   node-agent operators --operators my_operators.py --json > operators.json
   node-agent charges                                       what the runtime costs here, for the cluster file
+  node-agent doctor                                        is this machine fit for an agent? with the mends
+  node-agent grant-rt                                      how a user gets real-time priorities
 
 An agent that is ready prints one JSON line: name, address, control and data ports, rt (whether it has the FIFO class),
 pid; with several cores also the name and the data port of each place. It ends on SIGTERM and Ctrl-C. Exit codes: 0
 ended as asked; 2 bad arguments or operators file; 1 anything else.
 """
-COMMANDS = ("run", "operators", "charges")
+COMMANDS = ("run", "operators", "charges", *doctor.COMMANDS)
 MOST_CORES = 64
 
 
@@ -33,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(given)
     if parsed.command == "charges":
         return _charges(parsed)
+    if parsed.command in doctor.COMMANDS:
+        return _doctor(parsed)
     return _operators(parsed) if parsed.command == "operators" else _run(parsed)
 
 
@@ -43,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(dest="command", metavar="{run,operators,charges}")
+    commands = parser.add_subparsers(dest="command", metavar="{" + ",".join(COMMANDS) + "}")
     raw = argparse.RawDescriptionHelpFormatter
     run = commands.add_parser("run", help="run an agent", epilog=EXAMPLES, formatter_class=raw)
     run.add_argument("--name", required=True, help="the node's name in the cluster file")
@@ -80,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     charges.add_argument("--cpu", type=int, default=-1, metavar="N", help="stay on that core, as the node will")
     charges.add_argument("--no-rt", action="store_true", help="stay in the normal scheduling class")
     charges.add_argument("--json", action="store_true", help="the figures as JSON")
+    doctor.add_to(commands)
     return parser
 
 
@@ -194,6 +201,18 @@ def _charges(parsed: argparse.Namespace) -> int:
         return _say(f"node-agent: {error}", 1)
     print(json.dumps(found.document(), indent=1) if parsed.json else charges.told(found))  # noqa: T201
     return 0
+
+
+def _doctor(parsed: argparse.Namespace) -> int:
+    def addresses() -> tuple[tuple[str, int], tuple[str, int]]:
+        control, data = _address("--control", parsed.control), _address("--data", parsed.data)
+        _check_cores("a", parsed.cores, data[1])
+        return control, data
+
+    try:
+        return doctor.run(parsed, addresses)
+    except _InputError as error:
+        return _say(f"node-agent: {error}", 2)
 
 
 def _payload(path: Path) -> object:
