@@ -89,6 +89,13 @@ class _Client:
         self._connection: Connection | None = None
         self._closed = False
         self._connects = 0
+        self._codec: Codec | None = None
+
+    @property
+    def codec(self) -> Codec:
+        """Of the stream, as the agent said when it was last connected."""
+        assert self._codec is not None  # there is one from the first connection on
+        return self._codec
 
     @property
     def reconnects(self) -> int:
@@ -141,7 +148,6 @@ class Source(_Client):
         self._sender = Sender(self, backoff=self._backoff)
         self._open: dict[int, tuple[list[Admitted | Refused | None], int]] = {}  # by link_seq: no outcome known yet
         self._last_seq = 0
-        self._codec: Codec | None = None
         self._connect(timeout)
 
     def send(self, value: Any, *, age_ms: float | tuple[float, float] = 0.0) -> Admitted | Refused:
@@ -269,7 +275,6 @@ class Sink(_Client):
         self._inbox = Inbox(most_receivers=4)
         self._receiver: Receiver | None = None
         self._agent_boot = 0
-        self._codec: Codec | None = None
         self._ready: deque[Arrived] = deque()
         self._connect()
 
