@@ -18,12 +18,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from coordinator import planner
-from coordinator.planner import Choices
-from coordinator.yaml_file import Source
 from sim_vehicles.virtual import testing
 from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.testing import FailedError, Operators, Output, Simulated, Tuples
+
+try:
+    from coordinator import planner
+    from coordinator.planner import Choices
+    from coordinator.yaml_file import Source
+except ModuleNotFoundError as missing:
+    why = f"infra.testing needs {missing.name}: pip install 'shimekiri[coordinator]'"
+    raise ModuleNotFoundError(why, name=missing.name) from None
 
 Files = str | Path | Sequence[str | Path]
 

@@ -15,12 +15,12 @@ Operator = Callable[..., Any] | str  # a class or function under @operator or @a
 def loaded(operator: Operator) -> tuple[Registry, str]:
     """A registry with that operator, and its name there. Raises OperatorError."""
     if isinstance(operator, str):
-        return _with_codecs(Registry(checks=True)), operator
-    return _with_codecs(Registry(checks=True, operators=[operator])), shape_of(operator).name
+        return with_codecs(Registry(checks=True)), operator
+    return with_codecs(Registry(checks=True, operators=[operator])), shape_of(operator).name
 
 
-def _with_codecs(registry: Registry) -> Registry:
-    """And with what this program has declared by `codec(...)`, as a client has it."""
+def with_codecs(registry: Registry) -> Registry:
+    """The registry, and in it what this program has declared by `codec(...)`, as a client has it."""
     known = set(registry.codecs.names())
     for name, message in {each.name: each.message for each in sdk.declared_codecs}.items():
         if name not in known:
@@ -47,4 +47,4 @@ def check_type(registry: Registry, type_: str, value: Any, what: str) -> None:
         raise CodecError(f"{what}: {error}") from None
 
 
-__all__ = ["Operator", "as_json", "check_type", "loaded"]
+__all__ = ["Operator", "as_json", "check_type", "loaded", "with_codecs"]

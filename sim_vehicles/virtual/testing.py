@@ -13,6 +13,7 @@ from typing import Any
 
 from node_agent.codecs import CodecError, UnknownCodecError
 from node_agent.registry import Registry
+from node_agent.testing.loaded import with_codecs
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.feed import read_json
 from sim_vehicles.virtual.arrivals import bursts
@@ -138,13 +139,14 @@ def simulated(
 
 
 def registered(operators: Operators) -> Registry:
-    """The registry of a test: installed operators and these, all checked. Raises BadInputError."""
+    """The registry of a test: installed operators and these, all checked; the test's codecs. Raises BadInputError."""
     if isinstance(operators, Registry):
         return operators
     if isinstance(operators, str | Path):
         raise BadInputError(f"operators: a list of files and classes is needed; write operators=[{str(operators)!r}]")
     files = [Path(each) for each in operators if isinstance(each, str | Path)]
-    return operators_here(files, True, [each for each in operators if not isinstance(each, str | Path)])
+    marked = [each for each in operators if not isinstance(each, str | Path)]
+    return with_codecs(operators_here(files, True, marked))
 
 
 def _values(source: Source, tuples: Tuples, registry: Registry) -> list[Any]:
@@ -153,7 +155,7 @@ def _values(source: Source, tuples: Tuples, registry: Registry) -> list[Any]:
     for number, value in enumerate(tuples.get(source.name, ()), 1):
         try:
             codec = registry.codecs.get(source.codec)
-            made = codec.from_json(value) if codec.name != "json" and isinstance(value, dict) else value
+            made = value if hasattr(value, "SerializeToString") else codec.from_json(value)
             codec.encode(made)
         except (CodecError, UnknownCodecError) as error:
             raise BadInputError(f"source {source.name}, tuple {number}: {error}") from None

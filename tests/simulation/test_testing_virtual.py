@@ -1,21 +1,25 @@
 """A whole query in virtual time inside a test: what is said of it in node_agent/TESTING.md, and what goes wrong."""
 
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.wrappers_pb2 import Int64Value
 
 from coordinator.errors import BadInputError as Unplanned
 from coordinator.errors import InfeasibleError
 from infra.testing import Choices, FailedError, Scenario, planned, simulated
-from node_agent.sdk import operator
+from node_agent import sdk
+from node_agent.sdk import aggregate, operator
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import testing
 
-MANUAL = Path(__file__).parents[2] / "node_agent" / "TESTING.md"
+ROOT = Path(__file__).parents[2]
+MANUAL = ROOT / "node_agent" / "TESTING.md"
 MS = 1_000_000
 QUERY = """
 shimekiri: 1
@@ -27,6 +31,16 @@ operators:
   tens: {run: t.tens, in: p, side: {base: s}, cost: 3 ms, nodes: [b]}
 outputs:
   o: {from: tens, at: b, deadline: DEADLINE}
+"""
+WINDOWS = """
+shimekiri: 1
+query: w
+sources:
+  p: {at: a, type: json, arrival: {burst: 2, period: 100 ms}, max_age: 1 s}
+operators:
+  sums: {run: t.sum, in: p, cost: 1 ms, window: {count: 2}, nodes: [b]}
+outputs:
+  o: {from: sums, at: b, deadline: 1 s}
 """
 CLUSTER = """
 shimekiri: 1
@@ -49,6 +63,23 @@ def tens(n: int, *, base: int | None) -> int | None:
 def emptying(n: list[int], *, base: int | None) -> int:
     n.clear()
     return 0
+
+
+@operator("t.tens", inputs={"n": "t.Number"}, side={"base": "json"})
+def raised(n: Int64Value, *, base: int | None) -> int:
+    return n.value + 1
+
+
+@aggregate("t.sum")
+class Sum:
+    def start(self) -> int:
+        return 0
+
+    def add(self, state: int, value: int) -> int:
+        return state + value
+
+    def result(self, state: int) -> int:
+        return state
 
 
 def files(folder: Path, deadline: str = "50 ms") -> tuple[Path, Path]:
@@ -120,6 +151,28 @@ def test_what_cannot_be_planned_is_said_as_the_planner_says_it(tmp_path: Path) -
     cluster.write_text("- a\n")
     with pytest.raises(Unplanned, match=r"cluster.yaml"):
         planned(query, cluster, [tens])
+
+
+def test_windows_and_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sdk, "declared_codecs", [])
+    query, cluster = files(tmp_path)
+    query.write_text(WINDOWS)
+    done = simulated(query, cluster, {"p": [3, 4, 6, 1, 9]}, [Sum], choices=Choices(best_effort=True))
+    assert [(each["first"], each["result"]) for each in done["o"].values] == [(2, 10), (4, 10)]
+
+    sdk.codec("t.Number", Int64Value)
+    query.write_text(QUERY.replace("DEADLINE", "50 ms").replace("p: {at: a, type: json", "p: {at: a, type: t.Number"))
+    plan = planned(query, cluster, [raised])
+    assert testing.simulated(plan, {"p": [1, Int64Value(value=2)]}, [raised])["o"].values == [2, 3]
+    with pytest.raises(BadInputError, match=r"source p, tuple 1: not a t\.Number in JSON"):
+        testing.simulated(plan, {"p": ["x"]}, [raised])
+
+
+def test_a_missing_extra_is_named() -> None:
+    code = "import sys; sys.modules['pydantic'] = None; import infra.testing"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    last = done.stderr.splitlines()[-1]
+    assert last == "ModuleNotFoundError: infra.testing needs pydantic: pip install 'shimekiri[coordinator]'"
 
 
 def test_the_pages_example_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
