@@ -97,7 +97,10 @@ def group_memory(group: Path) -> tuple[int, int] | None:
     """The limit of the control group and what is used of it, in bytes; None without one. group: /sys/fs/cgroup, which
     inside a container is its own."""
     limit, used = number(group / "memory.max"), number(group / "memory.current")
-    return None if limit is None or used is None else (limit, used)
+    if limit is None or used is None:
+        return None
+    cache = re.search(r"^inactive_file (\d+)$", text(group / "memory.stat"), re.MULTILINE)
+    return limit, used - (int(cache[1]) if cache else 0)  # the kernel gives that back when it is asked for memory
 
 
 def swaps(table: Path) -> list[tuple[str, int, int]]:

@@ -223,6 +223,7 @@ def test_a_pi_is_read_from_its_files(tmp_path: Path) -> None:
             "cgroup/memory.current": "1\n",
             "limited/memory.max": "1000\n",
             "limited/memory.current": "400\n",
+            "limited/memory.stat": "anon 200\ninactive_file 150\nactive_file 50\n",
         },
     )
     found = readers.firmware(pi / "model", says("throttled=0x50005"))
@@ -234,7 +235,7 @@ def test_a_pi_is_read_from_its_files(tmp_path: Path) -> None:
     assert readers.governors(pi / "cpu") == {"cpu0": "ondemand"}
     assert readers.swaps(pi / "swaps") == [("/var/swap", 100 * MIB, 1 * MIB)]
     assert readers.group_memory(pi / "cgroup") is None
-    assert readers.group_memory(pi / "limited") == (1000, 400)
+    assert readers.group_memory(pi / "limited") == (1000, 250)
 
 
 def test_the_first_that_answers_tells_whether_the_wall_clock_is_synchronised() -> None:
