@@ -1,4 +1,4 @@
-"""The command line of an agent: `node-agent [run]`, `operators`, `charges`, `doctor`, `grant-rt`."""
+"""The command line of an agent: `node-agent [run]`, `operators`, `charges`, `feed`, `listen`, `doctor`, `grant-rt`."""
 
 import argparse
 import ipaddress
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from node_agent import client_options
 from node_agent.doctor import command as doctor
 
 EXAMPLES = """examples:
@@ -18,6 +19,8 @@ EXAMPLES = """examples:
   node-agent run --name a --cores 3 --data 127.0.0.1:7701  places a, a.1 and a.2, data ports 7701 to 7703
   node-agent operators --operators my_operators.py --json > operators.json
   node-agent charges                                       what the runtime costs here, for the cluster file
+  node-agent feed parcels parcels.jsonl --to 127.0.0.1:7701    lines of a file into a source
+  node-agent listen sorted --from 127.0.0.1:7701               results as JSON lines
   node-agent doctor                                        is this machine fit for an agent? with the mends
   node-agent grant-rt                                      how a user gets real-time priorities
 
@@ -25,7 +28,7 @@ An agent that is ready prints one JSON line: name, address, control and data por
 pid; with several cores also the name and the data port of each place. It ends on SIGTERM and Ctrl-C. Exit codes: 0
 ended as asked; 2 bad arguments or operators file; 1 anything else.
 """
-COMMANDS = ("run", "operators", "charges", *doctor.COMMANDS)
+COMMANDS = ("run", "operators", "charges", "feed", "listen", *doctor.COMMANDS)
 MOST_CORES = 64
 
 
@@ -37,6 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(given)
     if parsed.command == "charges":
         return _charges(parsed)
+    if parsed.command == "feed":
+        from node_agent import feed
+
+        return feed.run(parsed)
+    if parsed.command == "listen":
+        from node_agent import listen
+
+        return listen.run(parsed)
     if parsed.command in doctor.COMMANDS:
         return _doctor(parsed)
     return _operators(parsed) if parsed.command == "operators" else _run(parsed)
@@ -87,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     charges.add_argument("--no-rt", action="store_true", help="stay in the normal scheduling class")
     charges.add_argument("--json", action="store_true", help="the figures as JSON")
     doctor.add_to(commands)
+    client_options.add_feed(commands)
+    client_options.add_listen(commands)
     return parser
 
 
