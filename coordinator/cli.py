@@ -14,7 +14,20 @@ import typer
 from coordinator import interrupts
 from coordinator.errors import CoordinatorError
 
-COMMANDS = ("validate", "plan", "explain", "up", "deploy", "add", "remove", "status", "stop", "collect", "report")
+COMMANDS = (
+    "init",
+    "validate",
+    "plan",
+    "explain",
+    "up",
+    "deploy",
+    "add",
+    "remove",
+    "status",
+    "stop",
+    "collect",
+    "report",
+)
 
 app = typer.Typer(
     name="coordinator",

@@ -1,0 +1,110 @@
+"""`coordinator init`: the files of a first query, ready to run."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
+FILES = ("query.yaml", "cluster.yaml", "operators.py", "operators.json", "feed.jsonl", "feed.py")
+COMMANDS = (
+    ("coordinator validate query.yaml cluster.yaml", "are both files right?"),
+    ("coordinator plan query.yaml cluster.yaml", "plan.json: who runs where, and a bound per output"),
+    ("coordinator explain plan.json", "where every millisecond goes"),
+    ("coordinator up cluster.yaml --any-port --operators operators.py --detach", "an agent per node, on this machine"),
+    ("coordinator deploy plan.json", "on all nodes or on none"),
+    ("python feed.py", "tuples in, results out"),
+    ("coordinator collect --plan plan.json -o runs", "stop, and fetch what every node recorded"),
+    ("coordinator report runs/*-* --engine python", "which deadlines were met, and who took the time"),
+    ("coordinator down", "stop the agents"),
+)
+AGAIN = "node-agent operators --operators operators.py --json > operators.json"
+
+EPILOG = """Examples:
+
+  coordinator init pumps
+
+  coordinator init                   (here, where nothing is yet)
+
+  coordinator init pumps --force     (writes over what is there)"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command(epilog=EPILOG)
+    def init(
+        directory: Annotated[
+            Path | None, typer.Argument(metavar="DIR", help="Made if need be. Default: here, if nothing is here.")
+        ] = None,
+        force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+    ) -> None:
+        """Write the files of a first query that can be run at once: query.yaml, cluster.yaml, operators.py with
+        operators.json, and feed.jsonl with feed.py. Prints the commands to go on with."""
+        from coordinator.errors import BadInputError, Problem
+
+        folder = directory or Path()
+        try:
+            if not force:
+                _refuse(folder, named=directory is not None)
+            _write(folder)
+        except OSError as error:
+            text = f"cannot be written: {error.strerror or error}; name another directory"
+            raise BadInputError([Problem(str(error.filename or folder), 0, text)]) from error
+        typer.echo(f"written to {folder.resolve()}: {', '.join(FILES)}")
+        typer.echo("next, in this order:\n")
+        for line in next_commands(folder):
+            typer.echo(f"  {line}")
+        typer.echo("\nafter a change of operators.py, before planning again, so that the planner knows of it:\n")
+        typer.echo(f"  {AGAIN}")
+
+
+def template(name: str) -> str:
+    """The text of one of FILES. Schemas are named by the place where they are installed: an editor finds them there
+    without a network, and they belong to the version that reads the files. As URLs: editors read up to the first space,
+    and a path may have one."""
+    from coordinator import schema
+
+    # What is Python carries a suffix more, so that nobody takes it for a module of this package.
+    text = (TEMPLATES / (f"{name}.txt" if name.endswith(".py") else name)).read_text(encoding="utf-8")
+    text = text.replace("@QUERY_SCHEMA@", schema.path("query").resolve().as_uri())
+    return text.replace("@CLUSTER_SCHEMA@", schema.path("cluster").resolve().as_uri())
+
+
+def next_commands(folder: Path) -> list[str]:
+    """What to type next, in a shell that is where this command was called."""
+    width = max(len(command) for command, _ in COMMANDS)
+    lines = [f"{command:<{width}}  # {what}" for command, what in COMMANDS]
+    if folder.resolve() != Path.cwd():
+        lines.insert(0, f"cd {shlex.quote(str(folder))}")
+    own = Path(sys.executable).parent
+    found = (shutil.which(name) for name in ("coordinator", "node-agent", "python"))
+    if any(each is None or Path(each).absolute().parent != own for each in found):
+        lines.insert(0, f'export PATH={shlex.quote(str(own))}:"$PATH"')
+    return lines
+
+
+def _refuse(folder: Path, named: bool) -> None:
+    """Raises BadInputError where something is in the way; a folder that nobody named has to be empty, but for hidden
+    files such as an environment."""
+    from coordinator.errors import BadInputError, Problem
+
+    for path in (folder / name for name in FILES):
+        if path.exists() or path.is_symlink():
+            text = "is there already; name another directory, or write over all such files with --force"
+            raise BadInputError([Problem(str(path), 0, text)])
+    if not named and any(not each.name.startswith(".") for each in folder.iterdir()):
+        text = "is not empty; name a directory, as in 'coordinator init pumps', or this one: 'coordinator init .'"
+        raise BadInputError([Problem(str(folder.resolve()), 0, text)])
+
+
+def _write(folder: Path) -> None:
+    texts = {name: template(name) for name in FILES}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
