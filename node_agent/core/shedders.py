@@ -14,8 +14,8 @@ from node_agent.core import plan as plans
 from node_agent.core.backlog import Backlog
 from node_agent.core.doors import Free, Shedder
 from node_agent.core.parts import Job, Lineage
+from node_agent.core.windowed import grid_of
 from node_agent.core.windows.admission import Kind, Load, WindowAware
-from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.shedding import PPM, AtRandom, DropTail, Front, RateControl
 from protos.records import POLICY_DROP_TAIL, POLICY_FRONT, POLICY_RANDOM, POLICY_WINDOW_AWARE
 
@@ -68,7 +68,7 @@ class _WindowAware(Shedder):
             window = operator.window
             assert window is not None
             sources = frozenset(source for source, _ in window.feeds)
-            kind = Kind(Grid(window.length, window.hop), window.useful_ns, window.kind == "count", window.first)
+            kind = Kind(grid_of(window), window.useful_ns, window.kind == "count", window.first)
             kinds.setdefault((kind.counted, sources), []).append((kind, window.lateness_ns))
         self._windows = {
             sources: _Windows([kind for kind, _ in each], spec.most, max(late_ns for _, late_ns in each))

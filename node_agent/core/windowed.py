@@ -224,8 +224,13 @@ def _deadline(window: plans.Window) -> Deadline | None:
     return Deadline(window.useful_ns, window.first) if window.useful_ns else None
 
 
+def grid_of(window: plans.Window) -> Grid:
+    """Where its windows are. By count window 0 begins with number 1, which is the first one of a source."""
+    return Grid(window.length, window.hop, FIRST if window.kind == "count" else 0)
+
+
 def _intake(window: plans.Window, collecting: Collecting) -> Intake:
-    grid = Grid(window.length, window.hop)
+    grid = grid_of(window)
     most = max(LEAST_OPEN, 4 * -(-window.length // window.hop))
     limits, deadline = Limits(window.lateness_ns, window.wait_ns, most, number=FIRST), _deadline(window)
     if window.kind == "count":
@@ -236,4 +241,4 @@ def _intake(window: plans.Window, collecting: Collecting) -> Intake:
     return TimeWindows(grid, collecting.aggregate, limits, len(window.feeds), deadline)
 
 
-__all__ = ["State", "Windowed"]
+__all__ = ["State", "Windowed", "grid_of"]

@@ -163,10 +163,10 @@ def missing(query: Query, ran: Ran, world: Planned) -> list[tuple[int, str, int]
 
 
 def _complete(query: Query, windows: Windows, ran: Ran, trial: int) -> set[int]:
-    if windows.kind == "count":  # window i holds the numbers from i times hop on, and the first number is 1
+    if windows.kind == "count":  # window i holds the numbers from 1 + i times hop on
         (source,) = windows.sources
         last = len(ran.origins[trial, source.name])
-        return {i for i in range(1, last + 1) if i * windows.hop + windows.length <= last + 1}
+        return {i for i in range(last) if i * windows.hop + windows.length <= last}
     hop, length = windows.hop * 1_000_000, windows.length * 1_000_000
     found: set[int] = set()
     for source in windows.sources:

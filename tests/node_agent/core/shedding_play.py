@@ -15,6 +15,7 @@ from node_agent.core.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Job, Lineage, Loaded, Step
 from node_agent.core.policies import policy as named
+from node_agent.core.windowed import grid_of
 from node_agent.core.windows.aggregates import Users
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.results import Collecting, result
@@ -256,7 +257,7 @@ class Node:
 def exact(setting: Setting, run: Run, operator: int) -> dict[int, list[tuple[int, int]]]:
     """What the windows of an operator have to hold, from what was admitted alone."""
     window = setting.windows[operator]
-    grid, fed = Grid(window.length, window.hop), {source for source, _ in window.feeds}
+    grid, fed = grid_of(window), {source for source, _ in window.feeds}
     found, youngest = dict[int, list[tuple[int, int]]](), dict.fromkeys(fed, 0)
     for name, (origin_ns, passes) in sorted(run.origins.items()):
         source, number = name

@@ -50,15 +50,16 @@ def test_windows_by_count_are_of_admitted_numbers() -> None:
     for number in range(1, 10):
         node.admit(10 * number, number, passes=number != 4).run()
     assert node.results == [
-        {"window": 1, "first": 3, "last": 5, "count": 2, "xs": [3, 5]},
-        {"window": 2, "first": 6, "last": 8, "count": 3, "xs": [6, 7, 8]},
+        {"window": 0, "first": 1, "last": 3, "count": 3, "xs": [1, 2, 3]},
+        {"window": 1, "first": 4, "last": 6, "count": 2, "xs": [5, 6]},
+        {"window": 2, "first": 7, "last": 9, "count": 3, "xs": [7, 8, 9]},
     ]
     origins = [each.w1 for each in node.records(records.ADMITTED) if each.source == WINDOWS]
-    assert origins == [50, 80], "of the youngest tuple"
+    assert origins == [30, 60, 90], "of the youngest tuple"
     oldest = Node(windowed(window(kind="count", length=3, hop=3, first=True))).beat(0, 1)
     for number in range(1, 7):
         oldest.admit(10 * number, number).run()
-    assert [each.w1 for each in oldest.records(records.ADMITTED) if each.source == WINDOWS] == [30]
+    assert [each.w1 for each in oldest.records(records.ADMITTED) if each.source == WINDOWS] == [10, 40]
 
 
 def test_the_data_says_how_long_a_window_is() -> None:
