@@ -139,10 +139,11 @@ class AskStatus(NamedTuple):
 
 
 class AskProfile(NamedTuple):
-    """Answer: Profile; of a plan that is not loaded, an empty one."""
+    """Answer: Profile, from its `first` row on; of a plan that is not loaded, an empty one."""
 
     id: int
     hash: str
+    first: int
 
 
 # -- runtime -> control
@@ -184,10 +185,13 @@ class Status(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """Cost of each operator: (operator id, name, tuples, total_ns, worst_ns, squares_ns2), CPU time of a call."""
+    """Cost of operators: (operator id, name, degraded, tuples, total_ns, elapsed_ns, worst_ns, later_worst_ns,
+    squares_ns2, upper ends of buckets in ns, counts in them), CPU time of a call. next: where the rest begins; 0: that
+    was all."""
 
     id: int
-    costs: tuple[tuple[int, str, int, int, int, float], ...]
+    costs: tuple[tuple[int, str, bool, int, int, int, int, int, float, tuple[int, ...], tuple[int, ...]], ...]
+    next: int
 
 
 Message = (

@@ -180,20 +180,30 @@ class ProfileRequest(_message.Message):
     def __init__(self, hash: _Optional[bytes] = ...) -> None: ...
 
 class OperatorCost(_message.Message):
-    __slots__ = ("operator_id", "name", "tuples", "total_ns", "worst_ns", "squares_ns2")
+    __slots__ = ("operator_id", "name", "tuples", "total_ns", "worst_ns", "squares_ns2", "elapsed_ns", "later_worst_ns", "degraded", "bucket_ns", "bucket_calls")
     OPERATOR_ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     TUPLES_FIELD_NUMBER: _ClassVar[int]
     TOTAL_NS_FIELD_NUMBER: _ClassVar[int]
     WORST_NS_FIELD_NUMBER: _ClassVar[int]
     SQUARES_NS2_FIELD_NUMBER: _ClassVar[int]
+    ELAPSED_NS_FIELD_NUMBER: _ClassVar[int]
+    LATER_WORST_NS_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    BUCKET_NS_FIELD_NUMBER: _ClassVar[int]
+    BUCKET_CALLS_FIELD_NUMBER: _ClassVar[int]
     operator_id: int
     name: str
     tuples: int
     total_ns: int
     worst_ns: int
     squares_ns2: float
-    def __init__(self, operator_id: _Optional[int] = ..., name: _Optional[str] = ..., tuples: _Optional[int] = ..., total_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ..., squares_ns2: _Optional[float] = ...) -> None: ...
+    elapsed_ns: int
+    later_worst_ns: int
+    degraded: bool
+    bucket_ns: _containers.RepeatedScalarFieldContainer[int]
+    bucket_calls: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, operator_id: _Optional[int] = ..., name: _Optional[str] = ..., tuples: _Optional[int] = ..., total_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ..., squares_ns2: _Optional[float] = ..., elapsed_ns: _Optional[int] = ..., later_worst_ns: _Optional[int] = ..., degraded: _Optional[bool] = ..., bucket_ns: _Optional[_Iterable[int]] = ..., bucket_calls: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ProfileReply(_message.Message):
     __slots__ = ("costs",)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,11 @@ OPTIONS = (
     ("grpc.max_send_message_length", 4 << 20),
     ("grpc.max_metadata_size", 16 << 10),
 )
+
+PROFILED = (
+    "operator_id", "name", "degraded", "tuples", "total_ns", "elapsed_ns", "worst_ns", "later_worst_ns", "squares_ns2",
+    "bucket_ns", "bucket_calls",
+)  # of OperatorCost, in the order of ipc.Profile  # fmt: skip
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -112,13 +118,18 @@ class Agent(agent_pb2_grpc.AgentServicer):
     async def Profile(self, request: agent_pb2.ProfileRequest, context: Context) -> agent_pb2.ProfileReply:  # noqa: N802
         """What each operator of a plan has cost."""
         reply = agent_pb2.ProfileReply()
-        for answer in await self._ask_all(partial(ipc.AskProfile, hash=request.hash.hex())):
-            if isinstance(answer, ipc.Profile):
-                for operator, name, tuples, total_ns, worst_ns, squares in answer.costs:
-                    reply.costs.add(
-                        operator_id=operator, name=name, tuples=tuples, total_ns=total_ns, worst_ns=worst_ns,
-                        squares_ns2=squares,
-                    )  # fmt: skip
+        for link in list(self.deployments.links.values()):
+            first, end = 0, time.monotonic() + ASK_S
+            while (left := end - time.monotonic()) > 0:
+                question = partial(ipc.AskProfile, hash=request.hash.hex(), first=first)
+                answer = await link.ask_within(question, left)
+                if not isinstance(answer, ipc.Profile):
+                    break
+                for row in answer.costs:
+                    fields: dict[str, Any] = dict(zip(PROFILED, row, strict=True))
+                    reply.costs.add(**fields)
+                if not (first := answer.next):
+                    break
         return reply
 
     async def Health(self, request: agent_pb2.HealthRequest, context: Context) -> agent_pb2.HealthReply:  # noqa: N802

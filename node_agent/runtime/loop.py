@@ -16,7 +16,6 @@ Sockets are polled by time, not per instance: a poll costs about as much as sche
 """
 
 from collections.abc import Callable
-from time import thread_time_ns
 
 from node_agent.clock_domain import now_ns
 from node_agent.core.engine import Engine
@@ -143,7 +142,8 @@ class Runtime:
         while job is not None:
             if measured:
                 self._name(engine, job)
-                executor.spend, meter.mark_ns = meter.spend, thread_time_ns()
+                executor.spend = meter.spend
+                meter.start()
                 job = executor.run(job)
                 executor.spend = None
                 measured, self._measure_ns = emulating, engine.ended_ns + MEASURE_EVERY_NS

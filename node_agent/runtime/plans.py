@@ -111,9 +111,10 @@ class Plans:
         lane.engine.add(loaded)
         if lane not in self.lanes:
             self.lanes.append(lane)
-        self.meter.costs.update(costs)
         for variant in loaded.variants:
-            self.meter.costs[variant] = Cost(variant.operator_id, "", plan.emulate_cost_ns)
+            name = plan.operator_by_id[variant.operator_id].name
+            costs[variant] = Cost(variant.operator_id, name, plan.emulate_cost_ns, degraded=True)
+        self.meter.costs.update(costs)
         deployed = Deployed(plan_hash, plan, lane, loaded, parts.codecs, list(costs.values()))
         deployed.counted = frozenset(stream.id for stream in plan.streams if stream.counted)
         deployed.feeding = feeding(plan)

@@ -12,7 +12,7 @@ from node_agent.clock_domain import now_ns
 from node_agent.core.slices import Slices, finish
 from node_agent.registry import Registry
 from node_agent.ring import STATE, Ring, RingFacts, TakenOver
-from node_agent.runtime import scheduling
+from node_agent.runtime import profile, scheduling
 from node_agent.runtime.deployed import ENDED, PREPARED, Deployed
 from node_agent.runtime.inbound import Inbound
 from node_agent.runtime.loop import Runtime
@@ -186,8 +186,8 @@ class Process:
             self.control.send(self._status(message.id))
         elif isinstance(message, ipc.AskProfile):
             deployed = self.runtime.plans.by_hash.get(message.hash)
-            rows = tuple(cost.row() for cost in deployed.costs) if deployed else ()
-            self.control.send(ipc.Profile(message.id, rows))
+            found, more = profile.rows(deployed.costs if deployed else (), message.first)
+            self.control.send(ipc.Profile(message.id, found, more))
         elif isinstance(message, ipc.Prepare | ipc.Commit | ipc.Abort | ipc.Drain):
             self._ask(message)
 

@@ -80,7 +80,8 @@ class MemoryRuntime:
                 plans = tuple((hash_, 1, state, "q", 3, 2, 1) for hash_, state in self.states.items())
                 return ipc.Status(id_, self.boot, True, 5, 25, 7, 8, 9, 10, 11, plans, {"shed": 4})
             case ipc.AskProfile(id_):
-                return ipc.Profile(id_, ((1, "o", 10, 100, 50, 2500.0),))
+                row = (1, "o", False, 10, 100, 120, 50, 40, 2500.0, (9, 51), (9, 1))
+                return ipc.Profile(id_, (row, (2, "p", *row[2:]))[message.first :][:1], 1 - message.first)
         return ipc.PlanAnswer(message.id, True, "", self.states.get(message.hash, 0))
 
     def say(self, message: ipc.Message) -> None:
@@ -262,8 +263,11 @@ def test_damaged_plans_are_reported_by_health(node: Node) -> None:
 
 
 def test_profile(node: Node) -> None:
-    (cost,) = node.stub.Profile(agent_pb2.ProfileRequest(hash=b"x" * 32)).costs
+    cost, other = node.stub.Profile(agent_pb2.ProfileRequest(hash=b"x" * 32)).costs
     assert (cost.operator_id, cost.name, cost.tuples, cost.total_ns, cost.worst_ns) == (1, "o", 10, 100, 50)
+    assert (cost.elapsed_ns, cost.later_worst_ns, cost.squares_ns2, cost.degraded) == (120, 40, 2500.0, False)
+    assert (list(cost.bucket_ns), list(cost.bucket_calls)) == ([9, 51], [9, 1])
+    assert other.name == "p", "an answer of the runtime that is one of several"
 
 
 def test_the_trace_comes_in_chunks_and_what_is_held_is_freed(node: Node) -> None:
@@ -313,7 +317,7 @@ def test_a_place_without_a_runtime_is_named_and_takes_no_plan_until_it_is_back(t
         assert first.states == second.states == {hash_.hex(): COMMITTED}
         status = node.stub.Status(agent_pb2.StatusRequest())
         assert [(each.node, each.boot, each.plans[0].ready) for each in status.places] == [("a", 1, 3), ("a.1", 2, 3)]
-        assert status.plans[0].ready == 6 and len(node.stub.Profile(agent_pb2.ProfileRequest(hash=hash_)).costs) == 2
+        assert status.plans[0].ready == 6 and len(node.stub.Profile(agent_pb2.ProfileRequest(hash=hash_)).costs) == 4
         second.end()
     finally:
         node.stop()
