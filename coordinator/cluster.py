@@ -8,7 +8,6 @@ that is m times as fast would not be safe.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,14 +15,13 @@ from functools import cached_property
 from itertools import combinations, product
 from pathlib import Path
 
-from coordinator import operators, yaml_file
+from coordinator import operators, security, yaml_file
 from coordinator.cluster_file import CORE_LINK_NS, NOT_YET, ClusterFile, NodeFile
 from coordinator.errors import Problem
 from coordinator.guarantee.charges import NodeCharges
 from coordinator.yaml_file import nearest
 from protos.policies import Chosen
 
-INSECURE = "insecure-loopback"
 MOST_PLACES = 1000
 
 
@@ -60,7 +58,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Places in the file's order, links, the installed operators; `sha256` of the file's bytes."""
+    """Places in the file's order, links, the installed operators; `sha256` of the file's bytes; `certificates`: the
+    folder where they are, or should be, None: not known."""
 
     nodes: Mapping[str, Node]
     links: tuple[Link, ...]
@@ -68,6 +67,7 @@ class Cluster:
     security: str
     sha256: str
     file: yaml_file.Source
+    certificates: Path | None = None
 
     @cached_property
     def hosts(self) -> dict[str, tuple[Node, ...]]:
@@ -98,9 +98,20 @@ class Cluster:
         return list(dict.fromkeys([*self.hosts, *self.nodes]))
 
 
-def load(path: Path, edit: yaml_file.Edit | None = None) -> Cluster:
-    """Reads and checks cluster.yaml, changed by `edit` before, and the operators.json that it names. Raises
-    BadInputError with every problem."""
+@dataclass(frozen=True)
+class Machines:
+    """The nodes of a cluster file alone, by name, and how they know each other."""
+
+    nodes: Mapping[str, Node]
+    security: str
+    certificates: Path
+    file: yaml_file.Source
+    shape: ClusterFile
+
+
+def machines(path: Path, edit: yaml_file.Edit | None = None) -> Machines:
+    """Reads what cluster.yaml says about nodes, and needs no other file; problems are noted in `file`, where `check`
+    raises them. Raises BadInputError where the file cannot be read or has not the shape."""
     file = yaml_file.load(path)
     if edit is not None:
         edit(file)
@@ -109,8 +120,19 @@ def load(path: Path, edit: yaml_file.Edit | None = None) -> Cluster:
     count = sum(node.cores for node in hosts.values())
     if count > MOST_PLACES:
         file.wrong(("nodes",), f"has {count} nodes, or cores of nodes; at most {MOST_PLACES} are planned for")
-    _addresses(hosts, file, str(shape.security))
-    between = _links(shape, hosts, file)
+    said = security.check(shape.security, shape.certificates, file)
+    security.check_addresses({name: node.address for name, node in hosts.items()}, said, file)
+    if said == security.MUTUAL_TLS:
+        security.check_names(hosts, file)
+    return Machines(hosts, said, security.folder(path, shape.certificates), file, shape)
+
+
+def load(path: Path, edit: yaml_file.Edit | None = None) -> Cluster:
+    """Reads and checks cluster.yaml, changed by `edit` before, and the operators.json that it names. Raises
+    BadInputError with every problem."""
+    found = machines(path, edit)
+    file, shape = found.file, found.shape
+    between = _links(shape, found.nodes, file)
     file.check()
     catalog = operators.Catalog()
     if shape.operators is not None:
@@ -118,10 +140,11 @@ def load(path: Path, edit: yaml_file.Edit | None = None) -> Cluster:
         catalog = operators.load(path.parent / shape.operators, at)
     else:
         catalog = operators.Catalog(complete=True)
-    nodes = _expanded(hosts)
+    nodes = _expanded(found.nodes)
     within = {name: CORE_LINK_NS if given.core_link is None else given.core_link for name, given in shape.nodes.items()}
     links = _between_places(nodes, between, within)
-    return Cluster(nodes, links, catalog, INSECURE, hashlib.sha256(file.raw).hexdigest(), file)
+    sha256 = hashlib.sha256(file.raw).hexdigest()
+    return Cluster(nodes, links, catalog, found.security, sha256, file, found.certificates)
 
 
 def _node(name: str, given: NodeFile, file: yaml_file.Source) -> Node:
@@ -173,40 +196,6 @@ def _between_places(
         for pair in product(places[link.between[0]], places[link.between[1]])
     ]
     return (*inside, *across)
-
-
-def _addresses(nodes: Mapping[str, Node], file: yaml_file.Source, security: str) -> None:
-    """HOST:PORT, each its own; without encryption only on loopback."""
-    if security != INSECURE:
-        known = "mutual TLS is not available yet" if security.lower() in ("tls", "mtls", "mutual-tls") else "is unknown"
-        file.wrong(
-            ("security",), f"security '{security}': {known}; write 'security: {INSECURE}' and loopback addresses"
-        )
-    taken: dict[str, str] = {}
-    for name, node in nodes.items():
-        keys = ("nodes", name, "address")
-        host, _, port = node.address.rpartition(":")
-        if not host or not port.isdigit() or int(port) > 65535:
-            file.wrong(keys, f"nodes.{name}.address '{node.address}' is not HOST:PORT; write it like '127.0.0.1:7700'")
-            continue
-        if int(port) and node.address in taken:
-            file.wrong(
-                keys, f"nodes.{name}.address is also that of node '{taken[node.address]}'; give each its own port"
-            )
-        taken[node.address] = name
-        if security == INSECURE and not _loopback(host):
-            file.wrong(
-                keys, f"nodes.{name}.address '{host}' is off loopback, where insecure is refused; use 127.0.0.1 or ::1"
-            )
-
-
-def _loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _links(shape: ClusterFile, nodes: Mapping[str, Node], file: yaml_file.Source) -> tuple[Link, ...]:

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from coordinator.policies import written
 from coordinator.quantities import Duration, DurationOrZero, Memory, Name, Pair, Strict
+from coordinator.security import INSECURE, MUTUAL_TLS
 from coordinator.units_of_measure import rate_bps
 from protos.policies import MEANING, NAMES, Chosen
 
@@ -91,10 +92,12 @@ class LinkFile(Strict):
 
 
 class ClusterFile(Strict):
-    """cluster.yaml. Without `links:` every pair of nodes is linked, without delay."""
+    """cluster.yaml. Without `links:` every pair of nodes is linked, without delay. `certificates`: the folder that
+    `coordinator certs` made for `security: mutual-tls`, relative to this file; certs unless given."""
 
     shimekiri: Literal[1]
     nodes: dict[Name, NodeFile] = Field(min_length=1)
     links: list[LinkFile] | None = None
     operators: str | None = None
-    security: Any = "insecure-loopback"
+    security: Annotated[Any, WithJsonSchema({"enum": [INSECURE, MUTUAL_TLS]})] = INSECURE
+    certificates: Annotated[str, Field(min_length=1)] | None = None
