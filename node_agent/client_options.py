@@ -10,14 +10,19 @@ FEED_EXAMPLES = """examples:
   node-agent feed camera drive.csv --to pi1:7701 --by t --unit ms            with the gaps of the recording
   node-agent feed camera drive.jsonl --to pi1:7701 --rate 10 --repeat --age-ms 0,20
   ./sensor | node-agent feed scale --to 127.0.0.1:7701                       lines as they come
+  node-agent feed camera drive.mcap --topic /camera --to pi1:7701            messages with the gaps of the recording
   node-agent feed scale /dev/ttyUSB0 --baud 115200 --skip-bad --to pi1:7701  a serial device that writes JSON lines
 
 A line is one JSON value, or one row of CSV under a header, which becomes an object: numbers, true and false as such, an
 empty cell as null, all else as text. Blank lines are passed over. For a stream of protobuf messages a line is the
-message as JSON. MCAP is not read.
+message as JSON.
 
-With --rate and --by, what is sent later than it was due counts as that much older, as it would be for a sensor that
-does not wait. With --by and --repeat, the last gap is kept between the last line and the first.
+An MCAP file (pip install 'shimekiri[feed]') gives one topic's messages, encoded as JSON or protobuf, in the order of
+the file, with the gaps of their log time; --by publish: of their publish time.
+
+With gaps, by --rate, --by or MCAP, what is sent later than it was due counts as that much older, as it would be for a
+sensor that does not wait. With --steady a delay puts off all that follows instead, so that nothing comes closer
+together than it should. With --repeat, the last gap is kept between the last line and the first.
 
 The last line on stderr says what became of all. Exit codes: 0 all lines were sent, or Ctrl-C; 2 bad arguments or input
 (file:line: ...); 1 the agent cannot be reached, refuses the source, or gives no answer.
@@ -40,21 +45,24 @@ Positive = Callable[[str], float]
 def add_feed(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """`node-agent feed`."""
     feed = commands.add_parser(
-        "feed", help="put lines of a file, of stdin or of a serial device into a source", epilog=FEED_EXAMPLES,
+        "feed", help="put lines, or messages of an MCAP file, into a source", epilog=FEED_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     feed.add_argument("source", metavar="SOURCE", help="the source's name in the query")
     feed.add_argument("input", nargs="?", default="-", metavar="FILE", help="file or device; -: stdin (default)")
     _add_node(feed, "--to")
-    feed.add_argument("--format", choices=("jsonl", "csv"), help="default: by the file's suffix; else jsonl")
+    feed.add_argument("--format", choices=("jsonl", "csv", "mcap"), help="default: by the file's suffix; else jsonl")
     pace = feed.add_mutually_exclusive_group()
     pace.add_argument("--rate", type=_between(1e-6, 1e6), metavar="N", help="lines per second")
-    pace.add_argument("--by", metavar="FIELD", help="keep the gaps of this field, a time")
+    pace.add_argument("--by", metavar="FIELD", help="keep the gaps of this field, a time; of MCAP: log or publish")
     feed.add_argument("--unit", choices=("s", "ms", "us", "ns"), help="of --by (default s)")
     feed.add_argument("--repeat", action="store_true", help="from the start again, until Ctrl-C; files only")
+    feed.add_argument("--steady", action="store_true", help="no gap is made shorter to make up for a delay")
+    feed.add_argument("--topic", metavar="T", help="of an MCAP file with several")
     feed.add_argument("--age-ms", type=_age, default=(0.0, 0.0), metavar="MS[,MOST]", help="age when due (default 0)")
     feed.add_argument("--skip-bad", action="store_true", help="count lines that cannot be read instead of ending")
     feed.add_argument("--baud", type=int, metavar="N", help="speed of a serial device (raw, 8 bits, no parity)")
+    feed.add_argument("--json", action="store_true", help="the counts as JSON lines on stdout, one a second")
 
 
 def add_listen(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -1,7 +1,9 @@
-"""`node-agent feed`: lines become tuples of a source, paced by a rate, by the times in them, or by the agent."""
+"""`node-agent feed`: lines, or messages of an MCAP file, become tuples of a source, paced by a rate, by the times in
+them, or by the agent."""
 
 import argparse
 import contextlib
+import json
 import re
 import sys
 import time
@@ -11,10 +13,12 @@ from typing import Any
 
 from node_agent.client import Admitted, AgentError, NoAnswerError, Source
 from node_agent.clock_domain import now_ns
-from node_agent.codecs import CodecError, UnknownCodecError
+from node_agent.codecs import Codec, CodecError, UnknownCodecError
 from node_agent.connection import SECOND
 from node_agent.lines import CsvRows, JsonRows, LineError, Lines, Rows, format_of
 from node_agent.node_address import InputError, client_codecs, data_address
+from node_agent.pace import Pace, Rate, Recorded
+from node_agent.recording import Recording, Stamps, opened
 from node_agent.signature import OperatorError
 
 MOST_BURST = 256
@@ -22,13 +26,14 @@ MOST_BURST_BYTES = 1 << 20
 MOST_REASONS = 8  # told apart in the account
 UNITS_NS = {"s": SECOND, "ms": 1_000_000, "us": 1_000, "ns": 1}
 MILLISECOND = 1_000_000
-Gap = Callable[[Any], int]
+Typed = Callable[[Codec, Any], Any]
 
 
 class Account:
-    """What became of the tuples; told on stderr at most once a second."""
+    """What became of the tuples; told at most once a second on stderr, or as JSON on stdout."""
 
-    def __init__(self) -> None:
+    def __init__(self, as_json: bool = False) -> None:
+        self._as_json = as_json
         self.sent = self.admitted = self.bad = 0
         self.refused: Counter[str] = Counter()
         self._examples: dict[str, str] = {}  # reasons that differ in numbers only are one
@@ -49,7 +54,21 @@ class Account:
         """One line, where the last one is a second ago."""
         if now_ns() - self._told_ns >= SECOND:
             self._told_ns = now_ns()
-            _say(f"{self.sent} sent, {self.admitted} admitted, {self.refused.total()} refused")
+            if self._as_json:
+                self._print()
+            else:
+                _say(f"{self.sent} sent, {self.admitted} admitted, {self.refused.total()} refused")
+
+    def end(self) -> None:
+        """The last word."""
+        if self._as_json:
+            self._print()
+        else:
+            _say(self.last_line())
+
+    def _print(self) -> None:
+        values = {"sent": self.sent, "admitted": self.admitted, "refused": dict(self.refused), "bad": self.bad}
+        print(json.dumps(values), flush=True)  # noqa: T201
 
     def last_line(self) -> str:
         """sent, admitted, refused by reason, and what else there is to say."""
@@ -64,62 +83,20 @@ class Account:
         )
 
 
-class Recorded:
-    """The gaps of a recording: a time in each value, which never goes back."""
-
-    def __init__(self, field: str, unit_ns: int) -> None:
-        self._field, self._unit_ns = field, unit_ns
-        self._last_ns: int | None = None
-        self._gap_ns = 0
-
-    def gap_ns(self, value: Any) -> int:
-        """From the value before. Raises ValueError."""
-        at_ns = self._time_ns(value)
-        if self._last_ns is not None:
-            gap_ns = at_ns - self._last_ns
-            if gap_ns < 0:
-                raise ValueError(f"{self._field!r} goes back by {-gap_ns / SECOND:g} s; sort the lines by it")
-            self._gap_ns = gap_ns
-        self._last_ns = at_ns
-        return self._gap_ns
-
-    def again(self) -> None:
-        """The recording begins anew: its last gap stands before its first value."""
-        self._last_ns = None
-
-    def _time_ns(self, value: Any) -> int:
-        time_ = value.get(self._field) if isinstance(value, dict) else None
-        if isinstance(time_, str) and re.fullmatch(r"-?\d{1,19}", time_, re.ASCII):
-            time_ = int(time_)  # 64-bit integers of protobuf messages are text in JSON
-        if isinstance(time_, bool) or not isinstance(time_, int | float):
-            raise ValueError(f"no number in {self._field!r}, which --by names")
-        at_ns = time_ * self._unit_ns
-        if not abs(at_ns) < 1 << 63:
-            raise ValueError(f"{self._field!r} is too large for a time; name its unit with --unit")
-        return round(at_ns)
-
-
-class Rate:
-    """Equal gaps of 1/N s; fractions of a ns are not lost."""
-
-    def __init__(self, per_second: float) -> None:
-        self._per_second = per_second
-        self._count = 0
-
-    def gap_ns(self, value: Any) -> int:
-        """From the value before."""
-        self._count += 1
-        return round(self._count * SECOND / self._per_second) - round((self._count - 1) * SECOND / self._per_second)
-
-    def again(self) -> None:
-        """Nothing changes."""
-
-
 class Feeder:
-    """Takes values, each when it is due, and sends them in bursts."""
+    """Takes values, each when it is due, and sends them in bursts. steady: the gap before a value counts from when the
+    one before was taken over, so that a delay is never made up for."""
 
-    def __init__(self, source: Source, account: Account, age_ms: tuple[float, float]) -> None:
-        self._source, self._account, self._age_ms = source, account, age_ms
+    def __init__(
+        self,
+        source: Source,
+        account: Account,
+        age_ms: tuple[float, float],
+        steady: bool = False,
+        typed: Typed | None = None,
+    ) -> None:
+        self._source, self._account, self._age_ms, self._steady = source, account, age_ms, steady
+        self._typed = typed or _from_json
         self._burst: list[tuple[Any, int]] = []  # with the instant when it was due; 0: when it is sent
         self._bytes = 0
         self._due_ns = 0
@@ -127,12 +104,14 @@ class Feeder:
     def check(self, value: Any) -> tuple[Any, int]:
         """The value as the stream's type, and its bytes. Raises CodecError."""
         codec = self._source.codec
-        typed = codec.from_json(value)
+        typed = self._typed(codec, value)
         return typed, len(codec.encode(typed))
 
     def put(self, value: Any, size: int, gap_ns: int | None, arrived_ns: int) -> None:
         """gap_ns: from when the value before was due; None: at once. A line that arrives later is due then."""
         due_ns = 0
+        if self._steady:
+            self.send()
         if gap_ns is not None:
             due_ns = self._due_ns = max(self._due_ns + gap_ns, arrived_ns) if self._due_ns else now_ns()
             if due_ns > now_ns():
@@ -159,12 +138,14 @@ class Feeder:
         except NoAnswerError as error:
             self._account.add(error.results)
             raise
+        if self._steady:
+            self._due_ns = now_ns()
         self._account.progress()
 
 
 def run(parsed: argparse.Namespace) -> int:
     """The command; returns the exit code."""
-    account = Account()
+    account = Account(parsed.json)
     code = 0
     try:
         _feed(parsed, account)
@@ -177,42 +158,60 @@ def run(parsed: argparse.Namespace) -> int:
     except (AgentError, CodecError) as error:
         code = _say(str(error), 1)
     if account.sent or account.bad or not code:
-        _say(account.last_line())
+        account.end()
     return code
 
 
 def _feed(parsed: argparse.Namespace, account: Account) -> None:
-    if parsed.unit and parsed.by is None:
-        raise InputError(f"--unit {parsed.unit}: is of the field that --by FIELD names")
-    address = data_address(parsed.node, parsed.addresses)
     kind = format_of(parsed.input, parsed.format)
-    with contextlib.closing(Lines(parsed.input, parsed.baud)) as lines:
-        if parsed.repeat and lines.live:
-            raise InputError(f"--repeat: {lines.name} cannot be read again; give a file")
+    _check(parsed, kind)
+    address = data_address(parsed.node, parsed.addresses)
+    with contextlib.closing(_input(parsed, kind)) as given:
+        if parsed.repeat and given.live:
+            raise InputError(f"--repeat: {given.name} cannot be read again; give a file")
         codecs = client_codecs(parsed.operators)
         with Source(address, parsed.source, timeout=parsed.patience, codecs=codecs) as source:
-            feeder = Feeder(source, account, parsed.age_ms)
-            lines.before_wait = feeder.send
-            _rounds(parsed, account, feeder, lines, CsvRows if kind == "csv" else JsonRows)
+            typed = given.typed if isinstance(given, Recording) else None
+            feeder = Feeder(source, account, parsed.age_ms, parsed.steady, typed)
+            given.before_wait = feeder.send
+            _rounds(parsed, account, feeder, given, kind)
 
 
-def _rounds(
-    parsed: argparse.Namespace, account: Account, feeder: Feeder, lines: Lines, read: Callable[[Lines], Rows]
-) -> None:
-    """The lines once, or again and again. Raises InputError after what comes before the bad line has been sent."""
-    pace: Recorded | Rate | None = None
-    if parsed.by is not None:
-        pace = Recorded(parsed.by, UNITS_NS[parsed.unit or "s"])
-    elif parsed.rate is not None:
-        pace = Rate(parsed.rate)
+def _check(parsed: argparse.Namespace, kind: str) -> None:
+    """Options that do not go together. Raises InputError."""
+    if parsed.unit and (parsed.by is None or kind == "mcap"):
+        raise InputError(f"--unit {parsed.unit}: is of the field that --by FIELD names")
+    if parsed.topic is not None and kind != "mcap":
+        raise InputError(f"--topic {parsed.topic}: is of an MCAP file")
+    if parsed.baud is not None and kind == "mcap":
+        raise InputError(f"--baud: {parsed.input} is not a serial device")
+    if parsed.steady and parsed.rate is None and parsed.by is None and kind != "mcap":
+        raise InputError("--steady: keeps the gaps that --rate or --by gives")
+
+
+def _input(parsed: argparse.Namespace, kind: str) -> Lines | Recording:
+    return opened(parsed.input, parsed.topic, parsed.by) if kind == "mcap" else Lines(parsed.input, parsed.baud)
+
+
+def _pace(parsed: argparse.Namespace, given: Lines | Recording) -> Pace | None:
+    if parsed.rate is not None:
+        return Rate(parsed.rate)
+    if isinstance(given, Recording):
+        return Stamps(given)
+    return Recorded(parsed.by, UNITS_NS[parsed.unit or "s"]) if parsed.by is not None else None
+
+
+def _rounds(parsed: argparse.Namespace, account: Account, feeder: Feeder, given: Lines | Recording, kind: str) -> None:
+    """The input once, or again and again. Raises InputError after what comes before the bad line has been sent."""
+    pace = _pace(parsed, given)
     try:
         while True:
-            _round(feeder, account, lines, read(lines), pace, parsed.skip_bad)
+            _round(feeder, account, given, _rows(given, kind), pace, parsed.skip_bad)
             if not parsed.repeat:
                 break
             if not account.sent:
-                raise InputError(f"{lines.name}: has no line that can be sent, so there is nothing to repeat")
-            lines.rewind()
+                raise InputError(f"{given.name}: has no line that can be sent, so there is nothing to repeat")
+            given.rewind()
             if pace is not None:
                 pace.again()
     except InputError:
@@ -220,8 +219,14 @@ def _rounds(
         raise
 
 
+def _rows(given: Lines | Recording, kind: str) -> Rows:
+    if isinstance(given, Recording):
+        return given
+    return CsvRows(given) if kind == "csv" else JsonRows(given)
+
+
 def _round(
-    feeder: Feeder, account: Account, lines: Lines, rows: Rows, pace: Recorded | Rate | None, skip_bad: bool
+    feeder: Feeder, account: Account, lines: Lines | Recording, rows: Rows, pace: Pace | None, skip_bad: bool
 ) -> None:
     while True:
         try:
@@ -242,6 +247,10 @@ def _round(
             continue
         feeder.put(typed, size, gap_ns, lines.arrived_ns)
     feeder.send()
+
+
+def _from_json(codec: Codec, value: Any) -> Any:
+    return codec.from_json(value)
 
 
 def _sleep_until(at_ns: int) -> None:

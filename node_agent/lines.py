@@ -47,7 +47,8 @@ class Lines:
             self._fd = 0 if path == "-" else _open(path)
             self.live = not stat.S_ISREG(os.fstat(self._fd).st_mode)
         except (OSError, ValueError) as error:
-            raise InputError(f"{self.name}: cannot be opened ({getattr(error, 'strerror', error)})") from error
+            why = f"cannot be opened ({getattr(error, 'strerror', error)})"
+            raise InputError(f"{self.name}: {why}; give a file, a device, or - for standard input") from error
         try:
             if baud is not None:
                 self._set_speed(baud)
@@ -223,10 +224,10 @@ def _cell(text: str) -> Any:
 
 
 def format_of(path: str, given: str | None) -> str:
-    """`jsonl` or `csv`, by the suffix where it is not given. Raises InputError."""
+    """`jsonl`, `csv` or `mcap`, by the suffix where it is not given. Raises InputError."""
     suffix = os.path.splitext(path)[1].lower()
-    if given or suffix == ".csv":
-        return given or "csv"
+    if given or suffix in {".csv", ".mcap"}:
+        return given or suffix[1:]
     if path != "-" and not path.startswith("/dev/") and suffix not in {".jsonl", ".ndjson", ".json"}:
-        raise InputError(f"{path}: say what it is with --format jsonl or --format csv")
+        raise InputError(f"{path}: say what it is with --format jsonl, csv or mcap")
     return "jsonl"

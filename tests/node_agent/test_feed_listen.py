@@ -21,10 +21,11 @@ import pytest
 from node_agent import cli, feed
 from node_agent.client import Admitted, Refused, Sink
 from node_agent.codecs import Codecs
-from node_agent.feed import Account, Rate, Recorded
+from node_agent.feed import Account
 from node_agent.lines import CsvRows, JsonRows, LineError, Lines
 from node_agent.listen import as_line
 from node_agent.node_address import InputError, data_address
+from node_agent.pace import Rate, Recorded
 from node_agent.runtime.inprocess import in_process
 from node_agent.wire.plan import core_plan
 from protos import plan_pb2
@@ -140,9 +141,9 @@ def test_a_bad_line_is_named_and_ends_or_is_skipped(
     ("arguments", "said"),
     [
         (["none.jsonl"], "none.jsonl: cannot be opened (No such file or directory)"),
-        (["."], ".: say what it is with --format jsonl or --format csv"),
+        (["."], ".: say what it is with --format jsonl, csv or mcap"),
         ([".", "--format", "csv"], ".: cannot be read (Is a directory)"),
-        (["in.mcap"], "in.mcap: say what it is with --format"),
+        (["in.bag"], "in.bag: say what it is with --format"),
         (["two.csv"], "two.csv:1: two columns are called 'a'; the first line names the columns"),
         (["empty.jsonl", "--repeat"], "empty.jsonl: has no line that can be sent, so there is nothing to repeat"),
         (["empty.jsonl", "--unit", "ms"], "--unit ms: is of the field that --by FIELD names"),
