@@ -21,8 +21,8 @@ An MCAP file (pip install 'shimekiri[feed]') gives one topic's messages, encoded
 the file, with the gaps of their log time; --by publish: of their publish time.
 
 With gaps, by --rate, --by or MCAP, what is sent later than it was due counts as that much older, as it would be for a
-sensor that does not wait. With --steady a delay puts off all that follows instead, so that nothing comes closer
-together than it should. With --repeat, the last gap is kept between the last line and the first.
+sensor that does not wait. With --steady a delay puts off this line and all that follow instead: nothing is older for
+it, and nothing comes closer together than it should. With --repeat, the last gap is kept between the last line and the first.
 
 The last line on stderr says what became of all. Exit codes: 0 all lines were sent, or Ctrl-C; 2 bad arguments or input
 (file:line: ...); 1 the agent cannot be reached, refuses the source, or gives no answer.

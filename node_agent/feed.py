@@ -117,6 +117,8 @@ class Feeder:
             if due_ns > now_ns():
                 self.send()
                 _sleep_until(due_ns)
+            if self._steady:
+                due_ns = now_ns()
         self._burst.append((value, due_ns))
         self._bytes += size
         if len(self._burst) >= MOST_BURST or self._bytes >= MOST_BURST_BYTES:

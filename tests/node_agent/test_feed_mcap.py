@@ -195,10 +195,10 @@ def test_a_steady_feed_makes_up_for_no_delay(tmp_path: Path, monkeypatch: pytest
         return []
 
     monkeypatch.setattr(feed, "now_ns", lambda: now["ns"])
-    monkeypatch.setattr(feed, "_sleep_until", lambda at_ns: now.update(ns=max(now["ns"], at_ns)))
+    monkeypatch.setattr(feed, "_sleep_until", lambda at_ns: now.update(ns=max(now["ns"], at_ns + 2 * MS)))
     monkeypatch.setattr("node_agent.client.Source.send_aged", send)
     file = tmp_path / "in.jsonl"
     file.write_text("0\n1\n2\n3\n")
     with running(tmp_path / "ring", chain_plan()) as address:
         assert cli.main(["feed", "in", str(file), "--to", address, "--rate", "100", "--steady"]) == 0
-    assert sent == [(at_ms, [(i, (0.0, 0.0))]) for i, at_ms in enumerate((0, 11, 46, 57))]
+    assert sent == [(at_ms, [(i, (0.0, 0.0))]) for i, at_ms in enumerate((0, 13, 50, 63))]
