@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from coordinator.commands import query_files
+from coordinator.commands.planning import hinting, watching
 from coordinator.placement.progress import Watch, relative_gap
 from protos.policies import HELP
 
@@ -114,7 +113,7 @@ def register(app: typer.Typer) -> None:
             return
         loaded, known, types = query_files.load(queries, cluster, not no_sharing)
         assert known is not None  # a path was given
-        with _watching() as watch, _hinting([*files, *(["--no-sharing"] if no_sharing else [])], choices):
+        with watching() as watch, hinting([*files, *(["--no-sharing"] if no_sharing else [])], choices):
             made = planner.plan(loaded, known, types, choices, watch)
         plan_file.write(made, output)
         if as_json:
@@ -136,27 +135,6 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps(values))
         else:
             _show(made, output)
-
-
-@contextmanager
-def _hinting(files: Sequence[Path | str], choices: Choices) -> Iterator[None]:
-    """Where there is no plan: what tells the way out; `files`, as they were given."""
-    from coordinator.errors import InfeasibleError
-    from coordinator.guarantee.charges import NOTHING
-
-    given = [
-        f"--model {choices.model}",
-        *([f"--units {choices.units}"] if choices.units != "path" else []),
-        *([f"--policy {choices.policy}"] if choices.policy else []),
-        *(f"--place {name}={node}" for name, node in choices.place.items()),
-        *(["--overhead none"] if choices.charges == NOTHING else []),
-    ]
-    try:
-        yield
-    except InfeasibleError as error:
-        command = " ".join(["coordinator explain", *map(str, files), *given])
-        error.hint = f"the smallest changes that mend it: {command}"
-        raise
 
 
 def _what_if(
@@ -183,7 +161,7 @@ def _what_if(
             return comparison.Side(None, tuple(error.reasons))
 
     now, then = query_files.load(*files, share), what_if.load(*files, options, share)
-    with _watching() as watch:
+    with watching() as watch:
         before, after = side(now, watch), side(then, watch)
     if output is not None and after.plan is not None:
         plan_file.write(dict(after.plan), output)
@@ -205,21 +183,6 @@ def _what_if(
             console.print("nothing was written; '-o plan.json' writes the changed plan", soft_wrap=True)
     if after.plan is None:
         raise typer.Exit(InfeasibleError.exit_code)
-
-
-@contextmanager
-def _watching() -> Iterator[Watch]:
-    """Tells on stderr how the search goes, where that is a terminal. Ctrl-C ends the search, not the command."""
-    from rich.console import Console
-
-    try:
-        with Console(stderr=True).status("planning (Ctrl-C: stop)") as line:
-            yield lambda now: line.update(
-                f"planning {now.seconds:.0f} s: {now.sentence()} (Ctrl-C: take the best so far)"
-            )
-    except KeyboardInterrupt:
-        typer.echo("interrupted before there was any plan", err=True)
-        raise
 
 
 def pair(text: str) -> tuple[str, str]:

@@ -72,10 +72,11 @@ def register(app: typer.Typer) -> None:
         else:
             _show(read, reports)
             typer.echo(f"page: {page}")
-        _refuse_unbalanced(reports)
+        refuse_unbalanced(reports)
 
 
-def _refuse_unbalanced(reports: Sequence[dict[str, Any]]) -> None:
+def refuse_unbalanced(reports: Sequence[dict[str, Any]]) -> None:
+    """Raises UnbalancedError."""
     wrong = []
     for each in reports:
         books = each["conservation"]

@@ -1,0 +1,51 @@
+"""What commands that make a plan have in common: the search is told while it goes on, and a way out where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from coordinator.placement.progress import Watch
+
+if TYPE_CHECKING:
+    from coordinator.planner import Choices
+
+
+@contextmanager
+def watching() -> Iterator[Watch]:
+    """Tells on stderr how the search goes, where that is a terminal. Ctrl-C ends the search, not the command."""
+    from rich.console import Console
+
+    try:
+        with Console(stderr=True).status("planning (Ctrl-C: stop)") as line:
+            yield lambda now: line.update(
+                f"planning {now.seconds:.0f} s: {now.sentence()} (Ctrl-C: take the best so far)"
+            )
+    except KeyboardInterrupt:
+        typer.echo("interrupted before there was any plan", err=True)
+        raise
+
+
+@contextmanager
+def hinting(files: Sequence[Path | str], choices: Choices) -> Iterator[None]:
+    """Where there is no plan: what tells the way out; `files`, as they were given."""
+    from coordinator.errors import InfeasibleError
+    from coordinator.guarantee.charges import NOTHING
+
+    given = [
+        f"--model {choices.model}",
+        *([f"--units {choices.units}"] if choices.units != "path" else []),
+        *([f"--policy {choices.policy}"] if choices.policy else []),
+        *(f"--place {name}={node}" for name, node in choices.place.items()),
+        *(["--overhead none"] if choices.charges == NOTHING else []),
+    ]
+    try:
+        yield
+    except InfeasibleError as error:
+        command = " ".join(["coordinator explain", *map(str, files), *given])
+        error.hint = f"the smallest changes that mend it: {command}"
+        raise
