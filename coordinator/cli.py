@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from functools import cache
 
 import typer
 
@@ -40,8 +41,9 @@ app = typer.Typer(
 )
 
 
+@cache
 def register() -> None:
-    """Adds every command."""
+    """Adds every command, once per process."""
     for name in COMMANDS:
         importlib.import_module(f"coordinator.commands.{name}").register(app)
 

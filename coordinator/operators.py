@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from coordinator.errors import BadInputError, Problem
 from coordinator.yaml_file import LARGEST_FILE, nearest
 
+AGAIN = "node-agent operators --operators FILE.py --json > operators.json"
 Kind = Literal["map", "join", "union", "aggregate"]
 
 
@@ -99,6 +100,12 @@ class Catalog:
             "operators": {name: one.model_dump(mode="json", by_alias=True) for name, one in listed.items()},
         }
 
+    def unknown(self, name: str) -> str:
+        """The end of a sentence about an operator that is not listed: the nearest, or how the list is brought up to
+        date."""
+        told = nearest(name, self.operators)
+        return told if told.endswith("?") else f"{told}; if it is new: {AGAIN}"
+
     def wrong_parameters(self, name: str, given: Mapping[str, Any]) -> list[str]:
         """What is wrong with `with:` of operator `name`, one sentence each."""
         known = self.operators[name].parameters
@@ -147,7 +154,7 @@ def load(path: Path, named_by: Problem) -> Catalog:
     """Reads operators.json. Raises BadInputError at the line of the cluster file that names it (`named_by`)."""
 
     def refuse(text: str) -> BadInputError:
-        mend = "write it with 'node-agent operators --json'"
+        mend = f"write it with '{AGAIN}'"
         return BadInputError([Problem(named_by.file, named_by.line, f"operators: '{path}' {text}; {mend}")])
 
     try:
@@ -159,6 +166,8 @@ def load(path: Path, named_by: Problem) -> Catalog:
         raise refuse(f"cannot be read ({error.strerror or error})") from error
     except ValidationError as error:
         first = error.errors()[0]
+        if first["loc"] == ("shimekiri",) and isinstance(first["input"], int):
+            raise refuse(f"is of version {first['input']}, this release reads version 1") from error
         raise refuse(f"has a wrong {'.'.join(str(part) for part in first['loc'])} ({first['msg']})") from error
     except (ValueError, RecursionError) as error:
         raise refuse(f"is not JSON ({error})") from error

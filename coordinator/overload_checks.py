@@ -10,7 +10,6 @@ from coordinator.operators import AGGREGATE, Catalog, Installed
 from coordinator.overload import ADD, Window
 from coordinator.query import Operator, Query
 from coordinator.units_of_measure import show_ns
-from coordinator.yaml_file import nearest
 
 JOIN = "join"
 
@@ -82,7 +81,7 @@ def _sized(query: Query, catalog: Catalog, types: Mapping[str, str], operator: O
     if installed is None:
         if catalog.complete:
             text = f"windows of '{operator.said}' are as long as '{window.size}' says, which no node has installed"
-            query.file.wrong(keys, text + nearest(window.size, catalog.operators))
+            query.file.wrong(keys, text + catalog.unknown(window.size))
     elif installed.kind != "map" or installed.side or any(one.required for one in installed.parameters.values()):
         text = f"windows of '{operator.said}': {window.size} cannot say how long one is from its first tuple alone"
         query.file.wrong(keys, f"{text}; name an operator with one input, no side inputs and no parameters it needs")
@@ -103,7 +102,7 @@ def _on_late(query: Query, catalog: Catalog, types: Mapping[str, str], operator:
     if other is None:
         if catalog.complete:
             text = f"operator '{operator.name}' degrades to '{given.run}', which no node has installed"
-            query.file.wrong((*keys, "run"), text + nearest(given.run, catalog.operators))
+            query.file.wrong((*keys, "run"), text + catalog.unknown(given.run))
         return
     if given.cost_ns >= operator.cost_ns:
         text = f"operator '{operator.name}' degrades to {given.run}, which costs {show_ns(given.cost_ns)}, no less than"

@@ -16,7 +16,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from coordinator import graph, places, policies, windowed
+from coordinator import costs, graph, places, policies, windowed
 from coordinator.cluster import Cluster
 from coordinator.deadline_parts import MISSED, standing
 from coordinator.errors import BadInputError, Problem
@@ -102,6 +102,8 @@ def build(
         },
         **facts(layout),
     }
+    if origins := costs.document(query.operators):
+        plan["costs"] = origins
     if paper is not None:
         plan["paper"] = paper
     if kept is not None and (kept.place or kept.spared):
@@ -293,8 +295,12 @@ def load(path: Path) -> Plan:
             raise refuse(f"has more than {LARGEST_PLAN} bytes")
         plan = json.loads(path.read_bytes())
     except OSError as error:
-        raise refuse(f"cannot be read ({error.strerror or error})") from error
+        text = f"cannot be read ({error.strerror or error}); 'coordinator plan query.yaml cluster.yaml' makes a plan"
+        raise BadInputError([Problem(str(path), 0, text)]) from error
     except (ValueError, RecursionError) as error:
+        if path.suffix in (".yaml", ".yml"):
+            text = "is YAML, not a plan; give the plan.json that 'coordinator plan' makes of a query and a cluster"
+            raise BadInputError([Problem(str(path), 0, text)]) from error
         raise refuse(f"is not JSON ({error})") from error
     if not isinstance(plan, dict) or "shimekiri" not in plan or "nodes" not in plan:
         raise refuse("is not a plan")

@@ -63,7 +63,7 @@ def _operators_exist(query: Query, catalog: Catalog) -> None:
         if installed is None:
             if catalog.complete:
                 text = f"operator '{operator.said}' runs '{operator.run}', which no node has installed"
-                query.file.wrong((*operator.keys, "run"), text + nearest(operator.run, catalog.operators))
+                query.file.wrong((*operator.keys, "run"), text + catalog.unknown(operator.run))
             continue
         _inputs_fit(query, operator, installed)
         for port in operator.side:

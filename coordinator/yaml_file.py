@@ -50,6 +50,7 @@ LIKE = {
     "charges": "{decision: 20 us, drain: 20 us, side: 5 us}, as 'node-agent charges' prints it",
     "emulate": "{cost_per_tuple: 1 ms}",
     "rate": "50 (a second)",
+    "queue": "{most: 1 MiB} or {most: 1 MiB, on_full: front}",
 }
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -130,10 +131,17 @@ def load(path: Path) -> Source:
         raise refuse(line, f"'{key}' stands here a second time; rename or remove one of the two") from error
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
+        if "'\\t'" in (error.problem or ""):
+            raise refuse(line, "has a tab where YAML takes only spaces; indent with spaces") from error
         raise refuse(
             line, f"is not YAML: {error.problem or error.context}; mend the syntax here or just above"
         ) from error
-    except (YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise refuse(
+            line, f"is not text: byte 0x{raw[error.start]:02x} is not UTF-8; write it as UTF-8 text"
+        ) from error
+    except (YAMLError, ValueError, RecursionError) as error:
         raise refuse(1, f"is not YAML: {str(error).splitlines()[0]}; write it as UTF-8 text") from error
     if data is None:
         raise refuse(1, "is empty; begin it with 'shimekiri: 1'")
@@ -145,6 +153,8 @@ def load(path: Path) -> Source:
 def validate(source: Source, model: type[Model], not_yet: Mapping[str, str]) -> Model:
     """The file's data as `model`. Raises BadInputError with every problem; keys in `not_yet` are named as not available
     yet."""
+    if mistaken := _mistaken(source.data, model):
+        raise BadInputError([Problem(str(source.path), 0, mistaken)])
     try:
         return model.model_validate(source.data)
     except ValidationError as error:
@@ -154,6 +164,17 @@ def validate(source: Source, model: type[Model], not_yet: Mapping[str, str]) -> 
                 continue  # the other way to write a chain; what is wrong with the list is told
             source.wrong(keys, _worded(item, keys, model, not_yet))
         raise BadInputError(source.problems) from error
+
+
+def _mistaken(data: Mapping[str, Any], model: type[BaseModel]) -> str:
+    """Where the file is of another kind altogether, by the keys at its top: which one; else empty."""
+    own, wanted = ("nodes", "cluster") if "nodes" in model.model_fields else ("sources", "query")
+    if "placement" not in data and own in data:
+        return ""
+    for key, kind in (("placement", "plan"), ("sources", "query"), ("nodes", "cluster")):
+        if key in data and key not in model.model_fields:
+            return f"is a {kind}, not a {wanted}; give a {wanted}.yaml"
+    return ""
 
 
 def _branch(part: object) -> bool:
@@ -170,6 +191,10 @@ def _worded(item: Any, keys: list[Any], model: type[BaseModel], not_yet: Mapping
         return f"{where} is not available yet: {not_yet[name]}" if name in not_yet else unknown
     if kind == "missing" and not isinstance(keys[-1], int):
         return f"{where} is missing; add '{name}:{' 1' if name == 'shimekiri' else ''}'"
+    if kind == "literal_error" and where == "shimekiri":
+        known = item["ctx"]["expected"]
+        given = _short(item.get("input"))
+        return f"is written for version {given}, this release reads {known}; write 'shimekiri: {known}'"
     if kind in ("value_error", "shimekiri"):
         return f"{where} {text}" if where else text
     got = _short(item.get("input"))

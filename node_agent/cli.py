@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from node_agent import client_options
 from node_agent.doctor import command as doctor
@@ -53,8 +54,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _operators(parsed) if parsed.command == "operators" else _run(parsed)
 
 
+class _Parser(argparse.ArgumentParser):
+    """One line for a wrong argument, not the whole usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; '{self.prog} --help' shows what it takes\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="node-agent",
         description="Runs one node's part of a plan, earliest deadline first. `run` is the default command.",
         epilog=EXAMPLES,

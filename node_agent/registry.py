@@ -5,6 +5,7 @@ packages (group `shimekiri.operators`, name = "module:object"), loaded when firs
 operators unavailable and nothing else; a broken file is an error at once, since its owner stands before it.
 """
 
+import difflib
 import hashlib
 import importlib.util
 import json
@@ -68,10 +69,9 @@ class Registry:
             raise OperatorError(self._broken[run])
         offer = self._offered().get(run)
         if offer is None:
-            raise OperatorError(
-                f"no operator {run!r} is installed here; there are: {', '.join(self.names())}. Start the agent with"
-                " --operators FILE.py"
-            )
+            close = difflib.get_close_matches(run, self.names(), n=1)
+            like = f" (the nearest is {close[0]!r})" if close else ""
+            raise OperatorError(f"no operator {run!r} is installed here{like}; give its file with --operators FILE.py")
         try:
             implementation = offer[1]()
             shape = shape_of(implementation)
@@ -188,7 +188,8 @@ class Registry:
         shape = shape_of(implementation)
         known = self._shapes.get(shape.name)
         if known is not None and known.implementation is not implementation:
-            raise OperatorError(f"two operators are called {shape.name!r}: {_where(known)} and {_where(shape)}")
+            both = f"{_where(known)} and {_where(shape)}"
+            raise OperatorError(f"two operators are called {shape.name!r}: {both}; give one of them another name")
         self._shapes[shape.name] = shape
 
     def _load_file(self, path: Path) -> None:
@@ -225,7 +226,7 @@ def _run_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:  # whatever the file does
         sys.modules.pop(name, None)
-        raise OperatorError(f"{path}:{_line(error, str(full))}: {_describe(error)}") from error
+        raise OperatorError(f"{path}:{_line(error, str(full))}: {_why(error)}") from error
     return module
 
 
@@ -242,5 +243,18 @@ def _describe(error: BaseException) -> str:
     return str(error) if isinstance(error, OperatorError) else f"{type(error).__name__}: {error}"
 
 
+def _why(error: Exception) -> str:
+    """Why a file of operators cannot be run, and what to do where that is plain."""
+    if isinstance(error, SyntaxError):
+        return f"not Python: {error.msg}; correct this line, or the one above"
+    if isinstance(error, ModuleNotFoundError):
+        return f"{_describe(error)}; install it for {sys.executable}, or put it beside this file"
+    return _describe(error)
+
+
 def _where(shape: Shape) -> str:
-    return f"{shape.implementation.__module__}.{getattr(shape.implementation, '__qualname__', '?')}"
+    """Its name in the code, with the file, and the line where it is a function; classes do not know theirs."""
+    made = shape.implementation
+    module, code = sys.modules.get(made.__module__), getattr(made, "__code__", None)
+    line = f":{code.co_firstlineno}" if code is not None else ""
+    return f"{getattr(made, '__qualname__', '?')} of {getattr(module, '__file__', made.__module__)}{line}"

@@ -167,7 +167,10 @@ def shape_of(implementation: Any) -> Shape:
     if declared.aggregate:
         return _aggregate(declared, implementation)
     if is_class and "__call__" not in dir(implementation):
-        raise OperatorError(f"{declared.name}: class {implementation.__name__} has no __call__")
+        takes = ", ".join(["self", *declared.inputs])
+        raise OperatorError(
+            f"{declared.name}: class {implementation.__name__} has no __call__; add 'def __call__({takes})'"
+        )
     function = implementation.__call__ if is_class else implementation
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         raise OperatorError(f"{declared.name}: must be an ordinary function; return Many(x, y) for several results")

@@ -46,9 +46,8 @@ class StateDir:
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.rings = self._ring_directory()
         except OSError as error:
-            raise StateError(
-                f"cannot use the state directory {root}: {error.strerror}; give another with --state"
-            ) from None
+            why = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+            raise StateError(f"cannot use the state directory {root}: {why}; give another with --state") from None
 
     def _ring_directory(self) -> Path:
         name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]

@@ -141,7 +141,8 @@ def _json(path: Path, name: str) -> dict[str, Any]:
     try:
         document = json.loads((path / name).read_text(encoding="utf-8"))
     except OSError as error:
-        raise NoRunError(f"{path}: no run: {name} cannot be read ({error.strerror or error})") from error
+        mend = "give a directory that 'coordinator collect' has printed"
+        raise NoRunError(f"{path}: no run: {name} cannot be read ({error.strerror or error}); {mend}") from error
     except ValueError as error:
         raise NoRunError(f"{path}: no run: {name} is not JSON ({error})") from error
     if not isinstance(document, dict):

@@ -223,9 +223,7 @@ class Cluster:
                 if operator.late is not None and operator.late.run:
                     calls[-operator.id] = self._registry.variant(operator, given)
             except OperatorError as error:
-                raise BadInputError(
-                    f"operator {operator.name} of node {local.node}: {error} (files of operators: --operators FILE.py)"
-                ) from None
+                raise BadInputError(f"operator {operator.name} of node {local.node}: {error}") from None
         return calls
 
     def _link(self, node: VirtualNode, peer: core.Peer) -> Link:

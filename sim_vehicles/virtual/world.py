@@ -96,7 +96,9 @@ def read_tuples(path: Path, codec: Codec) -> list[Any]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"--tuples {path}: cannot be read: {error}") from None
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        text = f"--tuples {path}: cannot be read ({why}); give a file with one tuple in JSON per line"
+        raise BadInputError(text) from None
     found = []
     for number, line in enumerate(lines, 1):
         if line.strip():
