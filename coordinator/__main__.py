@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 
-NEEDED = ("typer", "rich", "ruamel", "pydantic")
+EXTRA = {  # what the extra brings, as it is imported
+    "typer", "rich", "ruamel", "pydantic", "plotly", "textual", "ortools", "pyspark", "pandas", "pyarrow",
+    "cryptography",
+}  # fmt: skip
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 
 
 def main() -> None:
-    """Runs the command line; says what to install where the coordinator's extra is missing."""
+    """Runs the command line; says what to install where the coordinator's extra, or a part of it, is missing."""
     try:
         _main()
     except KeyboardInterrupt:
@@ -19,12 +22,15 @@ def main() -> None:
 def _main() -> None:
     try:
         from coordinator.cli import run
+
+        run()  # commands import what they need when they run
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in NEEDED:
+        if (error.name or "").partition(".")[0] not in EXTRA:
             raise
-        sys.stderr.write(f"coordinator needs {error.name}: pip install 'shimekiri[coordinator]'\n")
+        sys.stderr.write(
+            f"coordinator needs {error.name}, which is not installed: pip install 'shimekiri[coordinator]'\n"
+        )
         raise SystemExit(1) from error
-    run()
 
 
 if __name__ == "__main__":

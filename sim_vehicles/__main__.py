@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 
+EXTRA = {"typer", "rich", "numpy", "plotly", "mcap"}  # what the extra brings, as it is imported
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 
 
 def main() -> None:
+    """Runs the command line; says what to install where the extra, or a part of it, is missing."""
     try:
         _main()
     except KeyboardInterrupt:
@@ -17,14 +19,15 @@ def main() -> None:
 def _main() -> None:
     try:
         from sim_vehicles.cli import app
+
+        app()  # commands import what they need when they run
     except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0] not in ("typer", "rich"):
+        if (missing.name or "").partition(".")[0] not in EXTRA:
             raise
         sys.stderr.write(
             f"sim-vehicles needs {missing.name}, which is not installed: pip install 'shimekiri[vehicles]'\n"
         )
         sys.exit(1)
-    app()
 
 
 if __name__ == "__main__":
