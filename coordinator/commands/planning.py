@@ -1,4 +1,4 @@
-"""What commands that make a plan have in common: the search is told while it goes on, and a way out where there is none."""
+"""What commands that make a plan have in common: how the search goes is told, and where it fails, a way out."""
 
 from __future__ import annotations
 
