@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib
 import sys
 from functools import cache
+from typing import Annotated
 
 import typer
 
 from coordinator import interrupts
+from coordinator.commands import lines
 from coordinator.errors import CoordinatorError
 
 COMMANDS = (
@@ -39,6 +41,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback()
+def every_command(
+    log_json: Annotated[
+        bool, typer.Option("--log-json", help="Progress on stderr as a JSON object per line, before any command.")
+    ] = False,
+) -> None:
+    """What holds for every command."""
+    if log_json:
+        lines.use_json()
 
 
 @cache

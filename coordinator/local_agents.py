@@ -24,6 +24,7 @@ from coordinator.errors import CoordinatorError
 READY_S = 30.0
 STOP_S = 12.0  # an agent gives its children 8 s to end
 LOG = "agent.log"
+SAID = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z \S+ \w+( \w+)?: (.*)")  # a line of the agent: its level, and what it says
 LIBRARY_LINE = re.compile(r"[EWI]\d{4} ")  # gRPC's; the agent says the same in words
 FULL_BYTES = 1 << 16
 
@@ -54,20 +55,37 @@ class LocalAgent:
     places: tuple[AgentAddress, ...] = ()
 
     def last_words(self) -> str:
-        """The end of what it wrote into its log."""
+        """The end of what it wrote into its log: what went wrong, or else whatever it said."""
         log = self.wanted.state / LOG
         text = log.read_bytes()[self.log_from :].decode(errors="replace")
-        lines = [line for line in text.strip().splitlines() if not LIBRARY_LINE.match(line)]
+        said = [_said(line) for line in text.strip().splitlines() if not LIBRARY_LINE.match(line)]
+        lines = [words for wrong, words in said if wrong] or [words for _, words in said]
         full = ", and the disk is full" if shutil.disk_usage(log.parent).free < FULL_BYTES else ""
         return " | ".join(lines[-3:]) or f"exit code {self.process.poll()}, nothing in {log}{full}"
 
 
-def start(wanted: Sequence[Wanted], operators: Sequence[Path] = (), seconds: float = READY_S) -> list[LocalAgent]:
-    """Start them all and wait until each is ready. Raises LocalAgentError; what was started is stopped again then."""
+def _said(line: str) -> tuple[bool, str]:
+    """Whether a line of a log tells of trouble, and what it says. A line of no known form may."""
+    if plain := SAID.fullmatch(line):
+        return plain[1] is not None, plain[2]
+    try:
+        found = json.loads(line)
+        return found["level"] != "info", str(found["text"])
+    except (ValueError, KeyError, TypeError):
+        return True, line
+
+
+def start(
+    wanted: Sequence[Wanted], operators: Sequence[Path] = (), seconds: float = READY_S, log_json: bool = False
+) -> list[LocalAgent]:
+    """Start them all and wait until each is ready. Raises LocalAgentError; what was started is stopped again then.
+
+    log_json: of what they say on stderr.
+    """
     agents: list[LocalAgent] = []
     try:
         for each in wanted:
-            agents.append(_start(each, operators))
+            agents.append(_start(each, operators, log_json))
         _await_ready(agents, seconds)
     except BaseException:
         stop(agents)
@@ -124,12 +142,13 @@ def find(agent: AgentAddress) -> psutil.Process | str:
     return process if "node_agent" in words and agent.state in words else "not running"
 
 
-def _start(wanted: Wanted, operators: Sequence[Path]) -> LocalAgent:
+def _start(wanted: Wanted, operators: Sequence[Path], log_json: bool) -> LocalAgent:
     files = [argument for path in operators for argument in ("--operators", str(path.resolve()))]
     command = [
         *(sys.executable, "-m", "node_agent", "run", "--name", wanted.name),
         *("--control", wanted.control, "--data", wanted.data, "--state", str(wanted.state), *files),
         *(("--cores", str(wanted.cores)) if wanted.cores > 1 else ()),
+        *(("--log-json",) if log_json else ()),
     ]
     with _log(wanted) as log:
         before = log.tell()

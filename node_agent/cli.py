@@ -90,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--check-operators", action="store_true", help="for tests: operators that change what others read as well fail"
     )
+    run.add_argument("--log-json", action="store_true", help="what it says on stderr: a JSON object per line")
     operators = commands.add_parser(
         "operators", help="list what is installed here", epilog=EXAMPLES, formatter_class=raw
     )
@@ -146,6 +147,7 @@ def _run(parsed: argparse.Namespace) -> int:
         name=name, control=control, data=data, state=state, operators=tuple(parsed.operators),
         drift_ppm=parsed.drift_ppm, clock=parsed.clock_domain or clock_domain(), rt=not parsed.no_rt,
         cores=parsed.cores, checks=parsed.check_operators,
+        log_json=parsed.log_json,
     )  # fmt: skip
     return Supervisor(settings).run()
 

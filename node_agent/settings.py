@@ -31,6 +31,7 @@ class Settings:
     cores: int = 1  # runtimes of this agent
     core: int = 0
     checks: bool = False  # of what operators change; see `intact`
+    log_json: bool = False  # lines on stderr are JSON objects
     places: tuple[tuple[str, Address], ...] = ()  # all of the agent: name and data socket; empty until they listen
 
     def at(self, core: int) -> "Settings":

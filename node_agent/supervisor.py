@@ -11,7 +11,6 @@ import json
 import os
 import selectors
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,6 +18,7 @@ from dataclasses import replace
 from node_agent import ipc
 from node_agent.child import Child, StartError, status_text
 from node_agent.clock_domain import now_ns
+from node_agent.log import ERROR, INFO, WARNING, Log
 from node_agent.place import Place
 from node_agent.runtime import scheduling
 from node_agent.settings import Settings
@@ -36,6 +36,7 @@ class Supervisor:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.log = Log(settings.name, "supervisor", settings.log_json)
         self.control = Child("control")
         self.places: list[Place] = []  # a runtime each, in the order of their cores
         self._stop = False
@@ -49,7 +50,7 @@ class Supervisor:
             self._start()
             self._serve()
         except (StartError, StateError) as error:
-            self._say(str(error))
+            self._say("not_started", str(error), ERROR)
             return error.code if isinstance(error, StartError) else 1
         finally:
             self._end()
@@ -87,8 +88,9 @@ class Supervisor:
         here = scheduling.cores()
         if 1 < self.settings.cores >= here:
             self._say(
+                "no_core_left",
                 f"{self.settings.cores} runtimes on {here} cores leave none for control and the rest of the machine:"
-                f" bounds may not hold; give --cores {max(here - 1, 1)}"
+                f" bounds may not hold; give --cores {max(here - 1, 1)}",
             )
         try:
             for place in self.places:
@@ -102,7 +104,7 @@ class Supervisor:
         """A new incarnation: its number, its ring, its process, and a channel between it and control."""
         live = [other.ring.path for other in self.places if other.ring is not None]
         if self.settings.state.make_room(live):
-            self._say("the oldest trace ring was dropped: nobody drains them")
+            self._say("ring_dropped", "the oldest trace ring was dropped: nobody drains them")
         ring = place.begin()
         runtime_end, control_end = ipc.Channel.pair()
 
@@ -197,11 +199,14 @@ class Supervisor:
             child.backoff.failed(now_ns())
             if place is not None:
                 self._ended(place, "not started")
-            self._say(f"{child.name} cannot be started now: {error.strerror}; trying again")
+            self._say(
+                "restart_failed",
+                f"{child.name} cannot be started now: {error.strerror}; trying again",
+                process=child.name,
+            )
 
-    def _say(self, text: str) -> None:
-        with contextlib.suppress(OSError):  # nobody may read it any more
-            print(f"node-agent {self.settings.name}: {text}", file=sys.stderr, flush=True)  # noqa: T201
+    def _say(self, event: str, text: str, level: str = WARNING, **fields: object) -> None:
+        self.log.say(event, text, level, event if level == WARNING else "", **fields)
 
     def _listen_to(self, child: Child, place: Place | None) -> None:
         """Read what it says."""
@@ -211,7 +216,7 @@ class Supervisor:
             if isinstance(message, ipc.Failed):
                 child.failed = message.why
                 if self._announced:
-                    self._say(f"{child.name}: {message.why}")
+                    self._say("child_failed", f"{child.name}: {message.why}", process=child.name)
             elif isinstance(message, ipc.RuntimeReady) and place is not None:
                 child.ready, place.rt = True, message.rt
             elif isinstance(message, ipc.ControlReady):
@@ -231,6 +236,9 @@ class Supervisor:
             line["cores"] = [{"name": name, "data": address[1]} for name, address in settings.places]
         print(json.dumps(line), flush=True)  # noqa: T201
         self._announced = True
+        rt = "with" if line["rt"] else "without"
+        told = f"ready: control on port {settings.control[1]}, data on {settings.data[1]}, {rt} real-time priority"
+        self._say("started", told, INFO, **line)
         gc.enable()
 
     def _on_end(self, child: Child, place: Place | None, status: int) -> None:
@@ -242,7 +250,7 @@ class Supervisor:
             child.backoff.succeeded()
         child.backoff.failed(now_ns())
         why = f"crashed: {status_text(status)}"
-        self._say(f"{child.name} {why}; it is started again")
+        self._say("crashed", f"{child.name} {why}; it is started again", process=child.name)
         if place is not None:
             self._ended(place, why)
 
@@ -253,7 +261,8 @@ class Supervisor:
             return
         place.mark_crashed()
         self._tell_ended(ring.header.boot, why)
-        self._say(f"{place.child.name} {why}")
+        if why.startswith("operator hung"):
+            self._say("operator_hung", f"{place.child.name} {why}; it is started again", place=place.name)
         ring.close()
         place.ring = None
 
@@ -280,3 +289,5 @@ class Supervisor:
         self.settings.state.tidy()
         for place in self.places:
             place.listener.close()
+        if self._announced:
+            self._say("ended", "ended", INFO)

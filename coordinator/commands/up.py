@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coordinator.commands import lines
+
 if TYPE_CHECKING:
     from coordinator.addresses import Addresses
     from coordinator.local_agents import LocalAgent
@@ -51,6 +53,9 @@ def register(app: typer.Typer) -> None:
         any_port: Annotated[bool, typer.Option("--any-port", help="Not the ports of the cluster file: any.")] = False,
         detach: Annotated[bool, typer.Option("--detach", help="Return when they are ready; end: down.")] = False,
         as_json: Annotated[bool, typer.Option("--json", help="addresses.json on stdout.")] = False,
+        log_json: Annotated[
+            bool, typer.Option("--log-json", help="Logs, here and of the agents, as a JSON object per line.")
+        ] = False,
     ) -> None:
         """Start an agent for every node of the cluster, and stop them all on Ctrl-C. Control is at the node's address,
         data at the next port; each further core runs a runtime of its own, with its data at the port after that."""
@@ -58,13 +63,15 @@ def register(app: typer.Typer) -> None:
         from coordinator.addresses import Addresses
         from coordinator.local_cluster import wanted
 
+        if log_json:
+            lines.use_json()
         files = operators or []
         nodes = wanted(cluster, state or addresses.parent / "state", any_port, files)
         _refuse_running(addresses)
         stopping: list[int] = []
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, lambda number, _: _interrupt(stopping, number))
-        agents = local_agents.start(nodes, files)
+        agents = local_agents.start(nodes, files, log_json=lines.using_json())
         try:
             found = {place.name: place for agent in agents for place in agent.places}
             file = Addresses(addresses, found, " ".join(["coordinator", *sys.argv[1:]]))
@@ -83,7 +90,7 @@ def register(app: typer.Typer) -> None:
             if not detach:
                 stopping.append(0)
                 local_agents.stop(agents)
-                typer.echo("the agents are stopped", err=True)
+                lines.tell("the agents are stopped", "stopped")
 
     @app.command(epilog=DOWN)
     def down(
@@ -134,7 +141,7 @@ def _refuse_running(path: Path) -> None:
 def _wait(agents: list[LocalAgent]) -> None:
     from coordinator.local_agents import LocalAgentError
 
-    typer.echo("Ctrl-C stops them", err=True)
+    lines.tell("Ctrl-C stops them")
     while True:
         for agent in agents:
             if agent.process.poll() is not None:
@@ -151,5 +158,6 @@ def _show(file: Addresses, as_json: bool) -> None:
         typer.echo(f"node {name}: control {agent.control}, data {agent.data}, pid {agent.pid}{rt}")
     here, places = len(os.sched_getaffinity(0)), Counter(agent.control for agent in file.nodes.values())
     if 1 < max(places.values()) >= here:
-        typer.echo(f"{max(places.values())} runtimes of one agent on {here} cores leave none for control", err=True)
+        told = f"{max(places.values())} runtimes of one agent on {here} cores leave none for control"
+        lines.tell(told, "no_core_left")
     typer.echo(f"addresses written to {file.path}")

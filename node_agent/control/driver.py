@@ -23,6 +23,7 @@ from node_agent.control.deployment import (
 )
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.runtime_link import RuntimeLink
+from node_agent.log import WARNING, Log
 
 LOAD_S = 30.0  # operators may read models from disk
 TELL_S = 2.0  # the runtime answers between two task instances
@@ -33,9 +34,11 @@ Answered = asyncio.Future[ipc.Message | None]
 class DeployDriver:
     """One node's deployments on its disk and in its runtime."""
 
-    def __init__(self, store: PlanStore) -> None:
-        self.store = store
+    def __init__(self, store: PlanStore, log: Log | None = None) -> None:
+        self.store, self.log = store, log or Log("", "control")
         self.machine = Deployments(store.load())
+        self._told: dict[str, Deployment] = {}  # as the log last had them
+        self._tell_changes(self.machine.durable, "on disk: ")
         self.links: dict[int, RuntimeLink] = {}  # by place: the runtimes that are running
         self._requests: dict[int, asyncio.Future[Reply]] = {}
         self._tokens = 0
@@ -133,8 +136,20 @@ class DeployDriver:
         try:
             self.store.write(durable, frozenset(self._preparing.values()))
         except OSError as error:
-            return f"the decision cannot be stored ({error.strerror}); make room and try again"
+            why = f"the decision cannot be stored ({error.strerror}); make room and try again"
+            self.log.say("plan_not_stored", why, WARNING, "plan_not_stored")
+            return why
+        self._tell_changes(durable)
         return ""
+
+    def _tell_changes(self, durable: Durable, before: str = "") -> None:
+        now = {each.hash: each for each in durable.deployments}
+        for hash_, each in (self._told | now).items():
+            known, state = self._told.get(hash_), each.state if hash_ in now else State.ENDED
+            if known is None or known.state != state:
+                text = f"{before}plan {hash_[:8]} of {each.query} is {state.name.lower()}"
+                self.log.say(f"plan_{state.name.lower()}", text, plan=hash_, query=each.query, epoch=each.epoch)
+        self._told = now
 
     def _tell(self, place: int, question: Callable[[int], ipc.Message]) -> Answered:
         if (link := self.links.get(place)) is not None:

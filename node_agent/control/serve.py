@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import gc
-import sys
 
 import grpc
 
@@ -14,6 +13,7 @@ from node_agent.control.main import DRAIN_S
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.service import OPTIONS, Agent
 from node_agent.control.spool_files import SpoolFiles
+from node_agent.log import WARNING, Log
 from node_agent.settings import Settings
 from protos import agent_pb2_grpc
 
@@ -26,15 +26,16 @@ class Control:
 
     def __init__(self, settings: Settings, supervisor: ipc.Channel) -> None:
         self.settings, self.supervisor = settings, supervisor
+        self.log = Log(settings.name, "control", settings.log_json)
 
     async def run(self) -> int:
         """Serve; returns the exit code."""
         self.over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self.spool = SpoolFiles(self.settings.state.spool, self.settings.state.ring_paths)
+        self.spool = SpoolFiles(self.settings.state.spool, self.settings.state.ring_paths, log=self.log)
         name, cores = self.settings.name, self.settings.cores
-        self.deployments = DeployDriver(PlanStore(self.settings.state.plans, node=name, cores=cores))
-        for problem in (*self.deployments.store.problems, *self.spool.problems):
-            sys.stderr.write(f"node-agent {self.settings.name}: {problem}\n")
+        self.deployments = DeployDriver(PlanStore(self.settings.state.plans, node=name, cores=cores), self.log)
+        for problem in self.deployments.store.problems:
+            self.log.say("plans_damaged", problem, WARNING)
         server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
         agent = Agent(self.settings, self.deployments, self.spool)
         agent_pb2_grpc.add_AgentServicer_to_server(agent, server)  # type: ignore[no-untyped-call]

@@ -9,13 +9,12 @@ records says so. An fsync each 30 ms would wear out the memory card that such ma
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from node_agent.control.spool import LIMIT_BYTES, Append, Incarnation, Segment, Spool
+from node_agent.log import WARNING, Log
 from node_agent.ring import DATA, STATE, TAKEN, WRITTEN, Ring
 from protos.records import HEADER_BYTES, RECORD_BYTES, STATE_CRASHED, unpack_header
 
@@ -37,10 +36,18 @@ class Chunk(NamedTuple):
 
 
 class SpoolFiles:
-    """All trace records of this node that the coordinator does not hold yet. ring_paths: the rings there are now."""
+    """All trace records of this node that the coordinator does not hold yet. ring_paths: the rings there are now.
 
-    def __init__(self, root: Path, ring_paths: Callable[[], Sequence[Path]], limit_bytes: int = LIMIT_BYTES) -> None:
+    dropped: records that there was no room for, since the start.
+    """
+
+    def __init__(
+        self, root: Path, ring_paths: Callable[[], Sequence[Path]], limit_bytes: int = LIMIT_BYTES,
+        log: Log | None = None,
+    ) -> None:  # fmt: skip
         self.root, self.ring_paths = root, ring_paths
+        self.log = log or Log("", "control")
+        self.dropped = 0
         self.spool = Spool(limit_bytes)
         self.problems: list[str] = []
         self._rings: dict[Path, Ring] = {}
@@ -64,8 +71,7 @@ class SpoolFiles:
     def _note(self, problem: str) -> None:
         if problem not in self.problems and len(self.problems) < MOST_PROBLEMS:
             self.problems.append(problem)
-            with suppress(OSError):  # the log may be on the same full disk
-                print(f"trace: {problem}", file=sys.stderr, flush=True)  # noqa: T201 - the agent's log
+            self.log.say("trace_problem", f"trace: {problem}", WARNING)
 
     def _open(self, path: Path) -> Ring | None:
         if path in self._refused:
@@ -96,11 +102,18 @@ class SpoolFiles:
             append = self.spool.arrive(boot, len(data) // RECORD_BYTES)
             if append is not None:
                 self._append(boot, append, data)
+            else:
+                self._full(len(data) // RECORD_BYTES)
             ring.cells[TAKEN] += len(data)
             count += len(data) // RECORD_BYTES
         if closed:
             self._end(ring, closed)
         return count
+
+    def _full(self, records: int) -> None:
+        self.dropped += records
+        text = f"trace: the spool is full ({self.spool.limit_bytes >> 20} MiB), records are dropped until"
+        self.log.say("spool_full", f"{text} 'coordinator collect' takes some", WARNING, "spool_full")
 
     def _end(self, ring: Ring, state: int) -> None:
         boot = ring.header.boot
@@ -124,6 +137,7 @@ class SpoolFiles:
                 os.close(descriptor)
         except OSError as error:
             self.spool.failed(boot, append)
+            self.dropped += append.count
             self._note(f"the spool in {self.root} cannot be written ({error.strerror}); records are dropped")
 
     # -- to the coordinator

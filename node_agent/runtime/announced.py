@@ -1,11 +1,13 @@
-"""What the runtime says of its own accord: tuples beyond what was declared, windows that a tuple has spoilt."""
+"""What the runtime says of its own accord: shedding, tuples beyond what was declared, windows that a tuple spoilt."""
 
 from collections.abc import Iterable
 
+from node_agent.log import INFO, WARNING
 from node_agent.runtime.deployed import Deployed, Lane
 from node_agent.runtime.shared import Shared
 
 POLICED_TOLD_NS = 60_000_000_000
+CALM_NS = 5_000_000_000  # without a tuple shed, and shedding is over
 
 
 class Announced:
@@ -14,6 +16,9 @@ class Announced:
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
         self._policed_told_ns = 0  # not before this again
+        self._shed: dict[str, int] = {}  # as counted at the last look, by policy
+        self._before: dict[str, int] | None = None  # as counted when it began; None: nothing is shed now
+        self._last_ns = 0  # when more was last found
 
     def policed(self, at_ns: int, plans: Iterable[Deployed]) -> None:
         """Bring the counters of what was shed up to date; say it at most once a minute, and on few occasions."""
@@ -21,6 +26,24 @@ class Announced:
         if news and at_ns >= self._policed_told_ns:
             self._policed_told_ns = at_ns + POLICED_TOLD_NS
             self.shared.note("policing_told", f"beyond what was declared, and shed: {', '.join(news)}")
+
+    def shedding(self, at_ns: int) -> None:
+        """Say when tuples begin to be shed, and when that is over."""
+        shed = {name: n for name, n in self.shared.counters.items() if name.startswith("shed.")}
+        if shed != self._shed:
+            if self._before is None:
+                self._before = self._shed
+                self._tell("shedding_begins", "tuples are shed", shed, self._shed)
+            self._shed, self._last_ns = shed, at_ns
+        elif self._before is not None and at_ns - self._last_ns >= CALM_NS:
+            self._tell("shedding_ends", "no tuple is shed any more; in all", shed, self._before)
+            self._before = None
+
+    def _tell(self, event: str, text: str, shed: dict[str, int], before: dict[str, int]) -> None:
+        more = {name.partition(".")[2]: n - before.get(name, 0) for name, n in shed.items()}
+        found = {policy: n for policy, n in sorted(more.items()) if n}
+        told = ", ".join(f"{n} {policy}" for policy, n in found.items())
+        self.shared.log.say(event, f"{text}: {told}", INFO if event == "shedding_ends" else WARNING, event, **found)
 
     def policed_of(self, deployed: Deployed) -> list[str]:
         """Of one plan; in words what has come to it."""

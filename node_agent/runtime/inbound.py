@@ -9,6 +9,7 @@ from node_agent.clock_domain import now_ns
 from node_agent.link.answers import Answers, Outcome
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Inbox
+from node_agent.log import WARNING
 from node_agent.ring import PROMISES, TakenOver, peer_key
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.roles import Context, NodeRole, Role, SourceRole, write_clock
@@ -167,6 +168,7 @@ class Accepted:
         self.inbound, self.connection, self.since_ns = inbound, connection, at_ns
         self.role: Role | None = None
         self.counted = False  # among the senders
+        self.era = 0  # of the peer's clock, as told
 
     def on_ready(self, at_ns: int, mask: int) -> None:
         """Read what has come; write what was kept."""
@@ -208,6 +210,10 @@ class Accepted:
         if offset is not None:
             if isinstance(role, NodeRole):
                 write_clock(self.inbound.context, role.node, at_ns, offset)
+            if offset.era != self.era:
+                self.era = offset.era
+                told = f"the clocks here and of {role.name} moved against each other: one was suspended; era {self.era}"
+                shared.log.say("clock_era", told, WARNING, f"clock.{role.name}", peer=role.name, era=self.era)
         else:
             shared.counters["probes_unmatched"] += 1
 

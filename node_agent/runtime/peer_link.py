@@ -5,8 +5,10 @@ import socket
 
 from node_agent.clock_domain import now_ns
 from node_agent.core.parts import Lineage, Quiet, Removed
+from node_agent.link.clock import FAR_NS
 from node_agent.link.limits import LinkError
 from node_agent.link.sender import Sender
+from node_agent.log import WARNING
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.deployed import Deployed
 from node_agent.runtime.load import Load
@@ -19,6 +21,7 @@ from protos.records import ACKED, CAUSE_LINK_FULL, CAUSE_NO_ROUTE, FLAG, GAVE_UP
 
 CONNECT_NS = 2_000_000_000  # until the peer's hello
 TUPLE_BYTES = 430  # what is kept of a tuple in a link beside its encoding: measured, with CPython 3.11 on 64 bits
+UNREACHABLE_NS = 3_000_000_000  # without a connection, until that is said
 LEAST_NS = 200_000_000  # a tuple that is late already is sent all the same: its lateness is a result, too
 Tag = tuple[Deployed, Lineage, int, int, Mark | None]  # plan, lineage, stream, the peer's number in that plan, a mark
 
@@ -34,6 +37,7 @@ class PeerLink:
         self.flags = 0
         self._connection: Connection | None = None
         self._since_ns = 0
+        self._away_ns = 0  # since when there has been no connection; 0: there is one; FAR_NS: that has been said
         self._flight: dict[int, Tag] = {}  # by link_seq, in order
         self._held_bytes = 0
         self.owed = Owed()
@@ -202,6 +206,7 @@ class PeerLink:
         except OSError:
             end.close()
             self.sender.on_connect_failed(at_ns)
+            self._unreachable(at_ns)
             return
         self._since_ns = at_ns
         self._connection = Connection(self.shared, end, self, connecting=True)
@@ -235,6 +240,9 @@ class PeerLink:
             if frame.peer != f"node:{self.name}":
                 raise LinkError("wrong_peer", f"{frame.peer} answers at {self.address}, not node:{self.name}")
             sender.on_connected(at_ns, frame.boot, frame.resume_after, frame.credit_bytes)
+            self._away_ns = 0
+            told = f"connected to {self.name} at {self.address}"
+            self.shared.log.say("peer_connected", told, kind=f"connected.{self.name}", peer=self.name)
         elif isinstance(frame, frames.Probe) and self._connection is not None:
             if not (frame.t1_ns or frame.t2_ns):
                 self._connection.write(frames.encode_probe(frame._replace(t1_ns=at_ns, t2_ns=at_ns)))
@@ -247,5 +255,17 @@ class PeerLink:
             self._connection = None
             if self.sender.connected:
                 self.sender.on_disconnected(at_ns)
+                told = f"the connection to {self.name} at {self.address} has ended; connecting again"
+                self.shared.log.say("peer_lost", told, WARNING, f"lost.{self.name}", peer=self.name)
+                self._away_ns = at_ns
             else:
                 self.sender.on_connect_failed(at_ns)
+                self._unreachable(at_ns)
+
+    def _unreachable(self, at_ns: int) -> None:
+        """Say so once, after a while: nodes start one after the other."""
+        self._away_ns = self._away_ns or at_ns
+        if at_ns - self._away_ns >= UNREACHABLE_NS:
+            self._away_ns = FAR_NS
+            told = f"{self.name} at {self.address} cannot be reached; trying on"
+            self.shared.log.say("peer_unreachable", told, WARNING, f"unreachable.{self.name}", peer=self.name)

@@ -256,6 +256,7 @@ class Plans:
         """Bring the counters of what was shed up to date, and say what there is to say."""
         self.counts.update(self.lanes)
         self.announced.policed(at_ns, self.by_hash.values())
+        self.announced.shedding(at_ns)
         self.announced.spoilt(self.lanes)
 
     # -- inside
@@ -323,7 +324,8 @@ class Plans:
         name = self.meter.costs[step].name
         self.shared.counters["operator_errors"] += 1
         text = "".join(traceback.format_exception(error, limit=-8)).rstrip()
-        self.shared.note(f"operator_errors.{name}", f"operator {name} raised; its tuple is lost\n{text}")
+        told = f"operator {name} raised; its tuple is lost\n{text}"
+        self.shared.note(f"operator_errors.{name}", told, event="operator_error", operator=name)
 
 
 def _nobody() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from node_agent import ipc, plan_files
 from node_agent.clock_domain import now_ns
 from node_agent.core.slices import Slices, finish
+from node_agent.log import ERROR, Log
 from node_agent.registry import Registry
 from node_agent.ring import STATE, Ring, RingFacts, TakenOver
 from node_agent.runtime import profile, scheduling
@@ -60,8 +61,9 @@ class Process:
         self.settings, self.supervisor, self.control, self.rt = settings, supervisor, control, rt
         self.ring, self.started_ns = ring, now_ns()
         self.shared = Shared(
-            settings.name, settings.clock, settings.drift_ppm, ring.header.boot, epoch & 0xFFFF, RingFacts(ring)
-        )
+            settings.name, settings.clock, settings.drift_ppm, ring.header.boot, epoch & 0xFFFF, RingFacts(ring),
+            Log(settings.name, "runtime", settings.log_json),
+        )  # fmt: skip
         self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed)
         self.runtime.attach(Inbound(self.runtime.context, listener, taken_over))
         self.routes: dict[str, plan_files.Routes] = {}
@@ -207,7 +209,9 @@ class Process:
             else:
                 accepted, why = self.calls[type(message)](message)
         except Exception as error:  # an operator's constructor, or a fault of the agent: no reason to end other plans
-            traceback.print_exc()
+            asked_for, why = type(message).__name__.lower(), traceback.format_exc().rstrip()
+            text = f"plan {message.hash[:8]}: {asked_for} failed\n{why}"
+            self.shared.log.say("plan_failed", text, ERROR, plan=message.hash)
             accepted, why = False, f"{type(error).__name__}: {error}"
         self.shared.facts.publish()
         state = self.runtime.plans.state(message.hash)

@@ -1,17 +1,14 @@
 """What all parts of the runtime share: who this node is, where facts and counts go, which sockets are waited for."""
 
-import contextlib
 import select
-import sys
 from collections import Counter
 from typing import Protocol
 
 from node_agent.clock_domain import now_ns
+from node_agent.log import WARNING, Log
 from node_agent.ring import RingFacts
 
 MOST_EVENTS = 64  # sockets served in one drain
-MOST_TEXT = 4000  # characters of one description
-FEW = 5  # times that one kind of trouble is described on stderr
 
 
 class Handler(Protocol):
@@ -55,18 +52,21 @@ class Poller:
 class Shared:
     """One per runtime process."""
 
-    def __init__(self, name: str, clock: str, drift_ppm: int, boot: int, lineage_epoch: int, facts: RingFacts) -> None:
+    def __init__(
+        self, name: str, clock: str, drift_ppm: int, boot: int, lineage_epoch: int, facts: RingFacts,
+        log: Log | None = None,
+    ) -> None:  # fmt: skip
         self.name, self.clock, self.drift_ppm = name, clock, drift_ppm
         self.boot, self.lineage_epoch = boot, lineage_epoch
         self.facts = facts
+        self.log = log or Log(name, "runtime")
         self.poller = Poller()
         self.counters: Counter[str] = Counter()
         self.unwritten_bytes = 0  # that sockets have not taken, of all connections
 
-    def note(self, counter: str, text: str) -> None:
-        """Count it, and describe the first few of its kind on stderr."""
+    def note(self, counter: str, text: str, level: str = WARNING, event: str = "", **fields: object) -> None:
+        """Count it, and say so: the first few of its kind, then one a minute. event: the counter, unless told."""
         self.counters[counter] += 1
-        if self.counters[counter] <= FEW:
-            last = " (more of these are only counted)" if self.counters[counter] == FEW else ""
-            with contextlib.suppress(OSError):  # nobody may read it any more; that stops no tuple
-                print(f"node-agent {self.name}: {text[:MOST_TEXT]}{last}", file=sys.stderr, flush=True)  # noqa: T201
+        self.log.say(event or counter, text, level, counter, **fields)
+        if self.log.dropped:
+            self.counters["log_lines_dropped"] = self.log.dropped
