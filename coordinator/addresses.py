@@ -1,7 +1,8 @@
 """addresses.json: where the agents of a cluster are. Written by `coordinator up`, read by whatever talks to agents.
 
 An entry is a place: a node, or one of its further cores (`a.1`). The places of one node have data sockets of their own
-and share an agent, so they have one `control` (and `pid`).
+and share an agent, so they have one `control` (and `pid`). `tls` at the top, where the agents speak TLS, is the folder
+with the coordinator's identity.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from coordinator.yaml_file import nearest
 
 @dataclass(frozen=True)
 class AgentAddress:
-    """One place of an agent. control, data: host:port. pid, state: of a local agent, else None."""
+    """One place of an agent. control, data: host:port. pid, state: of a local agent, else None. tls: the identity to
+    talk to it with, None: without TLS; one for all agents of a file."""
 
     name: str
     control: str
@@ -26,6 +28,7 @@ class AgentAddress:
     pid: int | None = None
     rt: bool = False
     state: str | None = None
+    tls: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,11 @@ class Addresses:
     path: Path
     nodes: Mapping[str, AgentAddress]
     started_by: str = ""
+
+    @property
+    def tls(self) -> Path | None:
+        """The identity that all of them are talked to with."""
+        return next((agent.tls for agent in self.nodes.values()), None)
 
     def of_plan(self, plan: Mapping[str, Any]) -> dict[str, AgentAddress]:
         """The agents of a plan's nodes, in the plan's order. Raises BadInputError where one is not here."""
@@ -52,7 +60,12 @@ class Addresses:
 
     def write(self) -> None:
         """Write the file in one piece. Raises BadInputError where it cannot be written."""
-        values = {"nodes": {name: asdict(agent) for name, agent in self.nodes.items()}, "started_by": self.started_by}
+        nodes = {name: asdict(agent) for name, agent in self.nodes.items()}
+        for facts in nodes.values():
+            del facts["tls"]
+        values: dict[str, Any] = {"nodes": nodes, "started_by": self.started_by}
+        if self.tls is not None:
+            values["tls"] = _beside(self.tls, self.path.parent)
         partial = self.path.with_name(self.path.name + ".partial")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,6 +94,9 @@ def load(path: Path) -> Addresses:
     nodes = values.get("nodes") if isinstance(values, dict) else None
     if not isinstance(nodes, dict) or not nodes:
         raise refuse("names no nodes")
+    tls = values.get("tls")
+    if tls is not None and (not isinstance(tls, str) or not tls):
+        raise refuse("has a 'tls' that is no folder, like \"certs/coordinator\"")
     agents = {}
     for name, node in nodes.items():
         if not isinstance(node, dict) or not all(_is_address(node.get(key)) for key in ("control", "data")):
@@ -93,6 +109,7 @@ def load(path: Path) -> Addresses:
             pid if isinstance(pid, int) and pid > 1 else None,
             node.get("rt") is True,
             state if isinstance(state, str) else None,
+            path.parent / tls if tls else None,
         )
         first = next(agent for agent in agents.values() if host_of(agent.name) == host_of(name))
         if agents[name].control != first.control:
@@ -116,6 +133,12 @@ def split(address: str) -> tuple[str, int]:
 def join(host: str, port: int) -> str:
     """host:port, with brackets around an IPv6 host."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _beside(tls: Path, folder: Path) -> str:
+    """As a path from that folder where it is below it, so that both may be moved together; else absolute."""
+    whole = tls.resolve()
+    return str(whole.relative_to(folder.resolve()) if whole.is_relative_to(folder.resolve()) else whole)
 
 
 def _is_address(value: object) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import grpc
 
+from coordinator import identity, security
 from coordinator.addresses import AgentAddress, host_of, split
 from coordinator.errors import CoordinatorError
+from coordinator.tls_probe import probe
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 
 OPTIONS = (
@@ -56,11 +57,23 @@ class Agents:
             self.addresses.setdefault(host_of(name), agent)
         self._channels: dict[str, grpc.Channel] = {}
         self._stubs: dict[str, Any] = {}
+        self._identities = {
+            folder: identity.load(folder) for folder in {each.tls for each in self.addresses.values()} if folder
+        }
         for name, agent in self.addresses.items():
-            if not _is_loopback(split(agent.control)[0]):
-                raise AgentError(name, f"{agent.control} is off loopback, where calls without TLS are refused")
-            self._channels[name] = grpc.insecure_channel(agent.control, options=OPTIONS)
+            self._channels[name] = self._channel(name, agent)
             self._stubs[name] = agent_pb2_grpc.AgentStub(self._channels[name])  # type: ignore[no-untyped-call]
+
+    def _channel(self, name: str, agent: AgentAddress) -> grpc.Channel:
+        if agent.tls is not None:
+            own = self._identities[agent.tls]
+            credentials = grpc.ssl_channel_credentials(own.ca, own.key, own.cert)
+            expected = ("grpc.ssl_target_name_override", security.name_of_node(name))  # who, wherever it is
+            return grpc.secure_channel(agent.control, credentials, options=(*OPTIONS, expected))
+        if not security.is_loopback(split(agent.control)[0]):
+            mend = "'coordinator addresses' writes addresses.json of agents that speak it"
+            raise AgentError(name, f"{agent.control} is off loopback, where calls without TLS are refused; {mend}")
+        return grpc.insecure_channel(agent.control, options=OPTIONS)
 
     def __enter__(self) -> Self:
         return self
@@ -110,8 +123,13 @@ class Agents:
             raise self._failure(name, error, seconds) from None
 
     def _failure(self, name: str, error: grpc.RpcError, seconds: float) -> AgentError:
-        at = self.addresses[name].control
+        agent = self.addresses[name]
+        at, own = agent.control, self._identities.get(agent.tls) if agent.tls else None
         code, details = error.code(), error.details()
+        if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED) and (
+            found := probe(at, own, security.name_of_node(name))
+        ):
+            return AgentError(name, f"the agent at {at} cannot be reached: {found}")
         if code is grpc.StatusCode.UNAVAILABLE:
             check = "is it running, and is this its address? 'coordinator up' starts local agents"
             return AgentError(name, f"the agent at {at} cannot be reached; {check}")
@@ -119,11 +137,7 @@ class Agents:
             return AgentError(name, f"the agent at {at} did not answer within {seconds:g} s; see its log")
         if code is grpc.StatusCode.UNIMPLEMENTED:
             return AgentError(name, f"what answers at {at} is no agent of this release; check the address")
+        if code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED) and own is not None:
+            text = f"the agent at {at} does not take {own.folder} for the coordinator's certificate ({details})"
+            return AgentError(name, f"{text}; 'tls' in addresses.json has to name the coordinator's folder")
         return AgentError(name, f"the agent at {at} refused the call: {code.name.lower()}: {details}")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

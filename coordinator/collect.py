@@ -16,11 +16,12 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from coordinator import addresses
 from coordinator.addresses import host_of
 from coordinator.agents import AgentError, Agents
 from coordinator.errors import BadInputError, Problem
@@ -67,8 +68,8 @@ def new_run(out: Path, plan: Plan, plan_file: Path, addresses_file: Path) -> Pat
 def _copy(plan_file: Path, addresses_file: Path, run: Path) -> None:
     try:
         (run / "plan.json").write_bytes(plan_file.read_bytes())
-        (run / "addresses.json").write_bytes(addresses_file.read_bytes())
-    except OSError:
+        replace(addresses.load(addresses_file), path=run / "addresses.json").write()  # its `tls` may be beside it
+    except (OSError, BadInputError):
         shutil.rmtree(run, ignore_errors=True)  # else it would look like a run
         raise
 

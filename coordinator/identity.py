@@ -1,0 +1,66 @@
+"""An identity as this side uses it: a folder with ca.pem, cert.pem and key.pem, read and found to belong together."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coordinator.errors import BadInputError, Problem
+from coordinator.security import CA_FILE, CERT_FILE, KEY_FILE
+
+LARGEST_FILE = 1 << 20
+MEND = "'coordinator certs cluster.yaml' makes it"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """PEM as read; the key stays out of what is printed."""
+
+    folder: Path
+    ca: bytes = field(repr=False)
+    cert: bytes = field(repr=False)
+    key: bytes = field(repr=False)
+
+    def context(self) -> ssl.SSLContext:
+        """For a client: TLS 1.3, the other end's chain verified, its name left to the caller. Raises BadInputError
+        where certificate and key do not belong together or are none."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False
+        context.set_alpn_protocols(["h2"])
+        try:
+            context.load_verify_locations(self.folder / CA_FILE)
+        except (ssl.SSLError, OSError) as error:
+            raise _refuse(self.folder / CA_FILE, "is no certificate in PEM") from error
+        try:
+            context.load_cert_chain(self.folder / CERT_FILE, self.folder / KEY_FILE, password=lambda: b"")
+        except (ssl.SSLError, OSError, ValueError) as error:
+            wrong = f"{CERT_FILE} and {KEY_FILE} are no certificate with its key"
+            raise _refuse(self.folder, f"{wrong} ({_reason(error)})") from error
+        return context
+
+
+def load(folder: Path) -> Identity:
+    """Reads and checks it. Raises BadInputError that says which file is wrong, and how."""
+    if not folder.is_dir():
+        raise _refuse(folder, "is no folder with ca.pem, cert.pem and key.pem")
+    found = {}
+    for name in (CA_FILE, CERT_FILE, KEY_FILE):
+        try:
+            with (folder / name).open("rb") as file:
+                found[name] = file.read(LARGEST_FILE)
+        except OSError as error:
+            raise _refuse(folder / name, f"cannot be read: {error.strerror or error}") from error
+    identity = Identity(folder, found[CA_FILE], found[CERT_FILE], found[KEY_FILE])
+    identity.context()
+    return identity
+
+
+def _reason(error: Exception) -> str:
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
+    return str(reason).lower().replace("_", " ")
+
+
+def _refuse(path: Path, text: str) -> BadInputError:
+    return BadInputError([Problem(str(path), 0, f"{text}; {MEND}")])
