@@ -17,6 +17,7 @@ EXAMPLES = """examples:
   node-agent --name a                                      an agent on this machine, on any free ports
   node-agent run --name a --control 127.0.0.1:7700 --data 127.0.0.1:7701 --state /var/lib/shimekiri
   node-agent run --name a --operators my_operators.py      with operators of your own
+  node-agent run --name a --tls certs/a --control 0.0.0.0:7700 --data 0.0.0.0:7701    for other machines, by mutual TLS
   node-agent run --name a --cores 3 --data 127.0.0.1:7701  places a, a.1 and a.2, data ports 7701 to 7703
   node-agent operators --operators my_operators.py --json > operators.json
   node-agent charges                                       what the runtime costs here, for the cluster file
@@ -26,8 +27,8 @@ EXAMPLES = """examples:
   node-agent grant-rt                                      how a user gets real-time priorities
 
 An agent that is ready prints one JSON line: name, address, control and data ports, rt (whether it has the FIFO class),
-pid; with several cores also the name and the data port of each place. It ends on SIGTERM and Ctrl-C. Exit codes: 0
-ended as asked; 2 bad arguments or operators file; 1 anything else.
+pid, tls where it has an identity; with several cores also the name and the data port of each place. It ends on SIGTERM
+and Ctrl-C. Exit codes: 0 ended as asked; 2 bad arguments, identity or operators file; 1 anything else.
 """
 COMMANDS = ("run", "operators", "charges", "feed", "listen", *doctor.COMMANDS)
 MOST_CORES = 64
@@ -78,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         "--cores", type=int, default=1, metavar="K",
         help="runtimes, each a place of its own (a, a.1, ...); leave a core of the machine to control (default 1)",
     )  # fmt: skip
+    run.add_argument("--tls", type=Path, metavar="DIR", help="speak mutual TLS with the identity in DIR (certs/NAME)")
     run.add_argument("--state", type=Path, metavar="DIR", help="plans and traces; default: ./.shimekiri/NAME")
     run.add_argument("--operators", type=Path, action="append", default=[], metavar="FILE.py", help="may be repeated")
     run.add_argument(
@@ -136,8 +138,11 @@ def _run(parsed: argparse.Namespace) -> int:
             raise _InputError(f"--drift-ppm {parsed.drift_ppm}: between 0 and 100000")
         if len(parsed.clock_domain) > 40:
             raise _InputError("--clock-domain: at most 40 characters")
-        control, data = _address("--control", parsed.control), _address("--data", parsed.data)
+        tls = parsed.tls
+        control, data = _address("--control", parsed.control, tls), _address("--data", parsed.data, tls)
         _check_cores(name, parsed.cores, data[1])
+        if tls is not None:
+            _check_identity(tls, name)
         state = StateDir(parsed.state or Path(".shimekiri") / name)
     except _InputError as error:
         return _say(f"node-agent: {error}", 2)
@@ -146,7 +151,7 @@ def _run(parsed: argparse.Namespace) -> int:
     settings = Settings(
         name=name, control=control, data=data, state=state, operators=tuple(parsed.operators),
         drift_ppm=parsed.drift_ppm, clock=parsed.clock_domain or clock_domain(), rt=not parsed.no_rt,
-        cores=parsed.cores, checks=parsed.check_operators,
+        cores=parsed.cores, tls=tls, checks=parsed.check_operators,
         log_json=parsed.log_json,
     )  # fmt: skip
     return Supervisor(settings).run()
@@ -163,7 +168,21 @@ def _check_cores(name: str, cores: int, port: int) -> None:
         raise _InputError(f"--data: {cores} cores take the ports from {port} on; give one up to {65536 - cores}")
 
 
-def _address(option: str, text: str) -> tuple[str, int]:
+def _check_identity(folder: Path, name: str) -> None:
+    from node_agent.tls import identity
+    from node_agent.tls.names import TlsError
+
+    try:
+        found = identity.load(folder, name)
+    except TlsError as error:
+        raise _InputError(f"--tls {error}") from None
+    if found.days_left < identity.SOON_DAYS:
+        _say(f"node-agent {name}: {found.told}: run `coordinator certs` again before", 0)
+    for warning in found.warnings:
+        _say(f"node-agent {name}: {warning}", 0)
+
+
+def _address(option: str, text: str, tls: Path | None = None) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit() or int(port) > 65535:
@@ -174,10 +193,11 @@ def _address(option: str, text: str) -> tuple[str, int]:
         loopback = ipaddress.ip_address(host).is_loopback
     except ValueError:
         raise _InputError(f"{option} {text!r}: give an IP address") from None
-    if not loopback:
+    if not loopback and tls is None:
         raise _InputError(
-            f"{option} {text}: this address can be reached from other machines, and neither control nor data is"
-            " encrypted or authenticated yet; use a loopback address such as 127.0.0.1"
+            f"{option} {text}: this address can be reached from other machines, and without an identity nothing is"
+            " encrypted and everybody is believed; make identities with `coordinator certs CLUSTER.yaml` and give"
+            " --tls certs/NAME, or use a loopback address such as 127.0.0.1"
         )
     return host, int(port)
 

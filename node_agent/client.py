@@ -12,6 +12,7 @@ recognises what it has already seen, so nothing is admitted twice; a Sink goes o
 import math
 from collections import deque
 from collections.abc import Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -22,9 +23,11 @@ from node_agent.connection import (
     SECOND,
     AgentError,
     Connection,
+    Greet,
     LostError,
     NoAnswerError,
     NotAcceptedError,
+    NotTrustedError,
     UnreachableError,
     dial,
     parse_address,
@@ -33,11 +36,12 @@ from node_agent.link.backoff import Backoff
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Inbox, Receiver
 from node_agent.link.sender import Sender
+from node_agent.tls.names import TlsError
 from node_agent.wire import frames
 
 __all__ = [
-    "Admitted", "AgentError", "NoAnswerError", "NotAcceptedError", "Refused", "Result", "Sink", "Source",
-    "UnreachableError",
+    "Admitted", "AgentError", "NoAnswerError", "NotAcceptedError", "NotTrustedError", "Refused", "Result", "Sink",
+    "Source", "TlsError", "UnreachableError",
 ]  # fmt: skip
 
 MILLISECOND = 1_000_000
@@ -77,8 +81,21 @@ class Result(NamedTuple):
 class _Client:
     """What Source and Sink share: address, incarnation, connection, context management."""
 
-    def __init__(self, address: str, peer: str, timeout_s: float, codecs: Codecs | None, drift_ppm: int) -> None:
+    def __init__(
+        self,
+        address: str,
+        peer: str,
+        timeout_s: float,
+        codecs: Codecs | None,
+        drift_ppm: int,
+        tls: str | Path | None,
+    ) -> None:
         parse_address(address)
+        self._greet: Greet = Connection
+        if tls is not None:
+            from node_agent.tls.dialling import greeter  # loads OpenSSL
+
+            self._greet = greeter(Path(tls))
         self._address = address
         self._peer = peer
         self._timeout_s = timeout_s
@@ -123,7 +140,7 @@ class _Client:
     def _dial(self, hello: frames.Hello, timeout_s: float, backoff: Backoff) -> Connection:
         if self._closed:
             raise ValueError(f"{self._peer} is closed")
-        self._connection = dial(self._address, hello, timeout_s, backoff)
+        self._connection = dial(self._address, hello, timeout_s, backoff, self._greet)
         self._connects += 1
         return self._connection
 
@@ -137,13 +154,21 @@ class Source(_Client):
     """Puts tuples into the source `name` of the plan that runs at `address` (host:data port).
 
     timeout: seconds that connecting, and then each `send`, may take. drift_ppm: how far this machine's clock may be
-    off; it matters where the agent has another clock. Raises UnreachableError and NotAcceptedError. Not thread-safe.
+    off; it matters where the agent has another clock. tls: folder of an identity, for agents that speak TLS. Raises
+    UnreachableError and NotAcceptedError, TlsError (a ValueError) for an identity that cannot be used. Not thread-safe.
     """
 
     def __init__(
-        self, address: str, name: str, *, timeout: float = 5.0, codecs: Codecs | None = None, drift_ppm: int = 100
+        self,
+        address: str,
+        name: str,
+        *,
+        timeout: float = 5.0,
+        codecs: Codecs | None = None,
+        drift_ppm: int = 100,
+        tls: str | Path | None = None,
     ) -> None:
-        super().__init__(address, f"source:{name}", timeout, codecs, drift_ppm)
+        super().__init__(address, f"source:{name}", timeout, codecs, drift_ppm, tls)
         self._backoff = Backoff()
         self._sender = Sender(self, backoff=self._backoff)
         self._open: dict[int, tuple[list[Admitted | Refused | None], int]] = {}  # by link_seq: no outcome known yet
@@ -257,7 +282,7 @@ class Sink(_Client):
 
     Results from the connection on; none is given twice. timeout: seconds without a result after which the iteration
     ends; None: never. connect_timeout: seconds that connecting, and reconnecting, may take. Ctrl-C ends the iteration.
-    Raises UnreachableError and NotAcceptedError. Not thread-safe.
+    tls, and what is raised: as with Source. Not thread-safe.
     """
 
     def __init__(
@@ -269,8 +294,9 @@ class Sink(_Client):
         connect_timeout: float = 5.0,
         codecs: Codecs | None = None,
         drift_ppm: int = 100,
+        tls: str | Path | None = None,
     ) -> None:
-        super().__init__(address, f"sink:{name}", connect_timeout, codecs, drift_ppm)
+        super().__init__(address, f"sink:{name}", connect_timeout, codecs, drift_ppm, tls)
         self._patience_s = timeout
         self._inbox = Inbox(most_receivers=4)
         self._receiver: Receiver | None = None

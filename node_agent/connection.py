@@ -4,7 +4,7 @@ import contextlib
 import select
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from node_agent.clock_domain import now_ns
 from node_agent.link.backoff import Backoff
@@ -28,6 +28,10 @@ class UnreachableError(AgentError, ConnectionError):
 
 class NotAcceptedError(AgentError):
     """The agent answers and refuses this client: no such source or output, or no plan."""
+
+
+class NotTrustedError(NotAcceptedError):
+    """One of both ends does not trust the other's certificate, or only one of them speaks TLS."""
 
 
 class NoAnswerError(AgentError, TimeoutError):
@@ -99,16 +103,9 @@ class Connection:
         if self._pending:
             pending, self._pending = self._pending, []
             return pending
-        try:
-            if not self._poll.poll(_left_s(until_ns) * 1000):
-                return []
-            data = self._socket.recv(_CHUNK)
-        except BlockingIOError:
-            return []
-        except OSError as error:
-            raise LostError(str(error)) from error
+        data = self._receive(until_ns)
         if not data:
-            raise LostError("the agent closed the connection")
+            return []
         arrived_ns = now_ns()
         got: list[frames.Frame] = []
         try:
@@ -120,6 +117,20 @@ class Connection:
         except LinkError as error:
             raise LostError(f"the agent sent what is no frame: {error}") from error
         return got
+
+    def _receive(self, until_ns: int) -> bytes:
+        """What has come; empty: the time is over. Raises LostError, also at the end of the stream."""
+        try:
+            if not self._poll.poll(_left_s(until_ns) * 1000):
+                return b""
+            data = self._socket.recv(_CHUNK)
+        except BlockingIOError:
+            return b""
+        except OSError as error:
+            raise LostError(str(error)) from error
+        if not data:
+            raise LostError("the agent closed the connection")
+        return data
 
     def close(self) -> None:
         """Close the socket; twice is allowed."""
@@ -137,7 +148,12 @@ class Connection:
         self._pending = got
 
 
-def dial(address: str, hello: frames.Hello, timeout_s: float, backoff: Backoff) -> Connection:
+Greet = Callable[[socket.socket, frames.Hello, int], Connection]
+
+
+def dial(
+    address: str, hello: frames.Hello, timeout_s: float, backoff: Backoff, greet: Greet = Connection
+) -> Connection:
     """Connect, trying again with growing pauses. Raises UnreachableError after timeout_s, NotAcceptedError at once."""
     host, port = parse_address(address)
     until_ns = now_ns() + int(timeout_s * SECOND)
@@ -148,7 +164,10 @@ def dial(address: str, hello: frames.Hello, timeout_s: float, backoff: Backoff) 
             sock = socket.create_connection((host, port), timeout=min(_left_s(until_ns), _ATTEMPT_S))
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            return Connection(sock, hello, min(until_ns, now_ns() + int(_ATTEMPT_S * SECOND)))
+            return greet(sock, hello, min(until_ns, now_ns() + int(_ATTEMPT_S * SECOND)))
+        except NotTrustedError as error:
+            _close(sock)
+            raise NotTrustedError(f"{hello.peer} at {address}: {error}") from None
         except NotAcceptedError as error:
             _close(sock)
             raise NotAcceptedError(f"the agent at {address} refuses {hello.peer}: {error}") from None

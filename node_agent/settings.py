@@ -30,6 +30,7 @@ class Settings:
     rt: bool = True  # use the FIFO class where it is allowed
     cores: int = 1  # runtimes of this agent
     core: int = 0
+    tls: Path | None = None  # folder of the identity; None: plain, on loopback only
     checks: bool = False  # of what operators change; see `intact`
     log_json: bool = False  # lines on stderr are JSON objects
     places: tuple[tuple[str, Address], ...] = ()  # all of the agent: name and data socket; empty until they listen
@@ -45,5 +46,11 @@ class Settings:
         A plan is resumed with the ports of the day it was deployed; other nodes have to be told where this one went,
         but its own places know.
         """
-        own = {name: f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for name, (host, port) in self.places}
+        own = {name: _reached(*address) for name, address in self.places}
         return tuple((index, name, own.get(name, address)) for index, name, address in routes)
+
+
+def _reached(host: str, port: int) -> str:
+    """host:port by which this machine reaches what listens there, be it on all addresses."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -232,6 +232,8 @@ class Supervisor:
             "data": settings.data[1], "rt": all(place.rt for place in self.places), "pid": os.getpid(),
             "clock": settings.clock,
         }  # fmt: skip
+        if settings.tls is not None:
+            line["tls"] = True
         if settings.cores > 1:
             line["cores"] = [{"name": name, "data": address[1]} for name, address in settings.places]
         print(json.dumps(line), flush=True)  # noqa: T201

@@ -43,14 +43,15 @@ def checked_hash(hash_: bytes, epoch: int) -> str:
     return hash_.hex()
 
 
-def checked_prepare(request: agent_pb2.PrepareRequest, node: str, cores: int = 1) -> Checked:
-    """Check a request to prepare a plan on `node`, whose agent runs `cores` runtimes. Raises RefusalError."""
+def checked_prepare(request: agent_pb2.PrepareRequest, node: str, cores: int = 1, tls: bool = False) -> Checked:
+    """Check a request to prepare a plan on `node`, whose agent runs `cores` runtimes. tls: routes may leave this
+    machine. Raises RefusalError."""
     hash_ = checked_hash(request.hash, request.epoch)
     if len(request.plan) > MOST_PLAN_BYTES:
         raise RefusalError(f"the plan has {len(request.plan)} bytes, at most {MOST_PLAN_BYTES} are taken")
     if hashlib.sha256(request.plan).digest() != request.hash:
         raise RefusalError("the plan does not have the hash that came with it; plan again")
-    routes = _routes(request)
+    routes = _routes(request, tls)
     parts, queries = dict[int, bytes](), set[str]()
     for core, message in _local_plans(request.plan, node, cores).items():
         try:
@@ -114,16 +115,35 @@ def _local_plan(local: Any, node: str) -> plan_pb2.LocalPlan:
     return message
 
 
-def _routes(request: agent_pb2.PrepareRequest) -> tuple[Route, ...]:
+def _routes(request: agent_pb2.PrepareRequest, tls: bool) -> tuple[Route, ...]:
     if len(request.routes) > MOST_ROUTES:
         raise RefusalError(f"{len(request.routes)} routes came, at most {MOST_ROUTES} are taken")
     routes = tuple((route.index, route.node, route.address) for route in request.routes)
     if len({index for index, _, _ in routes}) != len(routes):
         raise RefusalError("two routes have the same node number; check the addresses")
     for _, name, address in routes:
-        if not is_loopback(split_address(address)[0]):
-            raise RefusalError(f"node {name} is at {address}: without TLS only loopback addresses are used")
+        host = split_address(address)[0]
+        if tls:
+            _check_reachable(name, host)
+        elif not is_loopback(host):
+            raise RefusalError(
+                f"node {name} is at {address}: without TLS only loopback addresses are used; `coordinator certs` makes"
+                " identities, and `node-agent run --tls` takes them"
+            )
     return routes
+
+
+def _check_reachable(name: str, host: str) -> None:
+    """A name would have to be looked up by the thread that schedules, and may take seconds."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        raise RefusalError(
+            f"node {name} is at {host[:80]!r}: a route is an IP address, since looking up a name would keep the node"
+            " from running tuples; `coordinator addresses` looks names up"
+        ) from None
+    if address.is_unspecified or address.is_multicast:
+        raise RefusalError(f"node {name} is at {host}, which is no machine; give the address that others reach it by")
 
 
 def split_address(address: str) -> tuple[str, int]:

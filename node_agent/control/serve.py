@@ -7,6 +7,7 @@ import gc
 import grpc
 
 from node_agent import ipc
+from node_agent.control import admission
 from node_agent.control.check import is_loopback
 from node_agent.control.driver import DeployDriver
 from node_agent.control.main import DRAIN_S
@@ -15,6 +16,7 @@ from node_agent.control.service import OPTIONS, Agent
 from node_agent.control.spool_files import SpoolFiles
 from node_agent.log import WARNING, Log
 from node_agent.settings import Settings
+from node_agent.tls.names import TlsError
 from protos import agent_pb2_grpc
 
 MOST_CALLS = 32
@@ -36,7 +38,8 @@ class Control:
         self.deployments = DeployDriver(PlanStore(self.settings.state.plans, node=name, cores=cores), self.log)
         for problem in self.deployments.store.problems:
             self.log.say("plans_damaged", problem, WARNING)
-        server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
+        guards = [admission.OnlyCoordinator()] if self.settings.tls is not None else []
+        server = grpc.aio.server(interceptors=guards, options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
         agent = Agent(self.settings, self.deployments, self.spool)
         agent_pb2_grpc.add_AgentServicer_to_server(agent, server)  # type: ignore[no-untyped-call]
         port, why = self._listen(server)
@@ -59,12 +62,17 @@ class Control:
         return code
 
     def _listen(self, server: grpc.aio.Server) -> tuple[int, str]:
-        host, port = self.settings.control
-        if not is_loopback(host):
+        (host, port), tls = self.settings.control, self.settings.tls
+        if tls is None and not is_loopback(host):
             return 0, f"control address {host}: without TLS only loopback addresses are served; use 127.0.0.1"
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         try:
-            bound = server.add_insecure_port(address)
+            if tls is None:
+                bound = server.add_insecure_port(address)
+            else:
+                bound = server.add_secure_port(address, admission.credentials(tls))
+        except TlsError as error:
+            return 0, str(error)
         except RuntimeError:
             bound = 0
         return bound, f"control port {port} on {host} is taken; stop what uses it or give another with --control"

@@ -53,7 +53,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
     async def Prepare(self, request: agent_pb2.PrepareRequest, context: Context) -> agent_pb2.PlanReply:  # noqa: N802
         """Check, load in the runtime, store; accepted once it survives a crash."""
         try:
-            plan = checked_prepare(request, self.settings.name, self.settings.cores)
+            plan = checked_prepare(request, self.settings.name, self.settings.cores, self.settings.tls is not None)
         except RefusalError as refusal:
             return agent_pb2.PlanReply(accepted=False, why=str(refusal))
         return _reply(await self.deployments.prepare(plan))

@@ -18,6 +18,7 @@ ALL_UNWRITTEN = 32 << 20  # and so is any, where all of them together have so mu
 class Connection:
     """A connected, or connecting, socket. `owner` is told when it is ready."""
 
+    silent = True  # nothing has come that waits for its turn
     __slots__ = ("closed", "descriptor", "reader", "shared", "socket", "unwritten")
 
     def __init__(self, shared: Shared, end: socket.socket, owner: Handler, connecting: bool = False) -> None:
@@ -79,18 +80,25 @@ class Connection:
             self.close()
             return 0
 
+    def authorise(self, peer: str) -> None:
+        """Whether the other end may say Hello as that. On loopback everybody is believed."""
+
     def refuse(self, error: LinkError) -> None:
         """Say why, count it, close."""
         self.shared.note(error.counter, f"a connection was closed: {error}")
         self.shared.counters["connections_refused"] += 1
         self.write(frames.encode_refused(str(error)))
-        if not self.closed:  # what has not been read would make the kernel discard what was just written
+        self._finish()
+        self.close()
+
+    def _finish(self) -> None:
+        """Nothing more is written: what has not been read would make the kernel discard what was written last."""
+        if not self.closed:
             with contextlib.suppress(OSError):
                 self.socket.shutdown(socket.SHUT_WR)
                 left = MOST_DISCARDED
                 while left > 0 and (data := self.socket.recv(READ_BYTES)):
                     left -= len(data)
-        self.close()
 
     def close(self) -> None:
         """Close; once."""

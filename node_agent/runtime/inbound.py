@@ -18,6 +18,7 @@ from node_agent.wire import frames
 
 WRITABLE = select.EPOLLOUT
 MOST_CONNECTIONS = 256
+MOST_STRANGERS = 64  # of them that have not said hello
 MOST_ANSWERS = 256  # incarnations of sources whose outcomes are remembered
 MOST_OUTCOMES = 65_536  # of all of them; those that came first are forgotten
 HELLO_NS = 5_000_000_000  # a connection that has not said hello by then is closed
@@ -39,6 +40,7 @@ class Inbound:
         self._inbox = Inbox()
         self._answers: OrderedDict[tuple[str, int], Answers] = OrderedDict()
         self._accepted: dict[Accepted, None] = {}  # not by descriptor: that of a closed one is given out again
+        self._strangers: dict[Accepted, None] = {}  # of them, those that have not said hello, the oldest first
         self.sinks: dict[str, list[SinkRole]] = {}  # by output
         self.touched: dict[Accepted, None] = {}  # to acknowledge
         listener.setblocking(False)
@@ -53,17 +55,33 @@ class Inbound:
     def on_ready(self, at_ns: int, mask: int) -> None:
         """Accept one: the listener stays ready while there are more."""
         try:
-            end, _ = self._listener.accept()
+            end, address = self._listener.accept()
         except OSError:
             return
-        accepted = Accepted(self, Connection(self.context.shared, end, _Nobody()), at_ns)
-        self.context.shared.poller.handlers[accepted.connection.descriptor] = accepted
-        self._accepted[accepted] = None
-        if len(self._accepted) > MOST_CONNECTIONS:
-            accepted.refuse(LinkError("connections_full", f"{MOST_CONNECTIONS} connections are open here"))
+        shared = self.context.shared
+        if shared.security is None:
+            accepted = Accepted(self, Connection(shared, end, _Nobody()), at_ns)
+            shared.poller.handlers[accepted.connection.descriptor] = accepted
+        else:
+            connection = shared.security.accepted(end, address[0])
+            accepted = connection.owner = Accepted(self, connection, at_ns)
+        self._accepted[accepted] = self._strangers[accepted] = None
+        self._make_room(accepted)
+
+    def _make_room(self, newcomer: "Accepted") -> None:
+        """Whoever connects and says nothing must not lock out those who speak: the oldest of them goes."""
+        if len(self._accepted) <= MOST_CONNECTIONS and len(self._strangers) <= MOST_STRANGERS:
+            return
+        for stranger in self._strangers:
+            if stranger is not newcomer and stranger.connection.silent:
+                stranger.refuse(LinkError("strangers_crowded", "it has said no hello, and others want to connect"))
+                return
+        newcomer.refuse(LinkError("connections_full", f"{MOST_CONNECTIONS} connections are open here"))
 
     def role(self, accepted: "Accepted", hello: frames.Hello) -> Role:
         """Who speaks. Raises LinkError where nobody of that kind is served."""
+        self._strangers.pop(accepted, None)
+        accepted.connection.authorise(hello.peer)
         kind = hello.peer.partition(":")[0]
         if kind == "sink":
             sink = SinkRole(self.context, accepted.connection, hello)
@@ -107,6 +125,7 @@ class Inbound:
         if accepted not in self._accepted:
             return
         del self._accepted[accepted]
+        self._strangers.pop(accepted, None)
         self.touched.pop(accepted, None)
         if accepted.counted:
             self.context.senders -= 1

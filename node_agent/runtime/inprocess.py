@@ -22,8 +22,11 @@ from protos import records
 
 
 @contextmanager
-def in_process(plan: core.Plan, directory: Path, registry: Registry | None = None) -> Iterator[Runtime]:
-    """A runtime that has committed the plan and listens on a free port of 127.0.0.1. directory: for its ring.
+def in_process(
+    plan: core.Plan, directory: Path, registry: Registry | None = None, tls: Path | None = None
+) -> Iterator[Runtime]:
+    """A runtime that has committed the plan and listens on a free port of 127.0.0.1. directory: for its ring; tls: with
+    that identity. Raises TlsError.
 
     `runtime.inbound.address` is where it listens; `runtime.step(wait=False)` runs what is ready.
     """
@@ -33,6 +36,10 @@ def in_process(plan: core.Plan, directory: Path, registry: Registry | None = Non
     ring = Ring.create(path, header)
     listener = socket.create_server(("127.0.0.1", 0))
     shared = Shared(plan.node, header.clock, header.drift_ppm, header.boot, 1, RingFacts(ring))
+    if tls is not None:
+        from node_agent.runtime.tls_connection import Security
+
+        shared.security = Security(shared, tls)
 
     def changed(deployed: Deployed, why: str) -> None:
         if deployed.state == ENDED:

@@ -234,6 +234,10 @@ class Runtime:
         due_ns = self.outbox.tick(at_ns)
         if self.inbound is not None:
             self.inbound.tick(at_ns)
+        security = self.shared.security
+        if security is not None:
+            security.tick(at_ns)
+            due_ns = min(due_ns, security.due_ns)
         self.beats.beat(at_ns)
         for lane in self.plans.lanes:
             lane.engine.expire(at_ns)

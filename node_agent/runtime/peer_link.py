@@ -20,6 +20,7 @@ from node_agent.wire import frames
 from protos.records import ACKED, CAUSE_LINK_FULL, CAUSE_NO_ROUTE, FLAG, GAVE_UP, LOST, SENT
 
 CONNECT_NS = 2_000_000_000  # until the peer's hello
+CONNECT_TLS_NS = 5_000_000_000  # the same where handshakes may have to wait for their turn, on both sides
 TUPLE_BYTES = 430  # what is kept of a tuple in a link beside its encoding: measured, with CPython 3.11 on 64 bits
 UNREACHABLE_NS = 3_000_000_000  # without a connection, until that is said
 LEAST_NS = 200_000_000  # a tuple that is late already is sent all the same: its lateness is a result, too
@@ -38,6 +39,7 @@ class PeerLink:
         self._connection: Connection | None = None
         self._since_ns = 0
         self._away_ns = 0  # since when there has been no connection; 0: there is one; FAR_NS: that has been said
+        self._patience_ns = CONNECT_NS if shared.security is None else CONNECT_TLS_NS
         self._flight: dict[int, Tag] = {}  # by link_seq, in order
         self._held_bytes = 0
         self.owed = Owed()
@@ -165,7 +167,7 @@ class PeerLink:
             due_ns = sender.connect_at_ns
             if due_ns is not None and at_ns >= due_ns:
                 self._connect(at_ns)
-        elif (not sender.connected and at_ns - self._since_ns > CONNECT_NS) or sender.stalled(at_ns):
+        elif (not sender.connected and at_ns - self._since_ns > self._patience_ns) or sender.stalled(at_ns):
             self.shared.note("links_stalled", f"{self.name} at {self.address} does not answer; connecting again")
             self._connection.close()
         self.flush(at_ns)
@@ -209,7 +211,10 @@ class PeerLink:
             self._unreachable(at_ns)
             return
         self._since_ns = at_ns
-        self._connection = Connection(self.shared, end, self, connecting=True)
+        if self.shared.security is None:
+            self._connection = Connection(self.shared, end, self, connecting=True)
+        else:
+            self._connection = self.shared.security.dialled(end, host, self.name, self)
 
     def on_ready(self, at_ns: int, mask: int) -> None:
         """The connection stands, or has failed, or brings acknowledgements."""

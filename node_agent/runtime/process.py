@@ -20,6 +20,7 @@ from node_agent.runtime.loop import Runtime
 from node_agent.runtime.shared import Shared
 from node_agent.settings import Settings
 from node_agent.signature import OperatorError
+from node_agent.tls.names import TlsError
 from protos import records
 
 Answer = tuple[bool, str]
@@ -47,7 +48,12 @@ def main(
     scheduling.exact_timers()
     gc.enable()
     gc.set_threshold(*COLLECT)
-    Process(settings, supervisor, control, listener, ring, epoch, registry, rt, taken_over).run()
+    try:
+        process = Process(settings, supervisor, control, listener, ring, epoch, registry, rt, taken_over)
+    except TlsError as error:
+        supervisor.send(ipc.Failed(str(error)))
+        return 2
+    process.run()
     return 0
 
 
@@ -64,6 +70,10 @@ class Process:
             settings.name, settings.clock, settings.drift_ppm, ring.header.boot, epoch & 0xFFFF, RingFacts(ring),
             Log(settings.name, "runtime", settings.log_json),
         )  # fmt: skip
+        if settings.tls is not None:
+            from node_agent.runtime.tls_connection import Security  # loads OpenSSL
+
+            self.shared.security = Security(self.shared, settings.tls)
         self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed)
         self.runtime.attach(Inbound(self.runtime.context, listener, taken_over))
         self.routes: dict[str, plan_files.Routes] = {}

@@ -2,11 +2,14 @@
 
 import select
 from collections import Counter
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from node_agent.clock_domain import now_ns
 from node_agent.log import WARNING, Log
 from node_agent.ring import RingFacts
+
+if TYPE_CHECKING:  # not without TLS
+    from node_agent.runtime.tls_connection import Security
 
 MOST_EVENTS = 64  # sockets served in one drain
 
@@ -63,6 +66,7 @@ class Shared:
         self.poller = Poller()
         self.counters: Counter[str] = Counter()
         self.unwritten_bytes = 0  # that sockets have not taken, of all connections
+        self.security: Security | None = None  # TLS, where the agent was given an identity
 
     def note(self, counter: str, text: str, level: str = WARNING, event: str = "", **fields: object) -> None:
         """Count it, and say so: the first few of its kind, then one a minute. event: the counter, unless told."""

@@ -24,6 +24,7 @@ MAX_HELLO_BYTES = 4096
 MAX_WHY_CHARS = 1000
 LENGTH = Struct(">I")
 FILTERED, REMOVED, EXACT, QUIET = range(4)  # what an absent tuple tells; see the proto
+_TLS_HELLO = 0x1603  # how TLS begins, read as half a length
 _LINK_SEQ_LIMIT = 1 << 63  # a trace record holds it as a signed word
 
 _FIXED = Struct("<cQcQcqcq")
@@ -246,6 +247,8 @@ class FrameReader:
 
     def _check_length(self, length: int) -> None:
         most = MAX_FRAME_BYTES if self._greeted else MAX_HELLO_BYTES
+        if not self._greeted and length >> 16 == _TLS_HELLO:
+            raise FrameError("frame_oversized", "the other end speaks TLS and this one does not: start it with --tls")
         if length > most:
             raise FrameError("frame_oversized", f"a frame of {length} bytes; at most {most} are allowed here")
         if length == 0:

@@ -1,0 +1,140 @@
+"""An identity: a folder with `ca.pem`, `cert.pem` and `key.pem`, checked, and the contexts that are made of it.
+
+`load` makes the folder shake hands with itself in memory: chain, dates, key and name are then judged by the code that
+will judge them at the other end, and nothing of a certificate is parsed here.
+"""
+
+import ssl
+import stat
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from node_agent.tls.names import CA, CERTIFICATE, KEY, MAKE, TlsError, node_name, pem, told, unreadable
+from node_agent.tls.why import verify_text
+
+DAY_S, SOON_DAYS = 86_400, 30  # with fewer days left, one is told
+
+
+class Identity(NamedTuple):
+    """What a folder holds. until_s: seconds since 1970, when its certificate expires; warnings: sentences."""
+
+    folder: Path
+    name: str
+    until_s: float
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """Whose it is, and until when: for people."""
+        day = time.strftime("%Y-%m-%d", time.gmtime(self.until_s))
+        return f"{self.folder} is of {told(self.name)} and valid until {day}"
+
+    @property
+    def days_left(self) -> int:
+        """Whole days that the certificate is valid from now on."""
+        return int((self.until_s - time.time()) // DAY_S)
+
+
+def load(folder: Path, node: str = "") -> Identity:
+    """Check all that can go wrong with it. node: that it must be of. Raises TlsError."""
+    warnings = _permissions(folder)
+    name, until_s = _examine(folder)
+    if node and node_name(name) != node:
+        raise TlsError(f"{folder}: is the identity of {told(name)}, not of node {node}; give the folder of {node}")
+    if node:
+        _shake(server_context(folder), client_context(folder, named=True), folder, name)
+    return Identity(folder, name, until_s, warnings)
+
+
+def server_context(folder: Path) -> ssl.SSLContext:
+    """For whoever accepts: TLS 1.3, a certificate is demanded. No tickets: a session is not resumed, so that everyone
+    is judged anew. Raises TlsError."""
+    context = _context(ssl.PROTOCOL_TLS_SERVER, folder)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.num_tickets = 0
+    return context
+
+
+def client_context(folder: Path, named: bool) -> ssl.SSLContext:
+    """For whoever dials. named: the name is known beforehand and is verified in the handshake; else the caller looks
+    at the name when it is over. Raises TlsError."""
+    context = _context(ssl.PROTOCOL_TLS_CLIENT, folder)
+    context.check_hostname = named
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def name_in(certificate: "dict[str, Any] | None") -> str:
+    """Its one DNS name; empty where it has none or several, and is nobody's then."""
+    names = [value for kind, value in (certificate or {}).get("subjectAltName", ()) if kind == "DNS"]
+    return str(names[0]) if len(names) == 1 else ""
+
+
+def _context(protocol: int, folder: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(protocol)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    try:
+        context.load_verify_locations(cafile=folder / CA)
+    except ssl.SSLError:
+        raise TlsError(f"{folder / CA}: holds no certificate; {MAKE}") from None
+    except OSError as error:
+        raise TlsError(unreadable(folder / CA, error)) from None
+    try:
+        context.load_cert_chain(folder / CERTIFICATE, folder / KEY, password=lambda: b"")
+    except ssl.SSLError as error:
+        raise TlsError(_no_pair(folder, error)) from None
+    except OSError as error:
+        missing = folder / (KEY if (folder / CERTIFICATE).is_file() else CERTIFICATE)
+        raise TlsError(unreadable(missing, error)) from None
+    return context
+
+
+def _no_pair(folder: Path, error: ssl.SSLError) -> str:
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return f"{folder / KEY}: is not the key of {CERTIFICATE} beside it; copy both from one folder"
+    if b"ENCRYPTED" in pem(folder, KEY):
+        return f"{folder / KEY}: is encrypted, and nobody is there to be asked; write it without a password"
+    return f"{folder}: {CERTIFICATE} or {KEY} cannot be read as PEM ({error.reason or error}); {MAKE}"
+
+
+def _permissions(folder: Path) -> tuple[str, ...]:
+    """Raises TlsError where everybody may read the key."""
+    path = folder / KEY
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError as error:
+        raise TlsError(unreadable(path, error)) from None
+    if mode & 0o007:
+        raise TlsError(f"{path}: everybody on this machine may use it (mode {mode:o}); chmod 600 {path}")
+    if mode & 0o070:
+        return (f"{path}: its group may use it (mode {mode:o}); chmod 600 {path}, unless that is meant",)
+    return ()
+
+
+def _examine(folder: Path) -> tuple[str, float]:
+    """Name and end of the certificate, as another one's server sees it."""
+    client = client_context(folder, named=False)
+    client.verify_mode = ssl.CERT_NONE
+    certificate = _shake(server_context(folder), client, folder)
+    name = name_in(certificate)
+    if not name:
+        raise TlsError(f"{folder / CERTIFICATE}: must name one DNS name in subjectAltName; {MAKE}")
+    return name, float(ssl.cert_time_to_seconds(certificate["notAfter"]))
+
+
+def _shake(server: ssl.SSLContext, client: ssl.SSLContext, folder: Path, name: str | None = None) -> dict[str, Any]:
+    """A handshake in memory; the client's certificate as the server sees it. Raises TlsError."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = (
+        client.wrap_bio(to_client, to_server, server_hostname=name),
+        server.wrap_bio(to_server, to_client, server_side=True),
+    )
+    for end in (*ends, *ends):
+        try:
+            end.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+        except ssl.SSLError as error:
+            raise TlsError(f"{folder / CERTIFICATE}: {verify_text(error, folder)}") from None
+    return ends[1].getpeercert() or {}

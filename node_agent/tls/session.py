@@ -1,0 +1,109 @@
+"""One TLS connection without its socket: bytes of the wire in, bytes for the wire out.
+
+The caller owns the socket, so plain and TLS connections share all that reads, writes, waits and keeps what a socket
+does not take. What is kept there is encrypted already: nothing has to be offered to OpenSSL twice. Reading through
+memory takes one system call for all records that have come; OpenSSL on a socket takes two for each.
+"""
+
+import ssl
+from pathlib import Path
+
+from node_agent.link.limits import LinkError
+from node_agent.tls.identity import name_in
+from node_agent.tls.names import told
+from node_agent.tls.why import alert_text, verify_text
+
+RECORD_BYTES = 1 << 14  # plain bytes of a record at most
+TLS_TYPES = range(0x14, 0x18)  # the first byte of whatever is TLS
+
+
+class SessionError(LinkError):
+    """The handshake failed, or bytes came that are none of this session. `alert`: to be sent before closing."""
+
+    def __init__(self, counter: str, why: str, alert: bytes = b"") -> None:
+        super().__init__(counter, why)
+        self.alert = alert
+
+
+class PlainError(SessionError):
+    """The other end does not speak TLS."""
+
+
+class Session:
+    """The machine. `name`: of the other end's certificate, when `done`."""
+
+    __slots__ = ("_began", "_expected", "_folder", "_from", "_object", "_to", "done", "ended", "name")
+
+    def __init__(self, context: ssl.SSLContext, folder: Path, server_side: bool, name: str | None = None) -> None:
+        """folder: of this end's identity, for messages; name: that the other end's certificate must have."""
+        self._from, self._to = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._object = context.wrap_bio(self._from, self._to, server_side, None if server_side else name)
+        self._folder, self._expected = folder, name
+        self._began = False
+        self.done = self.ended = False
+        self.name = ""
+
+    def handshake(self, data: bytes) -> bytes:
+        """Take what came (nothing: begin) and return what is to be sent. Raises SessionError."""
+        if data and not self._began:
+            self._began = True
+            if data[0] not in TLS_TYPES:
+                raise PlainError("tls_plain", "the other end does not speak TLS")
+        self._from.write(data)
+        try:
+            self._object.do_handshake()
+        except ssl.SSLWantReadError:
+            return self._to.read()
+        except ssl.SSLError as error:
+            raise SessionError("tls_refused", self._text(error), self._to.read()) from None
+        self.name = name_in(self._object.getpeercert())
+        if self._expected not in {None, self.name}:  # OpenSSL compares without regard to case
+            raise SessionError("tls_refused", f"its certificate is of {told(self.name)}, not of {self._expected}")
+        self.done = True
+        return self._to.read()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether more came with the end of the handshake."""
+        return self._from.pending > 0
+
+    def open(self, data: bytes) -> bytes:
+        """What the bytes mean; empty: no whole record yet, or `ended`. Raises SessionError."""
+        source, read = self._from, self._object.read
+        source.write(data)
+        parts = []
+        try:
+            while source.pending:
+                part = read(RECORD_BYTES)
+                if not part:
+                    self.ended = True
+                    break
+                parts.append(part)
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.ended = True
+        except ssl.SSLError as error:
+            raise SessionError("tls_broken", self._text(error)) from None
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def seal(self, data: bytes | bytearray) -> bytes:
+        """The bytes for the wire; a record at a time, else memory of the largest frame stays with the connection."""
+        if len(data) <= RECORD_BYTES:
+            self._object.write(data)
+            return self._to.read()
+        parts, view = [], memoryview(data)
+        for at in range(0, len(view), RECORD_BYTES):
+            self._object.write(view[at : at + RECORD_BYTES])
+            parts.append(self._to.read())
+        return b"".join(parts)
+
+    def _text(self, error: ssl.SSLError) -> str:
+        if getattr(error, "verify_code", 0):
+            return f"the other end's certificate {verify_text(error, self._folder)}"
+        said = alert_text(error, str(self._folder / "cert.pem"))
+        if said:
+            return f"the other end refuses this one's certificate: {said}"
+        if error.reason == "PEER_DID_NOT_RETURN_A_CERTIFICATE":
+            return "the other end has shown no certificate"
+        return f"what came is no TLS 1.3 of this cluster ({(error.reason or str(error)).lower().replace('_', ' ')})"

@@ -1,0 +1,47 @@
+"""What OpenSSL says, in words that one can act on."""
+
+import ssl
+import time
+from pathlib import Path
+
+EXPIRED, NOT_YET = 10, 9  # X509_V_ERR_...
+UNKNOWN_CA = frozenset({2, 18, 19, 20, 21, 7})  # no issuer, self-signed, a signature that is not the CA's
+HOST, PURPOSE = 62, 26
+
+ALERTS = (  # of the other end, by a part of OpenSSL's reason
+    ("UNKNOWN_CA", "its ca.pem is not the one that signed {mine}: copy both from one `coordinator certs`"),
+    ("DECRYPT_ERROR", "its ca.pem is not the one that signed {mine}: copy both from one `coordinator certs`"),
+    ("CERTIFICATE_EXPIRED", "by its clock {mine} has expired: run `coordinator certs` again, or set its clock"),
+    ("BAD_CERTIFICATE", "it does not accept {mine}: if it is new, the other clock may be behind, see there"),
+    ("UNSUPPORTED_CERTIFICATE", "{mine} may not be used in this role"),
+    ("CERTIFICATE_REQUIRED", "it demands a certificate"),
+    ("PROTOCOL_VERSION", "it does not speak TLS 1.3"),
+)
+
+
+def verify_text(error: ssl.SSLError, folder: Path) -> str:
+    """Why a certificate that was shown does not pass here; folder: of this end's identity."""
+    code = getattr(error, "verify_code", 0)
+    if code in {EXPIRED, NOT_YET}:
+        now = f"by this machine's clock, {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC"
+        if code == EXPIRED:
+            return f"has expired, {now}: run `coordinator certs` again, or set this clock if it is wrong"
+        return f"is not yet valid, {now}: set this clock (a Pi without network time starts in the past)"
+    if code in UNKNOWN_CA:
+        return f"was not signed by {folder / 'ca.pem'}: it is of another cluster, or one of both was made anew"
+    texts = {
+        HOST: "is of somebody else than is expected there: check the addresses",
+        PURPOSE: "may not be used in this role: agents need a node's certificate",
+    }
+    return texts.get(code, f"is not accepted: {getattr(error, 'verify_message', '') or error.reason or error}")
+
+
+def alert_text(error: ssl.SSLError, mine: str) -> str:
+    """What the other end has against this one's certificate `mine`; empty: that is not what the error is about."""
+    reason = error.reason or ""
+    if "ALERT" not in reason:
+        return ""
+    for part, text in ALERTS:
+        if part in reason:
+            return text.format(mine=mine)
+    return f"it refuses this end ({reason.lower().replace('_', ' ')})"
