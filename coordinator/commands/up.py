@@ -67,7 +67,7 @@ def register(app: typer.Typer) -> None:
             lines.use_json()
         files = operators or []
         nodes = wanted(cluster, state or addresses.parent / "state", any_port, files)
-        _refuse_running(addresses)
+        refuse_running(addresses)
         stopping: list[int] = []
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, lambda number, _: _interrupt(stopping, number))
@@ -117,8 +117,8 @@ def _interrupt(stopping: list[int], number: int) -> None:
         raise KeyboardInterrupt
 
 
-def _refuse_running(path: Path) -> None:
-    """Agents that this file speaks of would be forgotten if it were overwritten."""
+def refuse_running(path: Path) -> None:
+    """Agents that this file speaks of would be forgotten if it were overwritten. Raises LocalAgentError."""
     from coordinator import addresses as address_file
     from coordinator import local_agents
     from coordinator.errors import BadInputError
