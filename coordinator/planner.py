@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from coordinator import cluster as clusters
 from coordinator import failover, graph, options, places, plan_file, policies, query_checks
@@ -161,7 +161,7 @@ def _sound(
     shares = found.draft.per_operator(found.standing.due_ns)
     place, hops, stay = found.draft.place, found.draft.hops, choices.kept.units
     layout = Layout(query, cluster, types, place, shares, hops, policies.SOUND, choices.units, stay)
-    solver = {
+    solver: dict[str, Any] = {
         "name": choices.limits.solver,
         "seed": choices.limits.seed,
         "contracted": "fixed",
@@ -172,6 +172,8 @@ def _sound(
         "analyses": found.analyses,
         "cuts": found.cuts,
     }
+    if over := outcome.over_caps(found, cluster):
+        solver["over_caps"] = over
     return plan_file.build(
         layout,
         outcome.allocation(found),

@@ -48,4 +48,6 @@ def hinting(files: Sequence[Path | str], choices: Choices) -> Iterator[None]:
     except InfeasibleError as error:
         command = " ".join(["coordinator explain", *map(str, files), *given])
         error.hint = f"the smallest changes that mend it: {command}"
+        if choices.model == "sound" and choices.allocator == "deadline" and not choices.best_effort:
+            error.hint += "; a plan that guarantees less: --best-effort"
         raise

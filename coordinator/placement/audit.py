@@ -186,12 +186,14 @@ def _runs(plan: Plan, order: list[str]) -> list[list[str]]:
 
 
 def _utilisation(plan: Plan, flow: Mapping[str, tuple[Fraction, Fraction]]) -> list[str]:
-    """What a node's operators use on average stays within its cap."""
+    """What a node's operators use on average stays within its cap, or what a plan under protest owns up to."""
     found = []
+    over = plan["solver"].get("over_caps", {})
     for node, facts in plan["cluster"]["nodes"].items():
         held = [name for name, at in plan["placement"].items() if at == node]
         load = sum((flow[f"({name})"][1] * _tuple_cost_ns(plan, name) for name in held), Fraction(0))
-        if load > Fraction(str(facts["cap"])) * (1 + Fraction(1, 10**6)):
+        most = max(Fraction(str(facts["cap"])), Fraction(str(over.get(node, 0))))
+        if load > most * (1 + Fraction(1, 10**6)):
             found.append(f"node {node}: its operators use {float(load):.4f} of it, its cap is {facts['cap']}")
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator.cluster import Cluster
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.placement import deadline, routes
 from coordinator.placement.deadline import Allocation
@@ -30,6 +31,12 @@ def allocation(found: Sound) -> Allocation:
     nlr = round(laxity(found.problem, d_ns), 6)
     hops, least = found.draft.hops, found.traffic_bound
     return Allocation(found.problem, found.place, d_ns, hops, nlr, 0.0, found.proven, "sound", least)
+
+
+def over_caps(found: Sound, cluster: Cluster) -> dict[str, float]:
+    """What is used on average of the nodes whose caps a plan under protest exceeds."""
+    caps = {node.name: node.cap for node in cluster.nodes.values()}
+    return {node.name: float(node.cap) for node in found.problem.nodes if node.cap > caps[node.name]}
 
 
 def laxity(problem: Problem, d_ns: Mapping[int, int]) -> float:

@@ -15,7 +15,7 @@ from math import prod
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.guarantee.charges import Charges
-from coordinator.placement import kept, milp, problem, rooms, routes, scale
+from coordinator.placement import kept, milp, problem, protest, rooms, routes, scale
 from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem
 from coordinator.placement.progress import Progress, Watch
@@ -271,8 +271,20 @@ class Finder:
             raise InfeasibleError(reasons)
         offer = self.best.offer if self.best else nearest(self.needs, self.limits)[0]
         if offer is None:
-            raise InfeasibleError(unplaceable(self.problem))
+            crowded = unplaceable(self.problem)
+            offer = self._beyond_caps()
+            if offer is None:
+                raise InfeasibleError(crowded)
+            reasons = [*reasons, *(reason for reason in crowded if reason not in reasons)]
         return self._result(self._polished(self._try(offer)), tuple(reasons))
+
+    def _beyond_caps(self) -> Offer | None:
+        """With caps that are exceeded as little as can be; None: something else is in the way."""
+        widened = protest.widened(self.problem, self.limits)
+        if widened is None:
+            return None
+        self.problem, self.needs = widened, replace(self.needs, problem=widened, unbounded=[])
+        return nearest(self.needs, self.limits)[0]
 
     def _why(self) -> list[str]:
         """The rows that leave nothing."""
