@@ -187,7 +187,7 @@ def _worded(item: Any, keys: list[Any], model: type[BaseModel], not_yet: Mapping
     kind, name = item["type"], str(keys[-1]) if keys else ""
     text = str(item["msg"]).removeprefix("Value error, ")
     if kind == "extra_forbidden":
-        unknown = f"{where} is not known here{nearest(name, _fields(model, keys[:-1]))}"
+        unknown = f"{where} is not known here{nearest(name, fields(model, keys[:-1]))}"
         return f"{where} is not available yet: {not_yet[name]}" if name in not_yet else unknown
     if kind == "missing" and not isinstance(keys[-1], int):
         return f"{where} is missing; add '{name}:{' 1' if name == 'shimekiri' else ''}'"
@@ -225,7 +225,7 @@ def _short(value: Any) -> str:
     )
 
 
-def _fields(model: type[BaseModel], keys: list[Any]) -> list[str]:
+def fields(model: type[BaseModel], keys: list[Any]) -> list[str]:
     """The keys that may stand where `keys` lead to, found by walking the model's annotations."""
     current: Any = model
     for key in keys:

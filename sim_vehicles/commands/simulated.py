@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress(told: Console, trials: int) -> Iterator[Callable[[], None] | None]:
-    """A bar on a terminal, for more than one trial; gives what to call after each trial."""
-    if trials < 2 or not told.is_terminal:
+    """On a terminal a bar of the trials, with the time; gives what to call after each trial. A single trial takes long
+    where operators do: it has a sign of life."""
+    if not told.is_terminal:
         yield None
         return
-    from rich.progress import Progress
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    with Progress(console=told, transient=True) as progress:
-        task = progress.add_task("trials", total=trials)
+    bar = Progress.get_default_columns() if trials > 1 else (TextColumn("{task.description}"),)
+    with Progress(SpinnerColumn(), *bar, TimeElapsedColumn(), console=told, transient=True) as progress:
+        task = progress.add_task("trials" if trials > 1 else "running the plan in virtual time", total=trials)
         yield lambda: progress.advance(task)
 
 
