@@ -60,7 +60,9 @@ class Runtime:
         self.stopping = False
         self._flush_due = False
         self._tick_ns = self._ticked_ns = 0  # when timers are to be looked at, and were
-        self._measure_ns = 0  # when the next instance is to be measured
+        self._measure_ns = 0  # when an instance is to be measured again
+        self._skip = self._turn = 0  # how many go before it: all in turn, also where few come after a pause
+        self._units = 1
 
     def attach(self, inbound: Inbound) -> None:
         """Serve the data socket."""
@@ -70,6 +72,7 @@ class Runtime:
         """Plans have changed: heartbeats begin, and end."""
         self.beats.look_up()
         self._tick_ns = 0
+        self._units = max(1, sum(len(loaded.units) for loaded in self.plans.by_loaded))
 
     def add_plan(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...]) -> str:
         """After a plan was loaded. Returns why it cannot run, or nothing."""
@@ -140,16 +143,19 @@ class Runtime:
         emulating = self.plans.emulating
         measured = emulating or began_ns >= self._measure_ns
         while job is not None:
-            if measured:
+            if measured and (emulating or not self._skip):
                 self._name(engine, job)
                 executor.spend = meter.spend
                 meter.start()
                 job = executor.run(job)
                 executor.spend = None
                 measured, self._measure_ns = emulating, engine.ended_ns + MEASURE_EVERY_NS
-            elif engine.simple and not self._flush_due:
+                if engine.ended_ns - meter.began_ns < MEASURE_EVERY_NS:
+                    self._skip = self._turn = (self._turn + 1) % self._units
+            elif engine.simple and not (self._flush_due or measured):
                 job = executor.run(job, facts)
             else:
+                self._skip -= measured
                 self._name(engine, job)
                 job = executor.run(job)
             facts.publish()

@@ -1,8 +1,9 @@
 """What each operator costs: thread CPU time of its calls, sampled; and the CPU time that emulated nodes add.
 
 A reading of the thread's CPU clock is a system call, about as dear as scheduling an instance, so at most one instance
-in a millisecond is measured: longer ones are measured all. On an emulated node every call is, because every call
-must be filled up. What is taken down is without that filling: it is the operator's own.
+in a millisecond is measured, the units in turn, so that one which always runs behind another is not left out; of
+instances that take longer, all that follow each other. On an emulated node every call is, because every call must be
+filled up. What is taken down is without that filling: it is the operator's own.
 
 CPU time leaves out what preempts the runtime, and what an operator waits for: a file, a socket, a sleep. The time that
 went by is summed up beside it, so that an operator that waits can be told.
@@ -89,15 +90,15 @@ def rows(costs: Sequence[Cost], first: int) -> tuple[tuple[Row, ...], int]:
 class Meter:
     """The Executor's `spend`. Call `start` before the instance."""
 
-    __slots__ = ("costs", "mark_ns", "wall_ns")
+    __slots__ = ("began_ns", "costs", "mark_ns", "wall_ns")
 
     def __init__(self) -> None:
         self.costs: dict[Step, Cost] = {}
-        self.mark_ns = self.wall_ns = 0
+        self.mark_ns = self.wall_ns = self.began_ns = 0
 
     def start(self) -> None:
-        """The next operator begins now."""
-        self.wall_ns = now_ns()
+        """The next instance begins now, with its first operator."""
+        self.began_ns = self.wall_ns = now_ns()
         self.mark_ns = thread_time_ns()
 
     def spend(self, step: Step) -> None:

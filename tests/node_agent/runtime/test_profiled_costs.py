@@ -1,12 +1,16 @@
 """What is taken down of operators' costs: buckets, quantiles that are upper bounds, answers that fit a message."""
 
+import time
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from infra.bench.runtime import chain_plan
 from node_agent import ipc
+from node_agent.runtime.inprocess import in_process, run_queued
 from node_agent.runtime.profile import EARLY, Cost, bucket, rows, upper_ns
 
 DURATIONS = st.integers(0, 1 << 50)
@@ -53,3 +57,13 @@ def test_answers_fit_a_message_and_leave_nothing_out(operators: int, spread: int
         if not first:
             break
     assert [row[0] for row in found] == list(range(operators))
+
+
+def test_what_always_runs_behind_another_is_measured_as_well(tmp_path: Path) -> None:
+    units = 5
+    with in_process(chain_plan(units), tmp_path) as runtime:
+        for _ in range(8 * units):
+            run_queued(runtime, 1)
+            time.sleep(0.002)  # idle, as it is where tuples are few: the first unit finds a measurement due
+        (deployed,) = runtime.plans.by_hash.values()
+        assert all(cost.tuples for cost in deployed.costs), [cost.tuples for cost in deployed.costs]
