@@ -22,14 +22,17 @@ COMMANDS = (
     "validate",
     "plan",
     "explain",
+    "certs",
     "up",
     "deploy",
     "add",
     "remove",
     "status",
+    "profile",
     "stop",
     "collect",
     "report",
+    "run",
 )
 
 app = typer.Typer(

@@ -1,0 +1,279 @@
+"""`coordinator run --local`: from two files to a verdict on this machine, in one command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coordinator.commands import query_files
+from coordinator.commands.lines import Lines
+from coordinator.commands.report import Engine
+from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
+from coordinator.errors import CoordinatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.status import Status
+
+    from coordinator.local_run.files import Feed
+    from coordinator.local_run.stages import Ran
+
+EPILOG = """Examples:
+
+  coordinator run --local                                       (query.yaml and cluster.yaml here)
+
+  coordinator run --local pumps                                 (those of a directory)
+
+  coordinator run --local query.yaml cluster.yaml --feed radio=drive.csv --by radio=t --for 10s
+
+  coordinator run --local --plan plan.json --rate radio=50 --json
+
+What stands beside the query is taken: operators.py for the agents (operators.json is then brought up to date), and for
+each source SOURCE.jsonl, SOURCE.csv or SOURCE.mcap, or feed.jsonl for the only one that has none. Tuples are sent at
+the rate that the query declares, unless told otherwise. The agents take free ports of this machine, whatever the
+cluster file says, and speak without TLS.
+
+Ctrl-C ends the feeds; what came until then is collected and reported (exit code 130). A deadline that was missed is no
+failure. Exit codes: 0 done; 2 bad input, also in a feed; 3 infeasible, or a ledger that does not balance; 4 not drained
+in time; 1 anything else."""
+
+NOT_LOCAL = (
+    "coordinator run works with --local only, which starts an agent for every node on this machine.\n"
+    "On real nodes: start 'node-agent run' there, then 'coordinator addresses CLUSTER', plan, deploy, collect, report,"
+    " with 'node-agent feed' before collect"
+)
+INTERRUPTED = 130
+
+
+class NotLocalError(CoordinatorError):
+    """The command was called without --local."""
+
+    exit_code = 2
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command(epilog=EPILOG)
+    def run(
+        files: Annotated[
+            list[Path] | None,
+            typer.Argument(metavar="QUERY... CLUSTER", help=f"{query_files.HELP} Or a directory with both."),
+        ] = None,
+        local: Annotated[bool, typer.Option("--local", help="On this machine, an agent per node. Required.")] = False,
+        plan: Annotated[Path | None, typer.Option(help="Run this plan.json instead of planning.")] = None,
+        feed: Annotated[list[str] | None, typer.Option(metavar="SOURCE=FILE", help="JSON lines, CSV or MCAP.")] = None,
+        rate: Annotated[
+            list[str] | None, typer.Option(metavar="SOURCE=N", help="Tuples per second, instead of as declared.")
+        ] = None,
+        by: Annotated[
+            list[str] | None,
+            typer.Option(metavar="SOURCE=FIELD[:UNIT]", help="The gaps of this field, a time in s, ms, us or ns."),
+        ] = None,
+        topic: Annotated[list[str] | None, typer.Option(metavar="SOURCE=T", help="Of an MCAP file.")] = None,
+        for_: Annotated[
+            str | None, typer.Option("--for", metavar="TIME", help="Feed so long, files again and again: 10s.")
+        ] = None,
+        operators: Annotated[
+            list[Path] | None, typer.Option(help="FILE.py for the agents; else operators.py beside the query.")
+        ] = None,
+        output: Annotated[Path, typer.Option("--output", "-o", help="Where the run's directory is made.")] = Path(
+            "runs"
+        ),
+        engine: Annotated[Engine, typer.Option(help="What judges; both say the same.")] = Engine.python,
+        best_effort: Annotated[
+            bool, typer.Option("--best-effort", help="Also where it is proven that no plan is guaranteed.")
+        ] = False,
+        keep: Annotated[
+            bool, typer.Option("--keep", help="Leave the agents up, the plan deployed again; end: down.")
+        ] = False,
+        addresses: AddressesOption = DEFAULT_ADDRESSES,
+        as_json: Annotated[bool, typer.Option("--json", help="The account as JSON.")] = False,
+    ) -> None:
+        """Try a query on this machine: plan, start agents, deploy, feed, collect, report, and say what came of it."""
+        from coordinator.local_run import files as conventions
+        from coordinator.local_run import stages
+
+        if not local:
+            raise NotLocalError(NOT_LOCAL)
+        pairs = conventions.pairs
+        wishes = conventions.Wishes(
+            pairs("feed", feed or []), pairs("rate", rate or []), pairs("by", by or []), pairs("topic", topic or [])
+        )
+        seconds = conventions.seconds(for_)
+        if keep:
+            from coordinator.commands.up import refuse_running
+
+            refuse_running(addresses)
+        with _Shown() as tell:
+            made, code, beside = _plan(files or [], plan, operators or [], best_effort, tell)
+            feeds, unfed = conventions.feeds(made, wishes, beside)
+            _room(output)
+            for line in _feeding(feeds, unfed, seconds):
+                tell.say(line)
+            wish = stages.Wish(made, feeds, code, seconds, output, engine.value, addresses if keep else None)
+            ran = stages.run(wish, tell)
+        if as_json:
+            from coordinator.local_run import account
+
+            typer.echo(json.dumps(account.document(made, ran), allow_nan=False))
+        else:
+            _show(made, ran)
+        _end(ran)
+
+
+def _plan(
+    files: Sequence[Path], plan: Path | None, given: Sequence[Path], best_effort: bool, tell: _Shown
+) -> tuple[dict[str, Any], list[Path], list[Path]]:
+    """The plan, the files with operators, and the folders in which more may stand."""
+    from coordinator import plan_file
+    from coordinator.local_run import files as conventions
+
+    tell.begin("plan")
+    if plan is not None:
+        if files:
+            raise typer.BadParameter("a plan has its query and its cluster in it; leave those out", param_hint="--plan")
+        made = plan_file.load(plan)
+        tell.done(f"{plan}, {_promised(made)}")
+        return made, conventions.operators(given, [plan.parent]), [plan.parent]
+    queries, cluster = conventions.inputs(files)
+    beside = list(dict.fromkeys([*(path.parent for path in queries), cluster.parent]))
+    code = conventions.operators(given, beside)
+    query_files.check_order(queries, cluster)
+    if refreshed := conventions.refresh(cluster, code):
+        tell.say(f"{refreshed} is brought up to date with {', '.join(map(str, code))}")
+    made = _made(queries, cluster, best_effort, tell)
+    tell.done(_promised(made))
+    return made, code, beside
+
+
+def _made(queries: list[Path], cluster: Path, best_effort: bool, tell: _Shown) -> dict[str, Any]:
+    from coordinator import planner
+    from coordinator.commands.planning import hinting
+
+    choices = planner.Choices(best_effort=best_effort)
+    loaded, known, types = query_files.load(queries, cluster)
+    assert known is not None  # a path was given
+    with hinting([*queries, cluster], choices):
+        return planner.plan(loaded, known, types, choices, lambda now: tell.now(now.sentence()))
+
+
+def _promised(made: dict[str, Any]) -> str:
+    from coordinator.deadline_parts import verdict
+
+    return verdict(made["guarantee"])
+
+
+def _room(output: Path) -> None:
+    """Raises BadInputError where the run could not be written in the end."""
+    from coordinator.errors import BadInputError, Problem
+
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError([Problem(str(output), 0, f"cannot be made: {error.strerror or error}")]) from error
+
+
+def _feeding(feeds: Sequence[Feed], unfed: Sequence[str], seconds: float | None) -> list[str]:
+    how = "" if seconds is None else f", for {seconds:g} s"
+    return [
+        *(f"source {each.source}: {each.path} {each.pace.told}{how}" for each in feeds),
+        *(f"source {name}: nothing feeds it; --feed {name}=FILE would" for name in unfed),
+    ]
+
+
+class _Shown:
+    """Stages on stderr: a line for what is done, and what goes on where that is a terminal."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._say = Lines()
+        self._status: Status | None = None
+
+    def __enter__(self) -> _Shown:
+        from rich.console import Console
+
+        self._status = Console(stderr=True).status("")
+        self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._status is not None
+        self._status.stop()
+
+    def begin(self, stage: str) -> None:
+        """A stage begins."""
+        self._stage = stage
+        self.now("")
+
+    def now(self, text: str) -> None:
+        """What goes on in it."""
+        from rich.markup import escape
+
+        assert self._status is not None
+        self._status.update(escape(f"{self._stage:<8} {text}"))
+
+    def done(self, text: str) -> None:
+        """It has ended, with this."""
+        self._say(f"{self._stage:<8} {text}")
+
+    def say(self, text: str) -> None:
+        """A line within a stage."""
+        self._say(f"{'':<8} {text}")
+
+
+def _show(made: dict[str, Any], ran: Ran) -> None:
+    from rich.console import Console
+
+    from coordinator.local_run import account
+
+    console = Console(highlight=False)
+    console.print()
+    for table in (account.placement(made), account.outputs(made, ran.reports[0])):
+        console.print(table)
+    lines = [*account.sentences(made, ran), *_next(made, ran)]
+    for line in lines:
+        console.print(line, soft_wrap=True, markup=False)
+
+
+def _next(made: dict[str, Any], ran: Ran) -> list[str]:
+    from coordinator.cli import COMMANDS
+
+    look = "top" if "top" in COMMANDS else "status"
+    lines = [
+        "",
+        f"page: {ran.page}    (open it in a browser)",
+        f"for programs: {ran.run / 'report.json'}; all that was recorded: {ran.run}",
+        f"where every millisecond of a deadline goes: coordinator explain {ran.run / 'plan.json'}",
+    ]
+    if not ran.real_time:
+        lines.insert(
+            1, "no real-time class here: latencies were worse for it; 'node-agent grant-rt' says how to get it"
+        )
+    if ran.kept is None:
+        return [
+            *lines,
+            f"next: change query.yaml or operators.py and run again; --keep leaves it up for 'coordinator {look}'",
+        ]
+    where = "" if ran.kept == DEFAULT_ADDRESSES else f" --addresses {ran.kept}"
+    return [*lines, f"it still runs: 'coordinator {look}{where}' looks at it, 'coordinator down{where}' ends it"]
+
+
+def _end(ran: Ran) -> None:
+    """The exit code; what is wrong has been told."""
+    from coordinator.commands.report import refuse_unbalanced
+    from coordinator.errors import OutOfTimeError
+
+    refuse_unbalanced(ran.reports)
+    if ran.interrupted:
+        raise typer.Exit(INTERRUPTED)
+    if any(fed.code == 2 for fed in ran.fed):
+        raise typer.Exit(2)
+    if ran.missing:
+        raise typer.Exit(1)
+    if ran.left:
+        raise typer.Exit(OutOfTimeError.exit_code)

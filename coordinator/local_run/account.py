@@ -1,0 +1,107 @@
+"""The account of a local run: short for people, whole for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from coordinator.deadline_parts import left_out, standing
+from coordinator.local_run.stages import Ran
+from coordinator.overload import ADD
+from coordinator.report.overload_tables import percent
+from coordinator.report.terminal import incomplete
+from coordinator.units_of_measure import counted, show_ns
+
+ENDS = ("met", "late", "shed", "lost", "undecidable")
+SELDOM = ("undecidable",)  # no column where there are none
+
+
+def document(plan: Mapping[str, Any], ran: Ran) -> dict[str, Any]:
+    """For --json."""
+    (report,) = ran.reports
+    claims = ("bound_ns", "guaranteed", "why")
+    return {
+        "run": str(ran.run),
+        "plan_hash": plan["hash"],
+        "placement": plan["placement"],
+        "outputs": {
+            name: {key: value for key, value in found.items() if key != "quantiles_ns"}
+            | {key: plan["guarantee"][name][key] for key in claims if name in plan["guarantee"]}
+            for name, found in report["outputs"].items()
+        },
+        "conservation": report["conservation"],
+        "complete": report["completeness"]["complete"],
+        "feeds": [fed.document() for fed in ran.fed],
+        "missing": ran.missing + ran.left,
+        "interrupted": ran.interrupted,
+        "real_time": ran.real_time,
+        "report": str(ran.run / "report.json"),
+        "page": str(ran.page),
+        "addresses": str(ran.kept) if ran.kept else None,
+    }
+
+
+def placement(plan: Mapping[str, Any]) -> Table:
+    """Which operators run where."""
+    table = Table(title="placement", title_justify="left")
+    table.add_column("node")
+    table.add_column("operators")
+    for node in plan["nodes"]:
+        here = [name.removesuffix(ADD) for name, place in plan["placement"].items() if place == node]
+        table.add_row(escape(node), escape(", ".join(dict.fromkeys(here))) or "-")
+    return table
+
+
+def outputs(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Table:
+    """What was promised of each output, and what came; fits into 80 columns where nothing is wrong."""
+    ends = [end for end in ENDS if end not in SELDOM or any(found[end] for found in report["outputs"].values())]
+    table = Table(title="outputs", title_justify="left")
+    for column in ("output", "deadline", "bound", *ends, "p99"):
+        table.add_column(column, justify="left" if column == "output" else "right", no_wrap=column != "output")
+    for name, found in report["outputs"].items():
+        claim = plan["guarantee"].get(name, {})
+        bound, p99 = claim.get("bound_ns"), found["latency_ns"]["p99"]
+        table.add_row(
+            escape(name),
+            show_ns(found["deadline_ns"]),
+            "none" if bound is None else show_ns(bound),
+            *(f"[red]{found[end]}[/]" if end != "met" and found[end] else str(found[end]) for end in ends),
+            "-" if p99 is None else f"{p99 / 1e6:.2f} ms",
+        )
+    return table
+
+
+def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
+    """What the tables do not say."""
+    (report,) = ran.reports
+    for name, found in report["outputs"].items():
+        claim = plan["guarantee"].get(name)
+        if claim is not None:
+            yield f"{name}: {standing(claim)}: {claim['why']}"
+            yield from (f"  {line}" for line in left_out(claim))
+        if found["miss_ratio"]:
+            yield f"{name}: {percent(found['miss_ratio'])} missed; the page says which hop spent the time"
+        elif not found["delivered"]:
+            yield f"{name}: nothing came: no tuple led to a result, or the feed was too short for one"
+    yield _balance(report["conservation"])
+    for fed in ran.fed:
+        for why, number in fed.refused.items():
+            yield f"source {fed.feed.source}: {counted(number, 'tuple')} refused: {why}"
+        if bad := fed.counts.get("bad"):
+            yield f"source {fed.feed.source}: {counted(bad, 'line')} could not be read"
+    yield from incomplete(ran.reports)
+    if ran.missing or ran.left:
+        yield "not all is as it should be:"
+        yield from (f"  {line}" for line in (*ran.missing, *ran.left))
+
+
+def _balance(books: Mapping[str, Any]) -> str:
+    what = counted(books["admitted"] - books["windows"], "tuple")
+    if books["windows"]:
+        what += f" and {counted(books['windows'], 'window')}"
+    if books["balanced"]:
+        return f"balanced: {what} admitted, each accounted for"
+    return f"NOT balanced: {what} admitted, {counted(books['problem_count'], 'contradiction')}"

@@ -1,0 +1,229 @@
+"""The files of a local run, by convention: what stands beside the query is taken."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coordinator.errors import BadInputError, CoordinatorError, Problem
+from coordinator.options import BadOptionError
+from coordinator.units_of_measure import duration_ns
+from coordinator.yaml_file import nearest
+
+QUERY, CLUSTER, OPERATORS, FEED = "query.yaml", "cluster.yaml", "operators.py", "feed.jsonl"
+FORMATS = (".jsonl", ".csv", ".mcap")
+LISTING_S = 60.0
+UNITS = ("s", "ms", "us", "ns")
+
+
+def inputs(given: Sequence[Path]) -> tuple[list[Path], Path]:
+    """Queries and the cluster: of a directory its query.yaml and cluster.yaml, of nothing those here, of one query the
+    cluster.yaml beside it. Raises BadInputError where there is none."""
+    if len(given) == 1 and not given[0].is_dir():
+        queries, cluster = [given[0]], given[0].parent / CLUSTER
+        if given[0].name == CLUSTER:
+            queries, cluster = [given[0].parent / QUERY], given[0]
+    elif len(given) > 1:
+        queries, cluster = list(given[:-1]), given[-1]
+    else:
+        folder = given[0] if given else Path()
+        queries, cluster = [folder / QUERY], folder / CLUSTER
+    for path in (*queries, cluster):
+        if not path.exists():
+            text = "is not there; name query.yaml and cluster.yaml, or begin with 'coordinator init DIR'"
+            raise BadInputError([Problem(str(path), 0, text)])
+    return queries, cluster
+
+
+def operators(given: Sequence[Path], beside: Sequence[Path]) -> list[Path]:
+    """Files with operators for the agents: those given, else operators.py of the first folder that has one. Raises
+    BadInputError."""
+    for file in given:
+        if not file.is_file():
+            raise BadInputError([Problem(str(file), 0, "is no file; give a Python file with operators")])
+    found = [folder / OPERATORS for folder in beside if (folder / OPERATORS).is_file()]
+    return list(given) or found[:1]
+
+
+def refresh(cluster: Path, files: Sequence[Path]) -> Path | None:
+    """Write the list of operators that the cluster file names anew, where `files` say something else than it does; the
+    path, where it was written. Raises BadInputError, also where the files cannot be loaded."""
+    from coordinator import yaml_file
+
+    data = yaml_file.load(cluster).data
+    named = data.get("operators") if isinstance(data, Mapping) else None
+    if not files or not isinstance(named, str):
+        return None
+    path, listed = cluster.parent / named, _listed(files)
+    try:
+        if json.loads(path.read_bytes()) == listed:
+            return None
+    except (OSError, ValueError, RecursionError):
+        pass  # it is written now
+    try:
+        path.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise BadInputError([Problem(str(path), 0, f"cannot be written: {error.strerror or error}")]) from error
+    return path
+
+
+class _ListingError(CoordinatorError):
+    exit_code = 2
+
+
+def _listed(files: Sequence[Path]) -> Any:
+    """What an agent with these files says that it has. Another process: their code runs there, not here."""
+    options = [word for file in files for word in ("--operators", str(file))]
+    command = [sys.executable, "-m", "node_agent", "operators", "--json", *options]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LISTING_S, check=False)
+    except subprocess.TimeoutExpired:
+        text = f"took more than {LISTING_S:g} s to import; let what it does at its top level go quicker"
+        raise BadInputError([Problem(str(files[0]), 0, text)]) from None
+    if done.returncode:
+        raise _ListingError(done.stderr.strip() or f"{files[0]}: its operators cannot be listed")
+    return json.loads(done.stdout)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How lines of a file follow each other. options: of `node-agent feed`; told: the same in words."""
+
+    options: tuple[str, ...]
+    told: str
+
+
+@dataclass(frozen=True)
+class Feed:
+    """A file for a source. repeated: from its start again until the time is over."""
+
+    source: str
+    path: Path
+    pace: Pace
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was asked for on the command line, by source."""
+
+    files: Mapping[str, str]
+    rates: Mapping[str, str]
+    by: Mapping[str, str]
+    topics: Mapping[str, str]
+
+    def check(self, sources: Mapping[str, Any]) -> None:
+        """Raises BadOptionError where one names a source that is not there, or is no rate or unit."""
+        wrong = []
+        for option, values in (("feed", self.files), ("rate", self.rates), ("by", self.by), ("topic", self.topics)):
+            for name, value in values.items():
+                if name not in sources:
+                    wrong.append(f"--{option} {name}={value}: source '{name}' is unknown{nearest(name, sources)}")
+        for name, value in self.rates.items():
+            if not _is_rate(value):
+                wrong.append(f"--rate {name}={value}: give tuples per second, above 0 and at most 1000000")
+            if name in self.by:
+                wrong.append(f"--rate {name}={value}: and --by {name}={self.by[name]} exclude each other")
+        for name, value in self.by.items():
+            if ":" in value and value.rpartition(":")[2] not in UNITS:
+                wrong.append(f"--by {name}={value}: the unit after the colon is one of {', '.join(UNITS)}")
+        if wrong:
+            raise BadOptionError(wrong)
+
+
+def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+    """SOURCE=VALUE, several. Raises BadOptionError."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise BadOptionError([f"--{option} {text}: write --{option} SOURCE=..."])
+        if name in found:
+            raise BadOptionError([f"--{option} {text}: source '{name}' has one already"])
+        found[name] = value
+    return found
+
+
+def seconds(text: str | None) -> float | None:
+    """Of --for. Raises BadOptionError."""
+    if text is None:
+        return None
+    try:
+        ns = duration_ns(text)
+    except ValueError as error:
+        raise BadOptionError([f"--for: {error}"]) from None
+    if ns <= 0:
+        raise BadOptionError([f"--for {text}: give more than 0, like 10s"])
+    return ns / 1e9
+
+
+def feeds(plan: Mapping[str, Any], wishes: Wishes, beside: Sequence[Path]) -> tuple[list[Feed], list[str]]:
+    """What feeds the sources of a plan, and the sources that nothing feeds. Raises BadInputError where that is all of
+    them or a file is missing, BadOptionError as of `Wishes.check`."""
+    sources: Mapping[str, Any] = plan["graph"]["sources"]
+    wishes.check(sources)
+    paths = {name: Path(value) for name, value in wishes.files.items()}
+    for name in sources:
+        for path in (folder / f"{name}{suffix}" for folder in beside for suffix in FORMATS):
+            if name not in paths and path.is_file():
+                paths[name] = path
+    left = [name for name in sources if name not in paths]
+    general = [folder / FEED for folder in beside if (folder / FEED).is_file()]
+    if len(left) == 1 and general and general[0] not in paths.values():
+        paths[left.pop()] = general[0]
+    elif len(left) > 1 and general and not paths:
+        text = f"is for one of the sources {', '.join(left)}; call it like that one, as in {left[0]}.jsonl"
+        raise BadInputError([Problem(str(general[0]), 0, text)])
+    for path in paths.values():
+        if not path.exists():
+            raise BadInputError([Problem(str(path), 0, "is not there; --feed SOURCE=FILE names a file with tuples")])
+    if not paths:
+        text = f"has nothing to feed: write {left[0]}.jsonl beside it, a tuple in JSON per line, or give --feed"
+        raise BadInputError([Problem(str(beside[0] / QUERY), 0, text)])
+    ordered = [name for name in sources if name in paths]
+    return [_feed(name, paths[name], sources[name], wishes) for name in ordered], left
+
+
+def _feed(name: str, path: Path, source: Mapping[str, Any], wishes: Wishes) -> Feed:
+    mcap = path.suffix.lower() == ".mcap"
+    options = ("--topic", wishes.topics[name]) if name in wishes.topics else ()
+    if name in wishes.rates:
+        rate = wishes.rates[name]
+        return Feed(name, path, Pace(("--rate", rate), f"at {rate} a second"), options)
+    if name in wishes.by:
+        field, colon, unit = wishes.by[name].rpartition(":")
+        words = ("--by", field, "--unit", unit) if colon else ("--by", unit)
+        return Feed(name, path, Pace(words, f"with the gaps of '{field or unit}'"), options)
+    if mcap:
+        return Feed(name, path, Pace((), "with the gaps of the recording"), options)
+    rate = f"{declared_rate(source):.6g}"
+    return Feed(name, path, Pace(("--rate", rate, "--steady"), f"at {rate} a second, as it is declared"), options)
+
+
+def declared_rate(source: Mapping[str, Any]) -> float:
+    """Tuples per second, in equal gaps, that a source of plan.json may always send: as declared, within max_rate."""
+    arrival = source["arrival"]
+    match arrival["kind"]:
+        case "burst":
+            rate: float = arrival["burst"] * 1e9 / arrival["period_ns"]
+        case "rate":
+            rate = float(arrival["rate_per_s"])
+        case "jcp":
+            rate = 1e9 / arrival["period_ns"]
+        case _:  # a recording: n tuples in a row span no less than they do there
+            gaps = zip(arrival["counts"], arrival["spans_ns"], strict=True)
+            rate = 1e9 / max(span / (count - 1) for count, span in gaps if count > 1)
+    limit = source.get("limit")
+    return min(rate, float(limit["tuples"] * 1e9 / limit["span_ns"])) if limit else rate
+
+
+def _is_rate(text: str) -> bool:
+    try:
+        return 0 < float(text) <= 1e6
+    except ValueError:
+        return False

@@ -1,0 +1,205 @@
+"""The stages of a local run, one after the other: agents, deployment, feeds, traces, verdict.
+
+Whatever happens, the agents are ended, and what was recorded until then is collected where agents still answer.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from coordinator import collect as collection
+from coordinator import deploy as deployment
+from coordinator import local_agents, plan_file
+from coordinator.addresses import Addresses, AgentAddress, host_of
+from coordinator.agents import Agents, AgentsError
+from coordinator.local_agents import LOG, LocalAgent, Wanted
+from coordinator.local_run.feeding import Fed, Feeding
+from coordinator.local_run.files import Feed
+from coordinator.plan_file import Plan
+from coordinator.units_of_measure import counted
+
+DRAIN_S = 30.0
+ANY_PORT = "127.0.0.1:0"
+
+
+class Tell(Protocol):
+    """Whoever is told how it goes."""
+
+    def begin(self, stage: str) -> None:
+        """A stage begins."""
+
+    def now(self, text: str) -> None:
+        """What goes on in it."""
+
+    def done(self, text: str) -> None:
+        """It has ended, with this."""
+
+
+@dataclass
+class Ran:
+    """What came of it. run: the directory; missing: what is not as it should be, a line each; kept: where the agents
+    that still run are."""
+
+    run: Path
+    fed: list[Fed] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    real_time: bool = True
+    reports: list[dict[str, Any]] = field(default_factory=list)
+    page: Path | None = None
+    kept: Path | None = None
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A local run. seconds: of feeding, None: until the files end; keep: addresses.json for agents that stay."""
+
+    plan: Plan
+    feeds: Sequence[Feed]
+    operators: Sequence[Path]
+    seconds: float | None
+    out: Path
+    engine: str
+    keep: Path | None
+
+
+def run(wish: Wish, tell: Tell) -> Ran:
+    """All stages. Raises CoordinatorError where there is nothing to report, KeyboardInterrupt where it was called off
+    before anything was fed."""
+    work = Path(tempfile.mkdtemp(prefix="shimekiri-"))
+    kept = False
+    try:
+        with _agents(wish, work, tell) as (agents, ran):
+            found = {place.name: place for agent in agents for place in agent.places}
+            file = Addresses(work / "addresses.json", found, "coordinator run --local")
+            file.write()
+            plan_file.write(wish.plan, work / "plan.json")
+            with Agents(file.of_plan(wish.plan)) as called:
+                _deploy(wish.plan, called, tell)
+                _feed(wish, agents, found, work, ran, tell)
+                _collect(wish, called, work, ran, tell)
+                if wish.keep is not None:
+                    _keep(wish, called, file, ran, tell)
+                    kept = True
+        _report(wish, ran, tell)
+        return ran
+    finally:
+        if not kept:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def _agents(wish: Wish, work: Path, tell: Tell) -> Iterator[tuple[list[LocalAgent], Ran]]:
+    """One per node of the plan, on free ports of this machine, wherever the real nodes are."""
+    cores: dict[str, int] = {}
+    for place in wish.plan["cluster"]["nodes"]:
+        cores[host_of(place)] = cores.get(host_of(place), 0) + 1
+    tell.begin("agents")
+    tell.now(f"starting {', '.join(cores)}")
+    wanted = [Wanted(name, ANY_PORT, ANY_PORT, work / "state" / name, number) for name, number in cores.items()]
+    agents = local_agents.start(wanted, list(wish.operators))
+    ran = Ran(work)
+    try:
+        ran.real_time = all(place.rt for agent in agents for place in agent.places)
+        tell.done(f"{', '.join(cores)} on this machine")
+        yield agents, ran
+    finally:
+        if ran.kept is None:
+            with _undisturbed():
+                local_agents.stop(agents)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C must not leave half of the agents running."""
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _deploy(plan: Plan, called: Agents, tell: Tell) -> None:
+    tell.begin("deploy")
+    done = deployment.deploy(plan, called, tell.now)
+    tell.done(f"plan {done.plan_hash[:8]} on {', '.join(done.nodes)}")
+
+
+def _feed(
+    wish: Wish, agents: Sequence[LocalAgent], found: Mapping[str, AgentAddress], work: Path, ran: Ran, tell: Tell
+) -> None:
+    """Ctrl-C ends feeding only; what was fed until then is collected."""
+
+    def dead() -> str:
+        ended = [agent for agent in agents if agent.process.poll() is not None]
+        return f"node {ended[0].wanted.name}: the agent has ended: {ended[0].last_words()}" if ended else ""
+
+    tell.begin("feed")
+    at = {name: source["at"] for name, source in wish.plan["graph"]["sources"].items()}
+    repeat = wish.seconds is not None
+    alive: set[str] = set()
+    try:
+        with Feeding(wish.feeds, dict(found), at, wish.operators, work, repeat) as feeding:
+            ran.fed = feeding.feeds
+            try:
+                if why := feeding.wait(wish.seconds, dead, tell.now):
+                    ran.missing.append(why)
+            except KeyboardInterrupt:
+                ran.interrupted = True
+            alive = {fed.feed.source for fed in feeding.feeds if fed.process.poll() is None}
+            feeding.end()
+    except KeyboardInterrupt:  # as they were started, or a second one
+        ran.interrupted = True
+    for fed in ran.fed:
+        if fed.code and fed.feed.source not in alive:
+            ran.missing.append(f"source {fed.feed.source}: {' | '.join(fed.said) or f'exit code {fed.code}'}")
+    sent, admitted = sum(fed.sent for fed in ran.fed), sum(fed.admitted for fed in ran.fed)
+    tell.done(f"{counted(sent, 'tuple')} sent, {admitted} admitted{', interrupted' if ran.interrupted else ''}")
+
+
+def _collect(wish: Wish, called: Agents, work: Path, ran: Ran, tell: Tell) -> None:
+    tell.begin("collect")
+    try:
+        ran.left = deployment.stop({bytes.fromhex(wish.plan["hash"])}, called, DRAIN_S, tell.now)
+    except AgentsError as error:
+        ran.missing += [line for line in error.lines() if line not in ran.missing]
+    ran.run = collection.new_run(wish.out, wish.plan, work / "plan.json", work / "addresses.json")
+    done = collection.collect(ran.run, wish.plan, called, tell.now, over=not ran.left)
+    ran.missing += [line for line in done.problems if line not in ran.missing]
+    logs = ran.run / "logs"
+    logs.mkdir(exist_ok=True)
+    for name in called.addresses:
+        shutil.copyfile(work / "state" / name / LOG, logs / f"{name}.log")
+    for fed in ran.fed:
+        fed.log = Path(shutil.copyfile(fed.log, logs / fed.log.name))
+    tell.done(f"{counted(done.records, 'record')} of {counted(len(called.addresses), 'node')}")
+
+
+def _keep(wish: Wish, called: Agents, file: Addresses, ran: Ran, tell: Tell) -> None:
+    """The plan runs again, on agents that are left to themselves."""
+    assert wish.keep is not None
+    tell.begin("keep")
+    deployment.deploy(wish.plan, called, tell.now)
+    Addresses(wish.keep, file.nodes, file.started_by).write()
+    ran.kept = wish.keep
+    tell.done(f"the plan runs again; the agents stay up, {wish.keep} says where")
+
+
+def _report(wish: Wish, ran: Ran, tell: Tell) -> None:
+    from coordinator.report.command import judge, write
+    from coordinator.report.reader import read_run
+
+    tell.begin("report")
+    read = [read_run(ran.run)]
+    ran.reports = judge(read, wish.engine, None, tell.now)
+    ran.page = write(read, ran.reports, None, tell.now)
+    tell.done(str(ran.page))

@@ -1,0 +1,277 @@
+"""`coordinator run --local`: from files to an account in one command, with real agents; and what it does when something
+goes wrong in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from coordinator.__main__ import main
+from coordinator.errors import CoordinatorError
+from coordinator.local_run import files
+from coordinator.local_run.files import Wishes, declared_rate, feeds
+
+QUERY = """
+shimekiri: 1
+query: beats
+sources:
+  beat: {at: a, type: json, arrival: {rate: 100}, max_age: 2 s}
+  side: {at: a, type: json, arrival: {burst: 3, period: 60 ms}, max_age: 2 s}
+operators:
+  both: {run: union, in: [beat, side], cost: 50 us}
+  mine: {run: my.same, in: both, cost: 50 us}
+outputs:
+  out: {from: mine, at: a, deadline: 5 s}
+"""
+CLUSTER = """
+shimekiri: 1
+nodes:
+  a: {address: "192.0.2.7:7700", policy: edf, cores: 2}
+operators: operators.json
+security: mutual-tls
+"""
+OPERATORS = """
+from node_agent.sdk import operator
+
+@operator("my.same", inputs={"value": "json"}, output="json")
+def same(value):
+    return value
+"""
+NOTHING = Wishes({}, {}, {}, {})
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a query, a cluster of another machine, operators, and tuples for both sources."""
+    (tmp_path / "query.yaml").write_text(QUERY)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    (tmp_path / "operators.py").write_text(OPERATORS)
+    (tmp_path / "feed.jsonl").write_text("1\n2\n3\n4\n")
+    (tmp_path / "side.csv").write_text("x\n5\n6\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["coordinator", "run", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def _left() -> list[int]:
+    """Agents and feeds that are children of this process."""
+    return [each.pid for each in psutil.Process().children() if each.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_from_files_to_a_verdict_and_agents_that_stay(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = _left()
+    assert _run(monkeypatch, "--local", "--json", "--keep") == 0
+    said, told = capsys.readouterr()
+    account: dict[str, Any] = json.loads(said)
+    assert "operators.json is brought up to date with operators.py" in told
+    assert f"source beat: {Path('feed.jsonl')} at 100 a second, as it is declared" in told
+    assert "source side: side.csv at 50 a second, as it is declared" in told
+    assert account["outputs"]["out"]["delivered"] == 6 and account["conservation"]["balanced"] and account["complete"]
+    assert account["missing"] == [] and account["outputs"]["out"]["guaranteed"]
+    assert [(each["source"], each["sent"], each["admitted"]) for each in account["feeds"]] == [
+        ("beat", 4, 4), ("side", 2, 2),
+    ]  # fmt: skip
+    assert set(account["placement"].values()) <= {"a", "a.1"}
+    run = Path(account["run"])
+    assert json.loads((run / "report.json").read_text())["plan_hash"] == account["plan_hash"]
+    assert {path.name for path in (run / "logs").iterdir()} == {"a.log", "feed-beat.log", "feed-side.log"}
+    assert Path(account["page"]).is_file()
+
+    assert _run(monkeypatch, "--local", "--keep") == 1
+    assert "addresses.json: the agents of a are running already" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["coordinator", "status", "--json"])
+    with pytest.raises(SystemExit):
+        main()
+    assert '"COMMITTED"' in (status := capsys.readouterr().out) or "committed" in status
+    monkeypatch.setattr(sys, "argv", ["coordinator", "down"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "node a: stopped" in capsys.readouterr().out
+    assert _left() == before
+
+
+class Running:
+    """The command as a process of its own that feeds until it is told to end."""
+
+    def __init__(self, here: Path, *arguments: str) -> None:
+        code = (  # also where whoever started the tests ignores Ctrl-C
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "from coordinator.__main__ import main; main()"
+        )
+        command = [sys.executable, "-c", code, "run", "--local", *arguments]
+        self.process = subprocess.Popen(
+            command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "COLUMNS": "120"},
+        )  # fmt: skip
+        self.children: list[psutil.Process] = []
+
+    def await_feed(self) -> None:
+        """Until a feed runs."""
+        end = time.monotonic() + 60
+        while not any("feed" in each.cmdline() for each in self._look() if each.is_running()):
+            assert self.process.poll() is None and time.monotonic() < end, self.process.communicate()
+            time.sleep(0.02)
+
+    def agent(self) -> psutil.Process:
+        """The one agent."""
+        return next(each for each in self.children if "run" in each.cmdline())
+
+    def end(self) -> tuple[int, str, str]:
+        """Exit code, stdout, stderr; nothing that it started is left."""
+        out, err = self.process.communicate(timeout=120)
+        _, alive = psutil.wait_procs(self.children, timeout=20)
+        assert alive == []
+        return self.process.returncode, out, err
+
+    def _look(self) -> list[psutil.Process]:
+        try:
+            self.children = psutil.Process(self.process.pid).children()
+            return [each for each in self.children if each.status() != psutil.STATUS_ZOMBIE]
+        except psutil.NoSuchProcess:
+            return []
+
+
+def _report(here: Path) -> dict[str, Any]:
+    (path,) = here.glob("runs/*/report.json")
+    report: dict[str, Any] = json.loads(path.read_text())
+    return report
+
+
+def test_ctrl_c_ends_the_feeds_and_what_came_is_reported(here: Path) -> None:
+    running = Running(here, "--for", "1 h")
+    running.await_feed()
+    running.process.send_signal(signal.SIGINT)
+    code, out, err = running.end()
+    assert code == 130, out + err
+    assert "interrupted" in err and "Traceback" not in out + err
+    assert _report(here)["conservation"]["balanced"] and "balanced: " in out
+    assert not (here / "addresses.json").exists()
+
+
+def test_a_killed_agent_is_named_and_the_command_comes_to_an_end(here: Path) -> None:
+    running = Running(here, "--for", "1 h", "--json")
+    running.await_feed()
+    running.agent().kill()
+    code, out, err = running.end()
+    assert code == 1, out + err
+    assert any("node a: " in line for line in json.loads(out)["missing"])
+    assert "Traceback" not in err
+    assert not _report(here)["completeness"]["complete"]
+
+
+def test_a_bad_line_is_named_and_the_rest_is_reported(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "side.csv").write_text("x\n5\n6,7\n")
+    assert _run(monkeypatch, "--local", "--feed", "beat=feed.jsonl") == 2
+    said = capsys.readouterr().out
+    assert "  source side: side.csv:3: 2 cells under a header of 1" in said
+    assert _report(here)["outputs"]["out"]["delivered"] == 5
+    assert "balanced: 5 tuples admitted, each accounted for" in said
+
+
+def test_what_cannot_be_run_is_told_before_anything_starts(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(*arguments: str, code: int = 2) -> str:
+        assert _run(monkeypatch, *arguments) == code
+        return capsys.readouterr().err
+
+    assert "works with --local only" in told()
+    assert "--for: '10' has no unit" in told("--local", "--for", "10")
+    assert "--feed beat: write --feed SOURCE=..." in told("--local", "--feed", "beat")
+    assert "none.py: is no file" in told("--local", "--operators", "none.py")
+    assert "--feed bent=x: source 'bent' is unknown; did you mean 'beat'?" in told("--local", "--feed", "bent=x")
+    assert "x.jsonl: is not there" in told("--local", "--feed", "beat=x.jsonl")
+    assert "--rate beat=0: give tuples per second" in told("--local", "--rate", "beat=0")
+    assert "none: is not there; name query.yaml" in told("--local", "none")
+    (here / "runs").write_text("")
+    assert "runs: cannot be made: File exists" in told("--local")
+    (here / "operators.py").write_text("import nowhere")
+    assert "nowhere" in told("--local")
+    (here / "operators.py").unlink()
+    (here / "query.yaml").write_text(QUERY.replace("deadline: 5 s", "deadline: 60 us"))
+    lines = told("--local", code=3).splitlines()
+    assert any(line.startswith("infeasible: ") for line in lines)
+    assert any("coordinator explain query.yaml cluster.yaml" in line for line in lines)
+    assert not (here / "addresses.json").exists() and not list(here.glob("runs/*"))
+
+
+def test_files_by_convention(here: Path) -> None:
+    assert files.inputs([]) == ([Path("query.yaml")], Path("cluster.yaml"))
+    assert files.inputs([here]) == ([here / "query.yaml"], here / "cluster.yaml")
+    assert files.inputs([here / "query.yaml"]) == ([here / "query.yaml"], here / "cluster.yaml")
+    assert files.inputs([here / "cluster.yaml"]) == ([here / "query.yaml"], here / "cluster.yaml")
+    (here / "two.yaml").write_text(QUERY)
+    three = [here / name for name in ("query.yaml", "two.yaml", "cluster.yaml")]
+    assert files.inputs(three) == (three[:2], three[2])
+
+
+def _plan(*names: str) -> dict[str, Any]:
+    arrival = {"kind": "burst", "burst": 1, "period_ns": 10**9}
+    return {"graph": {"sources": {name: {"at": "a", "arrival": arrival} for name in names}}}
+
+
+def test_feeds_by_convention(tmp_path: Path) -> None:
+    def chosen(plan: dict[str, Any], wishes: Wishes = NOTHING) -> tuple[dict[str, str], list[str]]:
+        found, left = feeds(plan, wishes, [tmp_path])
+        return {each.source: each.path.name for each in found}, left
+
+    def refused(plan: dict[str, Any]) -> str:
+        with pytest.raises(CoordinatorError) as error:
+            feeds(plan, NOTHING, [tmp_path])
+        return str(error.value)
+
+    assert "has nothing to feed: write x.jsonl beside it" in refused(_plan("x"))
+    (tmp_path / "feed.jsonl").write_text("1\n")
+    assert chosen(_plan("x")) == ({"x": "feed.jsonl"}, [])
+    assert "feed.jsonl: is for one of the sources x, y; call it like that one, as in x.jsonl" in refused(
+        _plan("x", "y")
+    )
+    (tmp_path / "y.mcap").write_text("")
+    assert chosen(_plan("x", "y")) == ({"x": "feed.jsonl", "y": "y.mcap"}, [])
+    (tmp_path / "x.csv").write_text("a\n")
+    assert chosen(_plan("x", "y", "z", "w")) == ({"x": "x.csv", "y": "y.mcap"}, ["z", "w"])
+    (tmp_path / "other.csv").write_text("a\n")
+    mine = Wishes({"y": str(tmp_path / "other.csv")}, {"x": "5"}, {"y": "t:ms"}, {})
+    found, _ = feeds(_plan("x", "y"), mine, [tmp_path])
+    assert [each.pace.options for each in found] == [("--rate", "5"), ("--by", "t", "--unit", "ms")]
+    found, _ = feeds(_plan("y", "z"), Wishes({}, {}, {}, {"y": "/t"}), [tmp_path])
+    assert [(each.pace.options, each.options) for each in found] == [
+        ((), ("--topic", "/t")), (("--rate", "1", "--steady"), ()),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arrival", "limit", "rate"),
+    [
+        ({"kind": "burst", "burst": 20, "period_ns": 500_000_000}, None, 40),
+        ({"kind": "rate", "rate_per_s": 12.5, "burst": 3}, None, 12.5),
+        ({"kind": "jcp", "period_ns": 20_000_000}, None, 50),
+        ({"kind": "rate", "rate_per_s": 50, "burst": 1}, {"tuples": 10, "span_ns": 10**9}, 10),
+        # 0, 0, 1 s, 1 s: three in a row take 1 s here, so no more than two per second in equal gaps
+        ({"kind": "trace", "counts": [1, 2, 3, 4], "spans_ns": [0, 0, 10**9, 10**9]}, None, 2),
+    ],
+)
+def test_the_declared_rate_is_never_beyond_the_declaration(
+    arrival: dict[str, Any], limit: dict[str, Any] | None, rate: float
+) -> None:
+    assert declared_rate({"arrival": arrival, **({"limit": limit} if limit else {})}) == pytest.approx(rate)
