@@ -22,6 +22,7 @@ COMMANDS = (
     "validate",
     "plan",
     "explain",
+    "certs",
     "up",
     "deploy",
     "add",
