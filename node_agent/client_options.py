@@ -86,6 +86,10 @@ def _add_node(parser: argparse.ArgumentParser, option: str) -> None:
     )  # fmt: skip
     parser.add_argument("--addresses", type=Path, metavar="FILE", help="what `coordinator up` wrote: addresses.json")
     parser.add_argument(
+        "--tls", type=Path, metavar="DIR",
+        help="identity for agents that speak TLS, such as certs/client (default: what --addresses names)",
+    )  # fmt: skip
+    parser.add_argument(
         "--operators", type=Path, action="append", default=[], metavar="FILE.py",
         help="with the codec of the stream's type, where it is not installed; may be repeated",
     )  # fmt: skip

@@ -16,10 +16,11 @@ from node_agent.clock_domain import now_ns
 from node_agent.codecs import Codec, CodecError, UnknownCodecError
 from node_agent.connection import SECOND
 from node_agent.lines import CsvRows, JsonRows, LineError, Lines, Rows, format_of
-from node_agent.node_address import InputError, client_codecs, data_address
+from node_agent.node_address import InputError, client_codecs, data_address, identity_folder
 from node_agent.pace import Pace, Rate, Recorded
 from node_agent.recording import Recording, Stamps, opened
 from node_agent.signature import OperatorError
+from node_agent.tls.names import TlsError
 
 MOST_BURST = 256
 MOST_BURST_BYTES = 1 << 20
@@ -153,7 +154,7 @@ def run(parsed: argparse.Namespace) -> int:
         _feed(parsed, account)
     except KeyboardInterrupt:
         pass
-    except (InputError, OperatorError) as error:
+    except (InputError, OperatorError, TlsError) as error:
         code = _say(str(error), 2)
     except UnknownCodecError as error:
         code = _say(f"{error}; this command takes --operators FILE.py as well", 2)
@@ -168,11 +169,12 @@ def _feed(parsed: argparse.Namespace, account: Account) -> None:
     kind = format_of(parsed.input, parsed.format)
     _check(parsed, kind)
     address = data_address(parsed.node, parsed.addresses)
+    tls = identity_folder(parsed.tls, parsed.addresses)
     with contextlib.closing(_input(parsed, kind)) as given:
         if parsed.repeat and given.live:
             raise InputError(f"--repeat: {given.name} cannot be read again; give a file")
         codecs = client_codecs(parsed.operators)
-        with Source(address, parsed.source, timeout=parsed.patience, codecs=codecs) as source:
+        with Source(address, parsed.source, timeout=parsed.patience, codecs=codecs, tls=tls) as source:
             typed = given.typed if isinstance(given, Recording) else None
             feeder = Feeder(source, account, parsed.age_ms, parsed.steady, typed)
             given.before_wait = feeder.send

@@ -7,8 +7,9 @@ import sys
 
 from node_agent.client import AgentError, Result, Sink
 from node_agent.codecs import Codec, CodecError, UnknownCodecError
-from node_agent.node_address import InputError, client_codecs, data_address
+from node_agent.node_address import InputError, client_codecs, data_address, identity_folder
 from node_agent.signature import OperatorError
+from node_agent.tls.names import TlsError
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -20,7 +21,7 @@ def run(parsed: argparse.Namespace) -> int:
     except BrokenPipeError:  # as with `| head`: whoever read has what they wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
         return 0
-    except (InputError, OperatorError) as error:
+    except (InputError, OperatorError, TlsError) as error:
         return _say(str(error), 2)
     except UnknownCodecError as error:
         return _say(f"{error}; this command takes --operators FILE.py as well", 2)
@@ -30,8 +31,9 @@ def run(parsed: argparse.Namespace) -> int:
 
 def _listen(parsed: argparse.Namespace) -> int:
     address = data_address(parsed.node, parsed.addresses)
+    tls = identity_folder(parsed.tls, parsed.addresses)
     codecs = client_codecs(parsed.operators)
-    with Sink(address, parsed.output, connect_timeout=parsed.patience, codecs=codecs) as sink:
+    with Sink(address, parsed.output, connect_timeout=parsed.patience, codecs=codecs, tls=tls) as sink:
         _say(f"{parsed.output} at {address}, results from now on")
         shown = unreadable = 0
         while parsed.count is None or shown < parsed.count:

@@ -36,18 +36,35 @@ def data_address(node: str, addresses: Path | None) -> str:
     return str(address)
 
 
+def identity_folder(tls: Path | None, addresses: Path | None) -> Path | None:
+    """The identity to connect with: as given, else what that file names; None: without TLS. Raises InputError."""
+    if tls is not None or addresses is None:
+        return tls
+    values = _values(addresses)
+    named = values.get("tls") if isinstance(values, dict) else None
+    if named is None:
+        return None
+    if not isinstance(named, str) or not named:
+        raise InputError(f"{addresses}: 'tls' is not the folder of an identity; `coordinator up` writes this file")
+    return addresses.parent / named
+
+
 def _nodes(path: Path) -> dict[str, object]:
+    values = _values(path)
+    nodes = values.get("nodes") if isinstance(values, dict) else None
+    if not isinstance(nodes, dict) or not nodes:
+        raise InputError(f"{path}: names no nodes; `coordinator up` writes it")
+    return nodes
+
+
+def _values(path: Path) -> object:
     try:
-        values = json.loads(path.read_bytes())
+        return json.loads(path.read_bytes())
     except OSError as error:
         text = f"--addresses {path}: cannot be read ({error.strerror}); `coordinator up` writes it"
         raise InputError(text) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not JSON ({error}); `coordinator up` writes it") from error
-    nodes = values.get("nodes") if isinstance(values, dict) else None
-    if not isinstance(nodes, dict) or not nodes:
-        raise InputError(f"{path}: names no nodes; `coordinator up` writes it")
-    return nodes
 
 
 def client_codecs(operators: Sequence[Path]) -> Codecs:

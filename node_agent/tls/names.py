@@ -46,7 +46,7 @@ def why_not(peer: str, name: str) -> str:
     """
     kind, _, place = peer.partition(":")
     if kind == "node":
-        if node_name(name) == node_of(place):
+        if place and node_name(name) == node_of(place):
             return ""
         return f"it says that it is {peer}, and its certificate is of {told(name)}"
     if name in {CLIENT, COORDINATOR} or node_name(name):
