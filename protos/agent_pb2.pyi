@@ -118,7 +118,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class PlanStatus(_message.Message):
-    __slots__ = ("hash", "epoch", "state", "query", "ready", "waiting", "unacknowledged", "queries")
+    __slots__ = ("hash", "epoch", "state", "query", "ready", "waiting", "unacknowledged", "queries", "sources", "units")
     HASH_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -127,6 +127,8 @@ class PlanStatus(_message.Message):
     WAITING_FIELD_NUMBER: _ClassVar[int]
     UNACKNOWLEDGED_FIELD_NUMBER: _ClassVar[int]
     QUERIES_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    UNITS_FIELD_NUMBER: _ClassVar[int]
     hash: bytes
     epoch: int
     state: PlanState
@@ -135,7 +137,9 @@ class PlanStatus(_message.Message):
     waiting: int
     unacknowledged: int
     queries: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, hash: _Optional[bytes] = ..., epoch: _Optional[int] = ..., state: _Optional[_Union[PlanState, str]] = ..., query: _Optional[str] = ..., ready: _Optional[int] = ..., waiting: _Optional[int] = ..., unacknowledged: _Optional[int] = ..., queries: _Optional[_Iterable[str]] = ...) -> None: ...
+    sources: _containers.RepeatedCompositeFieldContainer[SourceStatus]
+    units: _containers.RepeatedCompositeFieldContainer[UnitStatus]
+    def __init__(self, hash: _Optional[bytes] = ..., epoch: _Optional[int] = ..., state: _Optional[_Union[PlanState, str]] = ..., query: _Optional[str] = ..., ready: _Optional[int] = ..., waiting: _Optional[int] = ..., unacknowledged: _Optional[int] = ..., queries: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[_Union[SourceStatus, _Mapping]]] = ..., units: _Optional[_Iterable[_Union[UnitStatus, _Mapping]]] = ...) -> None: ...
 
 class Counter(_message.Message):
     __slots__ = ("name", "value")
@@ -145,8 +149,70 @@ class Counter(_message.Message):
     value: int
     def __init__(self, name: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
 
+class SourceStatus(_message.Message):
+    __slots__ = ("name", "admitted", "shed", "lost")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ADMITTED_FIELD_NUMBER: _ClassVar[int]
+    SHED_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    admitted: int
+    shed: int
+    lost: int
+    def __init__(self, name: _Optional[str] = ..., admitted: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ...) -> None: ...
+
+class UnitStatus(_message.Message):
+    __slots__ = ("id", "operators", "sub_deadline_ns", "queued", "runs", "shed", "lost", "timed", "timed_ns", "worst_ns")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_FIELD_NUMBER: _ClassVar[int]
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    SHED_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    TIMED_FIELD_NUMBER: _ClassVar[int]
+    TIMED_NS_FIELD_NUMBER: _ClassVar[int]
+    WORST_NS_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    operators: _containers.RepeatedScalarFieldContainer[str]
+    sub_deadline_ns: int
+    queued: int
+    runs: int
+    shed: int
+    lost: int
+    timed: int
+    timed_ns: int
+    worst_ns: int
+    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., sub_deadline_ns: _Optional[int] = ..., queued: _Optional[int] = ..., runs: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ..., timed: _Optional[int] = ..., timed_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ...) -> None: ...
+
+class Latencies(_message.Message):
+    __slots__ = ("most_ns", "results")
+    MOST_NS_FIELD_NUMBER: _ClassVar[int]
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    most_ns: int
+    results: int
+    def __init__(self, most_ns: _Optional[int] = ..., results: _Optional[int] = ...) -> None: ...
+
+class OutputStatus(_message.Message):
+    __slots__ = ("name", "deadline_ns", "met", "late", "undecidable", "worst_ns", "latencies")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
+    MET_FIELD_NUMBER: _ClassVar[int]
+    LATE_FIELD_NUMBER: _ClassVar[int]
+    UNDECIDABLE_FIELD_NUMBER: _ClassVar[int]
+    WORST_NS_FIELD_NUMBER: _ClassVar[int]
+    LATENCIES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    deadline_ns: int
+    met: int
+    late: int
+    undecidable: int
+    worst_ns: int
+    latencies: _containers.RepeatedCompositeFieldContainer[Latencies]
+    def __init__(self, name: _Optional[str] = ..., deadline_ns: _Optional[int] = ..., met: _Optional[int] = ..., late: _Optional[int] = ..., undecidable: _Optional[int] = ..., worst_ns: _Optional[int] = ..., latencies: _Optional[_Iterable[_Union[Latencies, _Mapping]]] = ...) -> None: ...
+
 class StatusReply(_message.Message):
-    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "longest_hold_ns", "places")
+    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "longest_hold_ns", "places", "outputs", "version", "rt", "restarts", "queue_limit_bytes")
     NODE_FIELD_NUMBER: _ClassVar[int]
     BOOT_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_ALIVE_FIELD_NUMBER: _ClassVar[int]
@@ -159,6 +225,11 @@ class StatusReply(_message.Message):
     RECORDS_WRITTEN_FIELD_NUMBER: _ClassVar[int]
     LONGEST_HOLD_NS_FIELD_NUMBER: _ClassVar[int]
     PLACES_FIELD_NUMBER: _ClassVar[int]
+    OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    RT_FIELD_NUMBER: _ClassVar[int]
+    RESTARTS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     node: str
     boot: int
     runtime_alive: bool
@@ -171,7 +242,12 @@ class StatusReply(_message.Message):
     records_written: int
     longest_hold_ns: int
     places: _containers.RepeatedCompositeFieldContainer[StatusReply]
-    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., longest_hold_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ...) -> None: ...
+    outputs: _containers.RepeatedCompositeFieldContainer[OutputStatus]
+    version: str
+    rt: bool
+    restarts: int
+    queue_limit_bytes: int
+    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., longest_hold_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputStatus, _Mapping]]] = ..., version: _Optional[str] = ..., rt: _Optional[bool] = ..., restarts: _Optional[int] = ..., queue_limit_bytes: _Optional[int] = ...) -> None: ...
 
 class ProfileRequest(_message.Message):
     __slots__ = ("hash",)

@@ -40,6 +40,7 @@ class DeployDriver:
         self._told: dict[str, Deployment] = {}  # as the log last had them
         self._tell_changes(self.machine.durable, "on disk: ")
         self.links: dict[int, RuntimeLink] = {}  # by place: the runtimes that are running
+        self.restarts: dict[int, int] = {}  # by place: runtimes beyond the first, since this process began
         self._requests: dict[int, asyncio.Future[Reply]] = {}
         self._tokens = 0
         self._preparing: dict[int, str] = {}  # plans whose files are there before a state names them
@@ -82,6 +83,7 @@ class DeployDriver:
 
     def runtime_started(self, place: int, boot: int, channel: ipc.Channel) -> None:
         """A new incarnation: tell it all that is stored."""
+        self.restarts[place] = self.restarts.get(place, -1) + 1
         self._forget(place)
         self.links[place] = RuntimeLink(boot, channel, partial(self._changed, place))
         self._do(self.machine.runtime_up(place))

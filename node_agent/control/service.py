@@ -102,11 +102,15 @@ class Agent(agent_pb2_grpc.AgentServicer):
         """Counts of the runtimes, and the plans as they are on disk."""
         durable, statuses = self.deployments.machine.durable, await self._statuses()
         reply = status_reply(self.settings.name, statuses, durable.deployments, self._agent_counters())
+        reply.version, restarts = _version(), self.deployments.restarts
+        reply.restarts = sum(restarts.values())
         if len(statuses) > 1:
             for core, status in enumerate(statuses):
                 here = [plan for plan in durable.deployments if core in plan.places]
                 counters = {} if core else self._agent_counters()
-                reply.places.append(status_reply(place_name(self.settings.name, core), [status], here, counters))
+                place = status_reply(place_name(self.settings.name, core), [status], here, counters)
+                place.version, place.restarts = reply.version, restarts.get(core, 0)
+                reply.places.append(place)
         return reply
 
     def _agent_counters(self) -> dict[str, int]:
@@ -198,7 +202,9 @@ def status_reply(
 ) -> agent_pb2.StatusReply:
     """Of one place or, summed up, of several; counters come before those of the runtimes."""
     alive = [status for status in statuses if status is not None]
-    reply = agent_pb2.StatusReply(node=name, runtime_alive=len(alive) == len(statuses))
+    reply = agent_pb2.StatusReply(
+        node=name, runtime_alive=len(alive) == len(statuses), rt=bool(alive) and all(status.rt for status in alive)
+    )
     for plan in plans:
         counts = [each[4:7] for status in alive for each in status.plans if each[0] == plan.hash]
         ready, waiting, unacknowledged = map(sum, zip((0, 0, 0), *counts, strict=True))
@@ -212,6 +218,7 @@ def status_reply(
             unacknowledged=unacknowledged,
             queries=plan.query.split("+"),
         )
+    _figures(reply, alive)
     summed = Counter[str]()
     for status in alive:
         reply.boot = reply.boot or status.boot
@@ -219,12 +226,33 @@ def status_reply(
         reply.busy_ns += status.busy_ns
         reply.overhead_ns += status.overhead_ns
         reply.queue_bytes += status.queue_bytes
+        reply.queue_limit_bytes += status.queue_limit_bytes
         reply.records_written += status.records_written
         reply.longest_hold_ns = max(reply.longest_hold_ns, status.longest_hold_ns)
         summed.update(status.counters)
     for counter, value in (*counters.items(), *sorted(summed.items())):
         reply.counters.add(name=counter, value=value)
     return reply
+
+
+def _figures(reply: agent_pb2.StatusReply, alive: Sequence[ipc.Status]) -> None:
+    """Outputs, of the reply; sources and units, of its plans."""
+    plans = {plan.hash.hex(): plan for plan in reply.plans}
+    for status in alive:
+        for name, deadline_ns, met, late, undecidable, worst_ns, latencies in status.outputs:  # each in one place
+            reply.outputs.add(
+                name=name, deadline_ns=deadline_ns, met=met, late=late, undecidable=undecidable, worst_ns=worst_ns,
+                latencies=(agent_pb2.Latencies(most_ns=most_ns, results=n) for most_ns, n in latencies),
+            )  # fmt: skip
+        for hash_, name, admitted, shed, lost in status.sources:
+            if hash_ in plans:
+                plans[hash_].sources.add(name=name, admitted=admitted, shed=shed, lost=lost)
+        for hash_, id_, operators, sub_deadline_ns, queued, runs, shed, lost, timed, timed_ns, worst_ns in status.units:
+            if hash_ in plans:
+                plans[hash_].units.add(
+                    id=id_, operators=operators, sub_deadline_ns=sub_deadline_ns, queued=queued, runs=runs, shed=shed,
+                    lost=lost, timed=timed, timed_ns=timed_ns, worst_ns=worst_ns,
+                )  # fmt: skip
 
 
 def _reply(reply: Reply) -> agent_pb2.PlanReply:

@@ -209,6 +209,8 @@ class Branches(Closings):
             LOST, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], at_ns, cause, lineage[3], shed, start_ns,
             counts,
         )  # fmt: skip
+        self._count_lost(cause)
+        unit.lost += 1
         self._gone(at_ns, unit, lineage, counts=counts)
 
     # -- policing
@@ -223,6 +225,7 @@ class Branches(Closings):
             route.stream,
         )  # fmt: skip
         self._count_shed(policy)
+        route.shed += 1
         self._withhold(at_ns, route, lineage)
 
     def police(self, at_ns: int, unit: Unit, step: Step, lineages: Sequence[Lineage], slot: int = 0) -> int:
@@ -238,6 +241,7 @@ class Branches(Closings):
                 0, step.operator_id,
             )  # fmt: skip
             self._count_shed(POLICY_SELECTIVITY)
+            unit.shed += 1
             self.surplus[slot] = self.surplus.get(slot, 0) + 1
             self.slow = True  # its record is not the usual one
         return passed
@@ -258,6 +262,7 @@ class Branches(Closings):
             SHED, unit.flags, unit.id, source, epoch, seq, at_ns, POLICY_LATE, ordinal, 0, late.before
         )  # fmt: skip
         self._count_shed(POLICY_LATE)
+        unit.shed += 1
         self.surplus[slot] = self.surplus.get(slot, 0) + 1
         self.slow = True
         return None

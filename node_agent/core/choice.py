@@ -208,6 +208,7 @@ class Choice(Branches):
         unit, lineage = job[3], job[4]
         self.facts.write(SHED, unit.flags, unit.id, lineage[0], lineage[1], lineage[2], at_ns, policy, lineage[3])
         self._count_shed(policy)
+        unit.shed += 1
         self._gone(at_ns, unit, lineage)
 
     def _select(self, job: Job) -> Job | None:
@@ -302,6 +303,7 @@ class Choice(Branches):
             self.meter.ran(unit.meter, len(jobs), missed, end_ns - start_ns, decision_ns)
         if self.tuner is not None:
             self.tuner.ended(unit, len(jobs), end_ns - start_ns, start_ns - self.ended_ns)
+        unit.runs += len(jobs)
         self.batch, self.counts, self.ended_ns = [], [0], end_ns
         self.slow = self.batching or self.policy.measured
         return self._go_on()

@@ -34,7 +34,7 @@ NO_CAUSE = 0
 class Closings:
     """The part of the engine that knows windows. epoch: of this incarnation; windows are admitted under it."""
 
-    __slots__ = ("epoch", "facts", "loaded", "numbered", "shed_by", "windows")
+    __slots__ = ("epoch", "facts", "loaded", "lost_by", "numbered", "shed_by", "windows")
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -43,6 +43,7 @@ class Closings:
         self.windows: list[Windowed] = []
         self.numbered: dict[int, int] = {}  # by source of windows: above all numbers that it had
         self.shed_by: dict[int, int] = {}  # tuples, windows and results that were shed, by the number of the policy
+        self.lost_by: dict[int, int] = {}  # tuples, by the number of the cause
 
     def admit(
         self, at_ns: int, loaded: Loaded, source: int, lineage: Lineage, payload: Any, size: int, sent_ns: int = 0
@@ -60,6 +61,9 @@ class Closings:
     def _count_shed(self, policy: int, tuples: int = 1) -> None:
         """Whoever writes SHED facts says so here."""
         self.shed_by[policy] = self.shed_by.get(policy, 0) + tuples
+
+    def _count_lost(self, cause: int) -> None:
+        self.lost_by[cause] = self.lost_by.get(cause, 0) + 1
 
     # -- heartbeats, and what was shed before it went anywhere
 
@@ -129,7 +133,7 @@ class Closings:
                 continue
             state.stopped = True
             for number, window in state.intake.live.open.items():
-                state.counts["abandoned"] += 1
+                state.count("abandoned", "stopped")
                 self._write_window(at_ns, windowed, number, WINDOW_ABANDONED, STOPPED, window)
             state.intake.live.open.clear()
 
@@ -162,14 +166,14 @@ class Closings:
         self.admit(at_ns, windowed.loaded, lineage[0], lineage, complete, 0)
 
     def _abandoned(self, at_ns: int, windowed: Windowed, command: Abandoned) -> None:
-        windowed.state.counts["abandoned"] += 1
+        windowed.state.count("abandoned", command.cause)
         windowed.state.why = command.why or windowed.state.why
         cause = WINDOW_CAUSES.index(command.cause.value)
         self._write_window(at_ns, windowed, command.number, WINDOW_ABANDONED, cause, command.window)
         self._shed_window(at_ns, windowed, command.number, command.window)
 
     def _skipped(self, at_ns: int, windowed: Windowed, command: Skipped) -> None:
-        windowed.state.counts["skipped"] += command.last + 1 - command.first
+        windowed.state.count("skipped", command.cause, command.last + 1 - command.first)
         cause = WINDOW_CAUSES.index(command.cause.value)
         self._write_window(at_ns, windowed, command.first, WINDOW_SKIPPED, cause, last=command.last)
         for number in range(command.first, min(command.last + 1, command.first + MOST_SKIPPED)):

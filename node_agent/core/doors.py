@@ -38,6 +38,7 @@ class Door:
         unit, policy = self.unit, self.shedder.policy
         engine.facts.write(SHED, unit.flags, unit.id, source, epoch, seq, at_ns, policy, ordinal)
         engine._count_shed(policy)
+        unit.shed += 1
         if self.single:
             engine._gone(at_ns, unit, lineage, Removed(seq))
             return

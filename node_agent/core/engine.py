@@ -112,6 +112,7 @@ class Engine(Entrance):
             ADMITTED, loaded.flags, source, source, epoch, seq, at_ns, origin_lo_ns, origin_hi_ns, sent_ns, 0, size
         )
         route = loaded.source_routes[source]
+        route.admitted += 1
         if route.entry is None:
             self._arrive(at_ns, route, lineage, payload)
         else:
@@ -130,7 +131,10 @@ class Engine(Entrance):
         self.facts.write(
             LOST, loaded.flags, NO_REF, lineage[0], lineage[1], lineage[2], at_ns, cause, lineage[3], stream
         )
-        self._absent(at_ns, loaded.routes[stream], lineage, Removed(lineage[2]))
+        self._count_lost(cause)
+        route = loaded.routes[stream]
+        route.lost += 1
+        self._absent(at_ns, route, lineage, Removed(lineage[2]))
 
     def _arrive(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
         if self.released - self.dispatched >= self.limit_jobs:
@@ -195,6 +199,7 @@ class Engine(Entrance):
                 start_ns - self.ended_ns, ordinal << 32 | counts[0],
             )  # fmt: skip
             facts.position += RECORD_BYTES
+            unit.runs += 1
             if unit.noted:
                 self._noted(end_ns, unit, job, counts[0])
             counts[0] = 0

@@ -116,8 +116,8 @@ class Unit:
 
     __slots__ = (
         "absences", "busy", "chain", "collects", "deadline_ns", "door", "exits", "flags", "gate", "guard", "hang_ns",
-        "id", "inputs", "last", "late_ns", "loaded", "marks", "meter", "noted", "offset_ns", "queue", "rest", "rule",
-        "spec", "sub_deadline_ns", "useful_ns",
+        "id", "inputs", "last", "late_ns", "loaded", "lost", "marks", "meter", "noted", "offset_ns", "queue", "rest",
+        "rule", "runs", "shed", "spec", "sub_deadline_ns", "timed", "timed_ns", "useful_ns", "worst_ns",
     )  # fmt: skip
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
@@ -142,18 +142,26 @@ class Unit:
         first = chain[0].operator_id == spec.operators[0]  # not what follows where its policy yields
         self.gate = Gate(spec.queue_bytes, spec.on_full == FRONT) if spec.queue_bytes and first else None
         self.rest: Unit | None = None
+        self.runs = self.shed = self.lost = 0  # tuples: run to their end, shed at or in it, lost at or in it
+        self.timed = self.timed_ns = self.worst_ns = 0  # instances that were timed, from their release to their end
         head = loaded.plan.operator_by_id[chain[0].operator_id]
         self.inputs = 1 if head.join else len(head.inputs)  # more than one: a union, each triggers
         self.absences: dict[tuple[int, int, int, int], int] = {}  # by lineage: how many inputs were absent
         self.late_ns = head.late.late_ns if head.late is not None and not head.late.run and first else 0  # 0: any age
+
+    def took(self, ns: int) -> None:
+        """The driver has timed an instance, from its release to its end."""
+        self.timed += 1
+        self.timed_ns += ns
+        self.worst_ns = max(self.worst_ns, ns)
 
 
 class Route:
     """Everything that a stream triggers on this node."""
 
     __slots__ = (
-        "counted", "doors", "entry", "guards", "joins", "loaded", "marked", "outputs", "police", "sends", "sides",
-        "simple", "stream", "units", "withheld",
+        "admitted", "counted", "doors", "entry", "guards", "joins", "loaded", "lost", "marked", "outputs", "police",
+        "sends", "shed", "sides", "simple", "stream", "units", "withheld",
     )  # fmt: skip
 
     def __init__(self, loaded: "Loaded", stream: plans.Stream) -> None:
@@ -170,6 +178,8 @@ class Route:
         self.counted = stream.counted and stream.marked
         self.withheld: Withheld | None = None  # of that source
         self.entry: Entry | None = None  # everything that is asked about that source's tuples, policing included
+        self.admitted = 0  # tuples of that source
+        self.shed = self.lost = 0  # arrivals that none of its consumers here got
 
     def settle(self) -> None:
         """Call when the parts are known."""

@@ -103,6 +103,12 @@ class State:
         self.at_ns = max(self.at_ns, at_ns)
         return self.at_ns
 
+    def count(self, end: str, cause: str, windows: int = 1) -> None:
+        """Windows that gave no result, and why: `abandoned_removed`."""
+        why = f"{end}_{cause}"
+        self.counts[end] += windows
+        self.counts[why] = self.counts.get(why, 0) + windows
+
     @property
     def lowest(self) -> int:
         """No window that has not ended has a lower number."""

@@ -1,4 +1,4 @@
-"""Counters of what the engines have shed, degraded, and closed in windows.
+"""Counters of what the engines have shed, lost, degraded, and closed in windows.
 
 An engine counts for itself, in numbers that only grow; here what has come since the last look is added to the
 counters of the runtime, which outlive engines and plans.
@@ -8,13 +8,13 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from node_agent.runtime.deployed import Lane
 from node_agent.runtime.shared import Shared
-from protos.records import SHED_POLICIES
+from protos.records import CAUSES, SHED_POLICIES
 
 PRESENT = "load_ppm"  # not a count: the latest one is told
 
 
 class Counts:
-    """`shed.POLICY`, `degraded.OPERATOR`, `windows.W.WHAT`."""
+    """`shed.POLICY`, `lost.CAUSE`, `degraded.OPERATOR`, `windows.W.WHAT` (with `_CAUSE`: part of it)."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -26,7 +26,8 @@ class Counts:
         for lane in lanes:
             engine = lane.engine
             shed = {f"shed.{SHED_POLICIES[policy]}": n for policy, n in engine.shed_by.items()}
-            told[lane] = shed | {f"degraded.{name}": n for name, n in engine.degraded.items()}
+            lost = {f"lost.{CAUSES[cause]}": n for cause, n in engine.lost_by.items()}
+            told[lane] = shed | lost | {f"degraded.{name}": n for name, n in engine.degraded.items()}
             for windowed in engine.windows:
                 closed = windowed.state.counts
                 told[windowed.state] = {f"windows.{windowed.name}.{what}": n for what, n in closed.items()}

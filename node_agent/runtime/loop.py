@@ -147,7 +147,9 @@ class Runtime:
                 self._name(engine, job)
                 executor.spend = meter.spend
                 meter.start()
+                unit, release_ns = job[3], job[1]
                 job = executor.run(job)
+                unit.took(engine.ended_ns - release_ns)
                 executor.spend = None
                 measured, self._measure_ns = emulating, engine.ended_ns + MEASURE_EVERY_NS
                 if engine.ended_ns - meter.began_ns < MEASURE_EVERY_NS:

@@ -8,6 +8,7 @@ from typing import Any
 from node_agent.codecs import CodecError
 from node_agent.core import plan as core
 from node_agent.core.parts import MARKS, Lineage, Loaded, Quiet
+from node_agent.runtime.delivered import Tally
 from node_agent.runtime.deployed import Deployed
 from node_agent.runtime.inbound import Inbound
 from node_agent.runtime.load import Load
@@ -32,6 +33,8 @@ class Outbox:
         self._codecs: dict[tuple[Loaded, int], Any] = {}
         self.by_loaded: dict[Loaded, Deployed] = {}
         self.inbound: Inbound | None = None
+        self.tallies: dict[str, Tally] = {}  # by output, as long as a plan with it is loaded
+        self._tallied: dict[tuple[Loaded, int], Tally] = {}
         self._last: tuple[Loaded, int, Lineage, Any] | None = None
         self._data = b""
 
@@ -56,18 +59,22 @@ class Outbox:
         for stream in deployed.plan.streams:
             self._deadlines[loaded, stream.id] = stream.last_ns
             self._codecs[loaded, stream.id] = deployed.codecs[stream.id]
+        for output in deployed.plan.outputs:
+            self._tallied[loaded, output.id] = self.tallies.setdefault(output.name, Tally())
         self.by_loaded[loaded] = deployed
         return ""
 
     def remove(self, loaded: Loaded) -> None:
         """A plan was unloaded. Links stay: they hold nothing of it any more, or are about to give it up."""
-        for table in (self._routes, self._deadlines, self._codecs):
+        for table in (self._routes, self._deadlines, self._codecs, self._tallied):
             for key in [key for key in table if key[0] is loaded]:
                 del table[key]
         deployed = self.by_loaded.pop(loaded, None)
         if deployed is not None:
             for link in self.links.values():
                 link.owed.forget(deployed)
+        named = {output.name for each in self.by_loaded.values() for output in each.plan.outputs}
+        self.tallies = {name: tally for name, tally in self.tallies.items() if name in named}
         self._last = None
 
     def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
@@ -90,8 +97,9 @@ class Outbox:
         self.dirty[link] = None
 
     def deliver(self, at_ns: int, loaded: Loaded, output: core.Output, lineage: Lineage, payload: Any) -> None:
-        """To every sink that listens."""
+        """Count it, and give it to every sink that listens."""
         assert self.inbound is not None
+        self._tallied[loaded, output.id].add(at_ns - lineage[4], at_ns - lineage[5], output.deadline_ns)
         sinks = self.inbound.sinks.get(output.name)
         if not sinks:
             return

@@ -13,7 +13,7 @@ from node_agent.core.slices import Slices, finish
 from node_agent.log import ERROR, Log
 from node_agent.registry import Registry
 from node_agent.ring import STATE, Ring, RingFacts, TakenOver
-from node_agent.runtime import profile, scheduling
+from node_agent.runtime import profile, scheduling, told
 from node_agent.runtime.deployed import ENDED, PREPARED, Deployed
 from node_agent.runtime.inbound import Inbound
 from node_agent.runtime.loop import Runtime
@@ -235,10 +235,14 @@ class Process:
             (each.hash, each.plan.epoch, each.state, each.plan.query, each.ready, each.loaded.waiting, each.held)
             for each in runtime.plans.by_hash.values()
         )
+        figures = told.rows(runtime.plans, runtime.outbox.tallies)
+        if figures.left_out:
+            self.shared.counters["figures_left_out"] = figures.left_out
         return ipc.Status(
             id_, self.ring.header.boot, self.rt, self.started_ns, now_ns(), load.busy_ns, load.overhead_ns,
             load.queue_bytes, self.shared.facts.written_records, runtime.sliced.longest_ns, plans,
-            dict(self.shared.counters),
+            dict(self.shared.counters), figures.outputs, figures.units, figures.sources,
+            runtime.plans.limit_bytes,
         )  # fmt: skip
 
     # -- the end

@@ -1,0 +1,81 @@
+"""What a status says of outputs, units and sources, each row a tuple as in ipc.Status. Bounded: what does not fit in a
+message is left out, and counted."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from node_agent.core.parts import Unit
+from node_agent.runtime.delivered import Tally
+from node_agent.runtime.deployed import Deployed
+from node_agent.runtime.plans import Plans
+
+MOST_CHARACTERS = 48 * 1024  # of all rows, about half of what a message may have
+FRAME = 60  # characters of a row's punctuation and small numbers, about
+
+Row = tuple[Any, ...]
+
+
+class Told(NamedTuple):
+    """left_out: rows of any kind."""
+
+    outputs: tuple[Row, ...]
+    units: tuple[Row, ...]
+    sources: tuple[Row, ...]
+    left_out: int
+
+
+def rows(plans: Plans, tallies: Mapping[str, Tally]) -> Told:
+    """Of everything that is loaded; outputs come first."""
+    deployed = sorted(plans.by_hash.values(), key=lambda each: -each.plan.epoch)
+    budget = [MOST_CHARACTERS]
+    outputs, without = _within(budget, _outputs(plans, tallies))
+    sources, fewer = _within(budget, (row for each in deployed for row in _sources(each)))
+    units, less = _within(budget, (row for each in deployed for row in _units(each)))
+    return Told(outputs, units, sources, without + fewer + less)
+
+
+def _within(budget: list[int], found: Iterable[Row]) -> tuple[tuple[Row, ...], int]:
+    """The rows that fit, and how many do not."""
+    fit: list[Row] = []
+    left_out = 0
+    for row in found:
+        size = FRAME + sum(len(str(value)) for value in row)
+        if size > budget[0]:
+            left_out += 1
+        else:
+            budget[0] -= size
+            fit.append(row)
+    return tuple(fit), left_out
+
+
+def _outputs(plans: Plans, tallies: Mapping[str, Tally]) -> Iterator[Row]:
+    for name, tally in tallies.items():
+        found = plans.output(name)
+        if found is not None:
+            yield (
+                name, found[1].deadline_ns, tally.met, tally.late, tally.undecidable, tally.worst_ns,
+                tuple(tally.latencies()),
+            )  # fmt: skip
+
+
+def _sources(deployed: Deployed) -> Iterator[Row]:
+    for source in deployed.plan.sources:
+        if not source.window:  # windows have counters of their own
+            route = deployed.loaded.source_routes[source.id]
+            yield deployed.hash, source.name, route.admitted, route.shed, route.lost
+
+
+def _units(deployed: Deployed) -> Iterator[Row]:
+    """One row per unit, also where the policy has it run in pieces: a tuple counts when the first of them has ended,
+    what is queued or gone in any of them."""
+    names = deployed.plan.operator_by_id
+    pieces: dict[int, list[Unit]] = {}
+    for unit in deployed.loaded.units:
+        pieces.setdefault(unit.id, []).append(unit)
+    for id_, parts in pieces.items():
+        spec, first = parts[-1].spec, parts[-1]  # of a unit's pieces the first was added last
+        yield (
+            deployed.hash, id_, tuple(names[each].name for each in spec.operators), spec.sub_deadline_ns,
+            sum(len(part.queue) for part in parts), first.runs, sum(part.shed for part in parts),
+            sum(part.lost for part in parts), first.timed, first.timed_ns, first.worst_ns,
+        )  # fmt: skip
