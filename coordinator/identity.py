@@ -9,6 +9,8 @@ from pathlib import Path
 from coordinator.errors import BadInputError, Problem
 from coordinator.security import CA_FILE, CERT_FILE, KEY_FILE
 
+EXPIRED, NOT_YET = 10, 9  # of OpenSSL's verify codes
+UNKNOWN_CA = frozenset({2, 7, 18, 19, 20, 21})  # issuer not there, or of that name with another key, or self-signed
 LARGEST_FILE = 1 << 20
 MEND = "'coordinator certs cluster.yaml' makes it"
 
@@ -53,8 +55,34 @@ def load(folder: Path) -> Identity:
         except OSError as error:
             raise _refuse(folder / name, f"cannot be read: {error.strerror or error}") from error
     identity = Identity(folder, found[CA_FILE], found[CERT_FILE], found[KEY_FILE])
-    identity.context()
+    _check(folder, identity.context())
     return identity
+
+
+def _check(folder: Path, client: ssl.SSLContext) -> None:
+    """Let it shake hands with itself in memory, so that its own chain and dates are judged as an agent will judge
+    them: an agent that refuses a certificate does not say why."""
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(folder / CERT_FILE, folder / KEY_FILE)
+    server.load_verify_locations(folder / CA_FILE)
+    server.verify_mode = ssl.CERT_REQUIRED
+    client.verify_mode = ssl.CERT_NONE
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = client.wrap_bio(down, up), server.wrap_bio(up, down, server_side=True)
+    for end in (*ends, *ends):
+        try:
+            end.do_handshake()
+        except ssl.SSLWantReadError:
+            continue
+        except ssl.SSLCertVerificationError as error:
+            if error.verify_code in (EXPIRED, NOT_YET):
+                when = "has expired" if error.verify_code == EXPIRED else "is not valid yet"
+                text = f"{when}, by this machine's clock; 'coordinator certs cluster.yaml --renew' makes it anew"
+            elif error.verify_code in UNKNOWN_CA:
+                text = f"is not of the CA in {CA_FILE} beside it; copy the whole folder of 'coordinator certs'"
+            else:
+                text = f"cannot be used: {error.verify_message}; {MEND}"
+            raise BadInputError([Problem(str(folder / CERT_FILE), 0, text)]) from error
 
 
 def _reason(error: Exception) -> str:

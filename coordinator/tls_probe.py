@@ -11,13 +11,14 @@ import ssl
 from dataclasses import dataclass
 
 from coordinator.addresses import split
-from coordinator.identity import Identity
+from coordinator.identity import EXPIRED, NOT_YET, UNKNOWN_CA, Identity
 from coordinator.security import NODE_SUFFIX
 
 PROBE_S = 1.5
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # of HTTP/2: preface, no settings
-EXPIRED, NOT_YET, PURPOSE = 10, 9, 26  # of OpenSSL's verify codes
-UNKNOWN_CA = {2, 7, 18, 19, 20, 21, 24}  # issuer not there, or of that name with another key; self-signed; no CA
+PURPOSE = 26  # of OpenSSL's verify codes
+AGAIN = "both need certificates of one 'coordinator certs': copy the node's folder there again"
+PLAIN = "start the agent with --tls and the node's folder"
 
 
 @dataclass(frozen=True)
@@ -70,20 +71,18 @@ def _without(connection: socket.socket) -> Finding:
 
 
 def _with(connection: socket.socket, identity: Identity, name: str) -> Finding:
+    shaken = False
     try:
         with identity.context().wrap_socket(connection) as secure:
             if other := _wrong_name(secure, name):
                 return other
+            shaken = True
             secure.sendall(HELLO)
-            return FINE if secure.recv(1) else _ended(identity)
+            return FINE if secure.recv(1) else _refused(identity)
     except ssl.SSLCertVerificationError as error:
         return _theirs(error, identity)
-    except ssl.SSLError as error:
-        return _ended(identity) if isinstance(error, ssl.SSLEOFError) else _alert(error.reason or "", identity)
     except OSError as error:
-        if isinstance(error, TimeoutError):
-            return Finding("what is there does not finish a TLS handshake", "is it an agent, started with --tls?")
-        return _ended(identity)
+        return _refused(identity) if shaken else _ended(error, identity)
 
 
 def _wrong_name(secure: ssl.SSLSocket, name: str) -> Finding | None:
@@ -110,27 +109,30 @@ def _theirs(error: ssl.SSLCertVerificationError, identity: Identity) -> Finding:
     if code == PURPOSE:
         return Finding("the certificate there is no node's", "start the agent with --tls and the node's own folder")
     if code in UNKNOWN_CA:
-        mend = "both need certificates of one 'coordinator certs': copy the node's folder there again"
-        return Finding(f"the agent's certificate is of another CA than {identity.folder}", mend)
-    return Finding(f"the agent's certificate is refused: {error.verify_message}", "copy the node's folder there again")
+        return Finding(f"the agent's certificate is of another CA than {identity.folder}", AGAIN)
+    return Finding(f"the agent's certificate is refused: {error.verify_message}", AGAIN)
 
 
 def _alert(reason: str, identity: Identity) -> Finding:
     """What the other end sent instead of going on."""
-    if "UNKNOWN_CA" in reason:
-        mend = "both need certificates of one 'coordinator certs': copy the node's folder there again"
-        return Finding(f"the agent does not know the CA of {identity.folder}", mend)
-    if "EXPIRED" in reason:
-        mend = "'coordinator certs cluster.yaml --renew' if it has; else set the clock there"
-        return Finding(f"the agent says that {identity.folder} has expired", mend)
     if "PROTOCOL_VERSION" in reason:
         return Finding("TLS 1.3 is not spoken there", "is it an agent of this release?")
     if "ALERT" in reason:
         said = reason.partition("ALERT_")[2].lower().replace("_", " ")
-        return Finding(f"the agent refuses {identity.folder} ({said})", "is it of the same 'coordinator certs'?")
-    return Finding("TLS is not spoken there", "start the agent with --tls and the node's folder")
+        return Finding(f"the agent refuses {identity.folder} ({said})", AGAIN)
+    return Finding("TLS is not spoken there", PLAIN)
 
 
-def _ended(identity: Identity) -> Finding:
-    mend = f"start the agent with --tls and its folder, of the same 'coordinator certs' as {identity.folder}"
-    return Finding("the connection ended before TLS was agreed on", mend)
+def _refused(identity: Identity) -> Finding:
+    """It ended when it had seen our certificate, which is in order by itself; gRPC's servers say no more."""
+    why = "its ca.pem is of another CA, or its clock is wrong"
+    return Finding(f"the agent does not trust {identity.folder}: {why}", AGAIN)
+
+
+def _ended(error: OSError, identity: Identity) -> Finding:
+    """The handshake was not finished."""
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+        return _alert(error.reason or "", identity)
+    if isinstance(error, TimeoutError):
+        return Finding("what is there does not finish a TLS handshake", "is it an agent, started with --tls?")
+    return Finding("the connection ended before TLS was agreed on", PLAIN)
