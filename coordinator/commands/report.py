@@ -25,6 +25,10 @@ EPILOG = """Examples:
 
   coordinator report runs/edf --engine python --json
 
+  coordinator report runs/edf --perfetto edf.json.gz          to open in ui.perfetto.dev
+
+  coordinator report runs/edf --perfetto part.json --from '10 s' --to '12 s'
+
 Exit code 3 means that a ledger does not balance. A miss ratio never decides the exit code."""
 
 
@@ -54,6 +58,18 @@ def register(app: typer.Typer) -> None:
             typer.Option("--output", "-o", help="Where the page goes; else beside the run, or beside the first one."),
         ] = None,
         as_json: Annotated[bool, typer.Option("--json", help="The reports as JSON.")] = False,
+        perfetto: Annotated[
+            Path | None,
+            typer.Option(
+                help="Instead of a report: what each core did, as a file for ui.perfetto.dev or chrome://tracing; .gz"
+                " packs it."
+            ),
+        ] = None,
+        from_: Annotated[
+            str | None, typer.Option("--from", help="With --perfetto: from when on, like '10 s' after the beginning.")
+        ] = None,
+        to: Annotated[str | None, typer.Option(help="With --perfetto: until when, like '12.5 s'.")] = None,
+        first: Annotated[int, typer.Option(min=0, help="With --perfetto: at most so many records. 0: all.")] = 0,
     ) -> None:
         """Say which deadlines were met, recompute both ledgers, and show which hop spent the time.
 
@@ -63,6 +79,11 @@ def register(app: typer.Typer) -> None:
         from coordinator.report.reader import read_run
 
         progress = Lines()
+        if perfetto is not None:
+            _perfetto(runs, perfetto, (from_, to, first), progress, as_json)
+            return
+        if from_ is not None or to is not None or first:
+            raise typer.BadParameter("--from, --to and --first choose a part for --perfetto FILE; give that as well")
         progress(f"reading {len(runs)} run{'s' if len(runs) > 1 else ''}")
         read = [read_run(path) for path in dict.fromkeys(runs)]
         reports = judge(read, engine.value, master, progress)
@@ -73,6 +94,34 @@ def register(app: typer.Typer) -> None:
             _show(read, reports)
             typer.echo(f"page: {page}")
         refuse_unbalanced(reports)
+
+
+def _perfetto(
+    runs: list[Path], path: Path, part: tuple[str | None, str | None, int], progress: Lines, as_json: bool
+) -> None:
+    from coordinator.report import chrome_file
+    from coordinator.report.reader import read_run
+
+    if len(runs) != 1:
+        raise typer.BadParameter("--perfetto takes one run")
+    since, until = (_instant(option, text) for option, text in zip(("--from", "--to"), part, strict=False))
+    progress("reading 1 run")
+    chosen = chrome_file.Part(since or 0, until, part[2])
+    counts = chrome_file.write(read_run(runs[0]), path, chosen, progress)
+    if as_json:
+        typer.echo(json.dumps({"file": str(path), "events": counts}))
+    else:
+        told = ", ".join(f"{n} {chrome_file.WORDS.get(kind, kind)}" for kind, n in sorted(counts.items()))
+        typer.echo(f"{path}: {told}\nopen it in https://ui.perfetto.dev or chrome://tracing")
+
+
+def _instant(option: str, text: object) -> int | None:
+    from coordinator.units_of_measure import duration_ns
+
+    try:
+        return None if text is None else duration_ns(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{option}: {error}") from None
 
 
 def refuse_unbalanced(reports: Sequence[dict[str, Any]]) -> None:
