@@ -11,18 +11,22 @@ from typing import Annotated
 import typer
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
-FILES = ("query.yaml", "cluster.yaml", "operators.py", "operators.json", "feed.jsonl", "feed.py")
-COMMANDS = (
+FILES = ("query.yaml", "cluster.yaml", "operators.py", "operators.json", "feed.jsonl")
+TRY = "coordinator run --local"
+STEPS = (
     ("coordinator validate query.yaml cluster.yaml", "are both files right?"),
     ("coordinator plan query.yaml cluster.yaml", "plan.json: who runs where, and a bound per output"),
     ("coordinator explain plan.json", "where every millisecond goes"),
     ("coordinator up cluster.yaml --any-port --operators operators.py --detach", "an agent per node, on this machine"),
     ("coordinator deploy plan.json", "on all nodes or on none"),
-    ("python feed.py", "tuples in, results out"),
-    ("coordinator collect --plan plan.json -o runs", "stop, and fetch what every node recorded"),
-    ("coordinator report runs/*-* --engine python", "which deadlines were met, and who took the time"),
+    ("node-agent listen verdict --from desk --addresses addresses.json --timeout 3 &", "results, as they come"),
+    ("node-agent feed readings feed.jsonl --to field --addresses addresses.json --rate 20 --steady", "tuples in"),
+    ("wait", "for the last result"),
+    ("coordinator collect --plan plan.json -o steps", "stop, and fetch what every node recorded"),
+    ("coordinator report steps/*-* --engine python", "which deadlines were met, and who took the time"),
     ("coordinator down", "stop the agents"),
 )
+COMMENTS_AT = 73
 AGAIN = "node-agent operators --operators operators.py --json > operators.json"
 
 EPILOG = """Examples:
@@ -44,8 +48,8 @@ def register(app: typer.Typer) -> None:
         ] = None,
         force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
     ) -> None:
-        """Write the files of a first query that can be run at once: query.yaml, cluster.yaml, operators.py with
-        operators.json, and feed.jsonl with feed.py. Prints the commands to go on with."""
+        """Write the files of a first query that can be run at once, by 'coordinator run --local': query.yaml,
+        cluster.yaml, operators.py with operators.json, and feed.jsonl. Prints the commands to go on with."""
         from coordinator.errors import BadInputError, Problem
 
         folder = directory or Path()
@@ -57,11 +61,14 @@ def register(app: typer.Typer) -> None:
             text = f"cannot be written: {error.strerror or error}; name another directory"
             raise BadInputError([Problem(str(error.filename or folder), 0, text)]) from error
         typer.echo(f"written to {folder.resolve()}: {', '.join(FILES)}")
-        typer.echo("next, in this order:\n")
-        for line in next_commands(folder):
-            typer.echo(f"  {line}")
-        typer.echo("\nafter a change of operators.py, before planning again, so that the planner knows of it:\n")
-        typer.echo(f"  {AGAIN}")
+        for told, lines in (
+            ("try it, all at once: plan, start agents, deploy, feed, collect, report:", [*_there(folder), TRY]),
+            ("or step by step, in this order:", _commented(STEPS)),
+            ("after a change of operators.py, before planning step by step, so that the planner knows of it:", [AGAIN]),
+        ):
+            typer.echo(f"\n{told}\n")
+            for line in lines:
+                typer.echo(f"  {line}")
 
 
 def template(name: str) -> str:
@@ -76,12 +83,14 @@ def template(name: str) -> str:
     return text.replace("@CLUSTER_SCHEMA@", schema.path("cluster").resolve().as_uri())
 
 
-def next_commands(folder: Path) -> list[str]:
-    """What to type next, in a shell that is where this command was called."""
-    width = max(len(command) for command, _ in COMMANDS)
-    lines = [f"{command:<{width}}  # {what}" for command, what in COMMANDS]
-    if folder.resolve() != Path.cwd():
-        lines.insert(0, f"cd {shlex.quote(str(folder))}")
+def _commented(commands: tuple[tuple[str, str], ...]) -> list[str]:
+    width = min(COMMENTS_AT, max(len(command) for command, _ in commands))
+    return [f"{command:<{width}}  # {what}" for command, what in commands]
+
+
+def _there(folder: Path) -> list[str]:
+    """What a shell needs that is where this command was called."""
+    lines = [f"cd {shlex.quote(str(folder))}"] if folder.resolve() != Path.cwd() else []
     own = Path(sys.executable).parent
     found = (shutil.which(name) for name in ("coordinator", "node-agent", "python"))
     if any(each is None or Path(each).absolute().parent != own for each in found):

@@ -247,7 +247,7 @@ def _next(made: dict[str, Any], ran: Ran) -> list[str]:
     lines = [
         "",
         f"page: {ran.page}    (open it in a browser)",
-        f"for programs: {ran.run / 'report.json'}; all that was recorded: {ran.run}",
+        f"for programs: report.json in {ran.run}, and the first results of each output in results/",
         f"where every millisecond of a deadline goes: coordinator explain {ran.run / 'plan.json'}",
     ]
     if not ran.real_time:

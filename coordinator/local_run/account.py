@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from coordinator.deadline_parts import left_out, standing
+from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
 from coordinator.overload import ADD
 from coordinator.report.overload_tables import percent
@@ -16,6 +18,7 @@ from coordinator.report.terminal import incomplete
 from coordinator.units_of_measure import counted, show_ns
 
 ENDS = ("met", "late", "shed", "lost", "undecidable")
+SHOWN_RESULTS, SHOWN_CHARACTERS = 2, 160
 SELDOM = ("undecidable",)  # no column where there are none
 
 
@@ -77,6 +80,7 @@ def outputs(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Table:
 def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
     """What the tables do not say."""
     (report,) = ran.reports
+    yield from _first_results(ran)
     for name, found in report["outputs"].items():
         claim = plan["guarantee"].get(name)
         if claim is not None:
@@ -96,6 +100,17 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
     if ran.missing or ran.left:
         yield "not all is as it should be:"
         yield from (f"  {line}" for line in (*ran.missing, *ran.left))
+
+
+def _first_results(ran: Ran) -> Iterator[str]:
+    (report,) = ran.reports
+    shown = {name: first(ran.run / "results" / f"{name}.jsonl", SHOWN_RESULTS) for name in report["outputs"]}
+    if any(shown.values()):
+        yield "first results:"
+    for name, values in shown.items():
+        for value in values:
+            text = json.dumps(value, ensure_ascii=False)
+            yield f"  {name}: {text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + ' ...'}"
 
 
 def _balance(books: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from coordinator.agents import Agents, AgentsError
 from coordinator.local_agents import LOG, LocalAgent, Wanted
 from coordinator.local_run.feeding import Fed, Feeding
 from coordinator.local_run.files import Feed
+from coordinator.local_run.listening import Listening
 from coordinator.plan_file import Plan
 from coordinator.units_of_measure import counted
 
@@ -84,8 +85,13 @@ def run(wish: Wish, tell: Tell) -> Ran:
             plan_file.write(wish.plan, work / "plan.json")
             with Agents(file.of_plan(wish.plan)) as called:
                 _deploy(wish.plan, called, tell)
-                _feed(wish, agents, found, work, ran, tell)
-                _collect(wish, called, work, ran, tell)
+                outputs = {name: found[each["at"]] for name, each in wish.plan["graph"]["outputs"].items()}
+                with Listening(outputs, wish.operators, work / "results") as listening:
+                    listening.await_ready()
+                    _feed(wish, agents, found, work, ran, tell)
+                    _collect(wish, called, work, ran, tell)
+                for name in outputs:
+                    _moved(listening.results(name), ran.run / "results")
                 if wish.keep is not None:
                     _keep(wish, called, file, ran, tell)
                     kept = True
@@ -182,6 +188,12 @@ def _collect(wish: Wish, called: Agents, work: Path, ran: Ran, tell: Tell) -> No
     for fed in ran.fed:
         fed.log = Path(shutil.copyfile(fed.log, logs / fed.log.name))
     tell.done(f"{counted(done.records, 'record')} of {counted(len(called.addresses), 'node')}")
+
+
+def _moved(file: Path, folder: Path) -> None:
+    if file.stat().st_size:
+        folder.mkdir(exist_ok=True)
+        shutil.copyfile(file, folder / file.name)
 
 
 def _keep(wish: Wish, called: Agents, file: Addresses, ran: Ran, tell: Tell) -> None:

@@ -20,7 +20,7 @@ from coordinator.__main__ import main
 from coordinator.commands import init
 
 ROOT = Path(__file__).parents[2]
-NAMES = {"query.yaml", "cluster.yaml", "operators.py", "operators.json", "feed.jsonl", "feed.py"}
+NAMES = {"query.yaml", "cluster.yaml", "operators.py", "operators.json", "feed.jsonl"}
 
 
 def _run(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
@@ -49,8 +49,7 @@ def test_all_files_are_there_and_name_their_schemas(written: Path) -> None:
         named = Path(unquote(urlparse(url).path))
         assert named.read_text() == schema.schema_text("query" if kind == "query" else "cluster")
     assert all(isinstance(json.loads(line), dict) for line in (written / "feed.jsonl").read_text().splitlines())
-    for name in ("operators.py", "feed.py"):
-        compile((written / name).read_text(), name, "exec")
+    compile((written / "operators.py").read_text(), "operators.py", "exec")
 
 
 def test_its_plan_is_guaranteed_on_both_nodes(written: Path) -> None:
@@ -59,6 +58,7 @@ def test_its_plan_is_guaranteed_on_both_nodes(written: Path) -> None:
     assert set(plan["placement"].values()) == {"field", "desk"}
 
 
+SENT = re.compile(r"(\d+)(?: tuples)? sent, (\d+) admitted")
 OPTION = re.compile(r"^( +)# (\w+: .*)$", re.MULTILINE)
 
 
@@ -135,7 +135,7 @@ def test_a_wheel_has_the_templates_and_the_schemas() -> None:
     assert any(fnmatch("coordinator.templates", pattern) for pattern in settings["packages"]["find"]["include"])
     patterns = settings["package-data"]["*"]
     files = [path for folder in (init.TEMPLATES, schema.FOLDER) for path in folder.iterdir() if path.is_file()]
-    assert len(files) == len(NAMES) + 2
+    assert len(files) == len(NAMES) + len(schema.MODELS)
     assert [path.name for path in files if not any(fnmatch(path.name, pattern) for pattern in patterns)] == []
 
 
@@ -146,27 +146,30 @@ def test_the_printed_commands_run_as_printed(tmp_path: Path) -> None:
         [str(Path(sys.executable).with_name("coordinator")), "init", "my pumps"],
         cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    first, again = (
+    tried, steps, again = (
         [line.strip() for line in part.splitlines() if line.startswith("  ")]
-        for part in made.stdout.split("after a change of")
+        for part in re.split("^(?:or step|after a)", made.stdout, flags=re.MULTILINE)
     )
-    assert again == [init.AGAIN] and len(first) == len(init.COMMANDS) + 2
-    shell = ["bash", "-e", "-c", "\n".join([*first[:2], *again, *first[2:]])]
+    assert again == [init.AGAIN] and len(tried) == 3 and tried[-1] == init.TRY and len(steps) == len(init.STEPS)
+    shell = ["bash", "-e", "-c", "\n".join([*tried, *again, *steps])]
     try:
         done = subprocess.run(
             shell, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
         )
     finally:
         left = subprocess.run(
-            ["bash", "-c", "\n".join([*first[:2], first[-1]])],
+            ["bash", "-c", "\n".join([*tried[:2], steps[-1]])],
             cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "not running" in left.stdout and "stopped" not in left.stdout
     assert "1 of 1 output guaranteed" in done.stdout
-    (report,) = (tmp_path / "my pumps" / "runs").glob("*/report.json")
-    verdict = json.loads(report.read_text())
-    assert verdict["completeness"]["complete"] and verdict["conservation"]["balanced"]
-    admitted = verdict["conservation"]["admitted"] - verdict["conservation"]["windows"]
     tuples = len((tmp_path / "my pumps" / "feed.jsonl").read_text().splitlines())
-    assert admitted + done.stdout.count("refused: ") == tuples  # a machine that is held up sends some too late
+    sent = SENT.findall(done.stderr)  # of `run`, then a line a second of `feed`, the last one of all
+    for folder, (all_, admitted) in zip(("runs", "steps"), (sent[0], sent[-1]), strict=True):
+        (report,) = (tmp_path / "my pumps" / folder).glob("*/report.json")
+        verdict = json.loads(report.read_text())
+        assert verdict["completeness"]["complete"] and verdict["conservation"]["balanced"]
+        assert int(all_) == tuples  # a machine that is held up sends some too late
+        assert verdict["conservation"]["admitted"] - verdict["conservation"]["windows"] == int(admitted)
+    assert '{"value": {"readings": ' in done.stdout and "first results:" in done.stdout

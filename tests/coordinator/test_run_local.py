@@ -94,6 +94,8 @@ def test_from_files_to_a_verdict_and_agents_that_stay(
     assert json.loads((run / "report.json").read_text())["plan_hash"] == account["plan_hash"]
     assert {path.name for path in (run / "logs").iterdir()} == {"a.log", "feed-beat.log", "feed-side.log"}
     assert Path(account["page"]).is_file()
+    results = [json.loads(line)["value"] for line in (run / "results" / "out.jsonl").read_text().splitlines()]
+    assert results and all(each in (1, 2, 3, 4, {"x": 5}, {"x": 6}) for each in results)
 
     assert _run(monkeypatch, "--local", "--keep") == 1
     assert "addresses.json: the agents of a are running already" in capsys.readouterr().err
@@ -185,6 +187,7 @@ def test_a_bad_line_is_named_and_the_rest_is_reported(
     said = capsys.readouterr().out
     assert "  source side: side.csv:3: 2 cells under a header of 1" in said
     assert _report(here)["outputs"]["out"]["delivered"] == 5
+    assert "first results:\n  out: " in said
     assert "balanced: 5 tuples admitted, each accounted for" in said
 
 
