@@ -171,8 +171,8 @@ class Status(NamedTuple):
     """Counts of this incarnation. plans: (hash, epoch, PlanState, query, ready, waiting, unacknowledged).
 
     outputs: (name, deadline_ns, met, late, undecidable, worst_ns, ((most_ns, results), ...)). units: (plan's hash, id,
-    operators, sub_deadline_ns, queued, runs, shed, lost, timed, timed_ns, worst_ns). sources: (plan's hash, name,
-    admitted, shed, lost). As in agent.proto.
+    operators, sub_deadline_ns, queued, runs, shed, lost, timed, timed_ns, worst_ns, recent_ns). sources: (plan's hash,
+    name, admitted, shed, lost). As in agent.proto.
     """
 
     id: int
@@ -188,7 +188,7 @@ class Status(NamedTuple):
     plans: tuple[tuple[str, int, int, str, int, int, int], ...]
     counters: dict[str, int]
     outputs: tuple[tuple[str, int, int, int, int, int, tuple[tuple[int, int], ...]], ...] = ()
-    units: tuple[tuple[str, int, tuple[str, ...], int, int, int, int, int, int, int, int], ...] = ()
+    units: tuple[tuple[str, int, tuple[str, ...], int, int, int, int, int, int, int, int, int], ...] = ()
     sources: tuple[tuple[str, str, int, int, int], ...] = ()
     queue_limit_bytes: int = 0
 

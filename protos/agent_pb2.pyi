@@ -162,7 +162,7 @@ class SourceStatus(_message.Message):
     def __init__(self, name: _Optional[str] = ..., admitted: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ...) -> None: ...
 
 class UnitStatus(_message.Message):
-    __slots__ = ("id", "operators", "sub_deadline_ns", "queued", "runs", "shed", "lost", "timed", "timed_ns", "worst_ns")
+    __slots__ = ("id", "operators", "sub_deadline_ns", "queued", "runs", "shed", "lost", "timed", "timed_ns", "worst_ns", "recent_ns")
     ID_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
     SUB_DEADLINE_NS_FIELD_NUMBER: _ClassVar[int]
@@ -173,6 +173,7 @@ class UnitStatus(_message.Message):
     TIMED_FIELD_NUMBER: _ClassVar[int]
     TIMED_NS_FIELD_NUMBER: _ClassVar[int]
     WORST_NS_FIELD_NUMBER: _ClassVar[int]
+    RECENT_NS_FIELD_NUMBER: _ClassVar[int]
     id: int
     operators: _containers.RepeatedScalarFieldContainer[str]
     sub_deadline_ns: int
@@ -183,7 +184,8 @@ class UnitStatus(_message.Message):
     timed: int
     timed_ns: int
     worst_ns: int
-    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., sub_deadline_ns: _Optional[int] = ..., queued: _Optional[int] = ..., runs: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ..., timed: _Optional[int] = ..., timed_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ...) -> None: ...
+    recent_ns: int
+    def __init__(self, id: _Optional[int] = ..., operators: _Optional[_Iterable[str]] = ..., sub_deadline_ns: _Optional[int] = ..., queued: _Optional[int] = ..., runs: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ..., timed: _Optional[int] = ..., timed_ns: _Optional[int] = ..., worst_ns: _Optional[int] = ..., recent_ns: _Optional[int] = ...) -> None: ...
 
 class Latencies(_message.Message):
     __slots__ = ("most_ns", "results")

@@ -247,11 +247,12 @@ def _figures(reply: agent_pb2.StatusReply, alive: Sequence[ipc.Status]) -> None:
         for hash_, name, admitted, shed, lost in status.sources:
             if hash_ in plans:
                 plans[hash_].sources.add(name=name, admitted=admitted, shed=shed, lost=lost)
-        for hash_, id_, operators, sub_deadline_ns, queued, runs, shed, lost, timed, timed_ns, worst_ns in status.units:
+        for hash_, id_, operators, sub_deadline_ns, queued, runs, shed, lost, *timed in status.units:
             if hash_ in plans:
+                instances, timed_ns, worst_ns, recent_ns = timed
                 plans[hash_].units.add(
                     id=id_, operators=operators, sub_deadline_ns=sub_deadline_ns, queued=queued, runs=runs, shed=shed,
-                    lost=lost, timed=timed, timed_ns=timed_ns, worst_ns=worst_ns,
+                    lost=lost, timed=instances, timed_ns=timed_ns, worst_ns=worst_ns, recent_ns=recent_ns,
                 )  # fmt: skip
 
 

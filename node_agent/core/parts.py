@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from node_agent.core.limiting import Entry
     from node_agent.core.windowed import Windowed
 
+RECENT_NS = 5_000_000_000
 ALWAYS_NS = 1 << 62  # that a tuple is worth running: something waits for it that has no deadline
 
 
@@ -115,9 +116,10 @@ class Unit:
     """A task unit, or under a policy that yields one operator of it (then `rest` is what follows)."""
 
     __slots__ = (
-        "absences", "busy", "chain", "collects", "deadline_ns", "door", "exits", "flags", "gate", "guard", "hang_ns",
-        "id", "inputs", "last", "late_ns", "loaded", "lost", "marks", "meter", "noted", "offset_ns", "queue", "rest",
-        "rule", "runs", "shed", "spec", "sub_deadline_ns", "timed", "timed_ns", "useful_ns", "worst_ns",
+        "_before_ns", "_span", "_span_worst_ns", "absences", "busy", "chain", "collects", "deadline_ns", "door",
+        "exits", "flags", "gate", "guard", "hang_ns", "id", "inputs", "last", "late_ns", "loaded", "lost", "marks",
+        "meter", "noted", "offset_ns", "queue", "rest", "rule", "runs", "shed", "spec", "sub_deadline_ns", "timed",
+        "timed_ns", "useful_ns", "worst_ns",
     )  # fmt: skip
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
@@ -144,16 +146,27 @@ class Unit:
         self.rest: Unit | None = None
         self.runs = self.shed = self.lost = 0  # tuples: run to their end, shed at or in it, lost at or in it
         self.timed = self.timed_ns = self.worst_ns = 0  # instances that were timed, from their release to their end
+        self._span = self._span_worst_ns = self._before_ns = 0  # the span that runs, the longest in it and before it
         head = loaded.plan.operator_by_id[chain[0].operator_id]
         self.inputs = 1 if head.join else len(head.inputs)  # more than one: a union, each triggers
         self.absences: dict[tuple[int, int, int, int], int] = {}  # by lineage: how many inputs were absent
         self.late_ns = head.late.late_ns if head.late is not None and not head.late.run and first else 0  # 0: any age
 
-    def took(self, ns: int) -> None:
+    def took(self, ns: int, at_ns: int) -> None:
         """The driver has timed an instance, from its release to its end."""
+        self.recent_ns(at_ns)
         self.timed += 1
         self.timed_ns += ns
         self.worst_ns = max(self.worst_ns, ns)
+        self._span_worst_ns = max(self._span_worst_ns, ns)
+
+    def recent_ns(self, at_ns: int) -> int:
+        """The longest of those that were timed within the last one to two spans; 0: none was."""
+        span = at_ns // RECENT_NS
+        if span != self._span:
+            self._before_ns = self._span_worst_ns if span == self._span + 1 else 0
+            self._span, self._span_worst_ns = span, 0
+        return max(self._before_ns, self._span_worst_ns)
 
 
 class Route:

@@ -149,7 +149,7 @@ class Runtime:
                 meter.start()
                 unit, release_ns = job[3], job[1]
                 job = executor.run(job)
-                unit.took(engine.ended_ns - release_ns)
+                unit.took(engine.ended_ns - release_ns, engine.ended_ns)
                 executor.spend = None
                 measured, self._measure_ns = emulating, engine.ended_ns + MEASURE_EVERY_NS
                 if engine.ended_ns - meter.began_ns < MEASURE_EVERY_NS:

@@ -235,7 +235,7 @@ class Process:
             (each.hash, each.plan.epoch, each.state, each.plan.query, each.ready, each.loaded.waiting, each.held)
             for each in runtime.plans.by_hash.values()
         )
-        figures = told.rows(runtime.plans, runtime.outbox.tallies)
+        figures = told.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
         if figures.left_out:
             self.shared.counters["figures_left_out"] = figures.left_out
         return ipc.Status(

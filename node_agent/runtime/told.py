@@ -24,13 +24,13 @@ class Told(NamedTuple):
     left_out: int
 
 
-def rows(plans: Plans, tallies: Mapping[str, Tally]) -> Told:
+def rows(at_ns: int, plans: Plans, tallies: Mapping[str, Tally]) -> Told:
     """Of everything that is loaded; outputs come first."""
     deployed = sorted(plans.by_hash.values(), key=lambda each: -each.plan.epoch)
     budget = [MOST_CHARACTERS]
     outputs, without = _within(budget, _outputs(plans, tallies))
     sources, fewer = _within(budget, (row for each in deployed for row in _sources(each)))
-    units, less = _within(budget, (row for each in deployed for row in _units(each)))
+    units, less = _within(budget, (row for each in deployed for row in _units(at_ns, each)))
     return Told(outputs, units, sources, without + fewer + less)
 
 
@@ -65,7 +65,7 @@ def _sources(deployed: Deployed) -> Iterator[Row]:
             yield deployed.hash, source.name, route.admitted, route.shed, route.lost
 
 
-def _units(deployed: Deployed) -> Iterator[Row]:
+def _units(at_ns: int, deployed: Deployed) -> Iterator[Row]:
     """One row per unit, also where the policy has it run in pieces: a tuple counts when the first of them has ended,
     what is queued or gone in any of them."""
     names = deployed.plan.operator_by_id
@@ -77,5 +77,5 @@ def _units(deployed: Deployed) -> Iterator[Row]:
         yield (
             deployed.hash, id_, tuple(names[each].name for each in spec.operators), spec.sub_deadline_ns,
             sum(len(part.queue) for part in parts), first.runs, sum(part.shed for part in parts),
-            sum(part.lost for part in parts), first.timed, first.timed_ns, first.worst_ns,
+            sum(part.lost for part in parts), first.timed, first.timed_ns, first.worst_ns, first.recent_ns(at_ns),
         )  # fmt: skip

@@ -84,7 +84,7 @@ def test_outputs_units_and_sources_are_as_in_the_trace(tmp_path: Path, capfd: py
         (deployed,) = runtime.plans.by_hash.values()
         deployed.lane.engine.admit(now_ns(), deployed.loaded, 1, (1, 1, 99, 0, 0, 0), 9, 0)
         deployed.lane.engine.shed_queued(now_ns(), deployed.loaded.units[0], 1)
-        found = told.rows(runtime.plans, runtime.outbox.tallies)
+        found = told.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
         runtime.facts.publish()
         trace = list(unpack_records(runtime.facts.ring.take(1 << 24)))
         runtime.plans.count_policed(now_ns())
@@ -98,7 +98,7 @@ def test_outputs_units_and_sources_are_as_in_the_trace(tmp_path: Path, capfd: py
     ((hash_, unit, operators, sub_deadline_ns, queued, runs, shed, lost, *timed),) = found.units
     assert (hash_, unit, operators, sub_deadline_ns) == (deployed.hash, 1, ("O1",), 10**8)
     assert (queued, runs, shed, lost) == (0, kinds[RAN], kinds[SHED], kinds[LOST]) == (0, 8, 1, 1)
-    assert 1 <= timed[0] <= runs + lost and 0 < timed[2] <= timed[1] <= timed[0] * timed[2]
+    assert 1 <= timed[0] <= runs + lost and 0 < timed[3] <= timed[2] <= timed[1] <= timed[0] * timed[2]
     assert found.sources == ((deployed.hash, "in", 10, 0, 0),) and found.left_out == 0
     assert counters["lost.operator_error"] == 1 == [r.w1 for r in trace if r.kind == LOST].count(CAUSE_OPERATOR_ERROR)
     assert "raised" in capfd.readouterr().err
@@ -118,7 +118,7 @@ def test_what_a_message_cannot_hold_is_left_out_and_counted(tmp_path: Path) -> N
         outputs=[{"id": 1, "name": "out", "stream": many + 1, "deadline_ns": SECOND}],
     )
     with in_process(core_plan(plan, 1, 1), tmp_path) as runtime:
-        found = told.rows(runtime.plans, runtime.outbox.tallies)
+        found = told.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
     assert found.outputs and found.sources and 100 < len(found.units) == many - found.left_out
     status = ipc.Status(1, 7, True, 0, 1, 0, 0, 0, 0, 0, (), {}, found.outputs, found.units, found.sources)
     assert len(ipc.encode(status)) < ipc.MOST_BYTES / 2 + 8192
@@ -129,7 +129,7 @@ def test_an_agent_tells_the_figures_of_all_its_places() -> None:
     plan = Deployment(HASH, 1, State.COMMITTED, "q", (), (0, 1))
     counts = ((HASH, 1, 2, "q", 0, 0, 0),)
     output = ("out", 5, 3, 2, 1, 9, ((4, 1), (9, 5)))
-    unit, source = (HASH, 1, ("O1", "O2"), 100, 1, 2, 3, 4, 5, 6, 7), (HASH, "in", 10, 2, 1)
+    unit, source = (HASH, 1, ("O1", "O2"), 100, 1, 2, 3, 4, 5, 6, 7, 8), (HASH, "in", 10, 2, 1)
     one = ipc.Status(1, 71, True, 0, 100, 10, 1, 5, 7, 9, counts, {}, (output,), (unit,), (source,), 64)
     two = ipc.Status(1, 72, False, 50, 100, 20, 2, 6, 8, 4, counts, {}, (), (unit, ("ee" * 32, *unit[1:])), (), 32)
     both = status_reply("a", [one, two], [plan])
@@ -140,3 +140,14 @@ def test_an_agent_tells_the_figures_of_all_its_places() -> None:
     assert [list(each.operators) for each in both.plans[0].units] == [["O1", "O2"]] * 2, "of plans that it has"
     assert (both.plans[0].units[0].queued, both.plans[0].units[0].worst_ns) == (1, 7)
     assert (both.plans[0].sources[0].admitted, both.plans[0].sources[0].shed) == (10, 2)
+
+
+def test_the_longest_of_late_is_forgotten(tmp_path: Path) -> None:
+    with in_process(core_plan(chain_plan(), 1, 1), tmp_path) as runtime:
+        (unit,) = next(iter(runtime.plans.by_hash.values())).loaded.units
+    unit.took(30, 7 * SECOND)
+    unit.took(20, 11 * SECOND)
+    assert [unit.recent_ns(at * SECOND) for at in (11, 14, 15, 19, 20)] == [30, 30, 20, 20, 0]
+    unit.took(10, 28 * SECOND)
+    assert (unit.recent_ns(29 * SECOND), unit.recent_ns(90 * SECOND)) == (10, 0)
+    assert (unit.timed, unit.timed_ns, unit.worst_ns) == (3, 60, 30)
