@@ -12,7 +12,8 @@ leaves through a socket of its own. What the loop wrote to its trace is then rea
   `burst` says how many a source puts into one.
 - side: a tuple that was read before is handed to the engine, where it is the side input of one operator.
 
-What it says holds for one result per instance, payloads of the given kind, and Python's pauses as they came.
+What it says holds for one result per instance, payloads of the given kind, and Python's pauses as they came. Under TLS
+the sockets are encrypted; handshakes are over before anything is measured, and in no charge.
 """
 
 import json
@@ -78,7 +79,7 @@ class Measured(NamedTuple):
 
 
 class Charges(NamedTuple):
-    """All three. `rt`: in the FIFO class; `bytes`: of the payload."""
+    """All three. `rt`: in the FIFO class; `bytes`: of the payload; `tls`: sockets were encrypted."""
 
     decision: Measured
     drain: Measured
@@ -86,6 +87,7 @@ class Charges(NamedTuple):
     rt: bool
     bytes: int
     warnings: tuple[str, ...]
+    tls: bool = False
 
     @property
     def line(self) -> str:
@@ -101,6 +103,7 @@ class Charges(NamedTuple):
             "headroom": HEADROOM,
             "rt": self.rt,
             "payload_bytes": self.bytes,
+            "tls": self.tls,
             "warnings": list(self.warnings),
             "yaml": self.line,
         }
@@ -120,17 +123,19 @@ class _Operators(Registry):
 
 
 def measure(
-    seconds: float, codec: str = "json", value: Any = TYPICAL, rt: bool = True, cpu: int = -1, burst: int = 1
-) -> Charges:
-    """Takes a little longer than that. `burst`: tuples that come in one write. Raises ChargesError, UnknownCodecError,
-    CodecError."""
+    seconds: float, codec: str = "json", value: Any = TYPICAL, rt: bool = True, cpu: int = -1, burst: int = 1,
+    tls: Path | None = None,
+) -> Charges:  # fmt: skip
+    """Takes a little longer than that. `burst`: tuples that come in one write. tls: a node's identity, which both ends
+    use. Raises ChargesError, UnknownCodecError, CodecError, TlsError."""
     registry = _Operators()
     payload = registry.codecs.get(codec)
     encoded = payload.encode(payload.from_json(value))
+    node = "charges" if tls is None else _node(tls)
     with (
         TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name,
-        in_process(_plan(codec), Path(name), registry) as runtime,
-        _client(runtime, codec, value, burst) as client,
+        in_process(_plan(codec, node), Path(name), registry, tls) as runtime,
+        _client(runtime, codec, value, burst, tls) as client,
     ):
         _connected(runtime, client)
         if cpu >= 0 and not scheduling.pin(cpu):
@@ -151,10 +156,10 @@ def measure(
     idle_ns = int(median(bare + more))
     drains = [max(0, gap - idle_ns) // tuples for gap, tuples in filled]
     found = Measured.of(bare + more), Measured.of(drains), Measured.of(sides)
-    return Charges(*found, in_class, len(encoded), tuple(_warnings(found, in_class)))
+    return Charges(*found, in_class, len(encoded), tuple(_warnings(found, in_class)), tls is not None)
 
 
-def _plan(codec: str) -> core.Plan:
+def _plan(codec: str, node: str) -> core.Plan:
     """`queued` feeds all busy units, `fed` one that does nothing, `side` is the side input of that one."""
     limit = SECOND
     busy = [
@@ -164,7 +169,7 @@ def _plan(codec: str) -> core.Plan:
     idle = core.Operator(UNITS + 1, "idle", "measure.reads", (FED,), SIDE + UNITS + 1, 1, sides=(("side", SIDE),))
     names = ["queued", "fed", "side", *(each.name for each in [*busy, idle])]
     return core.Plan(
-        query="charges", node="charges", index=0, hash=1, epoch=1, policy="edf", largest_batch=1,
+        query="charges", node=node, index=0, hash=1, epoch=1, policy="edf", largest_batch=1,
         streams=tuple(core.Stream(i, name, codec, deadline_ns=limit) for i, name in enumerate(names, start=1)),
         sources=tuple(core.Source(i, names[i - 1], i) for i in (QUEUED, FED, SIDE)),
         operators=(*busy, idle),
@@ -176,12 +181,28 @@ def _plan(codec: str) -> core.Plan:
     )  # fmt: skip
 
 
+def _node(tls: Path) -> str:
+    """Whose identity that is. Raises TlsError where it is no node's."""
+    from node_agent.tls import identity
+    from node_agent.tls.names import TlsError, node_name, told
+
+    found = identity.load(tls)
+    node = node_name(found.name)
+    if not node:
+        raise TlsError(f"{tls}: is of {told(found.name)}, not of a node", "give the folder of a node")
+    identity.load(tls, node)
+    return node
+
+
 @contextmanager
-def _client(runtime: Runtime, codec: str, value: Any, burst: int) -> Iterator["subprocess.Popen[str]"]:
+def _client(
+    runtime: Runtime, codec: str, value: Any, burst: int, tls: Path | None
+) -> Iterator["subprocess.Popen[str]"]:
     """The process at the other end; it is ended with the context."""
     assert runtime.inbound is not None
     host, port = runtime.inbound.address
     command = [sys.executable, "-m", "node_agent.charges_client", f"{host}:{port}", codec, str(UNITS), str(burst)]
+    command += [str(tls)] if tls is not None else []
     with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdin is not None
@@ -299,6 +320,7 @@ def told(found: Charges) -> str:
         lines.append(f"{name:10}{figures}{each.samples:9}   {meant}")
     lines += [f"warning: {warning}" for warning in found.warnings]
     lines.append(
-        f"payloads of {found.bytes} bytes; p99 and a quarter more, in whole us, for this node in the cluster file:"
+        f"payloads of {found.bytes} bytes{', under TLS' if found.tls else ''}; p99 and a quarter more, in whole us, for"
+        " this node in the cluster file:"
     )
     return "\n".join([*lines, found.line])

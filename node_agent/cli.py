@@ -106,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     charges.add_argument("--payload", type=Path, metavar="FILE.json", help="a typical value of that type, as JSON")
     charges.add_argument("--burst", type=int, default=1, metavar="N", help="tuples that a source sends in one write")
     charges.add_argument("--cpu", type=int, default=-1, metavar="N", help="stay on that core, as the node will")
+    charges.add_argument("--tls", type=Path, metavar="DIR", help="under TLS, with the identity of a node at both ends")
     charges.add_argument("--no-rt", action="store_true", help="stay in the normal scheduling class")
     charges.add_argument("--json", action="store_true", help="the figures as JSON")
     doctor.add_to(commands)
@@ -178,8 +179,8 @@ def _check_identity(folder: Path, name: str) -> None:
         raise _InputError(f"--tls {error}") from None
     if found.days_left < identity.SOON_DAYS:
         _say(f"node-agent {name}: {found.told}: run `coordinator certs` again before", 0)
-    for warning in found.warnings:
-        _say(f"node-agent {name}: {warning}", 0)
+    if found.loose:
+        _say(f"node-agent {name}: {found.loose}; chmod 600, unless that is meant", 0)
 
 
 def _address(option: str, text: str, tls: Path | None = None) -> tuple[str, int]:
@@ -224,6 +225,7 @@ def _operators(parsed: argparse.Namespace) -> int:
 def _charges(parsed: argparse.Namespace) -> int:
     from node_agent import charges
     from node_agent.codecs import CodecError, UnknownCodecError
+    from node_agent.tls.names import TlsError
 
     try:
         if not 0.2 <= parsed.seconds <= 600:
@@ -237,8 +239,9 @@ def _charges(parsed: argparse.Namespace) -> int:
             there = ", ".join(map(str, cores))
             raise _InputError(f"--cpu {parsed.cpu}: there is no such core here; there are {there}")
         value = charges.TYPICAL if parsed.payload is None else _payload(parsed.payload)
-        found = charges.measure(parsed.seconds, parsed.type, value, not parsed.no_rt, parsed.cpu, parsed.burst)
-    except (_InputError, CodecError, UnknownCodecError) as error:
+        rt, tls = not parsed.no_rt, parsed.tls
+        found = charges.measure(parsed.seconds, parsed.type, value, rt, parsed.cpu, parsed.burst, tls)
+    except (_InputError, CodecError, UnknownCodecError, TlsError) as error:
         return _say(f"node-agent: {error}", 2)
     except charges.ChargesError as error:
         return _say(f"node-agent: {error}", 1)
@@ -248,7 +251,8 @@ def _charges(parsed: argparse.Namespace) -> int:
 
 def _doctor(parsed: argparse.Namespace) -> int:
     def addresses() -> tuple[tuple[str, int], tuple[str, int]]:
-        control, data = _address("--control", parsed.control), _address("--data", parsed.data)
+        tls = parsed.tls
+        control, data = _address("--control", parsed.control, tls), _address("--data", parsed.data, tls)
         _check_cores("a", parsed.cores, data[1])
         return control, data
 

@@ -27,7 +27,7 @@ outputs: {out: {from: O1, at: a, deadline: 100 ms}}
 CLUSTER = """
 shimekiri: 1
 nodes: {{a: {{address: "{control}"}}}}
-security: insecure-loopback
+security: {security}
 """
 
 
@@ -41,6 +41,12 @@ class Agent:
     data: str
     ready_s: float
     rt: bool
+    tls: Path | None = None  # the coordinator's identity, which clients use as well
+
+    def runtime(self) -> int:
+        """Process id of the runtime: the child that has not loaded gRPC."""
+        children = psutil.Process(self.process.pid).children()
+        return next(each.pid for each in children if "grpc" not in Path(f"/proc/{each.pid}/maps").read_text())
 
     def pss_bytes(self) -> int:
         """Proportional set size of all its processes."""
@@ -49,11 +55,15 @@ class Agent:
 
 
 @contextmanager
-def agent() -> Iterator[Agent]:
-    """Start one; it is stopped at the end."""
+def agent(tls: bool = False) -> Iterator[Agent]:
+    """Start one; it is stopped at the end. tls: it speaks mutual TLS, with certificates made for it."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         words = ["run", "--name", "a", "--control", "127.0.0.1:0", "--data", "127.0.0.1:0", "--state", folder / "state"]
+        if tls:
+            (folder / "cluster.yaml").write_text(CLUSTER.format(control="127.0.0.1:7700", security="mutual-tls"))
+            _coordinator("certs", folder / "cluster.yaml", "-o", folder / "certs")
+            words += ["--tls", folder / "certs" / "a"]
         began = time.monotonic()
         process = subprocess.Popen([BIN / "node-agent", *map(str, words)], stdout=subprocess.PIPE, text=True)
         try:
@@ -61,7 +71,8 @@ def agent() -> Iterator[Agent]:
             ready = json.loads(process.stdout.readline())
             took = time.monotonic() - began
             control, data = f"127.0.0.1:{ready['control']}", f"127.0.0.1:{ready['data']}"
-            yield Agent(folder, process, control, data, took, ready["rt"])
+            identity = folder / "certs" / "coordinator" if tls else None
+            yield Agent(folder, process, control, data, took, ready["rt"], identity)
         finally:
             process.terminate()
             process.wait(20)
@@ -71,16 +82,20 @@ def deploy_hop(running: Agent) -> None:
     """Source -> pass -> output on this one agent, through the commands that a user types."""
     folder = running.folder
     (folder / "query.yaml").write_text(QUERY)
-    (folder / "cluster.yaml").write_text(CLUSTER.format(control=running.control))
+    security = "insecure-loopback" if running.tls is None else "mutual-tls"
+    (folder / "cluster.yaml").write_text(CLUSTER.format(control=running.control, security=security))
     node = {"name": "a", "control": running.control, "data": running.data, "pid": running.process.pid, "rt": running.rt}
-    (folder / "addresses.json").write_text(json.dumps({"nodes": {"a": node}, "started_by": "bench"}))
+    addresses: dict[str, object] = {"nodes": {"a": node}, "started_by": "bench"}
+    if running.tls is not None:
+        addresses["tls"] = str(running.tls)
+    (folder / "addresses.json").write_text(json.dumps(addresses))
     _coordinator("plan", folder / "query.yaml", folder / "cluster.yaml", "--model", "paper", "-o", folder / "plan.json")
     _coordinator("deploy", folder / "plan.json", "--addresses", folder / "addresses.json")
 
 
 def send_paced(running: Agent, count: int) -> None:
     """`count` tuples at 1000/s, one by one, through the client that users have."""
-    with Source(running.data, "in") as source:
+    with Source(running.data, "in", tls=running.tls) as source:
         for instant in pace(count):
             wait_until(instant)
             answer = source.send(0)

@@ -31,6 +31,7 @@ def add_to(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> N
     )
     doctor.add_argument("--control", default="127.0.0.1:0", metavar="HOST:PORT", help="as with run")
     doctor.add_argument("--data", default="127.0.0.1:0", metavar="HOST:PORT", help="as with run")
+    doctor.add_argument("--tls", type=Path, metavar="DIR", help="as with run: the identity is checked, too")
     doctor.add_argument("--cores", type=int, default=1, metavar="K", help="as with run (default 1)")
     doctor.add_argument("--state", type=Path, default=Path(".shimekiri"), metavar="DIR", help="as with run")
     doctor.add_argument("--no-rt", action="store_true", help="as with run: real time is not wanted")
@@ -64,7 +65,7 @@ def _doctor(parsed: argparse.Namespace, addresses: Addresses) -> int:
         return _say(f"node-agent: doctor cannot import {error.name}: {mend}", 1)
     from node_agent.doctor import finding
 
-    asked = Asked(control, data, parsed.state, parsed.cores, not parsed.no_rt)
+    asked = Asked(control, data, parsed.state, parsed.cores, not parsed.no_rt, parsed.tls)
     findings = examine(asked, Sources())
     text = json.dumps(finding.document(findings), indent=1) if parsed.json else finding.table(findings)
     return _show(text) or finding.exit_code(findings)

@@ -27,6 +27,7 @@ class Asked:
     state: Path = Path(".shimekiri")
     cores: int = 1
     rt: bool = True
+    tls: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,13 @@ class Sources:
 
 def examine(asked: Asked, sources: Sources) -> list[Finding]:
     """Every finding, in the order of the table. Takes under a second where the disk is quick."""
-    return [*_machine(asked, sources), *_storage(asked, sources), *_software(sources), *_ports(asked)]
+    return [
+        *_machine(asked, sources),
+        *_storage(asked, sources),
+        *_software(sources),
+        *_identity(asked),
+        *_ports(asked),
+    ]
 
 
 def _machine(asked: Asked, sources: Sources) -> Iterator[Finding]:
@@ -89,6 +96,14 @@ def _software(sources: Sources) -> Iterator[Finding]:
     for name in PACKAGES:
         yield software.package(name, _version(name), demanded.get(name))
     yield software.wall_clock(readers.wall_clock(sources.timedatectl, sources.chronyc, sources.ntpstat))
+
+
+def _identity(asked: Asked) -> list[Finding]:
+    if asked.tls is None:
+        return []
+    from node_agent.doctor.identity import identity  # loads OpenSSL
+
+    return [identity(asked.tls)]
 
 
 def _ports(asked: Asked) -> list[Finding]:

@@ -17,12 +17,13 @@ DAY_S, SOON_DAYS = 86_400, 30  # with fewer days left, one is told
 
 
 class Identity(NamedTuple):
-    """What a folder holds. until_s: seconds since 1970, when its certificate expires; warnings: sentences."""
+    """What a folder holds. until_s: seconds since 1970, when its certificate expires; loose: who else may use the
+    key."""
 
     folder: Path
     name: str
     until_s: float
-    warnings: tuple[str, ...] = ()
+    loose: str = ""
 
     @property
     def told(self) -> str:
@@ -38,13 +39,14 @@ class Identity(NamedTuple):
 
 def load(folder: Path, node: str = "") -> Identity:
     """Check all that can go wrong with it. node: that it must be of. Raises TlsError."""
-    warnings = _permissions(folder)
+    loose = _permissions(folder)
     name, until_s = _examine(folder)
     if node and node_name(name) != node:
-        raise TlsError(f"{folder}: is the identity of {told(name)}, not of node {node}; give the folder of {node}")
+        what = f"{folder}: is the identity of {told(name)}, not of node {node}"
+        raise TlsError(what, f"give the folder of {node}")
     if node:
         _shake(server_context(folder), client_context(folder, named=True), folder, name)
-    return Identity(folder, name, until_s, warnings)
+    return Identity(folder, name, until_s, loose)
 
 
 def server_context(folder: Path) -> ssl.SSLContext:
@@ -77,39 +79,38 @@ def _context(protocol: int, folder: Path) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cafile=folder / CA)
     except ssl.SSLError:
-        raise TlsError(f"{folder / CA}: holds no certificate; {MAKE}") from None
+        raise TlsError(f"{folder / CA}: holds no certificate", MAKE) from None
     except OSError as error:
-        raise TlsError(unreadable(folder / CA, error)) from None
+        raise unreadable(folder / CA, error) from None
     try:
         context.load_cert_chain(folder / CERTIFICATE, folder / KEY, password=lambda: b"")
     except ssl.SSLError as error:
-        raise TlsError(_no_pair(folder, error)) from None
+        raise _no_pair(folder, error) from None
     except OSError as error:
         missing = folder / (KEY if (folder / CERTIFICATE).is_file() else CERTIFICATE)
-        raise TlsError(unreadable(missing, error)) from None
+        raise unreadable(missing, error) from None
     return context
 
 
-def _no_pair(folder: Path, error: ssl.SSLError) -> str:
+def _no_pair(folder: Path, error: ssl.SSLError) -> TlsError:
     if error.reason == "KEY_VALUES_MISMATCH":
-        return f"{folder / KEY}: is not the key of {CERTIFICATE} beside it; copy both from one folder"
+        return TlsError(f"{folder / KEY}: is not the key of {CERTIFICATE} beside it", "copy both from one folder")
     if b"ENCRYPTED" in pem(folder, KEY):
-        return f"{folder / KEY}: is encrypted, and nobody is there to be asked; write it without a password"
-    return f"{folder}: {CERTIFICATE} or {KEY} cannot be read as PEM ({error.reason or error}); {MAKE}"
+        what = f"{folder / KEY}: is encrypted, and nobody is there to be asked"
+        return TlsError(what, "write it without a password")
+    return TlsError(f"{folder}: {CERTIFICATE} or {KEY} cannot be read as PEM ({error.reason or error})", MAKE)
 
 
-def _permissions(folder: Path) -> tuple[str, ...]:
-    """Raises TlsError where everybody may read the key."""
+def _permissions(folder: Path) -> str:
+    """What its group may do with the key. Raises TlsError where everybody may read it."""
     path = folder / KEY
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
     except OSError as error:
-        raise TlsError(unreadable(path, error)) from None
+        raise unreadable(path, error) from None
     if mode & 0o007:
-        raise TlsError(f"{path}: everybody on this machine may use it (mode {mode:o}); chmod 600 {path}")
-    if mode & 0o070:
-        return (f"{path}: its group may use it (mode {mode:o}); chmod 600 {path}, unless that is meant",)
-    return ()
+        raise TlsError(f"{path}: everybody on this machine may use it (mode {mode:o})", f"chmod 600 {path}")
+    return f"{path}: its group may use it (mode {mode:o})" if mode & 0o070 else ""
 
 
 def _examine(folder: Path) -> tuple[str, float]:
@@ -119,7 +120,7 @@ def _examine(folder: Path) -> tuple[str, float]:
     certificate = _shake(server_context(folder), client, folder)
     name = name_in(certificate)
     if not name:
-        raise TlsError(f"{folder / CERTIFICATE}: must name one DNS name in subjectAltName; {MAKE}")
+        raise TlsError(f"{folder / CERTIFICATE}: must name one DNS name in subjectAltName", MAKE)
     return name, float(ssl.cert_time_to_seconds(certificate["notAfter"]))
 
 
@@ -136,5 +137,6 @@ def _shake(server: ssl.SSLContext, client: ssl.SSLContext, folder: Path, name: s
         except ssl.SSLWantReadError:
             continue
         except ssl.SSLError as error:
-            raise TlsError(f"{folder / CERTIFICATE}: {verify_text(error, folder)}") from None
+            what, mend = verify_text(error, folder)
+            raise TlsError(f"{folder / CERTIFICATE}: {what}", mend) from None
     return ends[1].getpeercert() or {}

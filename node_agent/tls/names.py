@@ -13,7 +13,11 @@ MAKE = "make identities with `coordinator certs CLUSTER.yaml` and give the folde
 
 
 class TlsError(ValueError):
-    """An identity that cannot be used: one or two sentences that say what is wrong, and the mend."""
+    """An identity that cannot be used: what is wrong, and the mend."""
+
+    def __init__(self, what: str, mend: str) -> None:
+        super().__init__(f"{what}; {mend}")
+        self.what, self.mend = what, mend
 
 
 def node_of(place: str) -> str:
@@ -59,11 +63,11 @@ def pem(folder: Path, name: str) -> bytes:
     try:
         return (folder / name).read_bytes()
     except OSError as error:
-        raise TlsError(unreadable(folder / name, error)) from None
+        raise unreadable(folder / name, error) from None
 
 
-def unreadable(path: Path, error: OSError) -> str:
+def unreadable(path: Path, error: OSError) -> TlsError:
     """What to say of a file of an identity that cannot be read."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return f"{path}: no such file; an identity has {CA}, {CERTIFICATE} and {KEY}: {MAKE}"
-    return f"{path}: cannot be read ({error.strerror}); whoever runs this must own it"
+        return TlsError(f"{path}: no such file", f"an identity has {CA}, {CERTIFICATE} and {KEY}: {MAKE}")
+    return TlsError(f"{path}: cannot be read ({error.strerror})", "whoever runs this must own it")

@@ -100,7 +100,7 @@ class Session:
 
     def _text(self, error: ssl.SSLError) -> str:
         if getattr(error, "verify_code", 0):
-            return f"the other end's certificate {verify_text(error, self._folder)}"
+            return f"the other end's certificate {'; '.join(verify_text(error, self._folder))}"
         said = alert_text(error, str(self._folder / "cert.pem"))
         if said:
             return f"the other end refuses this one's certificate: {said}"

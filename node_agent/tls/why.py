@@ -19,21 +19,23 @@ ALERTS = (  # of the other end, by a part of OpenSSL's reason
 )
 
 
-def verify_text(error: ssl.SSLError, folder: Path) -> str:
-    """Why a certificate that was shown does not pass here; folder: of this end's identity."""
+def verify_text(error: ssl.SSLError, folder: Path) -> tuple[str, str]:
+    """Why a certificate that was shown does not pass here, and the mend; folder: of this end's identity."""
     code = getattr(error, "verify_code", 0)
     if code in {EXPIRED, NOT_YET}:
         now = f"by this machine's clock, {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC"
         if code == EXPIRED:
-            return f"has expired, {now}: run `coordinator certs` again, or set this clock if it is wrong"
-        return f"is not yet valid, {now}: set this clock (a Pi without network time starts in the past)"
+            return f"has expired, {now}", "run `coordinator certs` again, or set this clock if it is wrong"
+        return f"is not yet valid, {now}", "set this clock (a Pi without network time starts in the past)"
     if code in UNKNOWN_CA:
-        return f"was not signed by {folder / 'ca.pem'}: it is of another cluster, or one of both was made anew"
+        mend = "it is of another cluster, or one of both was made anew: copy both from one `coordinator certs`"
+        return f"was not signed by {folder / 'ca.pem'}", mend
     texts = {
-        HOST: "is of somebody else than is expected there: check the addresses",
-        PURPOSE: "may not be used in this role: agents need a node's certificate",
+        HOST: ("is of somebody else than is expected there", "check the addresses"),
+        PURPOSE: ("may not be used in this role", "agents need a node's certificate"),
     }
-    return texts.get(code, f"is not accepted: {getattr(error, 'verify_message', '') or error.reason or error}")
+    said = getattr(error, "verify_message", "") or error.reason or error
+    return texts.get(code, (f"is not accepted: {said}", "make identities anew with `coordinator certs`"))
 
 
 def alert_text(error: ssl.SSLError, mine: str) -> str:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from node_agent import cli
+from node_agent import charges, cli
 from node_agent.clock_domain import clock_domain, new_boot, now_ns
+from node_agent.doctor import identity as doctor
 from node_agent.link.limits import LinkError
 from node_agent.node_address import InputError, identity_folder
 from node_agent.ring import Ring, RingFacts
@@ -206,7 +207,7 @@ def _copy(ours: Authority, tmp_path: Path, name: str = "a") -> Path:
 
 def test_identities_that_cannot_be_used(ours: Authority, tmp_path: Path) -> None:
     good = identity.load(ours.folder / "a", "a")
-    assert (good.name, good.warnings) == ("a.node.shimekiri", ()) and 363 < good.days_left <= 365
+    assert (good.name, good.loose) == ("a.node.shimekiri", "") and 363 < good.days_left <= 365
     assert identity.load(ours.folder / "client").name == "client.shimekiri"
     folder = _copy(ours, tmp_path)
 
@@ -218,7 +219,7 @@ def test_identities_that_cannot_be_used(ours: Authority, tmp_path: Path) -> None
     (folder / "key.pem").chmod(0o644)
     refused("chmod 600")
     (folder / "key.pem").chmod(0o640)
-    assert "its group" in identity.load(folder, "a").warnings[0]
+    assert "its group" in identity.load(folder, "a").loose
     (folder / "key.pem").write_bytes((ours.folder / "b" / "key.pem").read_bytes())
     refused("is not the key of cert.pem")
     (folder / "key.pem").write_text(
@@ -233,6 +234,19 @@ def test_identities_that_cannot_be_used(ours: Authority, tmp_path: Path) -> None
     refused("ca.pem: no such file")
     with pytest.raises(TlsError, match="no such file"):
         identity.load(tmp_path / "none")
+
+
+def test_the_doctor_looks_at_the_identity(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    good, soon = authority.node("a"), authority.node("b", "soon", (-1, 12.5))
+    past, client = authority.node("c", "past", (-9, -1)), authority.client()
+    assert (doctor.identity(good).state, doctor.identity(good).mend) == ("ok", "")
+    assert doctor.identity(soon).state == "note" and "12 days from now" in doctor.identity(soon).what
+    for folder, said in ((past, "has expired"), (client, "of a client, not of a node"), (tmp_path / "x", "no such")):
+        found = doctor.identity(folder)
+        assert found.state == "wrong" and said in found.what and found.mend
+    (good / "key.pem").chmod(0o660)
+    assert doctor.identity(good).state == "note" and "its group" in doctor.identity(good).what
 
 
 def test_addresses_off_loopback_need_an_identity(
@@ -260,3 +274,10 @@ def test_the_identity_of_clients_comes_from_the_addresses(tmp_path: Path) -> Non
     file.write_text('{"tls": 1}')
     with pytest.raises(InputError, match="'tls' is not the folder"):
         identity_folder(None, file)
+
+
+def test_charges_are_measured_under_tls(ours: Authority) -> None:
+    found = charges.measure(0.5, rt=False, tls=ours.folder / "a")
+    assert found.tls and found.drain.samples and "under TLS" in charges.told(found)
+    with pytest.raises(TlsError, match="of a client, not of a node"):
+        charges.measure(0.5, rt=False, tls=ours.folder / "client")
