@@ -28,6 +28,7 @@ COMMANDS = (
     "add",
     "remove",
     "status",
+    "profile",
     "stop",
     "collect",
     "report",

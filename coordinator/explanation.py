@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator import deadline_parts, failover_lines, policies, window_lines
+from coordinator import cost_lines, deadline_parts, failover_lines, policies, window_lines
 from coordinator.mend.mends import Findings
 from coordinator.sharing import account
 from coordinator.sharing.owners import owners
@@ -23,7 +23,7 @@ def short(plan: Plan) -> dict[str, list[str]]:
         f"Plan {plan['hash'][:8]} of query {plan['query']}: {holding} of {counted(len(claims), 'output')} guaranteed"
     )
     lines = [line for name in plan["graph"]["outputs"] for line in deadline_parts.sentences(plan, name)]
-    lines += policies.sentences(plan)
+    lines += [*cost_lines.lines(plan), *policies.sentences(plan)]
     told = {window_lines.TITLE: found} if (found := window_lines.of_plan(plan)) else {}
     several = {SEVERAL: account.sentences(plan)} if owners(plan) else {}
     return {title: lines, **told, **several, **({FAILS: failover_lines.sentences(plan)} if "failover" in plan else {})}

@@ -70,6 +70,7 @@ def windowed(operator: Operator, given: OperatorFile, window: WindowFile, file: 
         memory_bytes=0,
         closes=name,
         queue=None,
+        cost_from=operator.cost_from if window.close is None else None,
     )
     return [replace(operator, name=name, window=kept, forbidden=()), closing]
 

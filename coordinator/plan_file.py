@@ -16,7 +16,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from coordinator import costs, graph, places, policies, windowed
+from coordinator import graph, places, policies, windowed
 from coordinator.cluster import Cluster
 from coordinator.deadline_parts import MISSED, standing
 from coordinator.errors import BadInputError, Problem
@@ -102,7 +102,7 @@ def build(
         },
         **facts(layout),
     }
-    if origins := costs.document(query.operators):
+    if origins := {one.name: one.cost_from.document() for one in query.operators if one.cost_from}:
         plan["costs"] = origins
     if paper is not None:
         plan["paper"] = paper

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from coordinator import policies, yaml_file
 from coordinator.arrivals import Arrival
 from coordinator.cluster import Cluster, Link, Node
+from coordinator.cost_origin import CostOrigin
 from coordinator.guarantee.charges import Charges, NodeCharges
 from coordinator.guarantee.qos import Qos
 from coordinator.operators import BUILTIN, Catalog, Installed
@@ -58,7 +59,11 @@ def query(plan: Plan, file: yaml_file.Source) -> Query:
     )
     entries = _entries(plan)
     known = catalog(plan)
-    operators = tuple(_operator(name, facts, entries[name], known) for name, facts in graph["operators"].items())
+    costed = {name: CostOrigin.read(facts) for name, facts in plan.get("costs", {}).items()}
+    operators = tuple(
+        replace(_operator(name, facts, entries[name], known), cost_from=costed.get(name))
+        for name, facts in graph["operators"].items()
+    )
     outputs = tuple(
         Output(name, facts["from"], facts["at"], facts["deadline_ns"], ("outputs", name), Qos.read(facts.get("qos")))
         for name, facts in graph["outputs"].items()

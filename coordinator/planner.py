@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from coordinator import cluster as clusters
-from coordinator import failover, graph, options, places, plan_file, policies, query_checks
+from coordinator import costs, failover, graph, options, places, plan_file, policies, query_checks
 from coordinator import query as queries
 from coordinator.cluster import Cluster
+from coordinator.costs import Costs
 from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError
 from coordinator.guarantee import declarations
 from coordinator.guarantee.charges import MEASURED, Charges
@@ -75,10 +76,12 @@ def load(
     cluster_path: Path | None,
     edits: tuple[Edit | None, Edit | None] = (None, None),
     share: bool = True,
+    measured: Costs | None = None,
 ) -> tuple[Query, Cluster | None, dict[str, str]]:
     """The files, checked against each other, and the streams' types; `edits`: what changes queries and the cluster
     before they are checked. Several queries, which need a cluster, become one; `share`: with the operators that they
-    have in common. Raises BadInputError with the problems of all files."""
+    have in common; `measured`: costs in place of those that the queries declare. Raises BadInputError with the problems
+    of all files."""
     paths = [query_paths] if isinstance(query_paths, Path) else list(query_paths)
     problems = []
     found: list[Query] = []
@@ -94,8 +97,11 @@ def load(
         problems += error.problems
     known = None if problems else cluster
     types: dict[str, str] = {}
-    for query in found:
+    if not problems:
+        costs.check(measured, [query.name for query in found])
+    for number, given in enumerate(found):
         try:
+            found[number] = query = costs.applied(given, measured, known.catalog if known else None)
             types = dict(query_checks.check(query, known))
             if not problems:
                 declarations.check(query)

@@ -11,6 +11,7 @@ from typing import Any
 
 from coordinator import arrivals, overload_given, yaml_file
 from coordinator.arrivals import Arrival
+from coordinator.cost_origin import GUESS_NS, GUESSED, CostOrigin
 from coordinator.guarantee.charges import MEASURED
 from coordinator.guarantee.qos import NOTHING, Qos
 from coordinator.overload import ADD, Limit, OnLate, Queue, Window
@@ -23,6 +24,7 @@ from coordinator.query_file import (
     QueryFile,
     SelectivityFile,
 )
+from coordinator.units_of_measure import show_ns
 
 KEEP = "keep"
 
@@ -59,7 +61,7 @@ class Operator:
     run, None: anywhere, less `barred`; `keys`: where it stands; `memory_bytes`: of the state it keeps; `state`: `keep`
     or `fresh`, of one that stays where it is when the plan changes; `called`: what its own query calls its inputs,
     None: as they are. A window operator is two: one with a `window` that collects tuples, and the one that `closes` it,
-    under the user's name."""
+    under the user's name. `cost_from`: None: the cost is as declared."""
 
     name: str
     run: str
@@ -81,6 +83,7 @@ class Operator:
     closes: str = ""
     on_late: OnLate | None = None
     queue: Queue | None = None
+    cost_from: CostOrigin | None = None
 
     @property
     def windowed(self) -> bool:
@@ -253,12 +256,12 @@ def _operator(
     file: yaml_file.Source,
 ) -> Operator:
     cost_ns = member.cost or given.cost
-    if cost_ns is None:
-        file.wrong(keys, f"operator '{name}' has no cost; add 'cost:', its worst CPU time per tuple, like 'cost: 1 ms'")
-        cost_ns = 1
+    origin = CostOrigin(GUESSED) if cost_ns is None else None
+    cost_ns = cost_ns or GUESS_NS
     hang_ns = member.hang or given.hang or overload_given.hang_ns(cost_ns)
     if hang_ns <= cost_ns:
-        file.wrong(keys, f"operator '{name}' would be killed within its cost; make 'hang:' longer than 'cost:'")
+        which = "its cost" if origin is None else f"its cost, guessed as {show_ns(cost_ns)}, since it has no 'cost:'"
+        file.wrong(keys, f"operator '{name}' would be killed within {which}; make 'hang:' longer than 'cost:'")
     return Operator(
         name,
         member.run,
@@ -275,4 +278,5 @@ def _operator(
         tuple(dict.fromkeys(given.forbid_nodes)),
         given.memory or 0,
         given.state,
+        cost_from=origin,
     )

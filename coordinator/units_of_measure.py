@@ -67,6 +67,14 @@ def show_ns(value_ns: int | Fraction) -> str:
     return f"{float(value_ns):g} ns"
 
 
+def exact(ns: int) -> str:
+    """A duration as a file has it, to the nanosecond: `31.21 ms`."""
+    for unit, scale in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if ns >= scale:
+            return f"{Decimal(ns) / scale:f} {unit}"
+    return f"{ns} ns"
+
+
 def show_bytes(value: int) -> str:
     """A size for people, in the largest binary unit that leaves a number of at least 1."""
     return _shown(value, (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)), "B")

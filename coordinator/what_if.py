@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from coordinator import planner, yaml_file
 from coordinator.cluster import Cluster
 from coordinator.cluster_file import LinkFile, NodeFile
+from coordinator.costs import Costs
 from coordinator.errors import BadInputError
 from coordinator.options import BadOptionError
 from coordinator.quantities import NAME
@@ -83,17 +84,22 @@ def _value(written: str, text: str) -> Any:
 
 
 def load(
-    query_paths: Path | Sequence[Path], cluster_path: Path, options: Sequence[str], share: bool = True
+    query_paths: Path | Sequence[Path],
+    cluster_path: Path,
+    options: Sequence[str],
+    share: bool = True,
+    measured: Costs | None = None,
 ) -> tuple[Query, Cluster, dict[str, str]]:
-    """As `planner.load`, with the changes made, in their order. Raises BadOptionError naming the option."""
+    """As `planner.load`, with the changes made, in their order; a cost that is changed is not the measured one. Raises
+    BadOptionError naming the option."""
     changes = [parse(option) for option in options]
     paths = [query_paths] if isinstance(query_paths, Path) else list(query_paths)
     try:
-        return _load(paths, cluster_path, changes, share)
+        return _load(paths, cluster_path, changes, share, measured)
     except BadInputError as error:
         for count in range(1, len(changes) + 1):
             try:
-                _load(paths, cluster_path, changes[:count], share)
+                _load(paths, cluster_path, changes[:count], share, measured)
             except BadInputError as first:
                 wrong = changes[count - 1].written
                 told = [f"--what-if '{wrong}': {problem.text}" for problem in first.problems]
@@ -102,11 +108,15 @@ def load(
 
 
 def _load(
-    query_paths: Sequence[Path], cluster_path: Path, changes: Sequence[Change], share: bool
+    query_paths: Sequence[Path],
+    cluster_path: Path,
+    changes: Sequence[Change],
+    share: bool,
+    measured: Costs | None,
 ) -> tuple[Query, Cluster, dict[str, str]]:
     together = [_File(yaml_file.load(path).data) for path in query_paths]
     if len(together) > 1:
-        before, _, _ = planner.load(query_paths, cluster_path, share=share)
+        before, _, _ = planner.load(query_paths, cluster_path, share=share, measured=measured)
         together = [_File(file.data, before.parts[str(file.data["query"])]) for file in together]
     cluster = _File(yaml_file.load(cluster_path).data)
     targets = [(change, *_target(change, together, cluster)) for change in changes]
@@ -119,6 +129,8 @@ def _load(
             if own:
                 file.raw += f"\n# {change.written}".encode()  # so that the hash is not the file's
 
+    if measured is not None:
+        measured = measured.without(_costed(targets, together))
     by_path = dict(zip(query_paths, together, strict=True))
     query, after, types = planner.load(
         query_paths,
@@ -128,6 +140,7 @@ def _load(
             lambda file: edited(file, CLUSTER_KINDS, cluster),
         ),
         share,
+        measured,
     )
     assert after is not None  # a path was given
     return query, after, types
@@ -186,8 +199,22 @@ def _target(change: Change, queries: Sequence[_File], cluster: _File) -> tuple[s
         raise change.wrong(f"'{change.name}' is {' and '.join(f'in {kind}' for kind in found)}; write {told}")
     if not _has(found[0], change.field[0]):
         text = f"{found[0][:-1]} '{change.name}' has no field '{change.field[0]}'"
+        if below := _below(found[0], change.field[0]):
+            written = ".".join([change.name, below, *change.field])
+            raise change.wrong(f"{text}; did you mean '{written}'?")
         raise change.wrong(text + nearest(change.field[0], _fields(found[0])))
     return found[0], [change.name]
+
+
+def _costed(targets: Sequence[tuple[Change, str, list[str]]], files: Sequence[_File]) -> set[tuple[str, str]]:
+    """(query, operator) of all whose cost is changed."""
+    found = set()
+    for change, kind, names in targets:
+        if kind == "operators" and change.field[0] == "cost":
+            for file in files:
+                own = [each for name in names for each in file.own(kind, name)]
+                found |= {(str(file.data["query"]), each) for name in own for each in (name, *_members(name))}
+    return found
 
 
 def _names(kind: str, data: Any) -> list[str]:
@@ -217,6 +244,11 @@ def _fields(kind: str) -> list[str]:
     if kind == "sources":
         models += [ArrivalFile, JcpFile]
     return [info.alias or name for model in models for name, info in model.model_fields.items()]
+
+
+def _below(kind: str, field: str) -> str:
+    """The field of a kind below which there is one of that name, as `window` of `hop`; empty: none."""
+    return next((one for one in _fields(kind) if field in yaml_file.fields(KINDS[kind], [one])), "")
 
 
 def _has(kind: str, field: str) -> bool:

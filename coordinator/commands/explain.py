@@ -50,6 +50,9 @@ def register(app: typer.Typer) -> None:
             Literal["measured", "none"], typer.Option(help="Of a query: as of 'coordinator plan'.")
         ] = "measured",
         no_sharing: Annotated[bool, typer.Option("--no-sharing", help="Of queries: as of 'coordinator plan'.")] = False,
+        costs: query_files.CostsOption = None,
+        costs_of: query_files.CostsOfOption = query_files.WORST,
+        margin: query_files.MarginOption = query_files.MARGIN,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Say where every millisecond of each deadline goes, what binds, and the smallest changes that mend what is
@@ -65,10 +68,13 @@ def register(app: typer.Typer) -> None:
         made: dict[str, Any] | None = None
         now: Outcome | None = None
         if len(files) == 1:
+            query_files.refuse_costs(costs)
             made = plan_file.load(files[0])
             case = Case(*plan_inputs.inputs(made, files[0]))
         else:
-            query, cluster, types = query_files.load(*query_files.split(files), not no_sharing)
+            query, cluster, types = query_files.load(
+                *query_files.split(files), not no_sharing, query_files.costs(costs, costs_of, margin)
+            )
             assert cluster is not None  # a path was given
             choices = planner.Choices(
                 model=model or planner.Choices().model,

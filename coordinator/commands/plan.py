@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from coordinator import known_names
 from coordinator.commands import query_files
 from coordinator.commands.planning import hinting, watching
 from coordinator.placement.progress import Watch, relative_gap
@@ -15,6 +16,7 @@ from protos.policies import HELP
 
 if TYPE_CHECKING:
     from coordinator.cluster import Cluster
+    from coordinator.costs import Costs
     from coordinator.planner import Choices
     from coordinator.query import Query
 
@@ -27,6 +29,8 @@ EPILOG = """Examples:
   coordinator plan query.yaml cluster.yaml --place O3=a --place O4=a --json
 
   coordinator plan query.yaml other.yaml cluster.yaml                 (two queries; what they share runs once)
+
+  coordinator plan query.yaml cluster.yaml --costs costs.yaml         (measured by 'coordinator profile')
 
   coordinator plan query.yaml cluster.yaml --what-if 'v2v.burst=20' --what-if 'b.speed=2'"""
 
@@ -48,7 +52,11 @@ def register(app: typer.Typer) -> None:
             typer.Option(help="sound: every output guaranteed, then least traffic; paper: as printed, NLR first."),
         ] = "sound",
         tighten: Annotated[
-            str | None, typer.Option(help="OUTPUT: the least bound for it that leaves the others guaranteed.")
+            str | None,
+            typer.Option(
+                help="OUTPUT: the least bound for it that leaves the others guaranteed.",
+                autocompletion=known_names.outputs,
+            ),
         ] = None,
         best_effort: Annotated[
             bool, typer.Option("--best-effort", help="A plan even where it is proven that none is guaranteed.")
@@ -59,8 +67,18 @@ def register(app: typer.Typer) -> None:
         units: Annotated[
             Literal["path", "operator"], typer.Option(help="Task units: merged paths, or every operator its own.")
         ] = "path",
-        policy: Annotated[str | None, typer.Option(help=f"On every node; else as in the cluster file. {HELP}")] = None,
-        place: Annotated[list[str] | None, typer.Option(help="OP=NODE: hold an operator to a node.")] = None,
+        policy: Annotated[
+            str | None,
+            typer.Option(
+                help=f"On every node; else as in the cluster file. {HELP}", autocompletion=known_names.policies
+            ),
+        ] = None,
+        place: Annotated[
+            list[str] | None,
+            typer.Option(
+                help="OP=NODE: hold an operator to a node.", autocompletion=known_names.operators_with_equals
+            ),
+        ] = None,
         sub_deadlines: Annotated[
             Literal["model", "deadline", "proportional"],
             typer.Option(
@@ -82,6 +100,9 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         no_sharing: Annotated[bool, typer.Option("--no-sharing", help=query_files.SHARING)] = False,
+        costs: query_files.CostsOption = None,
+        costs_of: query_files.CostsOfOption = query_files.WORST,
+        margin: query_files.MarginOption = query_files.MARGIN,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
@@ -90,6 +111,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.placement.milp import Limits
 
         queries, cluster = query_files.split(files)
+        measured = query_files.costs(costs, costs_of, margin)
         held = dict(pair(text) for text in place or [])
         limits = Limits(seconds=time_limit, seed=seed, solver=solver)
         charged = charges.MEASURED if overhead == "measured" else charges.NOTHING
@@ -109,11 +131,12 @@ def register(app: typer.Typer) -> None:
         if what_if:
             came_from = context.get_parameter_source("output")
             given = output if came_from is not None and came_from.name != "DEFAULT" else None
-            _what_if((queries, cluster), choices, what_if, given, as_json, not no_sharing)
+            _what_if((queries, cluster), choices, what_if, given, as_json, not no_sharing, measured)
             return
-        loaded, known, types = query_files.load(queries, cluster, not no_sharing)
+        loaded, known, types = query_files.load(queries, cluster, not no_sharing, measured)
         assert known is not None  # a path was given
-        with watching() as watch, hinting([*files, *(["--no-sharing"] if no_sharing else [])], choices):
+        also = [*(["--no-sharing"] if no_sharing else []), *query_files.costs_options(costs, costs_of, margin)]
+        with watching() as watch, hinting([*files, *also], choices, loaded):
             made = planner.plan(loaded, known, types, choices, watch)
         plan_file.write(made, output)
         if as_json:
@@ -131,6 +154,7 @@ def register(app: typer.Typer) -> None:
                 "guarantee",
             )
             after = {"failover": made["failover"]} if survive else {}
+            after["costs"] = made.get("costs", {})
             values = {"plan": str(output), **{key: made[key] for key in keys}, "tasks": made["tasks"], **after}
             typer.echo(json.dumps(values))
         else:
@@ -144,6 +168,7 @@ def _what_if(
     output: Path | None,
     as_json: bool,
     share: bool,
+    measured: Costs | None,
 ) -> None:
     """Plans as it is and with the changes, and tells what differs; writes the changed plan where `output` is given."""
     from rich.console import Console
@@ -160,7 +185,8 @@ def _what_if(
         except InfeasibleError as error:
             return comparison.Side(None, tuple(error.reasons))
 
-    now, then = query_files.load(*files, share), what_if.load(*files, options, share)
+    now = query_files.load(*files, share, measured)
+    then = what_if.load(*files, options, share, measured)
     with watching() as watch:
         before, after = side(now, watch), side(then, watch)
     if output is not None and after.plan is not None:
@@ -225,7 +251,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from coordinator import failover_lines, policies, window_lines
+    from coordinator import cost_lines, failover_lines, policies, window_lines
     from coordinator.deadline_parts import MISSED, asked, left_out, standing, verdict
     from coordinator.guarantee import bounds
     from coordinator.sharing import account, owners
@@ -242,7 +268,8 @@ def _show(plan: dict[str, Any], path: Path) -> None:
             text = ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])}, ..., {names[-1]} ({len(names)})"
             table.add_row(node, policy, str(task["id"]), text, show_ns(task["sub_deadline_ns"]))
     console.print(table)
-    console.print(verdict(plan["guarantee"]), style="bold", soft_wrap=True, highlight=False)
+    told = verdict(plan["guarantee"]) + cost_lines.on_guesses(plan)
+    console.print(told, style="bold", soft_wrap=True, highlight=False)
     objective, solver = plan["objective"], plan["solver"]
     source = {
         "model": "of the deadline model",
@@ -251,7 +278,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
         "proportional": "in proportion to cost (1): no demand check holds",
         "kept": "kept of what runs already, the others of the deadline model",
     }[solver["sub_deadlines"]]
-    for line in policies.sentences(plan):
+    for line in (*cost_lines.lines(plan), *policies.sentences(plan)):
         console.print(line, soft_wrap=True, highlight=False)
     if plan["model"] == "sound":
         for line in _outcome(plan):

@@ -13,6 +13,7 @@ from coordinator.placement.progress import Watch
 
 if TYPE_CHECKING:
     from coordinator.planner import Choices
+    from coordinator.query import Query
 
 
 @contextmanager
@@ -31,8 +32,10 @@ def watching() -> Iterator[Watch]:
 
 
 @contextmanager
-def hinting(files: Sequence[Path | str], choices: Choices) -> Iterator[None]:
-    """Where there is no plan: what tells the way out; `files`, as they were given."""
+def hinting(files: Sequence[Path | str], choices: Choices, query: Query | None = None) -> Iterator[None]:
+    """Where there is no plan: what tells the way out; `files`, as they were given. `query`: whose costs may be
+    guesses."""
+    from coordinator import cost_lines
     from coordinator.errors import InfeasibleError
     from coordinator.guarantee.charges import NOTHING
 
@@ -50,4 +53,6 @@ def hinting(files: Sequence[Path | str], choices: Choices) -> Iterator[None]:
         error.hint = f"the smallest changes that mend it: {command}"
         if choices.model == "sound" and choices.allocator == "deadline" and not choices.best_effort:
             error.hint += "; a plan that guarantees less: --best-effort"
+        if query is not None and (guesses := cost_lines.guesses(query)):
+            error.reasons.append(f"{guesses}: where they need less, write that")
         raise

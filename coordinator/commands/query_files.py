@@ -1,19 +1,57 @@
-"""QUERY... CLUSTER: the files of a command that takes one query or several, and then a cluster."""
+"""QUERY... CLUSTER: the files of a command that takes one query or several, and then a cluster; and measured costs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from coordinator.cluster import Cluster
+    from coordinator.costs import Costs
     from coordinator.query import Query
 
 HELP = "One query.yaml or several, then cluster.yaml."
 SHARING = "Keep operators apart that several queries could share."
+CostsOption = Annotated[
+    Path | None,
+    typer.Option("--costs", help="costs.yaml of 'coordinator profile': measured costs, where it has them."),
+]
+CostsOfOption = Annotated[
+    Literal["worst", "p99", "mean"],
+    typer.Option("--costs-of", help="Which of the measured figures; bounds are sound only for the worst."),
+]
+MarginOption = Annotated[
+    float,
+    typer.Option("--margin", min=1.0, max=100.0, help="Times the measured figure, for what no measurement has seen."),
+]
+WORST: Literal["worst"] = "worst"
+MARGIN = 1.2
+
+
+def costs(path: Path | None, of: Literal["worst", "p99", "mean"], margin: float) -> Costs | None:
+    """Measured costs as of the three options. Raises BadInputError."""
+    from fractions import Fraction
+
+    from coordinator import costs as measured
+
+    return measured.load(path, measured.Use(of, Fraction(str(margin)))) if path is not None else None
+
+
+def refuse_costs(path: Path | None) -> None:
+    """Raises BadParameter where costs are given with a plan, which has its own."""
+    if path is not None:
+        raise typer.BadParameter("is for queries; a plan has its costs: plan again with it", param_hint="--costs")
+
+
+def costs_options(path: Path | None, of: str, margin: float) -> list[str]:
+    """The three options as they were given, for a command line that is to do the same."""
+    if path is None:
+        return []
+    figure = [f"--costs-of {of}"] if of != WORST else []
+    return [f"--costs {path}", *figure, *([f"--margin {margin:g}"] if margin != MARGIN else [])]
 
 
 def split(files: Sequence[Path]) -> tuple[list[Path], Path]:
@@ -24,7 +62,7 @@ def split(files: Sequence[Path]) -> tuple[list[Path], Path]:
 
 
 def load(
-    queries: Sequence[Path], cluster: Path | None, share: bool = True
+    queries: Sequence[Path], cluster: Path | None, share: bool = True, measured: Costs | None = None
 ) -> tuple[Query, Cluster | None, dict[str, str]]:
     """As `planner.load`; where a query and the cluster are mistaken for each other, that is told. Raises
     BadInputError."""
@@ -32,7 +70,7 @@ def load(
     from coordinator.errors import BadInputError
 
     try:
-        return planner.load(queries, cluster, share=share)
+        return planner.load(queries, cluster, share=share, measured=measured)
     except BadInputError as error:
         check_order(queries, cluster)
         raise error

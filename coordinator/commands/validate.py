@@ -34,14 +34,16 @@ def register(app: typer.Typer) -> None:
             typer.Argument(metavar="QUERY [...] [CLUSTER]", help="query.yaml; or one or several, then cluster.yaml."),
         ] = None,
         schema: Annotated[
-            Literal["query", "cluster"] | None, typer.Option(help="Print the JSON Schema of this file and stop.")
+            Literal["query", "cluster", "costs"] | None,
+            typer.Option(help="Print the JSON Schema of this file and stop."),
         ] = None,
         no_sharing: Annotated[bool, typer.Option("--no-sharing", help=query_files.SHARING)] = False,
+        costs: query_files.CostsOption = None,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Check a query, and against a cluster if one is given, or several that are to run together; every problem is
         told with its file and line."""
-        from coordinator import window_lines
+        from coordinator import cost_lines, window_lines
         from coordinator.operators import Catalog
         from coordinator.schema import schema_text
         from coordinator.sharing import account
@@ -53,7 +55,8 @@ def register(app: typer.Typer) -> None:
         if not files:
             raise typer.BadParameter("give a query.yaml, or --schema", param_hint="QUERY")
         queries, cluster = query_files.split(files) if len(files) > 1 else (files, None)
-        checked, known, types = query_files.load(queries, cluster, not no_sharing)
+        measured = query_files.costs(costs, query_files.WORST, query_files.MARGIN)
+        checked, known, types = query_files.load(queries, cluster, not no_sharing, measured)
         if as_json:
             typer.echo(json.dumps({"query": checked.name, "valid": True, "streams": types, **_several(checked)}))
             return
@@ -65,6 +68,8 @@ def register(app: typer.Typer) -> None:
             cores = f" with {counted(len(known.nodes), 'core')}" if len(known.nodes) > len(known.hosts) else ""
             against = f", on {counted(len(known.hosts), 'node')}{cores}"
         typer.echo(f"{', '.join(map(str, queries))}: {counts}{against}: valid")
+        for line in cost_lines.of_query(checked):
+            typer.echo(line)
         for line in window_lines.of_query(checked, known.catalog if known else Catalog()):
             typer.echo(line)
         if known and len(queries) > 1:

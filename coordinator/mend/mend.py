@@ -5,20 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
 from coordinator.mend.trial import Case
-
-
-def exact(ns: int) -> str:
-    """A duration as a file has it, to the nanosecond: `31.21 ms`."""
-    for unit, scale in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
-        if ns >= scale:
-            return f"{Decimal(ns) / scale:f} {unit}"
-    return f"{ns} ns"
-
 
 Way = Literal["free", "move", "policy", "speed", "deadline", "input", "age", "both"]
 

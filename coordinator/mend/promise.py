@@ -11,10 +11,10 @@ from coordinator.arrivals import Arrival
 from coordinator.cluster import Node
 from coordinator.mend import shed
 from coordinator.mend.bisect import first, least, step_of
-from coordinator.mend.mend import Mend, exact
+from coordinator.mend.mend import Mend
 from coordinator.mend.trial import Case, Trials
 from coordinator.query import Source
-from coordinator.units_of_measure import show_ns
+from coordinator.units_of_measure import exact, show_ns
 
 FASTEST = 100  # times as fast, at most
 LATEST = 1000  # times the deadline, at most

@@ -14,7 +14,7 @@ from typing import Any
 
 from coordinator.arrivals import Arrival
 from coordinator.guarantee.curves import Recorded
-from coordinator.mend.mend import exact
+from coordinator.units_of_measure import exact
 
 LEAST = 100  # at least every hundredth tuple, or burst, is kept
 

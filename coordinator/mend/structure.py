@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from coordinator import graph, policies
 from coordinator.mend.bisect import first, step_of
-from coordinator.mend.mend import Mend, exact
+from coordinator.mend.mend import Mend
 from coordinator.mend.promise import host
 from coordinator.mend.trial import Case, Plan, Trials
 from coordinator.query import Operator
 from coordinator.query_file import CHAIN_NAME
 from coordinator.sharing.compose import SEPARATOR
-from coordinator.units_of_measure import show_ns
+from coordinator.units_of_measure import exact, show_ns
 
 
 def pinned(case: Case, missed: Mapping[str, str]) -> list[str]:

@@ -86,7 +86,7 @@ def test_the_files_as_they_stand_are_right(files: Files) -> None:
         ("belt, cost: 1 ms", "belt, cost: .inf", 7, "cost is inf", "finite"),
         ("belt, cost: 1 ms", "belt, cost: inf ms", 7, "not a duration", "like '30 ms'"),
         ("belt, cost: 1 ms", "belt, cost: 0 ms", 7, "longer than 0", "30 ms"),
-        (", cost: 1 ms, nodes", ", nodes", 7, "has no cost", "add 'cost:'"),
+        ("belt, cost: 1 ms", "belt, hang: 500 us", 7, "its cost, guessed as 1 ms", "longer than 'cost:'"),
         ("scale: {at: b", "belt: {at: b", 5, "'belt' stands here a second time", "rename or remove"),
         ("in: belt,", "in: belt, in: belt,", 7, "'in' stands here a second time", "rename or remove"),
         ("  check:", "  scale:", 9, "'scale' is also the name of what stands on line 5", "rename"),

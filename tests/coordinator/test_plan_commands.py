@@ -156,7 +156,7 @@ def test_the_command_line_starts_without_the_heavy_libraries() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("kind", ["query", "cluster"])
+@pytest.mark.parametrize("kind", schema.MODELS)
 def test_the_json_schemas_are_current(kind: schema.Kind) -> None:
     """Else: python -m coordinator validate --schema KIND > coordinator/schemas/KIND.schema.json."""
     assert schema.path(kind).read_text() == schema.schema_text(kind)
