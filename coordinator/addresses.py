@@ -60,9 +60,7 @@ class Addresses:
 
     def write(self) -> None:
         """Write the file in one piece. Raises BadInputError where it cannot be written."""
-        nodes = {name: asdict(agent) for name, agent in self.nodes.items()}
-        for facts in nodes.values():
-            del facts["tls"]
+        nodes = {name: _facts(agent) for name, agent in self.nodes.items()}
         values: dict[str, Any] = {"nodes": nodes, "started_by": self.started_by}
         if self.tls is not None:
             values["tls"] = _beside(self.tls, self.path.parent)
@@ -133,6 +131,11 @@ def split(address: str) -> tuple[str, int]:
 def join(host: str, port: int) -> str:
     """host:port, with brackets around an IPv6 host."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _facts(agent: AgentAddress) -> dict[str, Any]:
+    """An entry of the file: what is known. The identity stands at the top."""
+    return {key: value for key, value in asdict(agent).items() if value is not None and key != "tls"}
 
 
 def _beside(tls: Path, folder: Path) -> str:

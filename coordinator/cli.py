@@ -23,6 +23,7 @@ COMMANDS = (
     "plan",
     "explain",
     "certs",
+    "addresses",
     "up",
     "deploy",
     "add",

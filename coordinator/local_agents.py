@@ -35,13 +35,16 @@ class LocalAgentError(CoordinatorError):
 
 @dataclass(frozen=True)
 class Wanted:
-    """An agent to start. control, data: host:port, port 0 for any; state: its own directory; cores: runtimes."""
+    """An agent to start. control, data: host:port, port 0 for any; state: its own directory; cores: runtimes; tls: its
+    identity, and caller: the coordinator's to talk to it with, both None without TLS."""
 
     name: str
     control: str
     data: str
     state: Path
     cores: int = 1
+    tls: Path | None = None
+    caller: Path | None = None
 
 
 @dataclass
@@ -148,6 +151,7 @@ def _start(wanted: Wanted, operators: Sequence[Path], log_json: bool) -> LocalAg
         *(sys.executable, "-m", "node_agent", "run", "--name", wanted.name),
         *("--control", wanted.control, "--data", wanted.data, "--state", str(wanted.state), *files),
         *(("--cores", str(wanted.cores)) if wanted.cores > 1 else ()),
+        *(("--tls", str(wanted.tls)) if wanted.tls is not None else ()),
         *(("--log-json",) if log_json else ()),
     ]
     with _log(wanted) as log:
@@ -200,11 +204,7 @@ def _places(wanted: Wanted, line: bytes, pid: int) -> tuple[AgentAddress, ...]:
         ready: dict[str, Any] = json.loads(line)
         control, host = join(split(wanted.control)[0], int(ready["control"])), split(wanted.data)[0]
         cores = ready.get("cores") or [{"name": wanted.name, "data": ready["data"]}]
-        return tuple(
-            AgentAddress(
-                str(each["name"]), control, join(host, int(each["data"])), pid, ready["rt"] is True, str(wanted.state)
-            )
-            for each in cores
-        )
+        common = pid, ready["rt"] is True, str(wanted.state), wanted.caller
+        return tuple(AgentAddress(str(each["name"]), control, join(host, int(each["data"])), *common) for each in cores)
     except (ValueError, KeyError, TypeError) as error:
         raise LocalAgentError(f"node {wanted.name}: the agent said {line[:80]!r} instead of its ports") from error
