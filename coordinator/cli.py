@@ -19,6 +19,7 @@ from coordinator.errors import CoordinatorError
 
 COMMANDS = (
     "init",
+    "run",
     "validate",
     "plan",
     "explain",
@@ -33,7 +34,6 @@ COMMANDS = (
     "stop",
     "collect",
     "report",
-    "run",
 )
 
 app = typer.Typer(
@@ -41,7 +41,6 @@ app = typer.Typer(
     help="Plans stream queries with end-to-end deadlines, deploys them to a few nodes, and reports what was met.\n\n"
     "Exit codes: 0 done; 2 bad input; 3 infeasible; 4 out of time; 1 anything else.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

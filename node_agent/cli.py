@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from node_agent import client_options
+from node_agent import client_options, completion
 from node_agent.doctor import command as doctor
 
 EXAMPLES = """examples:
@@ -25,12 +25,13 @@ EXAMPLES = """examples:
   node-agent listen sorted --from 127.0.0.1:7701               results as JSON lines
   node-agent doctor                                        is this machine fit for an agent? with the mends
   node-agent grant-rt                                      how a user gets real-time priorities
+  node-agent completion bash                               completion for your shell; --help: how to install it
 
 An agent that is ready prints one JSON line: name, address, control and data ports, rt (whether it has the FIFO class),
 pid, tls where it has an identity; with several cores also the name and the data port of each place. It ends on SIGTERM
 and Ctrl-C. Exit codes: 0 ended as asked; 2 bad arguments, identity or operators file; 1 anything else.
 """
-COMMANDS = ("run", "operators", "charges", "feed", "listen", *doctor.COMMANDS)
+COMMANDS = ("run", "operators", "charges", "feed", "listen", *doctor.COMMANDS, "completion")
 MOST_CORES = 64
 
 
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or (given[0].startswith("-") and given[0] not in {"-h", "--help"}):
         given.insert(0, "run")
-    parsed = _parser().parse_args(given)
+    parsed = command_line().parse_args(given)
     if parsed.command == "charges":
         return _charges(parsed)
     if parsed.command == "feed":
@@ -52,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return listen.run(parsed)
     if parsed.command in doctor.COMMANDS:
         return _doctor(parsed)
+    if parsed.command == "completion":
+        return completion.run(parsed.shell)
     return _operators(parsed) if parsed.command == "operators" else _run(parsed)
 
 
@@ -62,7 +65,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; '{self.prog} --help' shows what it takes\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """All commands and their options."""
     parser: argparse.ArgumentParser = _Parser(
         prog="node-agent",
         description="Runs one node's part of a plan, earliest deadline first. `run` is the default command.",
@@ -112,6 +116,11 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_to(commands)
     client_options.add_feed(commands)
     client_options.add_listen(commands)
+    script = commands.add_parser(
+        "completion", help="a script for your shell that completes all this", epilog=completion.EXAMPLES,
+        formatter_class=raw,
+    )  # fmt: skip
+    script.add_argument("shell", choices=completion.SHELLS)
     return parser
 
 

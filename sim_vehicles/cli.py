@@ -14,9 +14,7 @@ Exit codes: 0 done; 2 bad input; 3 infeasible, or a verdict failed; 4 out of tim
 
 def build() -> typer.Typer:
     """The application with all its commands."""
-    app = typer.Typer(
-        name="sim-vehicles", help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
-    )
+    app = typer.Typer(name="sim-vehicles", help=HELP, no_args_is_help=True, pretty_exceptions_enable=False)
     for command in (record, replay, judge, simulate, traffic):
         command.register(app)
     return app

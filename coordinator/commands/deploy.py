@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coordinator import known_names
 from coordinator.commands.lines import Lines
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
@@ -33,7 +34,10 @@ def register(app: typer.Typer) -> None:
         plan: Annotated[Path, typer.Argument(help="plan.json")],
         addresses: AddressesOption = DEFAULT_ADDRESSES,
         without: Annotated[
-            str | None, typer.Option(metavar="NODE", help="Its fail-over plan, to the other nodes.")
+            str | None,
+            typer.Option(
+                metavar="NODE", help="Its fail-over plan, to the other nodes.", autocompletion=known_names.nodes
+            ),
         ] = None,
         replace: Annotated[
             bool, typer.Option("--replace", help="Also where queries run there that the plan lacks: they end.")

@@ -75,9 +75,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
         place: Annotated[
             list[str] | None,
-            typer.Option(
-                help="OP=NODE: hold an operator to a node.", autocompletion=known_names.operators_with_equals
-            ),
+            typer.Option(help="OP=NODE: hold an operator to a node.", autocompletion=known_names.operators_with_equals),
         ] = None,
         sub_deadlines: Annotated[
             Literal["model", "deadline", "proportional"],

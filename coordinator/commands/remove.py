@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from coordinator import known_names
 from coordinator.commands import changing
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
@@ -21,7 +22,12 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=EPILOG)
     def remove(
-        names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Queries, as 'query:' in their files.")],
+        names: Annotated[
+            list[str],
+            typer.Argument(
+                metavar="NAME...", help="Queries, as 'query:' in their files.", autocompletion=known_names.queries
+            ),
+        ],
         plan: changing.PlanOption = changing.DEFAULT_PLAN,
         addresses: AddressesOption = DEFAULT_ADDRESSES,
         output: changing.OutputOption = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coordinator import known_names
 from coordinator.commands import query_files
 from coordinator.commands.lines import Lines
 from coordinator.commands.report import Engine
@@ -47,6 +48,7 @@ NOT_LOCAL = (
     " with 'node-agent feed' before collect"
 )
 INTERRUPTED = 130
+SOURCES = known_names.sources_with_equals
 
 
 class NotLocalError(CoordinatorError):
@@ -66,15 +68,25 @@ def register(app: typer.Typer) -> None:
         ] = None,
         local: Annotated[bool, typer.Option("--local", help="On this machine, an agent per node. Required.")] = False,
         plan: Annotated[Path | None, typer.Option(help="Run this plan.json instead of planning.")] = None,
-        feed: Annotated[list[str] | None, typer.Option(metavar="SOURCE=FILE", help="JSON lines, CSV or MCAP.")] = None,
+        feed: Annotated[
+            list[str] | None,
+            typer.Option(metavar="SOURCE=FILE", autocompletion=SOURCES, help="JSON lines, CSV or MCAP."),
+        ] = None,
         rate: Annotated[
-            list[str] | None, typer.Option(metavar="SOURCE=N", help="Tuples per second, instead of as declared.")
+            list[str] | None,
+            typer.Option(metavar="SOURCE=N", autocompletion=SOURCES, help="Tuples per second, instead of as declared."),
         ] = None,
         by: Annotated[
             list[str] | None,
-            typer.Option(metavar="SOURCE=FIELD[:UNIT]", help="The gaps of this field, a time in s, ms, us or ns."),
+            typer.Option(
+                metavar="SOURCE=FIELD[:UNIT]",
+                autocompletion=SOURCES,
+                help="The gaps of this field, a time in s, ms, us or ns.",
+            ),
         ] = None,
-        topic: Annotated[list[str] | None, typer.Option(metavar="SOURCE=T", help="Of an MCAP file.")] = None,
+        topic: Annotated[
+            list[str] | None, typer.Option(metavar="SOURCE=T", autocompletion=SOURCES, help="Of an MCAP file.")
+        ] = None,
         for_: Annotated[
             str | None, typer.Option("--for", metavar="TIME", help="Feed so long, files again and again: 10s.")
         ] = None,
