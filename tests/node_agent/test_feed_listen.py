@@ -412,4 +412,4 @@ def test_examples_of_the_help_and_the_manual_are_right(command: str, capsys: pyt
     assert len(examples) >= 4
     for example in examples:
         words = shlex.split(re.split(r"  +|[>|]", example)[0])
-        cli._parser().parse_args(words)
+        cli.command_line().parse_args(words)
