@@ -10,14 +10,16 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from node_agent.codecs import CodecError, Codecs, UnknownCodecError
-from node_agent.connection import AgentError, NotAcceptedError
+from node_agent.connection import AgentError, NotAcceptedError, NotTrustedError
 from node_agent.runtime.scheduling import fifo
+from node_agent.tls.names import TlsError
 from protos.vehicle_pb2 import Warning as VehicleWarning
 from sim_vehicles.errors import FeedError
 from sim_vehicles.live import SENDER_PRIORITY
@@ -53,11 +55,12 @@ class Results(Protocol):
 Listen = Callable[[str, str], AbstractContextManager[Results]]
 
 
-def sink(address: str, output: str) -> AbstractContextManager[Results]:
-    """A live sink at an agent's data address. Raises AgentError, UnknownCodecError, OSError."""
+def sink(address: str, output: str, tls: Path | None = None) -> AbstractContextManager[Results]:
+    """A live sink at an agent's data address. tls: the identity to connect with. Raises AgentError, UnknownCodecError,
+    OSError, TlsError."""
     from node_agent.client import Sink
 
-    return Sink(address, output, codecs=Codecs({WARNING: VehicleWarning}))
+    return Sink(address, output, codecs=Codecs({WARNING: VehicleWarning}), tls=tls)
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,8 @@ class Listening:
         address = self._addresses[output.node]
         try:
             return self._stack.enter_context(self._listen(address, output.name))
+        except (NotTrustedError, TlsError) as bad:
+            raise FeedError(f"output {output.name}: {bad}") from bad
         except NotAcceptedError as bad:
             raise FeedError(f"output {output.name}: {bad}; deploy the plan first: coordinator deploy") from bad
         except (AgentError, UnknownCodecError, OSError) as bad:

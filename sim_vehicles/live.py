@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from math import isinf
+from pathlib import Path
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Protocol, Self
@@ -20,8 +21,9 @@ from typing import Protocol, Self
 from google.protobuf.message import Message
 
 from node_agent.codecs import CodecError, Codecs, UnknownCodecError
-from node_agent.connection import AgentError, NoAnswerError, NotAcceptedError
+from node_agent.connection import AgentError, NoAnswerError, NotAcceptedError, NotTrustedError
 from node_agent.runtime.scheduling import RUNTIME_PRIORITY, fifo
+from node_agent.tls.names import TlsError
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
 from sim_vehicles.agenda import Agenda
 from sim_vehicles.errors import FeedError
@@ -49,11 +51,11 @@ MESSAGES = {"vehicle.Sensor": Sensor, "vehicle.Cpm": Cpm, "vehicle.Hazard": Haza
 BROKEN = (AgentError, CodecError, UnknownCodecError, OSError)
 
 
-def source(address: str, name: str) -> AbstractContextManager[Sender]:
-    """A live source at an agent's data address. Raises one of `BROKEN`."""
+def source(address: str, name: str, tls: Path | None = None) -> AbstractContextManager[Sender]:
+    """A live source at an agent's data address. tls: the identity to connect with. Raises one of `BROKEN`."""
     from node_agent.client import Source  # threads and sockets only where something is sent
 
-    return Source(address, name, codecs=Codecs(MESSAGES))
+    return Source(address, name, codecs=Codecs(MESSAGES), tls=tls)
 
 
 @dataclass
@@ -167,6 +169,8 @@ class Live:
         address = self.addresses[feed.node]
         try:
             return self._stack.enter_context(self.connect(address, feed.name))
+        except (NotTrustedError, TlsError) as bad:
+            raise FeedError(f"source {feed.name}: {bad}") from bad
         except NotAcceptedError as bad:
             raise FeedError(f"source {feed.name}: {bad}; deploy the plan first: coordinator deploy") from bad
         except BROKEN as bad:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import isinf
 from threading import Event
 
@@ -54,7 +55,9 @@ class LiveLap:
 class LiveReplay:
     """`run` plays all laps. `stop` (from a signal handler, say) ends it; what was done stands in laps and tallies."""
 
-    def __init__(self, prepared: Prepared, connect: Connect = source, listen: Listen = sink) -> None:
+    def __init__(self, prepared: Prepared, connect: Connect | None = None, listen: Listen | None = None) -> None:
+        connect = connect or partial(source, tls=prepared.tls)
+        listen = listen or partial(sink, tls=prepared.tls)
         options = prepared.options
         self.prepared = prepared
         self.stop = Event()

@@ -59,7 +59,8 @@ class Options:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything that is decided before the first tuple leaves. not_judged: why there will be no verdict, else None."""
+    """Everything that is decided before the first tuple leaves. not_judged: why there will be no verdict, else None.
+    tls: the identity to talk to live agents with, None: without TLS."""
 
     options: Options
     scenario: Scenario
@@ -71,6 +72,7 @@ class Prepared:
     bursts: list[Burst]
     not_judged: str | None
     sizes: dict[str, tuple[int, int]] = field(repr=False)
+    tls: Path | None = None
 
     @property
     def phase_ns(self) -> int:
@@ -109,7 +111,7 @@ def prepare(options: Options) -> Prepared:
     except (KeyError, TypeError, AttributeError) as bad:
         raise _incomplete(path, bad) from None
     why = None if told else f"the plan has no output of type {WARNING}, so nothing makes the ego brake"
-    addresses = {} if options.addresses is None else _addresses(options.addresses, found, told)
+    addresses, tls = ({}, None) if options.addresses is None else _addresses(options.addresses, found, told)
     chosen = _input_options(options, scenario, found)
     if options.virtual is None and options.laps != 1 and chosen.until_ns - chosen.start_ns < LEAST_LAP_NS:
         raise BadInputError(
@@ -126,7 +128,7 @@ def prepare(options: Options) -> Prepared:
         utilisation(plan, sizes, 1.0)
     except (KeyError, TypeError, AttributeError) as bad:
         raise _incomplete(path, bad) from None
-    return Prepared(options, scenario, plan, found, told, addresses, inputs, bursts, why, sizes)
+    return Prepared(options, scenario, plan, found, told, addresses, inputs, bursts, why, sizes, tls)
 
 
 def period_ns(found: list[Feed]) -> int:
@@ -245,10 +247,14 @@ def _sizes(found: list[Feed], bursts: list[Burst], options: InputOptions) -> dic
     return {name: (sent[name], span_ns) for name in sizes}
 
 
-def _addresses(path: Path, found: list[Feed], told: list[Output]) -> dict[str, str]:
-    nodes = read_json(path, "the addresses.json that `coordinator up` writes").get("nodes")
+def _addresses(path: Path, found: list[Feed], told: list[Output]) -> tuple[dict[str, str], Path | None]:
+    """The data addresses of the nodes that are fed or listened to, and the identity to talk to them with."""
+    values = read_json(path, "the addresses.json that `coordinator up` writes")
+    nodes, tls = values.get("nodes"), values.get("tls")
     if not isinstance(nodes, dict):
         raise BadInputError(f'{path}: "nodes" is missing; it should be the addresses.json that `coordinator up` writes')
+    if tls is not None and (not isinstance(tls, str) or not tls):
+        raise BadInputError(f'{path}: "tls" is no folder; it should be the addresses.json that `coordinator up` writes')
     wanted = [(feed.node, f"where source {feed.name} enters") for feed in found]
     wanted += [(output.node, f"where output {output.name} leaves") for output in told]
     result = {}
@@ -257,4 +263,4 @@ def _addresses(path: Path, found: list[Feed], told: list[Output]) -> dict[str, s
         if not isinstance(node, dict) or not isinstance(node.get("data"), str):
             raise BadInputError(f"{path}: node {name}, {where}, has no data address here")
         result[name] = node["data"]
-    return result
+    return result, path.parent / tls if tls else None

@@ -166,12 +166,10 @@ Tell = Callable[[dict[str, Any]], None]
 def _live(prepared: Prepared, told: Console, out: Path | None, tell: Tell) -> dict[str, Any]:
     from sim_vehicles.commands.account import sources
     from sim_vehicles.errors import FeedError
-    from sim_vehicles.listening import sink
-    from sim_vehicles.live import source
     from sim_vehicles.live_laps import LiveReplay
     from sim_vehicles.summary import live_summary, write_summary
 
-    done = LiveReplay(prepared, source, sink)
+    done = LiveReplay(prepared)
     failure: FeedError | None = None
     with _progress(told, done), _stopped_by_signals(done):
         try:

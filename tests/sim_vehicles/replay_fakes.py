@@ -38,12 +38,12 @@ class FakeAgents:
         self.reconnects = 0
 
     @contextmanager
-    def connect(self, address: str, name: str) -> Iterator["FakeSource"]:
+    def connect(self, address: str, name: str, tls: object = None) -> Iterator["FakeSource"]:
         yield FakeSource(self, address, name)
         self.closed += 1
 
     @contextmanager
-    def listen(self, address: str, output: str) -> Iterator["FakeSink"]:
+    def listen(self, address: str, output: str, tls: object = None) -> Iterator["FakeSink"]:
         yield FakeSink(self)
         self.closed += 1
 

@@ -187,7 +187,7 @@ def test_overload_is_said_in_words(tmp_path: Path) -> None:
 
 
 def test_an_unreachable_agent(plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim_vehicles.live.source", lambda address, name: Source(address, name, timeout=0.2))
+    monkeypatch.setattr("sim_vehicles.live_laps.source", lambda address, name, tls: Source(address, name, timeout=0.2))
     with socket.socket() as free:  # bound and not listening: nothing else can answer there
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -204,8 +204,8 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeAgents], None]:
     """Puts agents of this process in place of real ones, and waits for nothing after the last burst."""
 
     def put(agents: FakeAgents) -> None:
-        monkeypatch.setattr("sim_vehicles.live.source", agents.connect)
-        monkeypatch.setattr("sim_vehicles.listening.sink", agents.listen)
+        monkeypatch.setattr("sim_vehicles.live_laps.source", agents.connect)
+        monkeypatch.setattr("sim_vehicles.live_laps.sink", agents.listen)
         monkeypatch.setattr("sim_vehicles.live_laps.MARGIN_S", -0.3)
         monkeypatch.setattr("sim_vehicles.live_laps.QUIET_S", 0.0)
         monkeypatch.setattr("sim_vehicles.live_laps.PAUSE_S", 0.0)
@@ -229,11 +229,11 @@ def test_a_signal_stops_it_with_the_summary(plan: Path, tmp_path: Path) -> None:
         "--rate", "0.01", "--out", str(tmp_path / "run"), "--json",
     ]  # fmt: skip
     program = f"""
-from sim_vehicles import listening, live
+from sim_vehicles import live_laps
 from tests.sim_vehicles.replay_fakes import FakeAgents
 agents = FakeAgents()
 agents.after = lambda warned: len(agents.sent) == 1 and print("running", flush=True)
-live.source, listening.sink = agents.connect, agents.listen
+live_laps.source, live_laps.sink = agents.connect, agents.listen
 from sim_vehicles.cli import app
 app({arguments!r})
 """
