@@ -96,6 +96,7 @@ def command_line() -> argparse.ArgumentParser:
     run.add_argument(
         "--check-operators", action="store_true", help="for tests: operators that change what others read as well fail"
     )
+    run.add_argument("--metrics", default="", metavar="HOST:PORT", help="serve Prometheus; port 0: any (default: off)")
     run.add_argument("--log-json", action="store_true", help="what it says on stderr: a JSON object per line")
     operators = commands.add_parser(
         "operators", help="list what is installed here", epilog=EXAMPLES, formatter_class=raw
@@ -150,6 +151,7 @@ def _run(parsed: argparse.Namespace) -> int:
             raise _InputError("--clock-domain: at most 40 characters")
         tls = parsed.tls
         control, data = _address("--control", parsed.control, tls), _address("--data", parsed.data, tls)
+        metrics = _address("--metrics", parsed.metrics, tls) if parsed.metrics else None
         _check_cores(name, parsed.cores, data[1])
         if tls is not None:
             _check_identity(tls, name)
@@ -162,7 +164,7 @@ def _run(parsed: argparse.Namespace) -> int:
         name=name, control=control, data=data, state=state, operators=tuple(parsed.operators),
         drift_ppm=parsed.drift_ppm, clock=parsed.clock_domain or clock_domain(), rt=not parsed.no_rt,
         cores=parsed.cores, tls=tls, checks=parsed.check_operators,
-        log_json=parsed.log_json,
+        log_json=parsed.log_json, metrics=metrics,
     )  # fmt: skip
     return Supervisor(settings).run()
 

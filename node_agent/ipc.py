@@ -70,9 +70,10 @@ class Stop(NamedTuple):
 
 
 class ControlReady(NamedTuple):
-    """The gRPC service listens on this port."""
+    """The gRPC service listens on this port, and what serves metrics on that one; 0: nothing does."""
 
     port: int
+    metrics: int = 0
 
 
 class Failed(NamedTuple):
@@ -172,7 +173,8 @@ class Status(NamedTuple):
 
     outputs: (name, deadline_ns, met, late, undecidable, worst_ns, ((most_ns, results), ...)). units: (plan's hash, id,
     operators, sub_deadline_ns, queued, runs, shed, lost, timed, timed_ns, worst_ns, recent_ns). sources: (plan's hash,
-    name, admitted, shed, lost). As in agent.proto.
+    name, admitted, shed, lost). As in agent.proto. links: (peer, connected, tuples held, bytes held, unacknowledged,
+    resent). pid: of the process; 0: not told.
     """
 
     id: int
@@ -191,6 +193,8 @@ class Status(NamedTuple):
     units: tuple[tuple[str, int, tuple[str, ...], int, int, int, int, int, int, int, int, int], ...] = ()
     sources: tuple[tuple[str, str, int, int, int], ...] = ()
     queue_limit_bytes: int = 0
+    links: tuple[tuple[str, bool, int, int, int, int], ...] = ()
+    pid: int = 0
 
 
 class Profile(NamedTuple):

@@ -33,6 +33,7 @@ class Settings:
     tls: Path | None = None  # folder of the identity; None: plain, on loopback only
     checks: bool = False  # of what operators change; see `intact`
     log_json: bool = False  # lines on stderr are JSON objects
+    metrics: Address | None = None  # where they are served; None: nowhere
     places: tuple[tuple[str, Address], ...] = ()  # all of the agent: name and data socket; empty until they listen
 
     def at(self, core: int) -> "Settings":

@@ -222,6 +222,8 @@ class Supervisor:
             elif isinstance(message, ipc.ControlReady):
                 child.ready = True
                 self.settings = replace(self.settings, control=(self.settings.control[0], message.port))
+                if self.settings.metrics is not None:  # the same one again, when control has to be restarted
+                    self.settings = replace(self.settings, metrics=(self.settings.metrics[0], message.metrics))
 
     def _announce(self) -> None:
         if not all(child.ready for child, _ in self._children()):
@@ -234,6 +236,8 @@ class Supervisor:
         }  # fmt: skip
         if settings.tls is not None:
             line["tls"] = True
+        if settings.metrics is not None:
+            line["metrics"] = settings.metrics[1]
         if settings.cores > 1:
             line["cores"] = [{"name": name, "data": address[1]} for name, address in settings.places]
         print(json.dumps(line), flush=True)  # noqa: T201

@@ -47,8 +47,12 @@ class Control:
             self.supervisor.send(ipc.Failed(why))
             return 1
         await server.start()
+        metrics, why = await self._serve_metrics(agent)
+        if why:
+            self.supervisor.send(ipc.Failed(why))
+            return 1
         asyncio.get_running_loop().add_reader(self.supervisor.fileno(), self._supervisor_says)
-        self.supervisor.send(ipc.ControlReady(port))
+        self.supervisor.send(ipc.ControlReady(port, metrics))
         gc.freeze()
         gc.enable()
         self._supervisor_says()
@@ -60,6 +64,21 @@ class Control:
         await server.stop(GRACE_S)
         self.spool.drain()
         return code
+
+    async def _serve_metrics(self, agent: Agent) -> tuple[int, str]:
+        """The port, 0 where nobody asked for it, and why it cannot be."""
+        if self.settings.metrics is None:
+            return 0, ""
+        from node_agent.metrics import server
+        from node_agent.metrics.scrape import Scrapes
+
+        (host, port), scrapes = self.settings.metrics, Scrapes(agent, self.settings)
+        try:
+            return await server.serve(host, port, scrapes, self.settings.tls), ""
+        except OSError as error:
+            return 0, f"metrics cannot be served on {host}:{port}: {error.strerror}; give another with --metrics"
+        except ValueError as error:  # of the identity
+            return 0, str(error)
 
     def _listen(self, server: grpc.aio.Server) -> tuple[int, str]:
         (host, port), tls = self.settings.control, self.settings.tls

@@ -80,12 +80,12 @@ class Agent(agent_pb2_grpc.AgentServicer):
 
     async def Describe(self, request: agent_pb2.DescribeRequest, context: Context) -> agent_pb2.Description:  # noqa: N802
         """The machine and what is installed on it."""
-        statuses = await self._statuses()
+        statuses = await self.statuses()
         fifo = [status is not None and status.rt for status in statuses]
         places = self.settings.places or ((self.settings.name, self.settings.data),)
         return agent_pb2.Description(
             node=self.settings.name,
-            version=_version(),
+            version=version(),
             operators_json=await self._operators(context),
             data_port=self.settings.data[1],
             rt=all(fifo),
@@ -100,9 +100,9 @@ class Agent(agent_pb2_grpc.AgentServicer):
 
     async def Status(self, request: agent_pb2.StatusRequest, context: Context) -> agent_pb2.StatusReply:  # noqa: N802
         """Counts of the runtimes, and the plans as they are on disk."""
-        durable, statuses = self.deployments.machine.durable, await self._statuses()
+        durable, statuses = self.deployments.machine.durable, await self.statuses()
         reply = status_reply(self.settings.name, statuses, durable.deployments, self._agent_counters())
-        reply.version, restarts = _version(), self.deployments.restarts
+        reply.version, restarts = version(), self.deployments.restarts
         reply.restarts = sum(restarts.values())
         if len(statuses) > 1:
             for core, status in enumerate(statuses):
@@ -140,7 +140,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
         """Whether all that is committed here runs; and everything that was found wrong."""
         failed = self.deployments.machine.failed
         wrong = [f"plan {hash_[:8]} does not run: {why}" for hash_, why in sorted(failed.items())]
-        for core, status in enumerate(await self._statuses()):
+        for core, status in enumerate(await self.statuses()):
             if status is None:
                 of = f" of {place_name(self.settings.name, core)}" if self.settings.cores > 1 else ""
                 wrong.append(f"the runtime{of} does not answer")
@@ -164,7 +164,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
 
     # -- inside
 
-    async def _statuses(self) -> list[ipc.Status | None]:
+    async def statuses(self) -> list[ipc.Status | None]:
         """Of every place, in order; None: its runtime does not answer."""
         answers = await self._ask_all(ipc.AskStatus)
         return [answer if isinstance(answer, ipc.Status) else None for answer in answers]
@@ -260,7 +260,8 @@ def _reply(reply: Reply) -> agent_pb2.PlanReply:
     return agent_pb2.PlanReply(accepted=reply.accepted, why=reply.why, state=reply.state.name)
 
 
-def _version() -> str:
+def version() -> str:
+    """Of what is installed here."""
     from importlib import metadata
 
     try:

@@ -77,6 +77,7 @@ class Sender:
         self._progress_ns = 0
         self._credit = 0
         self.connected = False
+        self.resent = 0  # tuples that were sent again over another connection
         self.peer_boot = 0
         self.held_bytes = 0
         """Bytes of encoded tuples that are waiting or unacknowledged."""
@@ -234,6 +235,7 @@ class Sender:
                 self._facts.sent(at_ns, seq, tag)
             else:
                 self._again.popleft()
+                self.resent += 1
             if not out:
                 first = seq
             out.append(data)

@@ -3,6 +3,7 @@
 A tuple is encoded once, however many peers and sinks it goes to. A link is made per peer and serves all plans.
 """
 
+from itertools import islice
 from typing import Any
 
 from node_agent.codecs import CodecError
@@ -18,6 +19,7 @@ from node_agent.runtime.shared import Shared
 from node_agent.wire import frames
 from protos.records import CAUSE_ENCODE
 
+MOST_TOLD = 256  # links of which a status tells
 _MARKS: frozenset[type] = frozenset(MARKS)
 
 
@@ -127,6 +129,12 @@ class Outbox:
             self._data = frames.encode_tuple(lineage, stream, loaded.plan.hash, body)
         self._last = (loaded, stream, lineage, payload)
         return self._data
+
+    def told(self) -> tuple[tuple[str, bool, int, int, int, int], ...]:
+        """The links, as in ipc.Status."""
+        links = islice(self.links.items(), MOST_TOLD)
+        senders = ((name, link.sender) for name, link in links)
+        return tuple((name, s.connected, len(s), s.held_bytes, s.unacknowledged, s.resent) for name, s in senders)
 
     def flush(self, at_ns: int) -> None:
         """Write what the last instances sent. Call when the facts have been published."""

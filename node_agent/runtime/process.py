@@ -1,6 +1,7 @@
 """The runtime process from fork to exit: builds the parts, loads the plans on disk, answers control, ends cleanly."""
 
 import gc
+import os
 import signal
 import socket
 import sys
@@ -242,7 +243,7 @@ class Process:
             id_, self.ring.header.boot, self.rt, self.started_ns, now_ns(), load.busy_ns, load.overhead_ns,
             load.queue_bytes, self.shared.facts.written_records, runtime.sliced.longest_ns, plans,
             dict(self.shared.counters), figures.outputs, figures.units, figures.sources,
-            runtime.plans.limit_bytes,
+            runtime.plans.limit_bytes, runtime.outbox.told(), os.getpid(),
         )  # fmt: skip
 
     # -- the end

@@ -1,0 +1,1 @@
+"""What an agent tells Prometheus, and the small server that does."""
