@@ -2,7 +2,7 @@
 
 import select
 import socket
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 
 from node_agent.clock_domain import now_ns
@@ -18,7 +18,7 @@ from node_agent.wire import frames
 
 WRITABLE = select.EPOLLOUT
 MOST_CONNECTIONS = 256
-MOST_STRANGERS = 64  # of them that have not said hello
+MOST_STRANGERS = 32  # of them that have not said hello
 MOST_ANSWERS = 256  # incarnations of sources whose outcomes are remembered
 MOST_OUTCOMES = 65_536  # of all of them; those that came first are forgotten
 HELLO_NS = 5_000_000_000  # a connection that has not said hello by then is closed
@@ -60,23 +60,30 @@ class Inbound:
             return
         shared = self.context.shared
         if shared.security is None:
-            accepted = Accepted(self, Connection(shared, end, _Nobody()), at_ns)
+            accepted = Accepted(self, Connection(shared, end, _Nobody()), at_ns, address[0])
             shared.poller.handlers[accepted.connection.descriptor] = accepted
         else:
             connection = shared.security.accepted(end, address[0])
-            accepted = connection.owner = Accepted(self, connection, at_ns)
+            accepted = connection.owner = Accepted(self, connection, at_ns, address[0])
         self._accepted[accepted] = self._strangers[accepted] = None
         self._make_room(accepted)
 
     def _make_room(self, newcomer: "Accepted") -> None:
-        """Whoever connects and says nothing must not lock out those who speak: the oldest of them goes."""
-        if len(self._accepted) <= MOST_CONNECTIONS and len(self._strangers) <= MOST_STRANGERS:
+        """Many that connect and say no hello must not lock out those who would. Of the address that has most of them
+        one goes: the oldest that is silent; else the newcomer, if it is from there, too; else the oldest."""
+        strangers = self._strangers
+        if len(self._accepted) <= MOST_CONNECTIONS and len(strangers) <= MOST_STRANGERS:
             return
-        for stranger in self._strangers:
-            if stranger is not newcomer and stranger.connection.silent:
-                stranger.refuse(LinkError("strangers_crowded", "it has said no hello, and others want to connect"))
-                return
-        newcomer.refuse(LinkError("connections_full", f"{MOST_CONNECTIONS} connections are open here"))
+        counts = Counter(each.host for each in strangers)
+        host = max(counts, key=lambda each: (counts[each], each == newcomer.host))
+        there = [each for each in strangers if each.host == host and each is not newcomer]
+        goes = next((each for each in there if each.connection.silent), None)
+        if goes is None:
+            goes = newcomer if host == newcomer.host else there[0]
+        if len(self._accepted) > MOST_CONNECTIONS:
+            goes.refuse(LinkError("connections_full", f"{MOST_CONNECTIONS} connections are open here"))
+        else:
+            goes.refuse(LinkError("strangers_crowded", "too many connect here and have not said hello"))
 
     def role(self, accepted: "Accepted", hello: frames.Hello) -> Role:
         """Who speaks. Raises LinkError where nobody of that kind is served."""
@@ -183,8 +190,8 @@ class Inbound:
 class Accepted:
     """One accepted connection."""
 
-    def __init__(self, inbound: Inbound, connection: Connection, at_ns: int) -> None:
-        self.inbound, self.connection, self.since_ns = inbound, connection, at_ns
+    def __init__(self, inbound: Inbound, connection: Connection, at_ns: int, host: str) -> None:
+        self.inbound, self.connection, self.since_ns, self.host = inbound, connection, at_ns, host
         self.role: Role | None = None
         self.counted = False  # among the senders
         self.era = 0  # of the peer's clock, as told

@@ -2,6 +2,7 @@
 
 import select
 import socket
+from typing import TYPE_CHECKING
 
 from node_agent.clock_domain import now_ns
 from node_agent.core.parts import Lineage, Quiet, Removed
@@ -18,6 +19,9 @@ from node_agent.runtime.roles import answer
 from node_agent.runtime.shared import Shared
 from node_agent.wire import frames
 from protos.records import ACKED, CAUSE_LINK_FULL, CAUSE_NO_ROUTE, FLAG, GAVE_UP, LOST, SENT
+
+if TYPE_CHECKING:  # not without TLS
+    from node_agent.runtime.tls_connection import Security
 
 CONNECT_NS = 2_000_000_000  # until the peer's hello
 CONNECT_TLS_NS = 5_000_000_000  # the same where handshakes may have to wait for their turn, on both sides
@@ -214,7 +218,16 @@ class PeerLink:
         if self.shared.security is None:
             self._connection = Connection(self.shared, end, self, connecting=True)
         else:
-            self._connection = self.shared.security.dialled(end, host, self.name, self)
+            self._connection = self._secured(self.shared.security, end, host)
+
+    def _secured(self, security: "Security", end: socket.socket, host: str) -> Connection | None:
+        try:
+            return security.dialled(end, host, self.name, self)
+        except ValueError as error:
+            end.close()
+            self.shared.note("links_refused", f"no certificate can be of a node named {self.name!r}: {error}")
+            self.sender.on_connect_failed(self._since_ns)
+            return None
 
     def on_ready(self, at_ns: int, mask: int) -> None:
         """The connection stands, or has failed, or brings acknowledgements."""

@@ -44,12 +44,12 @@ class Security:
     def accepted(self, end: socket.socket, host: str) -> "TlsConnection":
         """Somebody has connected from there."""
         session = Session(self._server, self.folder, server_side=True)
-        return TlsConnection(self, end, session, host)
+        return TlsConnection(self, end, session, host, whom=host)
 
     def dialled(self, end: socket.socket, host: str, place: str, owner: Handler) -> "TlsConnection":
         """This node connects to that place. Raises ValueError for a name that no certificate can have."""
         session = Session(self._client, self.folder, server_side=False, name=certificate_name(place))
-        connection = TlsConnection(self, end, session, host, connecting=True)
+        connection = TlsConnection(self, end, session, host, whom=f"node {place} at {host}", connecting=True)
         connection.owner = owner
         return connection
 
@@ -97,12 +97,14 @@ class TlsConnection(Connection):
     EPOLLOUT when it may write its Hello (dialled), EPOLLIN where more has come already, 0 when it was closed.
     """
 
-    __slots__ = ("connecting", "early", "host", "owner", "permitted", "security", "session", "silent")
+    __slots__ = ("connecting", "early", "host", "owner", "permitted", "security", "session", "silent", "whom")
 
     def __init__(
-        self, security: Security, end: socket.socket, session: Session, host: str, connecting: bool = False
+        self, security: Security, end: socket.socket, session: Session, host: str, whom: str, connecting: bool = False
     ) -> None:
-        self.security, self.session, self.host, self.connecting = security, session, host, connecting
+        """whom: the other end, for people."""
+        self.security, self.session, self.connecting = security, session, connecting
+        self.host, self.whom = host, whom
         self.owner: Handler | None = None
         self.permitted = False  # its turn has come
         self.early = False  # data came with the end of the handshake
@@ -177,13 +179,13 @@ class TlsConnection(Connection):
             Connection.write(self, error.alert)
         self.shared.counters["connections_refused"] += 1
         why = NO_TLS if isinstance(error, PlainError) and self.connecting else str(error)
-        self.shared.note(error.counter, f"no connection with {self.host}: {why}")
+        self.shared.note(error.counter, f"no connection with {self.whom}: {why}")
         self._finish()
         self._fail("")
 
     def _fail(self, why: str) -> None:
         if why:
-            self.shared.note("tls_unfinished", f"no connection with {self.host}: {why}")
+            self.shared.note("tls_unfinished", f"no connection with {self.whom}: {why}")
         self.close()
         if self.owner is not None:
             self.owner.on_ready(now_ns(), 0)
@@ -225,7 +227,7 @@ class TlsConnection(Connection):
         if self.session.done:
             super().refuse(error)
             return
-        self.shared.note(error.counter, f"a connection with {self.host} was closed: {error}")
+        self.shared.note(error.counter, f"a connection with {self.whom} was closed: {error}")
         self.shared.counters["connections_refused"] += 1
         self.close()
 

@@ -31,8 +31,10 @@ class TlsConnection(Connection):
 
     def __init__(self, sock: socket.socket, hello: frames.Hello, until_ns: int, session: Session) -> None:
         self._session = session
+        self._greeted = False
         _shake(sock, session, until_ns)
         super().__init__(sock, hello, until_ns)
+        self._greeted = True
         place = self.hello.peer.removeprefix("node:")
         if node_of(place) != node_name(session.name):
             raise NotTrustedError(f"it says that it is node {place}, and its certificate is of {told(session.name)}")
@@ -53,6 +55,8 @@ class TlsConnection(Connection):
         try:
             plain = self._session.open(data)
         except SessionError as error:
+            if self._greeted:
+                raise LostError(str(error)) from None
             raise NotTrustedError(str(error)) from None
         if self._session.ended and not plain:
             raise LostError("the agent closed the connection")

@@ -32,35 +32,49 @@ class PlainError(SessionError):
 class Session:
     """The machine. `name`: of the other end's certificate, when `done`."""
 
-    __slots__ = ("_began", "_expected", "_folder", "_from", "_object", "_to", "done", "ended", "name")
+    __slots__ = (
+        "_broken", "_context", "_expected", "_folder", "_from", "_heard", "_object", "_server_side", "_to", "done",
+        "ended", "name",
+    )  # fmt: skip
 
     def __init__(self, context: ssl.SSLContext, folder: Path, server_side: bool, name: str | None = None) -> None:
-        """folder: of this end's identity, for messages; name: that the other end's certificate must have."""
-        self._from, self._to = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._object = context.wrap_bio(self._from, self._to, server_side, None if server_side else name)
+        """folder: of this end's identity, for messages; name: that the other end's certificate must have. Raises
+        ValueError for a name that none can have."""
+        self._context, self._server_side = context, server_side
         self._folder, self._expected = folder, name
-        self._began = False
+        self._heard = self._broken = False
+        self._from, self._to = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._object: ssl.SSLObject | None = None
+        if not server_side:
+            self._begin()
         self.done = self.ended = False
         self.name = ""
 
     def handshake(self, data: bytes) -> bytes:
         """Take what came (nothing: begin) and return what is to be sent. Raises SessionError."""
-        if data and not self._began:
-            self._began = True
+        began = self._object or self._begin()
+        if data and not self._heard:
+            self._heard = True
             if data[0] not in TLS_TYPES:
                 raise PlainError("tls_plain", "the other end does not speak TLS")
         self._from.write(data)
         try:
-            self._object.do_handshake()
+            began.do_handshake()
         except ssl.SSLWantReadError:
             return self._to.read()
         except ssl.SSLError as error:
             raise SessionError("tls_refused", self._text(error), self._to.read()) from None
-        self.name = name_in(self._object.getpeercert())
+        self.name = name_in(began.getpeercert())
         if self._expected not in {None, self.name}:  # OpenSSL compares without regard to case
             raise SessionError("tls_refused", f"its certificate is of {told(self.name)}, not of {self._expected}")
         self.done = True
         return self._to.read()
+
+    def _begin(self) -> ssl.SSLObject:
+        """Whoever accepts does so with the first byte: a connection that stays silent takes no memory of OpenSSL."""
+        name = None if self._server_side else self._expected
+        self._object = self._context.wrap_bio(self._from, self._to, self._server_side, name)
+        return self._object
 
     @property
     def waiting(self) -> bool:
@@ -69,6 +83,7 @@ class Session:
 
     def open(self, data: bytes) -> bytes:
         """What the bytes mean; empty: no whole record yet, or `ended`. Raises SessionError."""
+        assert self._object is not None
         source, read = self._from, self._object.read
         source.write(data)
         parts = []
@@ -84,11 +99,18 @@ class Session:
         except ssl.SSLZeroReturnError:
             self.ended = True
         except ssl.SSLError as error:
+            self._broken = True
             raise SessionError("tls_broken", self._text(error)) from None
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def seal(self, data: bytes | bytearray) -> bytes:
-        """The bytes for the wire; a record at a time, else memory of the largest frame stays with the connection."""
+        """The bytes for the wire; a record at a time, else memory of the largest frame stays with the connection.
+
+        Once the session is broken: what says so to the other end, and nothing else.
+        """
+        if self._broken:
+            return self._to.read()
+        assert self._object is not None
         if len(data) <= RECORD_BYTES:
             self._object.write(data)
             return self._to.read()

@@ -3,6 +3,8 @@
 import json
 import select
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from node_agent.doctor import identity as doctor
 from node_agent.link.limits import LinkError
 from node_agent.node_address import InputError, identity_folder
 from node_agent.ring import Ring, RingFacts
+from node_agent.runtime.load import Load
+from node_agent.runtime.peer_link import PeerLink
 from node_agent.runtime.shared import Shared
 from node_agent.runtime.tls_connection import Security, TlsConnection
 from node_agent.tls import identity
@@ -21,6 +25,7 @@ from node_agent.tls.names import TlsError, certificate_name, node_of, why_not
 from node_agent.tls.session import RECORD_BYTES, Session, SessionError
 from node_agent.wire import frames
 from protos import records
+from tests.node_agent.live import ROOT
 from tests.tls_identities import Authority
 
 
@@ -115,8 +120,29 @@ def test_a_record_that_was_changed_ends_the_connection(shared: Shared, ours: Aut
     with pytest.raises(LinkError) as error:
         shared.poller.wait(0.01)
     assert error.value.counter == "tls_broken"
-    near.connection.close()
+    near.connection.refuse(error.value)
+    assert near.connection.closed
+    with pytest.raises(LinkError, match="bad record mac"):
+        shared.poller.wait(0.01)
     far.connection.close()
+
+
+def test_a_node_whose_name_no_certificate_can_have(shared: Shared, ours: Authority) -> None:
+    security = shared.security = Security(shared, ours.folder / "a")
+    link = PeerLink(shared, Load(shared, None), "a..b", "127.0.0.1:1", {})  # type: ignore[arg-type]
+    link.tick(now_ns())
+    assert shared.counters["links_refused"] == 1 and link.sender.connect_at_ns
+    assert security.due_ns == 1 << 62
+
+
+def test_without_an_identity_openssl_is_not_loaded() -> None:
+    code = (
+        "import sys, node_agent.cli, node_agent.supervisor, node_agent.runtime.process, node_agent.client\n"
+        "import node_agent.runtime.inprocess, node_agent.feed, node_agent.doctor.examine\n"
+        "sys.exit('loaded' if '_ssl' in sys.modules else 0)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("size", [1, RECORD_BYTES, RECORD_BYTES + 1, 300_000])

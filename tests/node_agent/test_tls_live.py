@@ -286,7 +286,11 @@ def test_strangers_lock_nobody_out(agent: Agent, ours: Authority) -> None:
     """Silence, garbage, half a handshake, and more of them than there is room for, while a known peer connects."""
     address = ("127.0.0.1", agent.ready["data"])
     silent = [socket.create_connection(address, 20) for _ in range(300)]
+    begun = [socket.create_connection(address, 20, ("127.0.0.2", 0)) for _ in range(100)]
     try:
+        for end in begun:  # each asks for a handshake, and does not go on with it
+            with contextlib.suppress(OSError):
+                end.sendall(_client_hello())
         with (
             Source(agent.data, "in", tls=ours.folder / "client", timeout=20) as source,
             Sink(agent.data, "out", tls=ours.folder / "client", connect_timeout=20) as sink,
@@ -302,9 +306,17 @@ def test_strangers_lock_nobody_out(agent: Agent, ours: Authority) -> None:
                     pass
             assert isinstance(source.send("last"), Admitted)
     finally:
-        for end in silent:
+        for end in silent + begun:
             end.close()
     assert agent.stop() == 0 and "Traceback" not in agent.log.read_text()
+
+
+def _client_hello() -> bytes:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    sent = ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname=NAME).do_handshake()
+    return sent.read()
 
 
 def test_a_source_connects_again_after_a_cut(agent: Agent, ours: Authority) -> None:
