@@ -101,7 +101,8 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--best-effort", help="Also where it is proven that no plan is guaranteed.")
         ] = False,
         keep: Annotated[
-            bool, typer.Option("--keep", help="Leave the agents up, the plan deployed again; end: down.")
+            bool,
+            typer.Option("--keep", help="Where all went well, leave the agents up, with the plan deployed; end: down."),
         ] = False,
         addresses: AddressesOption = DEFAULT_ADDRESSES,
         as_json: Annotated[bool, typer.Option("--json", help="The account as JSON.")] = False,
@@ -272,7 +273,8 @@ def _next(made: dict[str, Any], ran: Ran) -> list[str]:
             f"next: change query.yaml or operators.py and run again; --keep leaves it up for 'coordinator {look}'",
         ]
     where = "" if ran.kept == DEFAULT_ADDRESSES else f" --addresses {ran.kept}"
-    return [*lines, f"it still runs: 'coordinator {look}{where}' looks at it, 'coordinator down{where}' ends it"]
+    plan = f" --plan {ran.run / 'plan.json'}"
+    return [*lines, f"it still runs: 'coordinator {look}{where}{plan}' looks at it, 'coordinator down{where}' ends it"]
 
 
 def _end(ran: Ran) -> None:

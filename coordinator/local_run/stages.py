@@ -61,7 +61,8 @@ class Ran:
 
 @dataclass(frozen=True)
 class Wish:
-    """A local run. seconds: of feeding, None: until the files end; keep: addresses.json for agents that stay."""
+    """A local run. seconds: of feeding, None: until the files end; keep: addresses.json for agents that stay where all
+    has gone well, None: they are ended."""
 
     plan: Plan
     feeds: Sequence[Feed]
@@ -76,9 +77,13 @@ def run(wish: Wish, tell: Tell) -> Ran:
     """All stages. Raises CoordinatorError where there is nothing to report, KeyboardInterrupt where it was called off
     before anything was fed."""
     work = Path(tempfile.mkdtemp(prefix="shimekiri-"))
+    state = work / "state"
+    if wish.keep is not None:  # what stays needs a place that stays
+        (wish.keep.parent / "state").mkdir(parents=True, exist_ok=True)
+        state = Path(tempfile.mkdtemp(prefix="run-", dir=wish.keep.parent / "state"))
     kept = False
     try:
-        with _agents(wish, work, tell) as (agents, ran):
+        with _agents(wish, work, state, tell) as (agents, ran):
             found = {place.name: place for agent in agents for place in agent.places}
             file = Addresses(work / "addresses.json", found, "coordinator run --local")
             file.write()
@@ -89,28 +94,28 @@ def run(wish: Wish, tell: Tell) -> Ran:
                 with Listening(outputs, wish.operators, work / "results") as listening:
                     listening.await_ready()
                     _feed(wish, agents, found, work, ran, tell)
-                    _collect(wish, called, work, ran, tell)
+                    _collect(wish, called, work, state, ran, tell)
                 for name in outputs:
                     _moved(listening.results(name), ran.run / "results")
-                if wish.keep is not None:
+                if wish.keep is not None and not (ran.missing or ran.left or ran.interrupted):
                     _keep(wish, called, file, ran, tell)
                     kept = True
         _report(wish, ran, tell)
         return ran
     finally:
-        if not kept:
-            shutil.rmtree(work, ignore_errors=True)
+        for folder in (work, *(() if kept else (state,))):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _agents(wish: Wish, work: Path, tell: Tell) -> Iterator[tuple[list[LocalAgent], Ran]]:
+def _agents(wish: Wish, work: Path, state: Path, tell: Tell) -> Iterator[tuple[list[LocalAgent], Ran]]:
     """One per node of the plan, on free ports of this machine, wherever the real nodes are."""
     cores: dict[str, int] = {}
     for place in wish.plan["cluster"]["nodes"]:
         cores[host_of(place)] = cores.get(host_of(place), 0) + 1
     tell.begin("agents")
     tell.now(f"starting {', '.join(cores)}")
-    wanted = [Wanted(name, ANY_PORT, ANY_PORT, work / "state" / name, number) for name, number in cores.items()]
+    wanted = [Wanted(name, ANY_PORT, ANY_PORT, state.resolve() / name, number) for name, number in cores.items()]
     agents = local_agents.start(wanted, list(wish.operators))
     ran = Ran(work)
     try:
@@ -172,7 +177,7 @@ def _feed(
     tell.done(f"{counted(sent, 'tuple')} sent, {admitted} admitted{', interrupted' if ran.interrupted else ''}")
 
 
-def _collect(wish: Wish, called: Agents, work: Path, ran: Ran, tell: Tell) -> None:
+def _collect(wish: Wish, called: Agents, work: Path, state: Path, ran: Ran, tell: Tell) -> None:
     tell.begin("collect")
     try:
         ran.left = deployment.stop({bytes.fromhex(wish.plan["hash"])}, called, DRAIN_S, tell.now)
@@ -184,7 +189,7 @@ def _collect(wish: Wish, called: Agents, work: Path, ran: Ran, tell: Tell) -> No
     logs = ran.run / "logs"
     logs.mkdir(exist_ok=True)
     for name in called.addresses:
-        shutil.copyfile(work / "state" / name / LOG, logs / f"{name}.log")
+        shutil.copyfile(state / name / LOG, logs / f"{name}.log")
     for fed in ran.fed:
         fed.log = Path(shutil.copyfile(fed.log, logs / fed.log.name))
     tell.done(f"{counted(done.records, 'record')} of {counted(len(called.addresses), 'node')}")

@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from coordinator import query as queries
 from coordinator.__main__ import main
 from coordinator.errors import CoordinatorError
 from coordinator.local_run import files
@@ -46,6 +47,7 @@ from node_agent.sdk import operator
 def same(value):
     return value
 """
+EXAMPLE = Path(__file__).parents[2] / "infra" / "examples" / "sorting_line"
 NOTHING = Wishes({}, {}, {}, {})
 
 
@@ -226,6 +228,15 @@ def test_files_by_convention(here: Path) -> None:
     (here / "two.yaml").write_text(QUERY)
     three = [here / name for name in ("query.yaml", "two.yaml", "cluster.yaml")]
     assert files.inputs(three) == (three[:2], three[2])
+
+
+def test_the_example_has_a_file_per_source() -> None:
+    (query,), _ = files.inputs([EXAMPLE])
+    sources = queries.load(query).sources
+    chosen, left = feeds(_plan(*(each.name for each in sources)), NOTHING, [EXAMPLE])
+    assert [each.path for each in chosen] == [EXAMPLE / f"{each.name}.jsonl" for each in sources] and not left
+    for each in chosen:
+        assert all(isinstance(json.loads(line), dict) for line in each.path.read_text().splitlines())
 
 
 def _plan(*names: str) -> dict[str, Any]:
