@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator import cost_lines, deadline_parts, failover_lines, policies, window_lines
+from coordinator import cost_lines, deadline_parts, failover_lines, in_short, policies, window_lines
 from coordinator.mend.mends import Findings
 from coordinator.sharing import account
 from coordinator.sharing.owners import owners
@@ -12,21 +12,29 @@ from coordinator.units_of_measure import counted, show_ns
 
 Plan = dict[str, Any]
 FAILS = "If a node fails"
+PARTS = "Where each deadline goes"
 SEVERAL = "Which query needs what"
 
 
 def short(plan: Plan) -> dict[str, list[str]]:
-    """Sections of sentences: where each output's deadline goes, and what binds."""
+    """Sections of sentences: the plan in short, where each output's deadline goes, and what binds."""
     claims = plan["guarantee"].values()
     holding = sum(claim["guaranteed"] for claim in claims)
     title = (
         f"Plan {plan['hash'][:8]} of query {plan['query']}: {holding} of {counted(len(claims), 'output')} guaranteed"
     )
     lines = [line for name in plan["graph"]["outputs"] for line in deadline_parts.sentences(plan, name)]
-    lines += [*cost_lines.lines(plan), *policies.sentences(plan)]
+    lines += policies.sentences(plan)
+    said = [*in_short.lines(plan), *cost_lines.lines(plan)]
     told = {window_lines.TITLE: found} if (found := window_lines.of_plan(plan)) else {}
     several = {SEVERAL: account.sentences(plan)} if owners(plan) else {}
-    return {title: lines, **told, **several, **({FAILS: failover_lines.sentences(plan)} if "failover" in plan else {})}
+    return {
+        title: said,
+        PARTS: lines,
+        **told,
+        **several,
+        **({FAILS: failover_lines.sentences(plan)} if "failover" in plan else {}),
+    }
 
 
 def mended(found: Findings) -> dict[str, list[str]]:
