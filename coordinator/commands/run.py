@@ -97,6 +97,7 @@ def register(app: typer.Typer) -> None:
             "runs"
         ),
         engine: Annotated[Engine, typer.Option(help="What judges; both say the same.")] = Engine.python,
+        costs: query_files.CostsOption = None,
         best_effort: Annotated[
             bool, typer.Option("--best-effort", help="Also where it is proven that no plan is guaranteed.")
         ] = False,
@@ -123,7 +124,7 @@ def register(app: typer.Typer) -> None:
 
             refuse_running(addresses)
         with _Shown() as tell:
-            made, code, beside = _plan(files or [], plan, operators or [], best_effort, tell)
+            made, code, beside = _plan(files or [], plan, operators or [], (costs, best_effort), tell)
             feeds, unfed = conventions.feeds(made, wishes, beside)
             _room(output)
             for line in _feeding(feeds, unfed, seconds):
@@ -140,9 +141,10 @@ def register(app: typer.Typer) -> None:
 
 
 def _plan(
-    files: Sequence[Path], plan: Path | None, given: Sequence[Path], best_effort: bool, tell: _Shown
+    files: Sequence[Path], plan: Path | None, given: Sequence[Path], how: tuple[Path | None, bool], tell: _Shown
 ) -> tuple[dict[str, Any], list[Path], list[Path]]:
-    """The plan, the files with operators, and the folders in which more may stand."""
+    """The plan, the files with operators, and the folders in which more may stand. how: measured costs, and whether a
+    plan is made where none is guaranteed."""
     from coordinator import plan_file
     from coordinator.local_run import files as conventions
 
@@ -150,6 +152,7 @@ def _plan(
     if plan is not None:
         if files:
             raise typer.BadParameter("a plan has its query and its cluster in it; leave those out", param_hint="--plan")
+        query_files.refuse_costs(how[0])
         made = plan_file.load(plan)
         tell.done(f"{plan}, {_promised(made)}")
         return made, conventions.operators(given, [plan.parent]), [plan.parent]
@@ -159,26 +162,30 @@ def _plan(
     query_files.check_order(queries, cluster)
     if refreshed := conventions.refresh(cluster, code):
         tell.say(f"{refreshed} is brought up to date with {', '.join(map(str, code))}")
-    made = _made(queries, cluster, best_effort, tell)
+    made = _made(queries, cluster, how, tell)
     tell.done(_promised(made))
     return made, code, beside
 
 
-def _made(queries: list[Path], cluster: Path, best_effort: bool, tell: _Shown) -> dict[str, Any]:
+def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], tell: _Shown) -> dict[str, Any]:
     from coordinator import planner
     from coordinator.commands.planning import hinting
 
+    costs, best_effort = how
+    measured = query_files.costs(costs, query_files.WORST, query_files.MARGIN)
     choices = planner.Choices(best_effort=best_effort)
-    loaded, known, types = query_files.load(queries, cluster)
+    loaded, known, types = query_files.load(queries, cluster, measured=measured)
     assert known is not None  # a path was given
-    with hinting([*queries, cluster], choices):
+    also = query_files.costs_options(costs, query_files.WORST, query_files.MARGIN)
+    with hinting([*queries, cluster, *also], choices, loaded):
         return planner.plan(loaded, known, types, choices, lambda now: tell.now(now.sentence()))
 
 
 def _promised(made: dict[str, Any]) -> str:
+    from coordinator import cost_lines
     from coordinator.deadline_parts import verdict
 
-    return verdict(made["guarantee"])
+    return verdict(made["guarantee"]) + cost_lines.on_guesses(made)
 
 
 def _room(output: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from coordinator import cost_lines
 from coordinator.deadline_parts import left_out, standing
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
@@ -84,12 +85,13 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
     for name, found in report["outputs"].items():
         claim = plan["guarantee"].get(name)
         if claim is not None:
-            yield f"{name}: {standing(claim)}: {claim['why']}"
+            yield f"output {name}: {standing(claim)}: {claim['why']}"
             yield from (f"  {line}" for line in left_out(claim))
         if found["miss_ratio"]:
-            yield f"{name}: {percent(found['miss_ratio'])} missed; the page says which hop spent the time"
+            yield f"output {name}: {percent(found['miss_ratio'])} missed; the page says which hop spent the time"
         elif not found["delivered"]:
-            yield f"{name}: nothing came: no tuple led to a result, or the feed was too short for one"
+            yield f"output {name}: nothing came: no tuple led to a result, or the feed was too short for one"
+    yield from cost_lines.lines(plan)
     yield _balance(report["conservation"])
     for fed in ran.fed:
         for why, number in fed.refused.items():

@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from coordinator import plan_file, planner
 from coordinator import query as queries
 from coordinator.__main__ import main
 from coordinator.errors import CoordinatorError
@@ -181,11 +182,16 @@ def test_a_killed_agent_is_named_and_the_command_comes_to_an_end(here: Path) -> 
     assert not _report(here)["completeness"]["complete"]
 
 
-def test_a_bad_line_is_named_and_the_rest_is_reported(
+def test_a_plan_runs_and_a_bad_line_is_named_and_the_rest_reported(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "side.csv").write_text("x\n5\n6,7\n")
-    assert _run(monkeypatch, "--local", "--feed", "beat=feed.jsonl") == 2
+    assert files.refresh(here / "cluster.yaml", [here / "operators.py"]) == here / "operators.json"
+    assert files.refresh(here / "cluster.yaml", [here / "operators.py"]) is None
+    made = planner.make_plan(here / "query.yaml", here / "cluster.yaml", planner.Choices())
+    plan_file.write(made, here / "my.json")
+    (here / "cluster.yaml").unlink()
+    assert _run(monkeypatch, "--local", "--plan", "my.json", "--feed", "beat=feed.jsonl") == 2
     said = capsys.readouterr().out
     assert "  source side: side.csv:3: 2 cells under a header of 1" in said
     assert _report(here)["outputs"]["out"]["delivered"] == 5
