@@ -50,6 +50,10 @@ papers: setup ## the papers' figures beside ours; writes runs/papers
 protos: setup ## generate code and schemas again
 	@$(BIN)/python -m infra.generate
 
+.PHONY: wheel
+wheel: setup ## the wheel that nodes install, alone in dist/
+	@rm -rf build dist && $(BIN)/python -m pip wheel -q --no-deps --no-build-isolation -w dist . && rm -rf build && ls dist
+
 .PHONY: lock
 lock: setup ## pin the packages again (needs uv)
 	uv pip compile pyproject.toml --extra coordinator --extra vehicles --extra feed --extra dev --universal --python-version 3.11 \

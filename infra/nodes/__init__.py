@@ -1,0 +1,1 @@
+"""Agents on real nodes: a systemd unit, playbooks, and the files of two nodes to begin with. README.md is the way."""
