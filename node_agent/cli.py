@@ -154,7 +154,7 @@ def _run(parsed: argparse.Namespace) -> int:
         metrics = _address("--metrics", parsed.metrics, tls) if parsed.metrics else None
         _check_cores(name, parsed.cores, data[1])
         if tls is not None:
-            _check_identity(tls, name)
+            _check_identity(tls, name, parsed.log_json)
         state = StateDir(parsed.state or Path(".shimekiri") / name)
     except _InputError as error:
         return _say(f"node-agent: {error}", 2)
@@ -180,7 +180,8 @@ def _check_cores(name: str, cores: int, port: int) -> None:
         raise _InputError(f"--data: {cores} cores take the ports from {port} on; give one up to {65536 - cores}")
 
 
-def _check_identity(folder: Path, name: str) -> None:
+def _check_identity(folder: Path, name: str, log_json: bool) -> None:
+    from node_agent.log import WARNING, Log
     from node_agent.tls import identity
     from node_agent.tls.names import TlsError
 
@@ -188,10 +189,11 @@ def _check_identity(folder: Path, name: str) -> None:
         found = identity.load(folder, name)
     except TlsError as error:
         raise _InputError(f"--tls {error}") from None
+    log = Log(name, "supervisor", log_json)
     if found.days_left < identity.SOON_DAYS:
-        _say(f"node-agent {name}: {found.told}: run `coordinator certs` again before", 0)
+        log.say("certificate_ends", f"{found.told}: run `coordinator certs` again before", WARNING)
     if found.loose:
-        _say(f"node-agent {name}: {found.loose}; chmod 600, unless that is meant", 0)
+        log.say("key_open", f"{found.loose}; chmod 600, unless that is meant", WARNING)
 
 
 def _address(option: str, text: str, tls: Path | None = None) -> tuple[str, int]:

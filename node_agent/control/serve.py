@@ -72,9 +72,9 @@ class Control:
         from node_agent.metrics import server
         from node_agent.metrics.scrape import Scrapes
 
-        (host, port), scrapes = self.settings.metrics, Scrapes(agent, self.settings)
+        host, port = self.settings.metrics
         try:
-            return await server.serve(host, port, scrapes, self.settings.tls), ""
+            return await server.serve(host, port, Scrapes(agent, self.settings), self.settings.tls), ""
         except OSError as error:
             return 0, f"metrics cannot be served on {host}:{port}: {error.strerror}; give another with --metrics"
         except ValueError as error:  # of the identity

@@ -9,6 +9,7 @@ OPERATOR = ("plan", "operator")
 FAMILIES = (
     Family("agent_info", GAUGE, "1; the version of the agent, and what reads its clock alike.", ("version", "clock")),
     Family("agent_serving", GAUGE, "1 where all that is committed here runs, else 0."),
+    Family("certificate_expiry_timestamp_seconds", GAUGE, "When the agent's certificate ends (since 1970)."),
     Family("runtime_up", GAUGE, "1 where the runtime of the place answers, else 0.", PLACE),
     Family("runtime_realtime", GAUGE, "1 where the runtime has the FIFO class.", PLACE),
     Family("runtime_uptime_seconds", GAUGE, "Since the runtime began.", PLACE),

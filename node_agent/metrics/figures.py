@@ -51,6 +51,7 @@ class Asked(NamedTuple):
     operators: Sequence[Operator]
     processes: Sequence[Process]
     spool: tuple[int, int, int]  # bytes, limit, records dropped
+    until_s: float | None = None  # when the certificate ends; None: there is none
 
 
 def text(asked: Asked) -> str:
@@ -58,6 +59,8 @@ def text(asked: Asked) -> str:
     page = Page(asked.node, FAMILIES)
     page.add("agent_info", 1, asked.version, asked.clock)
     page.add("agent_serving", asked.serving)
+    if asked.until_s is not None:
+        page.add("certificate_expiry_timestamp_seconds", asked.until_s)
     for plan in asked.plans:
         page.add("plan_info", 1, plan.hash[:8], plan.query, plan.state.name.lower(), str(plan.epoch))
     left_out = 0

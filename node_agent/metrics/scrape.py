@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from pathlib import Path
 from typing import Any, cast
 
 import psutil
@@ -19,7 +20,7 @@ PROFILE_S = 10.0  # costs change slowly, and telling them takes the scheduling t
 
 
 class Scrapes:
-    """One per control process."""
+    """One per control process. Raises TlsError where the agent's identity is none."""
 
     def __init__(self, agent: Agent, settings: Settings) -> None:
         self.agent, self.settings = agent, settings
@@ -27,6 +28,7 @@ class Scrapes:
         self._page, self._page_s = "", -FRESH_S
         self._operators: list[Operator] = []
         self._profiled_s = -PROFILE_S
+        self._until_s = None if settings.tls is None else _until_s(settings.tls)
 
     async def page(self) -> str:
         """The page of /metrics."""
@@ -58,7 +60,7 @@ class Scrapes:
             settings.name, settings.cores, version(), settings.clock, not machine.failed and None not in statuses,
             statuses, agent.deployments.restarts, machine.durable.deployments, self._operators,
             [found for name, pid in pids.items() if (found := _process(name, pid)) is not None],
-            (spool.spool.bytes, spool.spool.limit_bytes, spool.dropped),
+            (spool.spool.bytes, spool.spool.limit_bytes, spool.dropped), self._until_s,
         )  # fmt: skip
 
     async def _profile(self) -> list[Operator]:
@@ -70,6 +72,12 @@ class Scrapes:
                     name = f"{cost.name} (degraded)" if cost.degraded else cost.name
                     found.append(Operator(plan.hash, name, cost.tuples, cost.total_ns, cost.worst_ns))
         return found
+
+
+def _until_s(folder: Path) -> float:
+    from node_agent.tls import identity  # loads OpenSSL
+
+    return identity.load(folder).until_s
 
 
 def _process(name: str, pid: int) -> Process | None:

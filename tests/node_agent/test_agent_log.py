@@ -6,14 +6,22 @@ import re
 import socket
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from node_agent import log
 from node_agent.client import Sink, Source
+from node_agent.control.spool_files import SpoolFiles
+from node_agent.link.clock import Offset
 from node_agent.log import LINE_BYTES, WARNING, Log, Stderr
+from node_agent.ring import Ring, RingFacts
 from node_agent.runtime.announced import CALM_NS, Announced
+from node_agent.runtime.inbound import Accepted
+from node_agent.runtime.peer_link import UNREACHABLE_NS, PeerLink
+from node_agent.wire.frames import Probe
+from protos import records
 from tests.node_agent.live import Agent, chain_plan, store, until
 
 KEYS = ["at", "node", "part", "level", "event", "text", "fields"]
@@ -202,3 +210,42 @@ def test_peers_that_come_and_go_are_told(tmp_path: Path) -> None:
     peers = [(each["event"], each["fields"]) for each in _events(a) if each["event"].startswith("peer")]
     assert peers[:2] == [("peer_connected", {"peer": "b"}), ("peer_lost", {"peer": "b"})]
     assert all(PLAIN.fullmatch(line) for line in b.log.read_text().splitlines())
+
+
+def test_a_full_spool_is_told(tmp_path: Path, pipe: tuple[int, int]) -> None:
+    ring = Ring.create(tmp_path / "1.ring", records.Header("a", 0, 1, "clock", 50, 1, 0), 1024)
+    (tmp_path / "spool").mkdir()
+    said = Log("a", "control", True, Stderr(pipe[1]))
+    files = SpoolFiles(tmp_path / "spool", lambda: [ring.path], 10 * records.RECORD_BYTES, said)
+    facts = RingFacts(ring)
+    for _ in range(2):
+        for _ in range(20):
+            facts.write(records.LOAD, 0, records.NO_REF, 0, 0, 0)
+        facts.publish()
+        files.drain()
+    found = [json.loads(line) for line in _read(pipe[0]).splitlines()]
+    assert {each["event"] for each in found} == {"spool_full"} and "coordinator collect" in found[0]["text"]
+    assert files.dropped == 40
+
+
+def test_a_clock_that_jumped_is_told_once_per_era(pipe: tuple[int, int]) -> None:
+    shared: Any = _Shared(pipe[1])
+    eras = iter([0, 0, 1, 1, 2])
+    clock = SimpleNamespace(on_answer=lambda *_: Offset(0, 1, 1, next(eras)))
+    context = SimpleNamespace(shared=shared)
+    accepted = Accepted(cast(Any, SimpleNamespace(context=context)), cast(Any, None), 0, "here")
+    accepted.role = cast(Any, SimpleNamespace(name="source:in", clock=clock))
+    for _ in range(5):
+        accepted._on_probe(0, Probe(1, 2, 3, 4))
+    found = [json.loads(line) for line in _read(pipe[0]).splitlines()]
+    assert [each["fields"] for each in found] == [{"peer": "source:in", "era": 1}, {"peer": "source:in", "era": 2}]
+
+
+def test_a_peer_that_cannot_be_reached_is_told_once_after_a_while(pipe: tuple[int, int]) -> None:
+    shared: Any = _Shared(pipe[1])
+    shared.security = None
+    link = PeerLink(shared, cast(Any, None), "b", "127.0.0.1:1", {})
+    for at_ns in (1, UNREACHABLE_NS, UNREACHABLE_NS + 1, 2 * UNREACHABLE_NS):
+        link._unreachable(at_ns)
+    (line,) = _read(pipe[0]).splitlines()
+    assert json.loads(line)["event"] == "peer_unreachable" and "127.0.0.1:1" in line

@@ -90,6 +90,7 @@ def full() -> Asked:
             links=(("b", True, 5, 500, 3, 2),),
         ),
         None,
+        until_s=1.8e9,
     )
 
 
@@ -301,7 +302,8 @@ def test_under_tls_a_certificate_of_the_ca_may_read_and_nobody_else(tmp_path: Pa
         port = agent.ready["metrics"]
         context = ssl.create_default_context(cafile=str(client / "ca.pem"))
         context.load_cert_chain(client / "cert.pem", client / "key.pem")
-        assert of(parsed(_over_tls(port, context)), "runtime_up") == 1
+        samples = parsed(_over_tls(port, context))
+        assert of(samples, "runtime_up") == 1 and of(samples, "certificate_expiry_timestamp_seconds") > 1.7e9
         for folder in (None, other):
             context = ssl.create_default_context(cafile=str(client / "ca.pem"))
             if folder is not None:
