@@ -6,7 +6,7 @@ from pathlib import Path
 
 FEED_EXAMPLES = """examples:
   node-agent feed parcels parcels.jsonl --to 127.0.0.1:7701                  as fast as they are admitted
-  node-agent feed parcels parcels.csv --to a --addresses addresses.json --rate 50
+  node-agent feed parcels parcels.csv --to a --rate 50                       a's address is in addresses.json here
   node-agent feed camera drive.csv --to pi1:7701 --by t --unit ms            with the gaps of the recording
   node-agent feed camera drive.jsonl --to pi1:7701 --rate 10 --repeat --age-ms 0,20
   ./sensor | node-agent feed scale --to 127.0.0.1:7701                       lines as they come
@@ -22,14 +22,15 @@ the file, with the gaps of their log time; --by publish: of their publish time.
 
 With gaps, by --rate, --by or MCAP, what is sent later than it was due counts as that much older, as it would be for a
 sensor that does not wait. With --steady a delay puts off this line and all that follow instead: nothing is older for
-it, and nothing comes closer together than it should. With --repeat, the last gap is kept between the last line and the first.
+it, and nothing comes closer together than it should. With --repeat, the last gap is kept between the last line and the
+first.
 
 The last line on stderr says what became of all. Exit codes: 0 all lines were sent, or Ctrl-C; 2 bad arguments or input
 (file:line: ...); 1 the agent cannot be reached, refuses the source, or gives no answer.
 """
 LISTEN_EXAMPLES = """examples:
   node-agent listen gate --from 127.0.0.1:7702
-  node-agent listen gate --from b --addresses addresses.json --count 100 > results.jsonl
+  node-agent listen gate --from b --addresses run/addresses.json --count 100 > results.jsonl
   node-agent listen gate --from pi2:7701 --timeout 5 | head -3
 
 Each result, from the connection on, is a JSON line: {"value": ..., "at_ns": when it was delivered, on that node's
@@ -82,12 +83,15 @@ def add_listen(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def _add_node(parser: argparse.ArgumentParser, option: str) -> None:
     parser.add_argument(
         option, dest="node", required=True, metavar="NODE",
-        help="host:port, the agent's data address; or the node's name, with --addresses",
+        help="host:port, the agent's data address; or the node's name in addresses.json",
     )  # fmt: skip
-    parser.add_argument("--addresses", type=Path, metavar="FILE", help="what `coordinator up` wrote: addresses.json")
+    parser.add_argument(
+        "--addresses", type=Path, metavar="FILE",
+        help="what `coordinator up` wrote (default, for a name: addresses.json here)",
+    )  # fmt: skip
     parser.add_argument(
         "--tls", type=Path, metavar="DIR",
-        help="identity for agents that speak TLS, such as certs/client (default: what --addresses names)",
+        help="identity for agents that speak TLS, such as certs/client (default: what addresses.json names)",
     )  # fmt: skip
     parser.add_argument(
         "--operators", type=Path, action="append", default=[], metavar="FILE.py",

@@ -16,7 +16,7 @@ from node_agent.clock_domain import now_ns
 from node_agent.codecs import Codec, CodecError, UnknownCodecError
 from node_agent.connection import SECOND
 from node_agent.lines import CsvRows, JsonRows, LineError, Lines, Rows, format_of
-from node_agent.node_address import InputError, client_codecs, data_address, identity_folder
+from node_agent.node_address import InputError, addresses_of, client_codecs, data_address, identity_folder
 from node_agent.pace import Pace, Rate, Recorded
 from node_agent.recording import Recording, Stamps, opened
 from node_agent.signature import OperatorError
@@ -168,8 +168,8 @@ def run(parsed: argparse.Namespace) -> int:
 def _feed(parsed: argparse.Namespace, account: Account) -> None:
     kind = format_of(parsed.input, parsed.format)
     _check(parsed, kind)
-    address = data_address(parsed.node, parsed.addresses)
-    tls = identity_folder(parsed.tls, parsed.addresses)
+    addresses = addresses_of(parsed.node, parsed.addresses)
+    address, tls = data_address(parsed.node, addresses), identity_folder(parsed.tls, addresses)
     with contextlib.closing(_input(parsed, kind)) as given:
         if parsed.repeat and given.live:
             raise InputError(f"--repeat: {given.name} cannot be read again; give a file")

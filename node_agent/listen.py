@@ -7,7 +7,7 @@ import sys
 
 from node_agent.client import AgentError, Result, Sink
 from node_agent.codecs import Codec, CodecError, UnknownCodecError
-from node_agent.node_address import InputError, client_codecs, data_address, identity_folder
+from node_agent.node_address import InputError, addresses_of, client_codecs, data_address, identity_folder
 from node_agent.signature import OperatorError
 from node_agent.tls.names import TlsError
 
@@ -30,8 +30,8 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _listen(parsed: argparse.Namespace) -> int:
-    address = data_address(parsed.node, parsed.addresses)
-    tls = identity_folder(parsed.tls, parsed.addresses)
+    addresses = addresses_of(parsed.node, parsed.addresses)
+    address, tls = data_address(parsed.node, addresses), identity_folder(parsed.tls, addresses)
     codecs = client_codecs(parsed.operators)
     with Sink(address, parsed.output, connect_timeout=parsed.patience, codecs=codecs, tls=tls) as sink:
         _say(f"{parsed.output} at {address}, results from now on")

@@ -8,9 +8,18 @@ from node_agent.codecs import Codecs
 from node_agent.connection import parse_address
 from node_agent.registry import Registry
 
+DEFAULT = Path("addresses.json")
+
 
 class InputError(Exception):
     """Bad arguments or input, exit code 2; the message says where, what is wrong, and the mend."""
+
+
+def addresses_of(node: str, given: Path | None) -> Path | None:
+    """The file that a node's name is looked up in: as given, else addresses.json here; None: there is none."""
+    if given is None and ":" not in node and DEFAULT.is_file():
+        return DEFAULT
+    return given
 
 
 def data_address(node: str, addresses: Path | None) -> str:
@@ -22,7 +31,7 @@ def data_address(node: str, addresses: Path | None) -> str:
             raise InputError(str(error)) from None
         return node
     if addresses is None:
-        raise InputError(f"node {node!r}: give host:port, or a name with --addresses addresses.json")
+        raise InputError(f"node {node!r}: give host:port, or a name with --addresses FILE; {DEFAULT} is not here")
     nodes = _nodes(addresses)
     if node not in nodes:
         raise InputError(f"{addresses}: has no node {node!r}; there are: {', '.join(sorted(nodes))}")

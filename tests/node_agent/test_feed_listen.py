@@ -24,7 +24,7 @@ from node_agent.codecs import Codecs
 from node_agent.feed import Account
 from node_agent.lines import CsvRows, JsonRows, LineError, Lines
 from node_agent.listen import as_line
-from node_agent.node_address import InputError, data_address
+from node_agent.node_address import InputError, addresses_of, data_address
 from node_agent.pace import Rate, Recorded
 from node_agent.runtime.inprocess import in_process
 from node_agent.wire.plan import core_plan
@@ -314,7 +314,7 @@ def test_a_line_without_an_end_takes_no_memory(tmp_path: Path, monkeypatch: pyte
                 assert isinstance(error.value, LineError) and next(rows) == 2
 
 
-def test_a_nodes_name_is_looked_up(tmp_path: Path) -> None:
+def test_a_nodes_name_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "addresses.json"
     file.write_text('{"nodes": {"a": {"data": "127.0.0.1:7701"}, "b": {"data": "x"}, "c": 1}}')
     assert data_address("a", file) == "127.0.0.1:7701" and data_address("[::1]:7701", None) == "[::1]:7701"
@@ -324,7 +324,13 @@ def test_a_nodes_name_is_looked_up(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(InputError, match=said):
             data_address(name, file)
-    with pytest.raises(InputError, match="give host:port, or a name with --addresses"):
+    monkeypatch.chdir(tmp_path)
+    assert addresses_of("a", None) == Path("addresses.json") and addresses_of("h:1", None) is None
+    assert addresses_of("a", tmp_path) == tmp_path
+    file.rename(tmp_path / "other.json")
+    assert addresses_of("a", None) is None
+    file.touch()
+    with pytest.raises(InputError, match=r"or a name with --addresses FILE; addresses\.json is not here"):
         data_address("a", None)
     for text, said in (("{", "is not JSON"), ("[]", "names no nodes"), ('{"nodes": {}}', "names no nodes")):
         file.write_text(text)
