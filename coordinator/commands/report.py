@@ -139,6 +139,7 @@ def refuse_unbalanced(reports: Sequence[dict[str, Any]]) -> None:
 def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
     from rich.console import Console
 
+    from coordinator.report.dearer import sentences
     from coordinator.report.terminal import WIDE, incomplete, tables
 
     console = Console(highlight=False)
@@ -146,5 +147,5 @@ def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
         console = Console(highlight=False, width=WIDE)
     for table in tables(runs, reports, console.width):
         console.print(table)
-    for line in incomplete(reports):
+    for line in (*(line for each in reports for line in sentences(each["dearer"])), *incomplete(reports)):
         console.print(line, markup=False, soft_wrap=True)

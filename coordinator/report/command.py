@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from coordinator.report.dearer import dearer
 from coordinator.report.page import page
 from coordinator.report.reader import Run
 from protos.records import RECORD_BYTES
@@ -23,7 +24,10 @@ def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progre
         for run in runs:
             progress(f"{run.name}: ledgers and verdict in plain Python")
             reports.append(verdict(run))
-    return [report | {"engine": engine} | _replayed(run, progress) for run, report in zip(runs, reports, strict=True)]
+    return [
+        report | {"engine": engine, "dearer": dearer(run)} | _replayed(run, progress)
+        for run, report in zip(runs, reports, strict=True)
+    ]
 
 
 def _with_spark(runs: Sequence[Run], master: str | None, progress: Progress) -> list[dict[str, Any]]:

@@ -1,0 +1,89 @@
+"""Units that ran longer than their plan counts: then its bounds need not hold, whatever was met in this run.
+
+A RAN record spans from the start to the end of an instance by the node's clock, so preemption is in it where the
+runtime has no real-time class: a unit is told where more than one instance in a hundred took a tenth longer.
+Instances of several tuples are left out, since a plan counts tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import islice
+from math import ceil
+from typing import Any
+
+from coordinator.report.joined import own
+from coordinator.report.reader import Run, records_of
+from coordinator.report.verdict import scan_trace
+from coordinator.units_of_measure import show_ns
+from protos import records as rec
+
+MOST_RECORDS = 1_000_000  # of an incarnation that are looked at: the first ones
+DECISION_NS = 20_000  # charged where the plan does not say
+PERCENT = 1
+
+
+def dearer(run: Run) -> list[dict[str, Any]]:
+    """`{node, unit, operators, counted_ns, instances, longer, longest_ns}`, the units with most time over first."""
+    counted = _counted(run.plan.document)
+    ran = dict.fromkeys(counted, 0)
+    over: dict[int, list[int]] = {}
+    for incarnation in run.incarnations:
+        found = list(islice(records_of(incarnation), MOST_RECORDS))
+        epochs = scan_trace(incarnation, found, run.plan).epochs
+        for record in own((each for _, each in found if each.kind == rec.RAN), epochs, run.plan):
+            if record.ref in counted:
+                ran[record.ref] += 1
+                if (record.w2 - record.w1) * 10 > counted[record.ref] * 11:
+                    over.setdefault(record.ref, []).append(record.w2 - record.w1)
+    told = [
+        {
+            "node": run.plan.nodes[run.plan.units[unit].node],
+            "unit": unit,
+            "operators": list(run.plan.units[unit].operators),
+            "counted_ns": counted[unit],
+            "instances": ran[unit],
+            "longer": len(each),
+            "longest_ns": max(each),
+        }
+        for unit, each in over.items()
+        if len(each) * 100 > ran[unit] * PERCENT
+    ]
+    return sorted(told, key=lambda one: (one["counted_ns"] - one["longest_ns"], one["unit"]))
+
+
+def _counted(document: Mapping[str, Any]) -> dict[int, int]:
+    """What the last plan counts for an instance of each unit; of those that run a tuple at a time."""
+    found = {}
+    graph, nodes = document.get("graph", {}).get("operators", {}), document["cluster"]["nodes"]
+    charged = document.get("analysis", {}).get("charges", {}).get("decision_ns", DECISION_NS)
+    for node, local in document["nodes"].items():
+        facts, operators = nodes[node], {int(one["id"]): one for one in local.get("operators", ())}
+        decision_ns = (facts.get("charges") or {}).get("decision_ns", charged)
+        speed, least_ns = Fraction(str(facts.get("speed", 1))), int(facts.get("emulate_cost_ns", 0))
+        if local.get("policy", {}).get("largest_batch", 1) != 1:
+            continue
+        for unit in local.get("units", ()):
+            chain = [operators[int(id_)] for id_ in unit["operators"]]
+            said = [(graph.get(one["name"], {}).get("selectivity") or {}).get("mean", 1) for one in chain]
+            if max(said) <= 1:
+                costs = (max(ceil(int(one.get("cost_ns", 0)) / speed), least_ns) for one in chain)
+                found[int(unit["id"])] = sum(costs) + int(decision_ns)
+    return found
+
+
+def sentences(found: list[dict[str, Any]]) -> list[str]:
+    """For people, the five worst."""
+    lines = [
+        f"{', '.join(one['operators'][:4])}{', ...' if len(one['operators']) > 4 else ''} on {one['node']}: "
+        f"{one['longer']} of {one['instances']} instances ran a tenth longer than the plan counts, "
+        f"{show_ns(one['counted_ns'])}: up to {show_ns(one['longest_ns'])}"
+        for one in found[:5]
+    ]
+    if lines:
+        lines.append(
+            "that is by the clock, with preemption; where it is the operators themselves, bounds do not hold: 'coordinator "
+            "profile' measures their CPU time while they run, 'coordinator plan ... --costs costs.yaml' plans with it"
+        )
+    return lines

@@ -1,0 +1,48 @@
+"""Units that ran longer than their plan counts are told, with what to do; others are not."""
+
+import json
+from pathlib import Path
+
+from coordinator.report.dearer import DECISION_NS, dearer, sentences
+from coordinator.report.reader import Run, read_run, records_of
+from protos.records import RAN
+from tests.coordinator.report.synthetic import everything, play
+
+
+def longest(run: Run) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for incarnation in run.incarnations:
+        for _, record in records_of(incarnation):
+            if record.kind == RAN:
+                found.setdefault(record.ref, []).append(record.w2 - record.w1)
+    return found
+
+
+def with_costs(path: Path, cost_ns: int) -> Run:
+    """The run as if its plan had that cost for every operator; hashes are not looked at here."""
+    file = path / "plan.json"
+    document = json.loads(file.read_text())
+    for local in document["nodes"].values():
+        for operator in local.get("operators", ()):
+            operator["cost_ns"] = cost_ns
+    file.write_text(json.dumps(document))
+    return read_run(path)
+
+
+def test_units_above_their_cost_are_named(tmp_path: Path) -> None:
+    path = play(everything(), 3, tuples=40).save(tmp_path / "run")
+    roomy = with_costs(path, 10**12)
+    ran = longest(roomy)
+    assert ran and dearer(roomy) == [] and sentences([]) == []
+    tight = with_costs(path, 1)
+    told = {one["unit"]: one for one in dearer(tight)}
+    for unit, each in ran.items():
+        chain = len(tight.plan.units[unit].operators)
+        over = [ns for ns in each if ns * 10 > (chain + DECISION_NS) * 11]
+        if len(over) * 100 > len(each):
+            one = told.pop(unit)
+            assert (one["instances"], one["longer"], one["longest_ns"]) == (len(each), len(over), max(over))
+            assert one["counted_ns"] == chain + DECISION_NS
+    assert not told
+    lines = sentences(dearer(tight))
+    assert "ran a tenth longer than the plan counts" in lines[0] and "'coordinator profile' measures" in lines[-1]
