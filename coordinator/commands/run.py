@@ -10,15 +10,13 @@ import typer
 
 from coordinator import known_names
 from coordinator.commands import query_files
-from coordinator.commands.lines import Lines
 from coordinator.commands.report import Engine
+from coordinator.commands.shown import Shown
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 from coordinator.errors import CoordinatorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.status import Status
 
     from coordinator.local_run.files import Feed
     from coordinator.local_run.stages import Ran
@@ -55,6 +53,14 @@ class NotLocalError(CoordinatorError):
     """The command was called without --local."""
 
     exit_code = 2
+
+
+class IncompleteError(CoordinatorError):
+    """Something went wrong on the way, so that the account is of what came until then."""
+
+    def lines(self) -> list[str]:
+        """What it was, one line each."""
+        return ["not all went well; what came is above", *str(self).splitlines()]
 
 
 def register(app: typer.Typer) -> None:
@@ -123,7 +129,7 @@ def register(app: typer.Typer) -> None:
             from coordinator.commands.up import refuse_running
 
             refuse_running(addresses)
-        with _Shown() as tell:
+        with Shown() as tell:
             made, code, beside = _plan(files or [], plan, operators or [], (costs, best_effort), tell)
             feeds, unfed = conventions.feeds(made, wishes, beside)
             _room(output)
@@ -141,7 +147,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _plan(
-    files: Sequence[Path], plan: Path | None, given: Sequence[Path], how: tuple[Path | None, bool], tell: _Shown
+    files: Sequence[Path], plan: Path | None, given: Sequence[Path], how: tuple[Path | None, bool], tell: Shown
 ) -> tuple[dict[str, Any], list[Path], list[Path]]:
     """The plan, the files with operators, and the folders in which more may stand. how: measured costs, and whether a
     plan is made where none is guaranteed."""
@@ -167,7 +173,7 @@ def _plan(
     return made, code, beside
 
 
-def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], tell: _Shown) -> dict[str, Any]:
+def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], tell: Shown) -> dict[str, Any]:
     from coordinator import planner
     from coordinator.commands.planning import hinting
 
@@ -204,46 +210,6 @@ def _feeding(feeds: Sequence[Feed], unfed: Sequence[str], seconds: float | None)
         *(f"source {each.source}: {each.path} {each.pace.told}{how}" for each in feeds),
         *(f"source {name}: nothing feeds it; --feed {name}=FILE would" for name in unfed),
     ]
-
-
-class _Shown:
-    """Stages on stderr: a line for what is done, and what goes on where that is a terminal."""
-
-    def __init__(self) -> None:
-        self._stage = ""
-        self._say = Lines()
-        self._status: Status | None = None
-
-    def __enter__(self) -> _Shown:
-        from rich.console import Console
-
-        self._status = Console(stderr=True).status("")
-        self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._status is not None
-        self._status.stop()
-
-    def begin(self, stage: str) -> None:
-        """A stage begins."""
-        self._stage = stage
-        self.now("")
-
-    def now(self, text: str) -> None:
-        """What goes on in it."""
-        from rich.markup import escape
-
-        assert self._status is not None
-        self._status.update(escape(f"{self._stage:<8} {text}"))
-
-    def done(self, text: str) -> None:
-        """It has ended, with this."""
-        self._say(f"{self._stage:<8} {text}")
-
-    def say(self, text: str) -> None:
-        """A line within a stage."""
-        self._say(f"{'':<8} {text}")
 
 
 def _show(made: dict[str, Any], ran: Ran) -> None:
@@ -285,16 +251,17 @@ def _next(made: dict[str, Any], ran: Ran) -> list[str]:
 
 
 def _end(ran: Ran) -> None:
-    """The exit code; what is wrong has been told."""
+    """Raises where not all is as it should be; the account has been given."""
     from coordinator.commands.report import refuse_unbalanced
     from coordinator.errors import OutOfTimeError
 
     refuse_unbalanced(ran.reports)
+    if ran.missing or ran.left:
+        error = IncompleteError("\n".join((*ran.missing, *ran.left)))
+        if any(fed.code == 2 for fed in ran.fed):
+            error.exit_code = 2
+        elif not ran.missing:
+            error.exit_code = OutOfTimeError.exit_code
+        raise error
     if ran.interrupted:
         raise typer.Exit(INTERRUPTED)
-    if any(fed.code == 2 for fed in ran.fed):
-        raise typer.Exit(2)
-    if ran.missing:
-        raise typer.Exit(1)
-    if ran.left:
-        raise typer.Exit(OutOfTimeError.exit_code)

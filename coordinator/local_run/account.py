@@ -99,9 +99,6 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
         if bad := fed.counts.get("bad"):
             yield f"source {fed.feed.source}: {counted(bad, 'line')} could not be read"
     yield from incomplete(ran.reports)
-    if ran.missing or ran.left:
-        yield "not all is as it should be:"
-        yield from (f"  {line}" for line in (*ran.missing, *ran.left))
 
 
 def _first_results(ran: Ran) -> Iterator[str]:

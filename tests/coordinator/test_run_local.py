@@ -192,8 +192,8 @@ def test_a_plan_runs_and_a_bad_line_is_named_and_the_rest_reported(
     plan_file.write(made, here / "my.json")
     (here / "cluster.yaml").unlink()
     assert _run(monkeypatch, "--local", "--plan", "my.json", "--feed", "beat=feed.jsonl") == 2
-    said = capsys.readouterr().out
-    assert "  source side: side.csv:3: 2 cells under a header of 1" in said
+    said, told = capsys.readouterr()
+    assert "\nsource side: side.csv:3: 2 cells under a header of 1" in told
     assert _report(here)["outputs"]["out"]["delivered"] == 5
     assert "first results:\n  out: " in said
     assert "balanced: 5 tuples admitted, each accounted for" in said
