@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from coordinator.errors import BadInputError, Problem
+from coordinator.errors import BadInputError, Problem, unwritable
 from coordinator.yaml_file import nearest
 
 
@@ -70,9 +70,7 @@ class Addresses:
             partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
             partial.replace(self.path)
         except OSError as error:
-            raise BadInputError(
-                [Problem(str(self.path), 0, f"cannot be written: {error.strerror or error}")]
-            ) from error
+            raise unwritable(self.path, error) from error
 
 
 def load(path: Path) -> Addresses:

@@ -15,7 +15,7 @@ import typer
 
 from coordinator import interrupts
 from coordinator.commands import lines
-from coordinator.errors import CoordinatorError
+from coordinator.errors import FULL, CoordinatorError
 
 COMMANDS = (
     "init",
@@ -74,3 +74,8 @@ def run() -> None:
         for line in error.lines():
             sys.stderr.write(line + "\n")
         raise SystemExit(error.exit_code) from error
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        sys.stderr.write(f"{error.filename or 'a file'} cannot be written: {error.strerror}; make room on the disk\n")
+        raise SystemExit(1) from error

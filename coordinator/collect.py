@@ -24,7 +24,7 @@ from typing import Any
 from coordinator import addresses
 from coordinator.addresses import host_of
 from coordinator.agents import AgentError, Agents
-from coordinator.errors import BadInputError, Problem
+from coordinator.errors import BadInputError, Problem, unwritable
 from coordinator.plan_file import Plan
 from coordinator.run_traces import RunTraces, TraceError, place_of
 from coordinator.units_of_measure import counted
@@ -48,6 +48,14 @@ class Collected:
     ran: bool = True
 
 
+def check_out(out: Path) -> None:
+    """Raises BadInputError where `new_run` could make no directory, before anything is stopped for it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(out, error) from error
+
+
 def new_run(out: Path, plan: Plan, plan_file: Path, addresses_file: Path) -> Path:
     """A fresh run directory below `out`, with copies of the plan and the addresses. Raises BadInputError."""
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{plan['hash'][:8]}"
@@ -61,7 +69,7 @@ def new_run(out: Path, plan: Plan, plan_file: Path, addresses_file: Path) -> Pat
             _copy(plan_file, addresses_file, run)
             return run
     except OSError as error:
-        raise BadInputError([Problem(str(out), 0, f"cannot be written: {error.strerror or error}")]) from error
+        raise unwritable(out, error) from error
     raise BadInputError([Problem(str(out), 0, f"has a hundred runs called {stamp} already; give another -o")])
 
 

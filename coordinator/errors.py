@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 @dataclass(frozen=True, order=True)
@@ -74,6 +77,12 @@ class AuditError(CoordinatorError):
     def lines(self) -> list[str]:
         """One line per violated constraint."""
         return [f"audit: {violation}" for violation in self.violations]
+
+
+def unwritable(path: Path, error: OSError) -> BadInputError:
+    """A file or directory that was asked for and cannot be written."""
+    mend = "make room there, or name another place" if error.errno in FULL else "name another place"
+    return BadInputError([Problem(str(path), 0, f"cannot be written: {error.strerror or error}; {mend}")])
 
 
 def problem(file: Path | str, line: int, text: str) -> Problem:

@@ -19,7 +19,7 @@ from google.protobuf import json_format
 from coordinator import graph, places, policies, windowed
 from coordinator.cluster import Cluster
 from coordinator.deadline_parts import MISSED, standing
-from coordinator.errors import BadInputError, Problem
+from coordinator.errors import BadInputError, Problem, unwritable
 from coordinator.guarantee import bounds, policing
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.charges import MEASURED, Charges
@@ -280,7 +280,7 @@ def write(plan: Plan, path: Path) -> None:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
-        raise BadInputError([Problem(str(path), 0, f"cannot be written: {error.strerror or error}")]) from error
+        raise unwritable(path, error) from error
 
 
 def load(path: Path) -> Plan:

@@ -179,7 +179,8 @@ class CsvRows:
             self._header = self._names()
         cells = self._cells()
         if len(cells) != len(self._header):
-            raise self._error(f"{len(cells)} cells under a header of {len(self._header)}")
+            what = f"{len(cells)} cells under a header of {len(self._header)}"
+            raise self._error(f"{what}; leave a cell empty where there is no value")
         try:
             return {name: _cell(cell) for name, cell in zip(self._header, cells, strict=True)}
         except CodecError as error:
@@ -190,6 +191,9 @@ class CsvRows:
             names = [name.strip() for name in self._cells()]
         except LineError as error:
             raise InputError(str(error)) from error
+        if all(map(_number, names)):
+            what = f"a row of numbers ({', '.join(names)}), not a header; put one above it that names the columns"
+            raise InputError(f"{self._lines.name}:{self.number}: {what[:200]}")
         for name in names:
             if not name or names.count(name) > 1:
                 what = f"two columns are called {name!r}" if name else "a column without a name"

@@ -44,7 +44,7 @@ class Recorded:
         if isinstance(time_, str) and re.fullmatch(r"-?\d{1,19}", time_, re.ASCII):
             time_ = int(time_)  # 64-bit integers of protobuf messages are text in JSON
         if isinstance(time_, bool) or not isinstance(time_, int | float):
-            raise ValueError(f"no number in {self._field!r}, which --by names")
+            raise ValueError(f"no number in {self._field!r}, which --by names; name a field that has the time")
         at_ns = time_ * self._unit_ns
         if not abs(at_ns) < 1 << 63:
             raise ValueError(f"{self._field!r} is too large for a time; name its unit with --unit")

@@ -118,6 +118,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        why = f"cannot listen on {host}:{port} for data: {error.strerror}; give another with --data"
+        low = ", since ports below 1024 are root's" if isinstance(error, PermissionError) and port < 1024 else ""
+        why = f"cannot listen on {host}:{port} for data: {error.strerror}{low}; give another with --data"
         raise StartError(why) from None
     return listener

@@ -98,7 +98,8 @@ class Supervisor:
             self._start_control()
         except OSError as error:
             where = f" {error.filename}" if error.filename else ""
-            raise StartError(f"cannot start: {error.strerror}{where}; make room") from None
+            there = f"{self.settings.state.root} and {self.settings.state.rings.parent}"
+            raise StartError(f"cannot start: {error.strerror}{where}; make room in {there}") from None
 
     def _start_runtime(self, place: Place) -> None:
         """A new incarnation: its number, its ring, its process, and a channel between it and control."""

@@ -65,6 +65,8 @@ def register(app: typer.Typer) -> None:
         progress, made = Lines(), plan_file.load(plan)
         file = address_file.load(addresses)
         left: list[str] = []
+        if resume is None:
+            collection.check_out(output)
         before = _earlier(plan, made, earlier or [])
         with Agents(file.of_plan(made)) as agents:
             if drain:

@@ -10,7 +10,7 @@ from coordinator.placement import milp
 from coordinator.placement.capacity import Store
 from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem, Stream
-from coordinator.units_of_measure import show_bps, show_bytes
+from coordinator.units_of_measure import counted, show_bps, show_bytes
 
 EXPLAIN_SECONDS = 10.0
 SHOWN = 8
@@ -39,8 +39,8 @@ def _pinned(problem: Problem) -> Iterator[str]:
         pinned = [item for item in problem.items if item.nodes == (node.index,)]
         load = sum(float(item.load[node.index]) for item in pinned)
         if load > node.cap:
-            count, cap = sum(len(item.members) for item in pinned), float(node.cap)
-            yield f"node {node.name}: the {count} operators pinned to it use {load:.1%}, its cap is {cap:.1%}"
+            held, cap = counted(sum(len(item.members) for item in pinned), "operator"), float(node.cap)
+            yield f"node {node.name}: the {held} pinned to it use {load:.1%}, its cap is {cap:.1%}"
 
 
 def _kept(problem: Problem) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from coordinator.errors import unwritable
 from coordinator.report.dearer import dearer
 from coordinator.report.page import page
 from coordinator.report.reader import Run
@@ -78,5 +79,9 @@ def write(runs: Sequence[Run], reports: Sequence[dict[str, Any]], output: Path |
 def _replace(path: Path, text: str) -> Path:
     """Write a file whole or not at all."""
     scratch = path.with_name(path.name + ".part")
-    scratch.write_text(text, encoding="utf-8")
-    return scratch.replace(path)
+    try:
+        scratch.write_text(text, encoding="utf-8")
+        return scratch.replace(path)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise unwritable(path, error) from error

@@ -111,7 +111,10 @@ def read_run(path: Path) -> Run:
         raise NoRunError(f"{path}: run.json speaks of plan {str(told)[:8]}, plan.json is plan {plan.hash[:8]}")
     damage: list[str] = []
     declared = _declared(document, plan, damage)
-    found = _segments(path / "trace" / "raw", plan, damage)
+    raw = path / "trace" / "raw"
+    if not raw.is_dir() and any(each.records for each in declared.values()):
+        raise NoRunError(f"{raw}: is not there, so there is nothing to judge; give a copy of the run that has it")
+    found = _segments(raw, plan, damage)
     incarnations = []
     for number, key in enumerate(sorted({*declared, *found})):
         trace = found.get(key, _Found())

@@ -11,6 +11,7 @@ from node_agent.link.clock import FAR_NS, Offset, PeerClock
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Receiver
 from node_agent.ring import MOST_TAKEN_OVER, TakenOver, peer_key
+from node_agent.runtime import unknown
 from node_agent.runtime.arrivals import Arrivals
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.deployed import COMMITTED, Deployed
@@ -139,9 +140,8 @@ class SourceRole:
         self.source_name = hello.peer.partition(":")[2]
         found = context.plans.source(self.source_name)
         if found is None:
-            raise LinkError(
-                "source_unknown", f"no committed plan on {context.shared.name} has a source {self.source_name!r}"
-            )
+            deployed_here = context.plans.by_hash.values()
+            raise LinkError("source_unknown", unknown.source(self.source_name, context.shared.name, deployed_here))
         deployed, source = found
         self.clock = peer_clock(context.shared, hello)
         self.codec = deployed.codecs[source.stream]

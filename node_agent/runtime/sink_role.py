@@ -4,6 +4,7 @@ from collections import deque
 
 from node_agent.link.limits import MAX_BATCH_TUPLES, LinkError
 from node_agent.ring import TakenOver
+from node_agent.runtime import unknown
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.roles import Context, answer, peer_clock
 from node_agent.wire import frames
@@ -21,9 +22,8 @@ class SinkRole:
         self.output_name = hello.peer.partition(":")[2]
         found = context.plans.output(self.output_name)
         if found is None:
-            raise LinkError(
-                "output_unknown", f"no plan on {context.shared.name} delivers an output {self.output_name!r}"
-            )
+            deployed_here = context.plans.by_hash.values()
+            raise LinkError("output_unknown", unknown.output(self.output_name, context.shared.name, deployed_here))
         deployed, output = found
         self.clock = peer_clock(context.shared, hello)
         self.codec = deployed.codecs[output.stream]

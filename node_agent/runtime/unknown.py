@@ -1,0 +1,35 @@
+"""What a client is told that asks for a source or an output that is not here."""
+
+from collections.abc import Iterable
+
+from node_agent.runtime.deployed import COMMITTED, Deployed
+
+MOST_NAMED = 8
+
+
+def source(name: str, node: str, deployed: Iterable[Deployed]) -> str:
+    """For a source."""
+    known = _names(each.plan.sources for each in deployed if each.state == COMMITTED)
+    return f"no committed plan on {node} has a source {name!r}{_mend(known, 'sources', 'enter')}"
+
+
+def output(name: str, node: str, deployed: Iterable[Deployed]) -> str:
+    """For an output."""
+    known = _names(each.plan.outputs for each in deployed)
+    return f"no plan on {node} delivers an output {name!r}{_mend(known, 'outputs', 'leave')}"
+
+
+def _mend(known: list[str] | None, what: str, how: str) -> str:
+    if known is None:
+        return "; none is deployed here: 'coordinator deploy plan.json'"
+    if not known:
+        return f"; it has no {what} here: they {how} where the query says 'at:'"
+    return f"; there are: {', '.join(known[:MOST_NAMED])}{', ...' if len(known) > MOST_NAMED else ''}"
+
+
+def _names(parts: Iterable[Iterable[object]]) -> list[str] | None:
+    """Of all plans; None: there is no plan."""
+    found = [[str(getattr(part, "name", "")) for part in each] for each in parts]
+    if not found:
+        return None
+    return sorted({name for names in found for name in names if "." not in name})  # with a dot: within a window
