@@ -83,7 +83,8 @@ def sentences(found: list[dict[str, Any]]) -> list[str]:
     ]
     if lines:
         lines.append(
-            "that is by the clock, with preemption; where it is the operators themselves, bounds do not hold: 'coordinator "
-            "profile' measures their CPU time while they run, 'coordinator plan ... --costs costs.yaml' plans with it"
+            "that is by the clock, with preemption; where it is the operators themselves, bounds do not hold: "
+            "'coordinator profile' measures their CPU time while they run, 'coordinator plan ... --costs costs.yaml' "
+            "plans with it"
         )
     return lines
