@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -247,7 +248,15 @@ def _next(made: dict[str, Any], ran: Ran) -> list[str]:
         ]
     where = "" if ran.kept == DEFAULT_ADDRESSES else f" --addresses {ran.kept}"
     plan = f" --plan {ran.run / 'plan.json'}"
-    return [*lines, f"it still runs: 'coordinator {look}{where}{plan}' looks at it, 'coordinator down{where}' ends it"]
+    again = [
+        f"  {shlex.join(['node-agent', 'feed', feed.source, str(feed.path), '--to', node, *feed.pace.options])}{where}"
+        for feed in (fed.feed for fed in ran.fed)
+        for node in [made["graph"]["sources"][feed.source]["at"]]
+    ]
+    lines.append(
+        f"it still runs: 'coordinator {look}{where}{plan}' looks at it, 'coordinator down{where}' ends it; to feed it again:"
+    )
+    return [*lines, *again]
 
 
 def _end(ran: Ran) -> None:
