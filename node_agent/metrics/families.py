@@ -27,7 +27,9 @@ FAMILIES = (
     Family("source_shed_tuples_total", COUNTER, "Of these, shed as they were admitted.", SOURCE),
     Family("source_lost_tuples_total", COUNTER, "Of these, lost as they were admitted.", SOURCE),
     Family("refused_tuples_total", COUNTER, "Tuples of sources that were not admitted.", PLACE),
-    Family("shed_tuples_total", COUNTER, "Shed, by who decided it.", (*PLACE, "policy")),
+    Family(
+        "shed_tuples_total", COUNTER, "Shed, by who decided it; window: a window without a result.", (*PLACE, "policy")
+    ),
     Family("policed_tuples_total", COUNTER, "Shed beyond what was declared.", (*PLACE, "declared", "of")),
     Family("lost_tuples_total", COUNTER, "Lost by the engine, by cause.", (*PLACE, "cause")),
     Family("given_up_tuples_total", COUNTER, "On links: could not be in time any more.", PLACE),
@@ -50,7 +52,8 @@ FAMILIES = (
     Family("windows_opened_total", COUNTER, "Windows that began.", (*PLACE, "operator")),
     Family("windows_ended_total", COUNTER, "Windows: closed ones gave a result.", (*PLACE, "operator", "end")),
     Family("windows_without_result_total", COUNTER, "The others, and why.", (*PLACE, "operator", "end", "cause")),
-    Family("window_door_tuples_total", COUNTER, "At the shedder before a window.", (*PLACE, "operator", "what")),
+    Family("window_door_tuples_total", COUNTER, "Offered to its shedder, and shed.", (*PLACE, "operator", "what")),
+    Family("window_door_decisions_total", COUNTER, "Of windows there: decided, denied.", (*PLACE, "operator", "what")),
     Family("window_door_load_ratio", GAUGE, "Load at that shedder, as measured.", (*PLACE, "operator")),
     Family("link_up", GAUGE, "1 where the peer is connected.", (*PLACE, "peer")),
     Family("link_held_tuples", GAUGE, "Waiting or unacknowledged.", (*PLACE, "peer")),

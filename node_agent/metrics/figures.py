@@ -173,5 +173,7 @@ def _window(page: Page, place: str, operator: str, what: str, n: int) -> None:
         page.add("window_door_load_ratio", n / PPM, place, operator)
     elif end in WINDOW_ENDS:
         page.add("windows_without_result_total", n, place, operator, end, cause)
+    elif what in {"decided", "denied"}:
+        page.add("window_door_decisions_total", n, place, operator, what)
     else:
         page.add("window_door_tuples_total", n, place, operator, what)

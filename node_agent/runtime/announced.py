@@ -7,6 +7,7 @@ from node_agent.runtime.deployed import Deployed, Lane
 from node_agent.runtime.shared import Shared
 
 POLICED_TOLD_NS = 60_000_000_000
+WINDOWS = "shed.window"  # are no tuples, and told with their cause
 CALM_NS = 5_000_000_000  # without a tuple shed, and shedding is over
 
 
@@ -29,7 +30,7 @@ class Announced:
 
     def shedding(self, at_ns: int) -> None:
         """Say when tuples begin to be shed, and when that is over."""
-        shed = {name: n for name, n in self.shared.counters.items() if name.startswith("shed.")}
+        shed = {name: n for name, n in self.shared.counters.items() if name.startswith("shed.") and name != WINDOWS}
         if shed != self._shed:
             if self._before is None:
                 self._before = self._shed

@@ -134,6 +134,7 @@ class _Shared:
 def test_shedding_is_told_as_it_begins_and_ends(pipe: tuple[int, int]) -> None:
     shared: Any = _Shared(pipe[1])
     announced = Announced(shared)
+    shared.counters["shed.window"] = 1
     announced.shedding(0)
     shared.counters["shed.late"] = 3
     announced.shedding(1)

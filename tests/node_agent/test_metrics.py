@@ -71,7 +71,8 @@ COUNTERS = {
     "shed.late": 3, "shed.window-aware": 4, "lost.operator_error": 5, "degraded.map": 6, "operator_errors": 7,
     "operator_errors.O.1": 7, "policed_arrivals.in": 8, "windows.W.opened": 9, "windows.W.closed": 5,
     "windows.W.abandoned": 4, "windows.W.abandoned_removed": 4, "windows.W.skipped": 0, "windows.W.load_ppm": 1_500_000,
-    "windows.W.offered": 11, "tuples_refused": 12, "tuples_given_up": 13, "link_full": 14, "links_stalled": 15,
+    "windows.W.offered": 11, "windows.W.denied": 2, "tuples_refused": 12, "tuples_given_up": 13,
+    "link_full": 14, "links_stalled": 15,
     "figures_left_out": 16,
 }  # fmt: skip
 
@@ -108,6 +109,7 @@ def test_a_page_says_what_was_asked() -> None:
     assert of(samples, "windows_ended_total", operator="W", end="closed") == 5
     assert of(samples, "windows_without_result_total", end="abandoned", cause="removed") == 4
     assert of(samples, "window_door_load_ratio") == 1.5 and of(samples, "window_door_tuples_total") == 11
+    assert of(samples, "window_door_decisions_total", what="denied") == 2
     assert of(samples, "source_shed_tuples_total", source="in") == 10
     assert of(samples, "unit_runs_total", unit="1 O1..O3") == 30
     assert of(samples, "unit_response_seconds_sum") == 7 and of(samples, "unit_worst_response_seconds") == 8
