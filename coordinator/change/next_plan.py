@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coordinator import graph, places, plan_file, plan_inputs, planner, query_checks
+from coordinator import costs, graph, places, plan_file, plan_inputs, planner, query_checks
 from coordinator import query as queries
 from coordinator.change.transition import LOADING_NS, charged_ns
 from coordinator.change.verdict import Verdict, judged, promised
 from coordinator.cluster import Cluster
+from coordinator.costs import Costs
 from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError, Problem
 from coordinator.guarantee import declarations
 from coordinator.local_plan import Layout
@@ -56,19 +57,21 @@ class Change:
 @dataclass(frozen=True)
 class Wish:
     """How a query is to be added. `limits`: of the search; `best_effort`: its own outputs need not be guaranteed;
-    `loading_ns`: the longest stretch for which loading a plan keeps a node's thread."""
+    `loading_ns`: the longest stretch for which loading a plan keeps a node's thread; `measured`: costs in place of
+    those that it declares."""
 
     limits: Limits
     best_effort: bool = False
     share: bool = True
     loading_ns: int = LOADING_NS
+    measured: Costs | None = None
 
 
 def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = None) -> Change:
     """With the query of a file more. `plan`: verified, of `path`. Raises BadInputError."""
     there = _as_it_runs(standing.read(plan, path), plan)
     refuse_survivors(plan, path)
-    joining = _joining(file, there)
+    joining = _joining(file, there, wish.measured)
     composed = compose.extend(there.composite, joining, there.cluster, wish.share, there.place)
     query, types = composed.query, dict(graph.types(composed.query, there.cluster.catalog))
     choices = replace(
@@ -133,7 +136,7 @@ def _attempts(plan: Plan, new: frozenset[str], best_effort: bool) -> list[frozen
     return [late, late | new] if best_effort else [late]
 
 
-def _joining(file: Path, there: Standing) -> Query:
+def _joining(file: Path, there: Standing, measured: Costs | None) -> Query:
     """One query file, checked against the cluster and the queries that run. Raises BadInputError."""
     query, cluster = queries.load(file), there.cluster
     if query.name in there.members:
@@ -141,6 +144,8 @@ def _joining(file: Path, there: Standing) -> Query:
         mend = f"'coordinator remove {query.name}' ends it; a query beside it needs another name"
         query.file.wrong(("query",), f"query '{query.name}' runs already, {alike}; {mend}")
         query.file.check()
+    costs.check(measured, [query.name])
+    query = costs.applied(query, measured, cluster.catalog)
     query_checks.check(query, cluster)
     declarations.check(query)
     return places.resolve(query, cluster)

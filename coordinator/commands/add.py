@@ -36,6 +36,9 @@ def register(app: typer.Typer) -> None:
         ] = False,
         time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds for the search.")] = 60.0,
         loading: changing.LoadingOption = changing.DEFAULT_LOADING,
+        costs: query_files.CostsOption = None,
+        costs_of: query_files.CostsOfOption = query_files.WORST,
+        margin: query_files.MarginOption = query_files.MARGIN,
         dry_run: changing.DryRunOption = False,
         as_json: changing.JsonOption = False,
     ) -> None:
@@ -51,7 +54,8 @@ def register(app: typer.Typer) -> None:
 
         longest_ns = changing.loading_ns(loading)
         made = plan_file.load(plan)
-        wish = next_plan.Wish(Limits(seconds=time_limit), best_effort, not no_sharing, longest_ns)
+        measured = query_files.costs(costs, costs_of, margin)
+        wish = next_plan.Wish(Limits(seconds=time_limit), best_effort, not no_sharing, longest_ns, measured)
         with changing.untold():
             changing.check_running(made, plan, addresses, dry_run)
             try:

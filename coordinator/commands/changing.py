@@ -80,7 +80,7 @@ def loading_ns(text: str) -> int:
 def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, dry_run: bool, as_json: bool) -> None:
     """Carries a change out, or tells it only. Raises RefusedError, or what deploying raises."""
     from coordinator import addresses as address_file
-    from coordinator import plan_file
+    from coordinator import cost_lines, plan_file
     from coordinator.change import account, carry
 
     if not change.verdict.admitted:
@@ -88,7 +88,7 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             _refuse(change, plan, as_json)
     assert change.after is not None  # it is admitted
     told: dict[str, Any] = account.document(change) | {"dry_run": dry_run, "deployed": False}
-    said = account.lines(change)
+    said = account.lines(change) + (cost_lines.lines(change.after) if change.added else [])
     if dry_run:
         if output is not None:
             if output.resolve() == plan.resolve():

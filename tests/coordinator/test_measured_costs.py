@@ -188,6 +188,28 @@ def test_a_plan_of_declared_costs_says_so_and_its_hash_is_what_it_was(files: Fil
     ]
 
 
+def test_a_query_that_joins_takes_measured_costs_and_shares_what_has_them(files: Files, tmp_path: Path) -> None:
+    paths = files(QUERY, CLUSTER)
+    (tmp_path / "costs.yaml").write_text(COSTS + COSTS[COSTS.index("  belt:") :].replace("  belt:", "  other:"))
+    joins, plan, costs_file = tmp_path / "other.yaml", tmp_path / "plan.json", str(tmp_path / "costs.yaml")
+    joins.write_text(
+        QUERY.replace("query: belt", "query: other").replace("  out:", "  out2:").replace("  sum:", "  s2:")
+    )
+    made = RUN.invoke(cli.app, ["plan", *map(str, paths), "-o", str(plan), "--costs", costs_file])
+    assert made.exit_code == 0, made.output
+    shared = []
+    for more in ([], ["--costs", costs_file]):
+        done = RUN.invoke(
+            cli.app, ["add", str(joins), "--plan", str(plan), "--dry-run", "-o", str(tmp_path / "n.json"), *more]
+        )
+        assert done.exit_code == 0 and "costs: " in done.output, done.output
+        document = json.loads((tmp_path / "n.json").read_text())
+        assert document["costs"]["clean"]["kind"] == "measured", "what runs keeps its costs, and where they are from"
+        both = [set(member["operators"]) for member in document["queries"].values()]
+        shared.append(set.intersection(*both))
+    assert shared == [set(), {"clean", "sort", "count.add", "count"}]
+
+
 # -- figures from counts
 
 SPENT = st.lists(st.integers(1, 10**9), min_size=1, max_size=60)
