@@ -253,9 +253,10 @@ def _next(made: dict[str, Any], ran: Ran) -> list[str]:
         for feed in (fed.feed for fed in ran.fed)
         for node in [made["graph"]["sources"][feed.source]["at"]]
     ]
-    lines.append(
-        f"it still runs: 'coordinator {look}{where}{plan}' looks at it, 'coordinator down{where}' ends it; to feed it again:"
-    )
+    lines += [
+        f"it still runs: 'coordinator {look}{where}{plan}' looks at it, 'coordinator down{where}' ends it",
+        "to feed it again:",
+    ]
     return [*lines, *again]
 
 

@@ -97,10 +97,10 @@ def run(wish: Wish, tell: Tell) -> Ran:
                     _collect(wish, called, work, state, ran, tell)
                 for name in outputs:
                     _moved(listening.results(name), ran.run / "results")
+                _report(wish, ran, tell)
                 if wish.keep is not None and not (ran.missing or ran.left or ran.interrupted):
                     _keep(wish, called, file, ran, tell)
                     kept = True
-        _report(wish, ran, tell)
         return ran
     finally:
         for folder in (work, *(() if kept else (state,))):
