@@ -1,5 +1,6 @@
 """TLS on the runtime's side without an agent: records and kept bytes, whose turn it is, what identities say."""
 
+import hashlib
 import json
 import select
 import socket
@@ -12,6 +13,7 @@ import pytest
 
 from node_agent import charges, cli
 from node_agent.clock_domain import clock_domain, new_boot, now_ns
+from node_agent.control.check import RefusalError, checked_prepare
 from node_agent.doctor import identity as doctor
 from node_agent.link.limits import LinkError
 from node_agent.node_address import InputError, identity_folder
@@ -20,11 +22,13 @@ from node_agent.runtime.load import Load
 from node_agent.runtime.peer_link import PeerLink
 from node_agent.runtime.shared import Shared
 from node_agent.runtime.tls_connection import Security, TlsConnection
+from node_agent.settings import Settings
+from node_agent.state_dir import StateDir
 from node_agent.tls import identity
 from node_agent.tls.names import TlsError, certificate_name, node_of, why_not
 from node_agent.tls.session import RECORD_BYTES, Session, SessionError
 from node_agent.wire import frames
-from protos import records
+from protos import agent_pb2, records
 from tests.node_agent.live import ROOT
 from tests.tls_identities import Authority
 
@@ -280,12 +284,35 @@ def test_addresses_off_loopback_need_an_identity(
 ) -> None:
     assert cli._address("--data", "0.0.0.0:7701", tmp_path) == ("0.0.0.0", 7701)
     assert cli._address("--data", "[::]:7701", tmp_path) == ("::", 7701)
+    routes = ((0, "a", "10.0.0.1:1"), (1, "b", "10.0.0.2:2"), (2, "a.1", "10.0.0.1:2"))
+    for everywhere, here in (("0.0.0.0", "127.0.0.1:7701"), ("::", "[::1]:7701")):
+        places = (("a", (everywhere, 7701)),)
+        settings = Settings("a", ("", 0), ("", 0), StateDir(tmp_path), places=places)
+        assert settings.own_routes(routes) == ((0, "a", here), *routes[1:])
     run = ["run", "--name", "b", "--state", str(tmp_path / "state")]
     assert cli.main([*run, "--data", "0.0.0.0:7701"]) == 2
     said = capsys.readouterr().err
     assert "coordinator certs" in said and "--tls" in said
     assert cli.main([*run, "--tls", str(ours.folder / "a")]) == 2
     assert "is the identity of node a, not of node b" in capsys.readouterr().err
+
+
+def test_routes_off_loopback_are_taken_under_tls_only() -> None:
+    def route(address: str, tls: bool) -> None:
+        plan = json.dumps({"nodes": {"a": {}}}).encode()
+        routes = [agent_pb2.Route(index=1, node="b", address=address)]
+        digest = hashlib.sha256(plan).digest()
+        checked_prepare(agent_pb2.PrepareRequest(plan=plan, hash=digest, epoch=1, routes=routes), "a", tls=tls)
+
+    taken = "says that it is for"  # what is wrong with this plan comes after its routes
+    for address, tls, said in (
+        ("127.0.0.1:1", False, taken), ("127.0.0.1:1", True, taken), ("10.0.0.2:1", True, taken),
+        ("[fe80::1]:1", True, taken), ("10.0.0.2:1", False, "without TLS only loopback"),
+        ("pi2:1", True, "a route is an IP address"), ("localhost:1", True, "a route is an IP address"),
+        ("0.0.0.0:1", True, "which is no machine"), ("[ff02::1]:1", True, "which is no machine"),
+    ):  # fmt: skip
+        with pytest.raises(RefusalError, match=said):
+            route(address, tls)
 
 
 def test_the_identity_of_clients_comes_from_the_addresses(tmp_path: Path) -> None:

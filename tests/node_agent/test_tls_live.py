@@ -22,7 +22,7 @@ from node_agent.client import (
 )
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, trace_pb2
 from protos import tuple_pb2 as pb
-from tests.node_agent.live import Agent, chain_plan, kinds, spooled, store, until
+from tests.node_agent.live import Agent, chain_plan, kinds, spooled, store, store_places, until
 from tests.tls_identities import OTHERS, Authority
 
 SECOND = 10**9
@@ -157,6 +157,19 @@ def test_two_nodes_a_source_and_a_sink(tmp_path: Path, ours: Authority) -> None:
         assert a.stop() == 0
     assert kinds(spooled(tmp_path / "a"))["GAVE_UP"] == 0
     assert "Traceback" not in a.log.read_text() + b.log.read_text()
+
+
+def test_two_cores_of_one_node_have_one_certificate(tmp_path: Path, ours: Authority) -> None:
+    one, two = _hop("a"), _hop("b")
+    one.peers[0].name, two.node, two.peers[0].name = "a.1", "a.1", "a"
+    store_places(tmp_path / "a", (one, two), ((0, "a", "127.0.0.1:1"), (1, "a.1", "127.0.0.1:2")))
+    folder = ours.folder / "client"
+    with (
+        Agent(tmp_path / "a", "--cores", "2", "--tls", str(ours.folder / "a")) as agent,
+        Source(agent.place("a"), "in", tls=folder, timeout=20) as source,
+        Sink(agent.place("a.1"), "out", tls=folder, connect_timeout=20) as sink,
+    ):
+        assert isinstance(source.send("x"), Admitted) and sink.get(20).value == "x"
 
 
 def test_a_peer_of_another_ca_or_name_is_not_served(tmp_path: Path, ours: Authority, theirs: Authority) -> None:
