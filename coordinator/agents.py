@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
+
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # failures are told here, in words; read when grpc is imported
 
 import grpc
 

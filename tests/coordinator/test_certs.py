@@ -15,8 +15,10 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509 import verification
+from typer.testing import CliRunner, Result
 
 from coordinator import certificate_folder, certificates, identity
+from coordinator.cli import app, register
 from coordinator.errors import BadInputError
 
 ROOT = Path(__file__).parents[2]
@@ -32,11 +34,13 @@ security: mutual-tls
 """
 
 
-def cli(*words: object, cwd: Path, code: str = "") -> "subprocess.CompletedProcess[str]":
-    program = ["-c", code] if code else ["-m", "coordinator"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, *program, *map(str, words)]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+def cli(*words: str) -> Result:
+    """The command, in this process and this directory; an error that a user would see as a sentence is raised."""
+    if not app.registered_commands:
+        register()
+    done = CliRunner().invoke(app, ["certs", *words], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done
 
 
 def make(folder: Path, *nodes: str, **options: Any) -> certificate_folder.Made:
@@ -48,10 +52,11 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_command_makes_folders_and_says_which_goes_where(tmp_path: Path) -> None:
+def test_the_command_makes_folders_and_says_which_goes_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
-    done = cli("certs", "cluster.yaml", cwd=tmp_path)
-    assert done.returncode == 0 and done.stderr == ""
+    done = cli("cluster.yaml")
+    assert done.stderr == ""
     assert "ssh pi1.local mkdir -p -m 700 shimekiri-tls && scp -p certs/a/*.pem pi1.local:shimekiri-tls/" in done.stdout
     assert "scp -p certs/b_2/*.pem [fd00::2]:shimekiri-tls/" in done.stdout and "certs/c/*" not in done.stdout
     assert "certs/ca.key stays here" in done.stdout and "a.node.shimekiri" in done.stdout
@@ -66,26 +71,28 @@ def test_the_command_makes_folders_and_says_which_goes_where(tmp_path: Path) -> 
     before = contents(tmp_path / "certs")
 
     (tmp_path / "cluster.yaml").write_text(CLUSTER.replace("operators:", '  d: {address: "10.0.0.4:1"}\noperators:'))
-    values = json.loads(cli("certs", "cluster.yaml", "--json", cwd=tmp_path).stdout)
+    values = json.loads(cli("cluster.yaml", "--json").stdout)
     assert not values["ca"]["new"] and [name for name, each in values["identities"].items() if each["new"]] == ["d"]
     assert {name: data for name, data in contents(tmp_path / "certs").items() if name[0] != "d"} == before
 
 
-def test_a_cluster_that_does_not_use_them_is_told_so(tmp_path: Path) -> None:
+def test_a_cluster_that_does_not_use_them_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "cluster.yaml").write_text('shimekiri: 1\nnodes: {a: {address: "127.0.0.1:7700"}}\n')
-    done = cli("certs", "cluster.yaml", "-o", "keys", cwd=tmp_path)
-    assert done.returncode == 0 and "write 'security: mutual-tls' there" in done.stderr
+    assert "write 'security: mutual-tls' there" in cli("cluster.yaml", "-o", "keys").stderr
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
-    assert "write 'certificates:' there" in cli("certs", "cluster.yaml", "-o", "other", cwd=tmp_path).stderr
+    assert "write 'certificates:' there" in cli("cluster.yaml", "-o", "other").stderr
     (tmp_path / "cluster.yaml").write_text('shimekiri: 1\nnodes: {a: {address: "a:1"}, A: {address: "b:1"}}\n')
-    refused = cli("certs", "cluster.yaml", cwd=tmp_path)
-    assert refused.returncode == 2 and "by case only" in refused.stderr
+    with pytest.raises(BadInputError, match="by case only"):
+        cli("cluster.yaml")
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     code = "import sys; sys.modules['cryptography'] = None\nfrom coordinator.__main__ import main; main()"
-    done = cli("certs", "cluster.yaml", cwd=tmp_path, code=code)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", code, "certs", "cluster.yaml"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
     assert "needs cryptography" in done.stderr and "shimekiri[coordinator]" in done.stderr
 
@@ -270,11 +277,12 @@ def test_a_move_that_fails_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert contents(folder) == before and not list(folder.glob(".partial-*"))
 
 
-def test_keys_that_others_may_read_and_ends_that_come_are_told(tmp_path: Path) -> None:
+def test_keys_that_others_may_read_and_ends_that_come_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     make(tmp_path / "certs", "a", "b_2", "c", "old", now=NOW - timedelta(days=700))
     (tmp_path / "certs" / "a" / "key.pem").chmod(0o644)
     (tmp_path / "certs" / "ca.key").chmod(0o640)
-    said = cli("certs", "cluster.yaml", cwd=tmp_path).stderr
+    said = cli("cluster.yaml").stderr
     assert "chmod 600 certs/a/key.pem" in said and "chmod 600 certs/ca.key" in said
     assert "certs/b_2: ends on" in said and "--renew" in said and "certs/old: of no node in cluster.yaml" in said

@@ -1,0 +1,139 @@
+"""The lab of network namespaces, and the way to two nodes of one's own walked in it, under mutual TLS."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from infra.lab import namespaces
+from infra.lab.namespaces import HOSTS, NAMES, Lab, LabError, Line, remove_left
+from infra.lab.walk import EXAMPLE, FILES, steps
+
+ROOT = Path(__file__).parents[2]
+WHY_NOT = namespaces.why_not()
+in_a_lab = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+
+
+def left(pid: int) -> list[str]:
+    """What is there of the labs of that process."""
+    stem = f"{namespaces.PREFIX}-{pid}-*"
+    return [str(path) for folder in (NAMES, HOSTS) for path in folder.glob(stem)]
+
+
+@in_a_lab
+def test_two_nodes_from_certificates_to_a_report(tmp_path: Path) -> None:
+    """As the example stands, but for a deadline that a machine under load keeps, too."""
+    example = tmp_path / "example"
+    example.mkdir()
+    for name in FILES:
+        shutil.copy(EXAMPLE / name, example / name)
+    query = (example / "query.yaml").read_text()
+    assert "deadline: 500 ms" in query
+    (example / "query.yaml").write_text(query.replace("deadline: 500 ms", "deadline: 30 s"))
+    walked = steps(example, tmp_path)
+    count = len(walked.results)
+    (facts,) = walked.report["outputs"].values()
+    assert count == facts["met"] > 0
+    assert not any(facts[what] for what in ("late", "shed", "lost", "undecidable"))
+    assert walked.report["conservation"]["admitted"] == walked.report["conservation"]["accounted"] == count
+    refused = walked.refused
+    assert "speaks TLS" in refused["feed without an identity"] and "speaks TLS" in refused["listen without an identity"]
+    assert "of another cluster" in refused["feed with another cluster's identity"]
+    assert "does not take leaked for the coordinator's" in refused["stop with a client's identity"]
+    assert not left(os.getpid())
+
+
+@in_a_lab
+def test_machines_reach_each_other_and_nothing_else() -> None:
+    ask = "import socket,sys; print(socket.create_connection((sys.argv[1], int(sys.argv[2])), 2).getpeername()[0])"
+    serve = "import socket; s = socket.create_server(('0.0.0.0', 7)); print('on', flush=True); s.accept(); s.accept()"
+    with Lab(["pi1", "pi2"], subnet="10.78.3.0/29") as lab, socket.create_server(("0.0.0.0", 0)) as host:
+        assert lab.addresses == {"pi1": "10.78.3.1", "pi2": "10.78.3.2"}
+        words = lab.command("pi2", [sys.executable, "-c", serve])
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None and server.stdout.readline() == "on\n"
+            for name in ("10.78.3.2", "pi2.local"):
+                assert lab.run("pi1", [sys.executable, "-c", ask, name, 7]).stdout == "10.78.3.2\n"
+        own = lab.run("pi1", [sys.executable, "-c", ask, "127.0.0.1", host.getsockname()[1]])
+        assert own.returncode != 0 and "ConnectionRefused" in own.stderr
+        out = lab.run("pi1", [sys.executable, "-c", ask, "192.0.2.1", 80])
+        assert out.returncode != 0 and "unreachable" in out.stderr
+    assert not left(os.getpid())
+
+
+@in_a_lab
+def test_a_line_has_delay_and_loss_or_it_is_said_why_not() -> None:
+    try:
+        with Lab(["a"], Line("5ms", "1ms", "0.5%")) as lab:
+            told = subprocess.run(["tc", "-n", lab.namespace("a"), "qdisc"], capture_output=True, text=True, check=True)
+            assert "delay 5ms" in told.stdout and "loss 0.5%" in told.stdout
+    except LabError as error:
+        assert "netem" in str(error) or "install iproute2" in str(error)
+    assert not left(os.getpid())
+
+
+def program(*words: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "infra.lab", *words]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@in_a_lab
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_it_is_gone_after_a_signal_with_what_runs_there(number: signal.Signals, code: int) -> None:
+    with program("a", "b") as lab:
+        assert lab.stderr is not None
+        lines = [lab.stderr.readline() for _ in range(3)]
+        assert "10.77.0.2" in lines[1] and "Ctrl-C" in lines[2]
+        inside = subprocess.Popen(["ip", "netns", "exec", f"{namespaces.PREFIX}-{lab.pid}-b", "sleep", "600"])
+        while not Path(f"/proc/{inside.pid}/comm").read_text().startswith("sleep"):
+            pass
+        lab.send_signal(number)
+        assert inside.wait(30) == -signal.SIGTERM and lab.wait(30) == code and not left(lab.pid)
+
+
+@in_a_lab
+def test_what_a_killed_lab_has_left_can_be_removed() -> None:
+    with program("a") as lab:
+        assert lab.stderr is not None and lab.stderr.readline()
+        lab.kill()
+    assert left(lab.pid)
+    assert f"{namespaces.PREFIX}-{lab.pid}" in remove_left() and not left(lab.pid)
+
+
+@in_a_lab
+def test_one_command_and_its_exit_code() -> None:
+    with program("a", "--at", "a", "--", "sh", "-c", "cat /etc/hosts; exit 7") as lab:
+        out, _ = lab.communicate(timeout=60)
+    assert lab.returncode == 7 and "10.77.0.1 a a.local" in out and not left(lab.pid)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Lab([]), "give 1 to 64 names"),
+        (lambda: Lab(["a", "a"]), "each once"),
+        (lambda: Lab(["A b"]), "of small letters"),
+        (lambda: Lab(["a"], subnet="10.0.0.0/33"), "write it like 10.77.0.0/24"),
+        (lambda: Lab(["a", "b", "c"], subnet="10.0.0.0/30"), "has no room for 3 machines"),
+        (lambda: Lab(["a"], Line(delay="5")), "delay '5': write it like 5ms"),
+        (lambda: Lab(["a"], Line(loss="5ms")), "loss '5ms': write it like 0.5%"),
+        (lambda: Lab(["a"], Line(jitter="5ms")), "give both"),
+    ],
+)
+def test_what_makes_no_lab(make: Callable[[], Lab], said: str) -> None:
+    with pytest.raises(LabError, match=said):
+        make()
+
+
+def test_where_it_is_not_allowed_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/sbin/{name}")
+    assert namespaces.why_not() == "only root may make network namespaces: run it with sudo"
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert namespaces.why_not() == "'ip' is not installed: install iproute2"
