@@ -30,6 +30,7 @@ COMMANDS = (
     "add",
     "remove",
     "status",
+    "top",
     "profile",
     "stop",
     "collect",

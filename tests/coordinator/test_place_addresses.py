@@ -9,11 +9,11 @@ from coordinator import addresses as address_file
 from coordinator import local_agents, local_cluster
 from coordinator.addresses import Addresses, AgentAddress, host_of
 from coordinator.agents import Agents
-from coordinator.commands.status import _by_place
 from coordinator.deploy import _plans_by_place, _requests
 from coordinator.errors import BadInputError
 from coordinator.run_traces import TraceError, place_of
 from coordinator.two_phase import Verb
+from coordinator.watching.reply import by_place
 from protos import agent_pb2, trace_pb2
 from protos.records import Header, pack_header
 
@@ -82,8 +82,8 @@ def test_what_is_left_and_the_status_are_told_by_place() -> None:
     assert [(name, plan.ready) for name, plan in _plans_by_place(both, None)] == [("a", 1), ("a.1", 2)]
     assert [(name, plan.ready) for name, plan in _plans_by_place(status("b", 3), None)] == [("b", 3)]
     health = agent_pb2.HealthReply(serving=True)
-    assert [values["plans"][0]["ready"] for values in _by_place(both, health, ["a", "a.1"]).values()] == [1, 2]
-    assert list(_by_place(status("b", 3), health, ["b"])) == ["b"]
+    assert [values["plans"][0]["ready"] for values in by_place(both, health, ["a", "a.1"]).values()] == [1, 2]
+    assert list(by_place(status("b", 3), health, ["b"])) == ["b"]
 
 
 CLUSTER = """

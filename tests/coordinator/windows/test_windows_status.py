@@ -6,15 +6,18 @@ from typing import Any
 import pytest
 
 from coordinator.commands import status as command
-from coordinator.commands.status_overload import overload, told_here
 from coordinator.report.overload_tables import load_text
 from coordinator.report.shape import cause_text
+from coordinator.watching import reply as replies
+from coordinator.watching.figures import Look, between
+from coordinator.watching.overload import overload, told_here
 from protos import agent_pb2
 
 COUNTERS = {
     "highest_epoch": 1, "link_full": 2, "shed.window-aware": 300, "shed.late": 0, "shed.window": 10,
     "windows.speeds.opened": 41, "windows.speeds.closed": 40, "windows.speeds.abandoned": 7,
-    "windows.speeds.skipped": 3, "windows.speeds.load_ppm": 1_100_000, "windows.pairs.load_ppm": 900_000,
+    "windows.speeds.skipped": 3, "windows.speeds.abandoned_deadline": 4, "windows.speeds.abandoned_removed": 3,
+    "windows.speeds.skipped_crowded": 3, "windows.speeds.load_ppm": 1_100_000, "windows.pairs.load_ppm": 900_000,
     "degraded.shown": 5,
 }  # fmt: skip
 
@@ -24,7 +27,7 @@ def told(plan: dict[str, Any] | None, place: str = "b") -> dict[str, Any]:
     reply = agent_pb2.StatusReply(node=place, uptime_ns=10**10, queue_bytes=512, runtime_alive=True)
     reply.plans.add(hash=bytes.fromhex("aa" if plan is None else plan["hash"]), query="road")
     reply.counters.extend(agent_pb2.Counter(name=name, value=n) for name, n in COUNTERS.items())
-    values = command._values(reply, agent_pb2.HealthReply(serving=True))
+    values = replies.of(reply, agent_pb2.HealthReply(serving=True))
     return values | overload(values, place, {} if plan is None else {plan["hash"]: plan})
 
 
@@ -50,14 +53,19 @@ def test_sentences_instead_of_counters(
     example_plan: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = told(example_plan()) | {"queue_limit_bytes": 1024}
-    command._show({"b": values})
+    command._show({"b": values}, between(None, Look(0.0, {"b": values}), {}), {})
     said = capsys.readouterr().out
-    assert "512 of 1024 bytes queued" in said
+    assert "512 of 1k" in said
     assert "  shed: 300 window-aware (30/s), 10 window (1/s)\n" in said
     line = "40 of 50 given (80 %), 7 abandoned, 3 skipped; load 1.1, of which at best 72.7 % can be had"
     assert f"  windows of speeds: {line}\n" in said
     assert "  windows of totals: none has ended\n" in said and "  degraded: shown 5 times\n" in said
-    assert "  link_full 2\n" in said and not told_here("link_full")
+    late, gone = "4 because it could not have been in time any more", "3 because a tuple in it was shed or lost"
+    assert f"    7 abandoned (begun and given up): {late}, {gone}\n" in said
+    assert "    3 skipped (never begun): 3 because too many windows were open\n" in said
+    assert "  window-aware: before windows that would not have been in time; window: windows without a result\n" in said
+    full = "  2 tuples lost because the queue to another node was full\n"
+    assert full in said and not told_here("link_full") and "highest" not in said
 
 
 def test_small_loads_and_who_shed_are_told_in_words() -> None:

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from coordinator.watching import words
+
 if TYPE_CHECKING:
     from coordinator.report.windows_view import WindowView
 
 PPM = 1_000_000
 SHED, WINDOWS, DEGRADED = "shed.", "windows.", "degraded."
-LIMIT = "queue_limit_bytes"
 ENDS = ("closed", "abandoned", "skipped")
 
 
@@ -28,7 +29,7 @@ def overload(node: Mapping[str, Any], place: str, plans: Mapping[str, Mapping[st
     counted = _windows(counters)
     seconds = node["uptime_ns"] / 1e9
     return {
-        "queue_limit_bytes": counters.get(LIMIT) or _limit(known, place),
+        "queue_limit_bytes": node["queue_limit_bytes"] or _limit(known, place),
         "shed": {
             name.removeprefix(SHED): {"tuples": n, "per_s": n / seconds if seconds else None}
             for name, n in counters.items()
@@ -41,7 +42,7 @@ def overload(node: Mapping[str, Any], place: str, plans: Mapping[str, Mapping[st
 
 def told_here(counter: str) -> bool:
     """Whether a counter is one of those that this tells."""
-    return counter == LIMIT or counter.startswith((SHED, WINDOWS, DEGRADED))
+    return counter.startswith((SHED, WINDOWS, DEGRADED))
 
 
 def _windows(counters: Mapping[str, int]) -> dict[str, dict[str, int]]:
@@ -93,8 +94,11 @@ def lines(node: Mapping[str, Any]) -> Iterator[str]:
     if node["shed"]:
         shed = (f"{n['tuples']} {policy} ({n['per_s']:.3g}/s)" for policy, n in node["shed"].items())
         yield f"shed: {', '.join(shed)}"
+        yield "  " + "; ".join(f"{policy}: {words.SHED.get(policy, policy)}" for policy in node["shed"])
     for name, found in node["windows"].items():
         yield f"windows of {name}: {_text(found)}"
+        for line in words.without_result(found):
+            yield f"  {line}"
     if node["degraded"]:
         yield "degraded: " + ", ".join(f"{name} {n} times" for name, n in node["degraded"].items())
 

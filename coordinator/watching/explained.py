@@ -1,0 +1,187 @@
+"""A node, or an output, in full, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.watching import figures, overload, words
+from coordinator.watching.figures import Node, Output, Plans, Unit
+from coordinator.watching.tables import INDICATION, TIMED, UNITS, Column, count, duration, percent, rate, size
+from coordinator.watching.text import table
+from coordinator.watching.watcher import Cost
+
+
+@dataclass(frozen=True)
+class Source:
+    """Of a plan on a node, since it was loaded."""
+
+    name: str
+    admitted: int
+    shed: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A unit on the way to an output; without one where its node does not answer."""
+
+    place: str
+    operators: tuple[str, ...]
+    sub_deadline_ns: int | None
+    unit: Unit | None
+
+
+COSTS: tuple[Column[Cost], ...] = (
+    Column("operator", lambda c: c.operator, lambda c: c.operator, "", right=False),
+    Column("measured", lambda c: count(c.calls), lambda c: c.calls, "calls"),
+    Column("mean", lambda c: duration(c.total_ns // c.calls if c.calls else None), lambda c: c.total_ns, ""),
+    Column("worst", lambda c: duration(c.worst_ns if c.calls else None), lambda c: c.worst_ns, ""),
+)
+SOURCES: tuple[Column[Source], ...] = (
+    Column("source", lambda s: s.name, lambda s: s.name, "", right=False),
+    Column("admitted", lambda s: count(s.admitted), lambda s: s.admitted, "tuples"),
+    Column("shed", lambda s: count(s.shed), lambda s: s.shed, "", bad=lambda s: bool(s.shed)),
+    Column("lost", lambda s: count(s.lost), lambda s: s.lost, "", bad=lambda s: bool(s.lost)),
+)
+HOPS: tuple[Column[Hop], ...] = (
+    Column("operators", lambda h: ", ".join(h.operators), lambda h: h.operators, "", right=False),
+    Column("at", lambda h: h.place, lambda h: h.place, "", right=False),
+    Column("sub-deadline", lambda h: duration(h.sub_deadline_ns), lambda h: h.sub_deadline_ns, ""),
+    Column("mean", lambda h: duration(h.unit.mean_ns) if h.unit else "no answer", lambda h: h.place, ""),
+    Column(
+        "longest", lambda h: duration(h.unit.recent_ns) if h.unit else "", lambda h: h.place, "",
+        bad=lambda h: bool(h.unit and h.unit.recent_ns and h.unit.recent_ns > h.unit.sub_deadline_ns),
+    ),
+    Column("ever", lambda h: duration(h.unit.worst_ns) if h.unit else "", lambda h: h.place, ""),
+    Column("runs/s", lambda h: rate(h.unit.per_s) if h.unit else "", lambda h: h.place, ""),
+    Column("queued", lambda h: count(h.unit.queued) if h.unit else "", lambda h: h.place, ""),
+    Column(
+        "shed", lambda h: count(h.unit.shed) if h.unit else "", lambda h: h.place, "",
+        bad=lambda h: bool(h.unit and h.unit.shed),
+    ),
+)  # fmt: skip
+
+
+def node(found: Node, plans: Plans, costs: Sequence[Cost]) -> Iterator[str]:
+    """A node: its plans, units, operators, sources, windows, counters."""
+    if not found.reachable:
+        yield f"node {found.name} does not answer"
+        yield found.why
+        return
+    values = found.values
+    real_time = "in the real-time class" if found.rt else "not in the real-time class"
+    yield f"node {found.name}, version {found.version or 'unknown'}, {real_time}, up {duration(found.uptime_ns)}"
+    queue = f"{size(found.queue_bytes)} of {size(found.queue_limit_bytes)} bytes queued"
+    yield f"use {percent(found.utilisation)}, {queue}, {found.restarts} restarts"
+    if found.why:
+        yield f"{'' if found.well else 'not well: '}{found.why}"
+    yield from plans_of(values)
+    if units := figures.units(found):
+        yield ""
+        yield from table(UNITS, units)
+        yield TIMED
+    if costs:
+        yield ""
+        yield from table(COSTS, costs)
+        yield "CPU time of a call, of those that were measured since the plan was loaded."
+    sources = [
+        Source(name, *(source[key] for key in ("admitted", "shed", "lost")))
+        for plan in values["plans"]
+        for name, source in plan["sources"].items()
+    ]
+    if sources:
+        yield ""
+        yield from table(SOURCES, sources)
+    said = [*overload.lines(dict(values) | overload.overload(values, found.name, plans)), *others(values)]
+    if said:
+        yield ""
+        yield "since the runtime began:"
+        yield from (f"  {line}" for line in said)
+
+
+def plans_of(values: Mapping[str, Any]) -> Iterator[str]:
+    """Its plans, a line each."""
+    if not values["plans"]:
+        yield "no plan"
+    for plan in values["plans"]:
+        yield (
+            f"plan {plan['hash'][:8]} of {plan['query']}: {plan['state']}, epoch {plan['epoch']},"
+            f" {plan['ready']} ready, {plan['waiting']} waiting, {plan['unacknowledged']} unacknowledged"
+        )
+
+
+def others(values: Mapping[str, Any]) -> Iterator[str]:
+    """Counters that say something to people and that no other line tells."""
+    yield from words.counters({name: n for name, n in values["counters"].items() if not overload.told_here(name)})
+
+
+def output(found: Output, nodes: Sequence[Node]) -> Iterator[str]:
+    """An output: its promise, what came, and its path with the time that each unit takes."""
+    of = f" of query {found.query}" if found.query else ""
+    promise = f", {found.promise}: at most {duration(found.bound_ns)}" if found.bound_ns is not None else ""
+    yield f"output {found.name}{of}, delivered at {found.place}: deadline {duration(found.deadline_ns)}{promise}"
+    yield f"the last {found.span_s:.1f} s: {rate(found.per_s)} results/s, {percent(found.miss_ratio)} of them missed"
+    if found.results:
+        yield (
+            f"99 of 100 took at most {duration(found.p99_ns)}, all at most {duration(found.most_ns)}: "
+            f"slack {duration(found.slack_ns)}"
+        )
+    met, late, undecidable = found.all_time
+    yield (
+        f"since the runtime of {found.place} began: {met:,} met, {late:,} late, {undecidable:,} undecidable"
+        f", the longest {duration(found.worst_ns)}"
+    )
+    yield from _shed(found, nodes)
+    yield ""
+    if found.path is None:
+        yield "Its path is not known: give the plan that runs with --plan."
+    else:
+        yield from table(HOPS, list(_hops(found, nodes)))
+        yield TIMED
+    yield ""
+    yield INDICATION
+
+
+def _shed(found: Output, nodes: Sequence[Node]) -> Iterator[str]:
+    if found.path is None:
+        return
+    if found.shed_all_time:
+        yield (
+            f"shed before it: {found.shed_all_time:,} tuples, now {rate(found.shed_per_s)}/s; which of them would have "
+            "become results is not known, and what leads to several outputs counts for each"
+        )
+    for name, told in _windows(found, nodes):
+        for line in words.without_result(told):
+            yield f"windows of {name} before it: {line}"
+
+
+def _windows(found: Output, nodes: Sequence[Node]) -> Iterator[tuple[str, Mapping[str, int]]]:
+    assert found.path is not None
+    for name in sorted(found.path.windows):
+        for each in nodes:
+            prefix = f"windows.{name}."
+            told = {
+                counter.removeprefix(prefix): n
+                for counter, n in each.values.get("counters", {}).items()
+                if counter.startswith(prefix)
+            }
+            if told:
+                yield name, told
+
+
+def _hops(found: Output, nodes: Sequence[Node]) -> Iterator[Hop]:
+    """In the order of the path, one for each unit."""
+    assert found.path is not None
+    by_place = {each.name: {name: unit for unit in figures.units(each) for name in unit.operators} for each in nodes}
+    names = found.path.operators
+    seen = set[tuple[str, int]]()
+    for stage in found.path.stages:
+        unit = by_place.get(stage.place, {}).get(stage.operator)
+        if unit is None:
+            yield Hop(stage.place, (stage.operator,), stage.sub_deadline_ns, None)
+        elif (unit.place, unit.id) not in seen:
+            seen.add((unit.place, unit.id))
+            on_path = tuple(name for name in unit.operators if name in names)
+            yield Hop(stage.place, on_path, unit.sub_deadline_ns, unit)

@@ -1,0 +1,288 @@
+"""What happened between two looks: rates, the share of late results, how long they took, what was shed before them.
+
+All counts only grow while a runtime lives; where one is smaller than before, or the incarnation is another, the span
+begins with the incarnation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinator.deadline_parts import ADMITTED, MISSED, standing
+from coordinator.watching import paths, reply
+from coordinator.watching.paths import Path
+
+PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
+SHED, LOST = "shed.", "lost."
+GIVEN_UP = "tuples_given_up"
+STATES = ("committed", "draining", "prepared", "ended", "none")
+PERCENT = 99
+
+Values = Mapping[str, Any]
+Plans = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Look:
+    """at_s: when, on a monotonic clock. places: as `reply.ask` has them; None for what was before there was a look."""
+
+    at_s: float
+    places: Mapping[str, Values]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One place. Where it does not answer only `why` says something. *_per_s, utilisation: between the looks."""
+
+    name: str
+    reachable: bool
+    well: bool
+    why: str = ""
+    version: str = ""
+    rt: bool = False
+    state: str = ""  # of its plans
+    utilisation: float | None = None
+    queue_bytes: int = 0
+    queue_limit_bytes: int | None = None
+    shed_per_s: float | None = None
+    lost: int = 0
+    restarts: int = 0
+    slack_ns: int | None = None  # the least that a unit had left of its sub-deadline, of late
+    uptime_ns: int = 0
+    values: Values = field(default_factory=dict)
+    before: Values | None = None  # of the look before, where it is the same incarnation
+    span_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output. Between the looks: results and what follows from them. path: where the plan is known."""
+
+    name: str
+    place: str
+    deadline_ns: int
+    query: str = ""
+    bound_ns: int | None = None
+    promise: str = ""
+    span_s: float = 0.0
+    met: int = 0
+    late: int = 0
+    undecidable: int = 0
+    all_time: tuple[int, int, int] = (0, 0, 0)  # met, late, undecidable, of this incarnation
+    worst_ns: int = 0  # of this incarnation
+    p99_ns: int | None = None  # at most so long
+    most_ns: int | None = None  # likewise, the longest
+    shed: int | None = None  # tuples before it
+    shed_all_time: int | None = None
+    path: Path | None = None
+
+    @property
+    def results(self) -> int:
+        """Delivered between the looks."""
+        return self.met + self.late + self.undecidable
+
+    @property
+    def per_s(self) -> float | None:
+        """Results."""
+        return self.results / self.span_s if self.span_s else None
+
+    @property
+    def miss_ratio(self) -> float | None:
+        """Of what was delivered and decided; None: nothing was."""
+        decided = self.met + self.late
+        return self.late / decided if decided else None
+
+    @property
+    def slack_ns(self) -> int | None:
+        """What the slowest result had left of the deadline, at least."""
+        return None if self.most_ns is None else self.deadline_ns - self.most_ns
+
+    @property
+    def shed_per_s(self) -> float | None:
+        """Before it."""
+        return self.shed / self.span_s if self.shed is not None and self.span_s else None
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A task unit between the looks. mean_ns: from release to end, of the instances that were timed."""
+
+    place: str
+    plan: str
+    id: int
+    operators: tuple[str, ...]
+    sub_deadline_ns: int
+    queued: int
+    per_s: float | None
+    shed: int
+    lost: int
+    mean_ns: int | None
+    recent_ns: int | None
+    worst_ns: int | None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Everything that is shown of two looks. plans: those that are known, by hash."""
+
+    nodes: tuple[Node, ...]
+    outputs: tuple[Output, ...]
+    plans: Plans
+
+
+def between(before: Look | None, now: Look, plans: Plans) -> Frame:
+    """What happened from the one to the other; without the one before, since each runtime began."""
+    nodes = tuple(_node(name, values, before, now) for name, values in now.places.items())
+    return Frame(nodes, tuple(_outputs(nodes, plans)), plans)
+
+
+def _node(name: str, values: Values, before: Look | None, now: Look) -> Node:
+    if not values["reachable"]:
+        return Node(name, False, False, values["why"], values=values)
+    old = before.places.get(name) if before is not None else None
+    if old is not None and (not old["reachable"] or old["boot"] != values["boot"]):
+        old = None
+    ns = values["uptime_ns"] - (old["uptime_ns"] if old else 0)
+    span_s = ns / 1e9
+    busy_ns = values["busy_ns"] + values["overhead_ns"] - (old["busy_ns"] + old["overhead_ns"] if old else 0)
+    shed = total(values, SHED) - (total(old, SHED) if old else 0)
+    return Node(
+        name, True, reply.well(values), values["why"], values["version"], values["rt"], _state(values),
+        busy_ns / ns if ns > 0 else None, values["queue_bytes"], values["queue_limit_bytes"],
+        shed / span_s if ns > 0 else None, total(values, LOST) + values["counters"].get(GIVEN_UP, 0),
+        values["restarts"], _slack(values), values["uptime_ns"], values, old, span_s,
+    )  # fmt: skip
+
+
+def total(values: Values, prefix: str) -> int:
+    """Of all counters with that prefix."""
+    return sum(n for name, n in values["counters"].items() if name.startswith(prefix))
+
+
+def _state(values: Values) -> str:
+    if not values["runtime_alive"]:
+        return "no runtime"
+    states = {plan["state"] for plan in values["plans"]}
+    return next((state for state in STATES if state in states), "no plan")
+
+
+def _slack(values: Values) -> int | None:
+    left = [
+        unit["sub_deadline_ns"] - unit["recent_ns"]
+        for plan in values["plans"]
+        for unit in plan["units"]
+        if unit["recent_ns"]
+    ]
+    return min(left, default=None)
+
+
+def units(node: Node) -> list[Unit]:
+    """Of a node, as they are in its plans."""
+    if not node.reachable:
+        return []
+    old = {(plan["hash"], unit["id"]): unit for plan in (node.before or {}).get("plans", []) for unit in plan["units"]}
+    return [
+        _unit(node, plan["hash"], unit, old.get((plan["hash"], unit["id"])))
+        for plan in node.values["plans"]
+        for unit in plan["units"]
+    ]
+
+
+def _unit(node: Node, plan: str, unit: Values, old: Values | None) -> Unit:
+    timed = unit["timed"] - (old["timed"] if old else 0)
+    timed_ns = unit["timed_ns"] - (old["timed_ns"] if old else 0)
+    runs = unit["runs"] - (old["runs"] if old else 0)
+    return Unit(
+        node.name, plan, unit["id"], tuple(unit["operators"]), unit["sub_deadline_ns"], unit["queued"],
+        runs / node.span_s if node.span_s else None, unit["shed"], unit["lost"], timed_ns // timed if timed else None,
+        unit["recent_ns"] or None, unit["worst_ns"] or None,
+    )  # fmt: skip
+
+
+def _outputs(nodes: tuple[Node, ...], plans: Plans) -> Iterator[Output]:
+    """Those that any node has, in the order of the nodes."""
+    known = {name: _Known(plan, name) for plan in _running(nodes, plans) for name in plan["graph"]["outputs"]}
+    for node in nodes:
+        for name, output in node.values.get("outputs", {}).items():
+            yield _output(node, name, output, known.get(name), nodes)
+
+
+def _running(nodes: tuple[Node, ...], plans: Plans) -> list[Mapping[str, Any]]:
+    """The known plans that nodes have, the one that counts last."""
+    found = {
+        plan["hash"]: (plan["state"] == "committed", plan["epoch"])
+        for node in nodes
+        for plan in node.values.get("plans", [])
+        if plan["hash"] in plans
+    }
+    return [plans[hash_] for hash_ in sorted(found, key=found.__getitem__)]
+
+
+class _Known:
+    """What the plan says of an output."""
+
+    def __init__(self, plan: Mapping[str, Any], name: str) -> None:
+        claim = plan["guarantee"][name]
+        self.path = paths.to(plan, name)
+        self.query = next((query for query, of in plan.get("queries", {}).items() if name in of["outputs"]), "")
+        self.bound_ns = claim["from_admission_ns"] if claim["bound_ns"] is None else claim["bound_ns"]
+        self.promise = PROMISE[standing(claim)]
+
+
+def _output(node: Node, name: str, now: Values, known: _Known | None, nodes: tuple[Node, ...]) -> Output:
+    old = (node.before or {}).get("outputs", {}).get(name)
+    counts = tuple(now[key] - (old[key] if old else 0) for key in ("met", "late", "undecidable"))
+    if min(counts) < 0:  # another plan with an output of that name
+        old, counts = None, tuple(now[key] for key in ("met", "late", "undecidable"))
+    met, late, undecidable = counts
+    p99_ns, most_ns = _latencies(now, old)
+    path = known.path if known else None
+    shed, shed_all_time = _shed(path, nodes)
+    return Output(
+        name, node.name, now["deadline_ns"], known.query if known else "", known.bound_ns if known else None,
+        known.promise if known else "", node.span_s, met, late, undecidable,
+        (now["met"], now["late"], now["undecidable"]), now["worst_ns"], p99_ns, most_ns,
+        shed, shed_all_time, path,
+    )  # fmt: skip
+
+
+def _latencies(now: Values, old: Values | None) -> tuple[int | None, int | None]:
+    """By which 99 of 100 results had come, and all; no longer than the longest ever."""
+    then: dict[int, int] = dict(old["latencies"]) if old else {}
+    new = [(most_ns, results - then.get(most_ns, 0)) for most_ns, results in now["latencies"]]
+    new = [(min(most_ns, now["worst_ns"]), results) for most_ns, results in new if results > 0]
+    every = sum(results for _, results in new)
+    if not every:
+        return None, None
+    rank, seen = -(-every * PERCENT // 100), 0
+    for most_ns, results in new:
+        seen += results
+        if seen >= rank:
+            return most_ns, new[-1][0]
+    raise AssertionError("the rank is at most the number")
+
+
+def _shed(path: Path | None, nodes: tuple[Node, ...]) -> tuple[int | None, int | None]:
+    """Before an output: between the looks, and ever. A node that was not seen before has no share in the first."""
+    if path is None:
+        return None, None
+    ever = shed_before(path, [node.values for node in nodes])
+    seen = [(node.values, node.before) for node in nodes if node.before is not None]
+    if not seen:
+        return ever, ever
+    then = shed_before(path, [before for _, before in seen])
+    return max(0, shed_before(path, [now for now, _ in seen]) - then), ever
+
+
+def shed_before(path: Path, places: list[Values]) -> int:
+    """Tuples that were shed on the way to an output, at its sources or in units with an operator of its path. What
+    leads to several outputs counts for each: whether a tuple would have become a result of
+    one is not known."""
+    shed = 0
+    for values in places:
+        for plan in values.get("plans", []):
+            shed += sum(source["shed"] for name, source in plan["sources"].items() if name in path.sources)
+            shed += sum(unit["shed"] for unit in plan["units"] if path.operators.intersection(unit["operators"]))
+    return shed

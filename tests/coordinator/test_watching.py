@@ -1,0 +1,180 @@
+"""What two looks at agents make: rates, quantiles, what was shed before an output; counters in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from coordinator.watching import explained, figures, paths, reply, tables, text, words
+from coordinator.watching.figures import Frame, Look, between
+from protos import agent_pb2
+
+SECOND = 10**9
+HEALTHY = agent_pb2.HealthReply(serving=True)
+HASH = b"\xaa" * 32
+PLAN: dict[str, Any] = {
+    "hash": HASH.hex(),
+    "queries": {"q": {"outputs": ["slow", "quick"]}},
+    "placement": {"first": "a", "left": "a", "right": "b", "watch": "b", "apart": "b"},
+    "sub_deadlines_ns": {"first": 5, "left": 6, "right": 7, "watch": 9},
+    "guarantee": {
+        name: {"guaranteed": True, "bound_ns": 9, "from_admission_ns": 8, "deadline_ns": 10}
+        for name in ("slow", "quick")
+    },
+    "graph": {
+        "operators": {
+            "first": {"in": ["in"], "side": {}},
+            "left": {"in": ["first"], "side": {"at": "apart"}},
+            "right": {"in": ["first"], "side": {}},
+            "watch": {"in": ["left", "right"], "side": {}},
+            "apart": {"in": ["other"], "side": {}},
+        },
+        "outputs": {"slow": {"from": "watch", "at": "b"}, "quick": {"from": "left", "at": "a"}},
+        "windows": {"watch": {}, "apart": {}},
+    },
+}
+
+
+def status(
+    node: str, seconds: int, runs: int = 0, boot: int = 7, latencies: Mapping[int, int] = {}, shed: int = 0,
+    counters: Mapping[str, int] = {}, **output: int,
+) -> agent_pb2.StatusReply:  # fmt: skip
+    """A node with the units of PLAN; `watch` is in a unit with `right`, `slow` is delivered at b."""
+    told = agent_pb2.StatusReply(
+        node=node, boot=boot, uptime_ns=seconds * SECOND, busy_ns=seconds * SECOND // 4, runtime_alive=True
+    )
+    told.counters.extend(agent_pb2.Counter(name=name, value=n) for name, n in counters.items())
+    plan = told.plans.add(hash=HASH, query="q", queries=["q"], state=agent_pb2.COMMITTED, epoch=1)
+    operators = {"a": [["first"], ["left"]], "b": [["right", "watch"], ["apart"]]}[node]
+    for number, of in enumerate(operators, 1):
+        plan.units.add(
+            id=number, operators=of, sub_deadline_ns=100, runs=runs, shed=shed * number, timed=runs // 2,
+            timed_ns=runs * 10, worst_ns=300, recent_ns=60 * number,
+        )  # fmt: skip
+    if node == "a":
+        plan.sources.add(name="in", admitted=runs, shed=shed * 100)
+        plan.sources.add(name="other", shed=shed * 1000)
+    else:
+        made = told.outputs.add(name="slow", deadline_ns=1000, **{"worst_ns": 5000, **output})
+        for most_ns, results in latencies.items():
+            made.latencies.add(most_ns=most_ns, results=results)
+    return told
+
+
+def look(*replies: agent_pb2.StatusReply) -> Look:
+    return Look(0.0, {each.node: reply.of(each, HEALTHY) for each in replies})
+
+
+def frame(before: Look | None, now: Look) -> Frame:
+    return between(before, now, {PLAN["hash"]: PLAN})
+
+
+def test_what_came_between_two_looks() -> None:
+    then = look(status("a", 10), status("b", 10, runs=100, met=50, late=40, latencies={100: 50, 2000: 40}))
+    now = look(
+        status("a", 12),
+        status("b", 12, runs=150, met=149, late=41, undecidable=3, latencies={100: 148, 200: 1, 2000: 41, 9999: 3}),
+    )
+    (out,) = frame(then, now).outputs
+    assert (out.met, out.late, out.undecidable, out.results, out.per_s) == (99, 1, 3, 103, 51.5)
+    assert out.miss_ratio == 0.01 and out.all_time == (149, 41, 3)
+    assert (out.p99_ns, out.most_ns, out.slack_ns) == (5000, 5000, -4000), "no longer than the longest ever"
+    assert (out.bound_ns, out.promise, out.query) == (9, "guaranteed", "q")
+    (_, node) = frame(then, now).nodes
+    assert node.utilisation == 0.25 and node.slack_ns == -20
+    unit = figures.units(node)[0]
+    assert (unit.per_s, unit.mean_ns, unit.recent_ns, unit.worst_ns) == (25.0, 20, 60, 300)
+
+
+@pytest.mark.parametrize(("late", "p99_ns"), [(0, 100), (1, 100), (2, 900)])
+def test_ninety_nine_of_a_hundred(late: int, p99_ns: int) -> None:
+    now = look(status("a", 1), status("b", 1, met=100 - late, late=late, latencies={100: 100 - late, 900: late}))
+    assert frame(None, now).outputs[0].p99_ns == p99_ns
+
+
+def test_nothing_came() -> None:
+    now = look(status("a", 3), status("b", 3, met=5, latencies={100: 5}))
+    (out,) = frame(now, look(status("a", 5), status("b", 5, met=5, latencies={100: 5}))).outputs
+    assert (out.results, out.per_s, out.miss_ratio, out.p99_ns, out.slack_ns) == (0, 0.0, None, None, None)
+    assert "0 results/s, - of them missed" in "\n".join(explained.output(out, ()))
+
+
+def test_an_incarnation_begins_with_nothing() -> None:
+    then = look(status("a", 100), status("b", 100, met=500, latencies={100: 500}))
+    (out,) = frame(then, look(status("a", 101), status("b", 1, boot=8, met=3, latencies={100: 3}))).outputs
+    assert (out.met, out.span_s) == (3, 1.0)
+
+
+def test_what_lies_before_an_output() -> None:
+    slow, quick = paths.to(PLAN, "slow"), paths.to(PLAN, "quick")
+    assert [stage.operator for stage in slow.stages] == ["first", "left", "right", "watch"]
+    assert slow.sources == {"in"} and slow.windows == {"watch"}
+    assert [(stage.operator, stage.place, stage.sub_deadline_ns) for stage in quick.stages] == [
+        ("first", "a", 5), ("left", "a", 6)
+    ]  # fmt: skip
+
+
+def test_a_long_chain_is_walked() -> None:
+    links = {f"o{i}": {"in": [f"o{i - 1}" if i else "in"]} for i in range(5000)}
+    plan = {
+        "graph": {"operators": links, "outputs": {"out": {"from": "o4999"}}},
+        "placement": dict.fromkeys(links, "a"),
+    }
+    assert len(paths.to(plan | {"sub_deadlines_ns": {}}, "out").stages) == 5000
+
+
+def test_what_was_shed_before_an_output() -> None:
+    """At `in` (100 each), in both units of a (1 and 2) and in the one of right and watch (1): not at `other`."""
+    then = look(status("a", 10, shed=1), status("b", 10, shed=1))
+    now = look(status("a", 12, shed=3), status("b", 12, shed=3))
+    (out,) = frame(then, now).outputs
+    assert (out.shed_all_time, out.shed, out.shed_per_s) == (3 * 104, 2 * 104, 104.0)
+    only_b = Look(0.0, {"b": then.places["b"], "a": {"reachable": False, "why": "gone"}})
+    assert frame(only_b, now).outputs[0].shed == 2, "a node that was not seen before has no share"
+    assert between(then, now, {}).outputs[0].shed is None, "without the plan it is not known"
+
+
+def test_a_node_that_does_not_answer() -> None:
+    there = status("b", 12, met=1, latencies={100: 1})
+    now = Look(0.0, {"a": {"reachable": False, "why": "node a: cannot be reached"}, "b": reply.of(there, HEALTHY)})
+    told = frame(None, now)
+    shown = list(text.lines(told))
+    assert shown[1].split()[:3] == ["a", "no", "answer!"] and shown[-1] == "node a: cannot be reached"
+    assert text.headline(told, 2) == "2 nodes, 1 does not answer; 1 output; the last 2 s"
+    said = "\n".join(explained.output(told.outputs[0], told.nodes))
+    assert re.search("^first +a +5 ns +no answer", said, re.MULTILINE)
+    assert list(explained.node(told.nodes[0], {}, ())) == ["node a does not answer", "node a: cannot be reached"]
+
+
+def test_rows_without_a_value_stand_last() -> None:
+    told = frame(None, look(status("a", 3), status("b", 3)))
+    column = next(each for each in tables.NODES if each.title == "limit")
+    rows = [*told.nodes]
+    assert tables.ordered(rows, column, True) == rows == tables.ordered(rows, column, False)
+    name = tables.NODES[0]
+    assert [row.name for row in tables.ordered(rows, name, True)] == ["b", "a"]
+
+
+def test_figures_are_short() -> None:
+    shown = [tables.duration(ns) for ns in (None, 0, 999, 12_345, -1_500_000, 2_345_678_901)]
+    assert shown == ["-", "0 ns", "999 ns", "12.3 us", "-1.5 ms", "2.35 s"]
+    assert [tables.count(n) for n in (None, 9999, 12_345, 7_654_321)] == ["-", "9999", "12.3k", "7.65M"]
+    assert [tables.size(n) for n in (None, 0, 1023, 64 << 20)] == ["-", "0", "1023", "64M"]
+    assert [tables.percent(share) for share in (None, 0.0, 0.1234, 1.0)] == ["-", "0%", "12.3%", "100%"]
+
+
+def test_counters_in_words() -> None:
+    counters = {
+        "highest_epoch": 4, "tuples_refused": 1200, "operator_errors": 3, "operator_errors.O1": 3, "lost.decode": 2,
+        "policed_arrivals.radio": 7, "something_new": 1, "links_stalled": 0,
+    }  # fmt: skip
+    assert list(words.counters(counters)) == [
+        "1,200 tuples of sources refused; whoever sent them was told why",
+        "3 times that operator O1 raised",
+        "2 tuples lost because they could not be decoded",
+        "7 tuples of source radio beyond what it declared, shed",
+        "1 something new",
+    ]
