@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from coordinator.commands.lines import tell
+
 if TYPE_CHECKING:
     from coordinator.certificate_folder import Entry, Made
     from coordinator.cluster import Machines
@@ -63,7 +65,7 @@ def register(app: typer.Typer) -> None:
             for line in (*_table(folder, made), *_next(folder, made, machines)):
                 typer.echo(line)
         for line in _warnings(made, cluster, output, machines, now):
-            typer.echo(line, err=True)
+            tell(line)
 
 
 def _table(folder: Path, made: Made) -> list[str]:

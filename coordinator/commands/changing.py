@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coordinator.commands.lines import Lines
+from coordinator.commands.lines import Lines, tell
 from coordinator.errors import CoordinatorError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def untold() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo("interrupted: nothing has changed", err=True)
+        tell("interrupted: nothing has changed")
         raise
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coordinator.commands.lines import Lines
+from coordinator.commands.lines import Lines, tell
 from coordinator.commands.stop import DRAIN_S
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 from protos import agent_pb2
@@ -79,7 +79,7 @@ def register(app: typer.Typer) -> None:
             try:
                 done = collection.collect(run, made, agents, progress, over=over, earlier=before)
             except KeyboardInterrupt:
-                typer.echo(f"interrupted; the same command with --resume {run} goes on", err=True)
+                tell(f"interrupted; the same command with --resume {run} goes on")
                 raise
         if as_json:
             values = {"run": str(done.run), "records": done.records, "traces": done.traces, "problems": done.problems}

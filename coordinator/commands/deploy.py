@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from coordinator import known_names
-from coordinator.commands.lines import Lines
+from coordinator.commands.lines import Lines, tell
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
         made = plan_file.load(plan)
         if without is not None:
             made, beside = plan_file.after(made, without, plan)
-            typer.echo(f"what remains without {without} is in {beside}, for collect and report", err=True)
+            tell(f"what remains without {without} is in {beside}, for collect and report")
         file, replacing = address_file.load(addresses), replace or without is not None
         given_up: set[bytes] = set()
         with Agents(file.of_plan(made)) as agents:

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
+from coordinator.commands.lines import tell
 from coordinator.placement.progress import Watch
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def watching() -> Iterator[Watch]:
                 f"planning {now.seconds:.0f} s: {now.sentence()} (Ctrl-C: take the best so far)"
             )
     except KeyboardInterrupt:
-        typer.echo("interrupted before there was any plan", err=True)
+        tell("interrupted before there was any plan")
         raise
 
 

@@ -157,7 +157,7 @@ def _show(file: Addresses, as_json: bool) -> None:
         typer.echo(f"node {name}: control {agent.control}, data {agent.data}, pid {agent.pid}")
     if slow := [name for name, agent in file.nodes.items() if not agent.rt]:
         why = "no real-time class, so latencies will be worse; 'node-agent grant-rt' says how to allow it"
-        typer.echo(f"{', '.join(slow)}: {why}", err=True)
+        lines.tell(f"{', '.join(slow)}: {why}")
     here, places = len(os.sched_getaffinity(0)), Counter(agent.control for agent in file.nodes.values())
     if 1 < max(places.values()) >= here:
         told = f"{max(places.values())} runtimes of one agent on {here} cores leave none for control"
