@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -128,10 +129,18 @@ class Running:
         )  # fmt: skip
         self.children: list[psutil.Process] = []
 
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.communicate(timeout=60)
+
     def await_feed(self) -> None:
         """Until a feed runs."""
         end = time.monotonic() + 60
-        while not any("feed" in each.cmdline() for each in self._look() if each.is_running()):
+        while not any("feed" in words for words in self._look()):
             assert self.process.poll() is None and time.monotonic() < end, self.process.communicate()
             time.sleep(0.02)
 
@@ -146,12 +155,15 @@ class Running:
         assert alive == []
         return self.process.returncode, out, err
 
-    def _look(self) -> list[psutil.Process]:
-        try:
+    def _look(self) -> list[list[str]]:
+        """The command lines of its children; a child may go while it is looked at."""
+        found = []
+        with suppress(psutil.NoSuchProcess):
             self.children = psutil.Process(self.process.pid).children()
-            return [each for each in self.children if each.status() != psutil.STATUS_ZOMBIE]
-        except psutil.NoSuchProcess:
-            return []
+        for each in self.children:
+            with suppress(psutil.NoSuchProcess):
+                found.append(each.cmdline())
+        return found
 
 
 def _report(here: Path) -> dict[str, Any]:
@@ -161,10 +173,10 @@ def _report(here: Path) -> dict[str, Any]:
 
 
 def test_ctrl_c_ends_the_feeds_and_what_came_is_reported(here: Path) -> None:
-    running = Running(here, "--for", "1 h")
-    running.await_feed()
-    running.process.send_signal(signal.SIGINT)
-    code, out, err = running.end()
+    with Running(here, "--for", "1 h") as running:
+        running.await_feed()
+        running.process.send_signal(signal.SIGINT)
+        code, out, err = running.end()
     assert code == 130, out + err
     assert "interrupted" in err and "Traceback" not in out + err
     assert _report(here)["conservation"]["balanced"] and "balanced: " in out
@@ -172,10 +184,10 @@ def test_ctrl_c_ends_the_feeds_and_what_came_is_reported(here: Path) -> None:
 
 
 def test_a_killed_agent_is_named_and_the_command_comes_to_an_end(here: Path) -> None:
-    running = Running(here, "--for", "1 h", "--json")
-    running.await_feed()
-    running.agent().kill()
-    code, out, err = running.end()
+    with Running(here, "--for", "1 h", "--json") as running:
+        running.await_feed()
+        running.agent().kill()
+        code, out, err = running.end()
     assert code == 1, out + err
     assert any("node a: " in line for line in json.loads(out)["missing"])
     assert "Traceback" not in err
