@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, sqrt
+from math import ceil, isfinite, sqrt
 from typing import Any
 
 from coordinator.addresses import host_of
 from coordinator.costs import FEW, waiting
 from coordinator.costs_file import DEGRADED
-from coordinator.units_of_measure import counted, show_ns
+from coordinator.units_of_measure import LARGEST, counted, show_ns
 from protos import agent_pb2
 
 Plan = Mapping[str, Any]
@@ -51,13 +51,20 @@ class Profiled:
 Counts = Mapping[tuple[str, str], agent_pb2.OperatorCost]  # by operator, as costs.yaml calls it, and node
 
 
-def counts(replies: Mapping[str, agent_pb2.ProfileReply]) -> Counts:
-    """What was told, by operator and node."""
+def counts(plan: Plan, replies: Mapping[str, agent_pb2.ProfileReply]) -> Counts:
+    """What was told of a plan's operators, by operator and node. What is no measurement is left out."""
+    operators = plan["graph"]["operators"]
     return {
         (f"{cost.name}{DEGRADED}" if cost.degraded else cost.name, node): cost
         for node, reply in replies.items()
         for cost in reply.costs
+        if cost.name in operators and (not cost.degraded or operators[cost.name].get("on_late")) and _sane(cost)
     }
+
+
+def _sane(cost: agent_pb2.OperatorCost) -> bool:
+    largest = max(cost.total_ns, cost.elapsed_ns, cost.worst_ns, *cost.bucket_ns, 0)
+    return isfinite(cost.squares_ns2) and largest <= LARGEST and len(cost.bucket_ns) == len(cost.bucket_calls)
 
 
 def since(before: Counts, after: Counts) -> dict[tuple[str, str], Profiled]:
@@ -92,7 +99,7 @@ def _figures(then: agent_pb2.OperatorCost, now: agent_pb2.OperatorCost) -> Profi
     return Profiled(
         samples,
         mean_ns,
-        min(worst, max(1, quantile_ns(left, 99))),
+        min(worst, quantile_ns(left, 99) or worst),
         worst,
         now.later_worst_ns if not then.tuples else worst,
         max(1, ceil((now.elapsed_ns - then.elapsed_ns) / samples)),

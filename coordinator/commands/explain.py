@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Say where every millisecond of each deadline goes, what binds, and the smallest changes that mend what is
         not guaranteed, each found by planning again."""
-        from coordinator import deadline_parts, explanation, plan_file, plan_inputs, planner
+        from coordinator import cost_lines, deadline_parts, explanation, plan_file, plan_inputs, planner
         from coordinator.commands.plan import pair
         from coordinator.errors import InfeasibleError
         from coordinator.guarantee import charges
@@ -96,7 +96,8 @@ def register(app: typer.Typer) -> None:
             found = _look(case, now, time_limit, as_json)
         sections: dict[str, list[str]] = {}
         if made is None:
-            sections[f"Query {case.query.name} is infeasible"] = list(now.reasons)
+            guesses = [told for told in (cost_lines.guesses(case.query),) if told]
+            sections[f"Query {case.query.name} is infeasible"] = [*now.reasons, *guesses]
             if case.query.members:
                 sections[explanation.SEVERAL] = account.told(case.query, case.cluster)
         else:

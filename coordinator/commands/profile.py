@@ -91,7 +91,7 @@ def register(app: typer.Typer) -> None:
             return
         _show(made, found)
         if missing:
-            told.append(f"not measured, since nothing reached them: {', '.join(missing)}")
+            told.append(f"no call was measured of {', '.join(missing)}: did any tuple reach them?")
         for line in told:
             typer.echo(line)
         typer.echo(f"written to {output}; to plan with it: coordinator plan QUERY... CLUSTER --costs {output}")
@@ -120,7 +120,7 @@ def _counts(made: Mapping[str, Any], agents: Agents) -> Counts:
     from protos import agent_pb2
 
     request = agent_pb2.ProfileRequest(hash=bytes.fromhex(made["hash"]))
-    return profiling.counts(agents.all("Profile", dict.fromkeys(agents.addresses, request), CALL_S))
+    return profiling.counts(made, agents.all("Profile", dict.fromkeys(agents.addresses, request), CALL_S))
 
 
 def _wait(seconds: float, quiet: bool) -> None:

@@ -243,6 +243,24 @@ def test_two_profiles_subtract(first: list[int], then: list[int]) -> None:
     assert profiling.since({key: after}, {key: before})[key].samples == len(first), "an agent that has begun again"
 
 
+def test_what_an_agent_should_not_tell_is_left_out() -> None:
+    plan = {"graph": {"operators": {"O": {}, "late": {"on_late": {"run": "pass"}}}}}
+    good = told([5, 7])
+
+    def kept(**changes: Any) -> list[tuple[str, str]]:
+        cost = agent_pb2.OperatorCost()
+        cost.CopyFrom(good)
+        for name, value in changes.items():
+            setattr(cost, name, value)
+        return list(profiling.counts(plan, {"a": agent_pb2.ProfileReply(costs=[cost])}))
+
+    assert kept() == [("O", "a")] and kept(name="late", degraded=True) == [("late.degraded", "a")]
+    for wrong in ({"name": "P"}, {"degraded": True}, {"squares_ns2": float("nan")}, {"worst_ns": 2**63}):
+        assert kept(**wrong) == [], wrong
+    bare = agent_pb2.OperatorCost(name="O", tuples=2, total_ns=12, worst_ns=7)
+    assert profiling.since({}, {("O", "a"): bare})["O", "a"].p99_ns == 7, "without buckets, the worst"
+
+
 def entry(spent: list[int], plan: str = "0123abcd", minute: int = 0) -> MeasuredFile:
     ((_, found),) = profiling.since({}, {("O", "a"): told(spent)}).items()
     return MeasuredFile.model_construct(
