@@ -11,14 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
 from coordinator import addresses as address_file
 from coordinator import certificate_folder, certificates, found_agents, hosts
 from coordinator.addresses import AgentAddress
-from coordinator.agents import AgentsError
+from coordinator.agents import Agents, AgentsError
+from coordinator.cli import app, register
 from coordinator.cluster import machines
 from coordinator.commands.addresses import _table, _warnings
+from coordinator.errors import BadInputError
 from coordinator.found_agents import Found
+from coordinator.local_agents import LocalAgentError
+from coordinator.local_cluster import wanted
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,10 +36,18 @@ def start(*words: object, cwd: Path) -> "subprocess.Popen[str]":
     )
 
 
-def cli(*words: object, cwd: Path) -> "subprocess.CompletedProcess[str]":
+def cli(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
     process = start(*words, cwd=cwd)
     out, err = process.communicate(timeout=90)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def here(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str) -> Result:
+    """`coordinator addresses` in this process and in that folder; an error that a user would read is raised."""
+    if not app.registered_commands:
+        register()
+    monkeypatch.chdir(folder)
+    return CliRunner().invoke(app, ["addresses", *words], catch_exceptions=False)
 
 
 def free_ports(count: int) -> int:
@@ -63,11 +76,12 @@ def street(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     port = free_ports(6)
     nodes = f'  a: {{address: "127.0.0.1:{port}", cores: 2}}\n  b: {{address: "localhost:{port + 3}"}}'
     write_cluster(folder, nodes)
-    refused = cli("up", "cluster.yaml", "--detach", cwd=folder)
-    assert refused.returncode == 2 and "certs/a: is no folder with ca.pem" in refused.stderr
-    assert "'coordinator certs cluster.yaml' makes it" in refused.stderr
-    assert cli("certs", "cluster.yaml", cwd=folder).returncode == 0
-    waiting = start("addresses", "cluster.yaml", "-o", "waited.json", "--wait", 60, cwd=folder)
+    with pytest.raises(
+        BadInputError, match=r"certs/a: is no folder with ca\.pem.*'coordinator certs cluster.yaml' makes"
+    ):
+        wanted(folder / "cluster.yaml", folder / "state", False, [])
+    certificate_folder.make(folder / "certs", ["a", "b"], renew=False, new_ca=False, now=certificates.now())
+    waiting = start("addresses", "cluster.yaml", "-o", "waited.json", "--wait", "60", cwd=folder)
     assert waiting.stderr is not None and "waiting: node a: the agent at" in waiting.stderr.readline()
     done = cli("up", "cluster.yaml", "--detach", cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -86,46 +100,48 @@ def test_what_is_written_is_where_the_agents_are(street: Path) -> None:
         assert found.nodes[place] == replace(agent, pid=None, state=None)
     text = (street / "waited.json").read_text()
     assert "pid" not in text and "state" not in text and json.loads(text)["tls"] == "certs/coordinator"
-    assert cli("status", "--addresses", "waited.json", cwd=street).returncode == 0
+    with Agents(found.nodes) as agents:
+        assert sorted(agents.status()) == ["a", "b"]
 
 
-def test_the_table_and_json(street: Path) -> None:
-    done = cli("addresses", "cluster.yaml", "-o", "x.json", cwd=street)
+def test_the_table_and_json(street: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = here(monkeypatch, street, "cluster.yaml", "-o", "x.json")
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["node", "control", "data", "version", "runtimes", "cores", "memory", "rt"]
     assert [line.split()[0] for line in lines[1:3]] == ["a", "b"] and lines[-1] == "addresses written to x.json"
-    values = json.loads(cli("addresses", "cluster.yaml", "-o", "x.json", "--json", cwd=street).stdout)
+    values = json.loads(here(monkeypatch, street, "cluster.yaml", "-o", "x.json", "--json").stdout)
     assert [list(agent["data"]) for agent in values["agents"]] == [["a", "a.1"], ["b"]]
 
 
-def test_running_local_agents_are_not_forgotten(street: Path) -> None:
+def test_running_local_agents_are_not_forgotten(street: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = (street / "addresses.json").read_text()
-    done = cli("addresses", "cluster.yaml", cwd=street)
-    assert done.returncode == 1 and "are running already" in done.stderr
+    with pytest.raises(LocalAgentError, match="are running already"):
+        here(monkeypatch, street, "cluster.yaml")
     assert (street / "addresses.json").read_text() == before
 
 
-def test_another_node_there_is_refused(street: Path, tmp_path: Path) -> None:
+def test_another_node_there_is_refused(street: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (street / "cluster.yaml").read_text()
     certs = f"certificates: {street / 'certs'}\n"
     (tmp_path / "cluster.yaml").write_text(
         text.replace("  a:", "  x:").replace("  b:", "  a:").replace("x:", "b:") + certs
     )
-    done = cli("addresses", "cluster.yaml", cwd=tmp_path)
-    assert done.returncode == 1 and not (tmp_path / "addresses.json").exists()
-    assert [line.rpartition(": ")[2] for line in done.stderr.splitlines()] == [
+    with pytest.raises(AgentsError) as failed:
+        here(monkeypatch, tmp_path, "cluster.yaml")
+    assert failed.value.exit_code == 1 and not (tmp_path / "addresses.json").exists()
+    assert [line.rpartition(": ")[2] for line in failed.value.lines()] == [
         "the certificate there is node a's, not node b's; correct the address",
         "the certificate there is node b's, not node a's; correct the address",
     ]
     write_cluster(tmp_path, f'  a: {{address: "127.0.0.1:{free_ports(1)}"}}', f"mutual-tls\n{certs}")
-    gone = cli("addresses", "cluster.yaml", cwd=tmp_path)
-    assert gone.returncode == 1 and "no agent is running there; start node-agent on that machine" in gone.stderr
+    with pytest.raises(AgentsError, match="no agent is running there; start node-agent on that machine"):
+        here(monkeypatch, tmp_path, "cluster.yaml")
 
 
-def test_without_an_identity_or_port_it_says_so(tmp_path: Path) -> None:
+def test_without_an_identity_or_port_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_cluster(tmp_path, '  a: {address: "127.0.0.1:7700"}')
-    done = cli("addresses", "cluster.yaml", cwd=tmp_path)
-    assert done.returncode == 2 and "certs/coordinator: is no folder with" in done.stderr
+    with pytest.raises(BadInputError, match="certs/coordinator: is no folder with"):
+        here(monkeypatch, tmp_path, "cluster.yaml")
     found = machines(write_cluster(tmp_path, '  a: {address: "127.0.0.1:0"}', "insecure-loopback"))
     with pytest.raises(AgentsError, match=r"address 127.0.0.1:0 has no port to ask at"):
         found_agents.find(found, 0)
@@ -138,9 +154,8 @@ def test_up_starts_agents_on_this_machine_only(tmp_path: Path) -> None:
     nodes = '  a: {address: "127.0.0.1:7700"}\n  b: {address: "192.0.2.7:7700"}'
     write_cluster(tmp_path, nodes)
     certificate_folder.make(tmp_path / "certs", ["a", "b"], renew=False, new_ca=False, now=certificates.now())
-    done = cli("up", "cluster.yaml", cwd=tmp_path)
-    assert done.returncode == 2 and done.stderr.startswith("cluster.yaml:4: nodes.b.address 192.0.2.7 is not this")
-    assert "then run 'coordinator addresses cluster.yaml'" in done.stderr
+    with pytest.raises(BadInputError, match=r"cluster\.yaml:4: nodes\.b\.address 192\.0\.2\.7 is not this machine's"):
+        wanted(tmp_path / "cluster.yaml", tmp_path / "state", False, [])
 
 
 def found(name: str, control: str, places: int = 1, **changes: Any) -> Found:
