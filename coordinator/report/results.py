@@ -3,8 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from coordinator.report.ledger import Ledger, Miss, Row, seen_filtering
+from coordinator.report.books import Ledger, Miss, Row
 from coordinator.report.plan_view import UNIT, Reach, consumer_parts
+from coordinator.report.settling import seen_filtering
 from coordinator.report.shape import INSTANT_LIMIT, QUANTILES, Counts, Rank, nearest_rank
 from protos import records as rec
 

@@ -13,14 +13,14 @@ from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report import spark_ledger as ledger
+from coordinator.report import spark_records, spark_tally
 from coordinator.report import spark_results as results
-from coordinator.report import spark_tally
 from coordinator.report.completeness import LEDGER_KINDS, Scan, Trace, judge_all
 from coordinator.report.joined import MOST_PLANS
 from coordinator.report.problems import Problem
 from coordinator.report.reader import Run
 from coordinator.report.shape import PROBLEMS_SHOWN, Counts, Hop, Rank, Spent, Tally, assemble
-from coordinator.report.spark_ledger import LINEAGE, TUPLE, is_
+from coordinator.report.spark_records import LINEAGE, TUPLE, is_
 from coordinator.report.spark_tables import (
     Plans,
     col,
@@ -51,9 +51,9 @@ def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lamb
         progress("traces to parquet")
         tables = plans(spark, runs)
         every = persist(traces(spark, runs))
-        mine = persist(ledger.own(every, tables))
+        mine = persist(spark_records.own(every, tables))
         rows = mine.where(is_(*LEDGER_KINDS))
-        done = persist(ledger.instances(rows))
+        done = persist(spark_records.instances(rows))
         progress("completeness")
         judged, seen = scan(every, done, tables, runs)
         progress("ledgers")

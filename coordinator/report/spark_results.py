@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.shape import DURATION_LIMIT, INSTANT_LIMIT, QUANTILES, Hop, Rank
-from coordinator.report.spark_ledger import LINEAGE, TUPLE, instance_ordinal, is_
+from coordinator.report.spark_records import LINEAGE, TUPLE, instance_ordinal, is_
 from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec
 

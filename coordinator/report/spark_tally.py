@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.shape import DURATION_LIMIT, Rank
-from coordinator.report.spark_ledger import LINEAGE, flagged, is_, of_result, of_unit
+from coordinator.report.spark_records import LINEAGE, flagged, is_, of_result, of_unit
 from coordinator.report.spark_results import duration, instant
 from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from coordinator.report.blame import duration
-from coordinator.report.ledger import Row, of_result
+from coordinator.report.books import Row
+from coordinator.report.ledger import of_result
 from coordinator.report.results import instant
 from coordinator.report.shape import DURATION_LIMIT, Counts, Tally
 from protos import records as rec

@@ -3,9 +3,10 @@
 from typing import Any
 
 from coordinator.report.blame import blame
+from coordinator.report.books import Row
 from coordinator.report.completeness import FACT_KINDS, LEDGER_KINDS, Scan, judge_all
 from coordinator.report.joined import MOST_PLANS, own
-from coordinator.report.ledger import Row, keep
+from coordinator.report.ledger import keep
 from coordinator.report.plan_view import PlanView
 from coordinator.report.reader import Incarnation, Run, records_of
 from coordinator.report.results import expect
