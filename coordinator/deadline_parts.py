@@ -6,7 +6,7 @@ others (the queueing bound), blocking by an instance that cannot be stopped, soc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from coordinator.sharing.owners import whose
@@ -89,12 +89,28 @@ def sentences(plan: Plan, output: str) -> list[str]:
     lines.append(
         "  in all: " + ", ".join(f"{SAID[kind]} {show_ns(ns)}" for kind, ns in totals(plan, output).items() if ns)
     )
-    return lines + [f"  {line}" for line in (*left_out(claim), *asked(claim), *binding(plan, output))]
+    without = left_out(claim, left_out_of_several(plan["guarantee"]))
+    return lines + [f"  {line}" for line in (*without, *asked(claim), *binding(plan, output))]
 
 
-def left_out(claim: Mapping[str, Any]) -> list[str]:
-    """Why what is in time may not be all there is, a sentence each."""
-    return [f"what comes is in time, but not all may come: {why}" for why in claim.get("missing", ())]
+def left_out(claim: Mapping[str, Any], told: Container[str] = ()) -> list[str]:
+    """Why what is in time may not be all there is, a sentence each; told: what is said elsewhere."""
+    return [
+        f"what comes is in time, but not all may come: {why}" for why in claim.get("missing", ()) if why not in told
+    ]
+
+
+def left_out_of_several(claims: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The same where it is true of more than one output: the sentence, by why."""
+    outputs: dict[str, list[str]] = {}
+    for name, claim in claims.items():
+        for why in claim.get("missing", ()):
+            outputs.setdefault(why, []).append(name)
+    return {
+        why: f"what comes of {', '.join(names[:-1])} and {names[-1]} is in time, but not all may come: {why}"
+        for why, names in outputs.items()
+        if len(names) > 1
+    }
 
 
 def asked(claim: Mapping[str, Any]) -> list[str]:

@@ -137,6 +137,17 @@ def stop(hashes: set[bytes] | None, agents: Agents, seconds: float, progress: Pr
     return _await_drained(hashes, agents, seconds, progress)
 
 
+def holders(hashes: set[bytes] | None, agents: Agents) -> dict[str, list[str]]:
+    """The nodes that have these plans (None: any plan), by `4338e9cc of q`; those that do not answer are left out."""
+    found: dict[str, list[str]] = {}
+    replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STOP_S)
+    for name, status in replies.items():
+        if not isinstance(status, AgentError):
+            for plan in _plans(status, hashes):
+                found.setdefault(f"{plan.hash.hex()[:8]} of {plan.query}", []).append(name)
+    return found
+
+
 def end(hashes: set[bytes], agents: Agents) -> None:
     """Stop admission under these plans where they run, and wait for nothing: for nodes that a new plan does not have.
     Nodes that cannot be reached are left alone."""
@@ -165,8 +176,7 @@ def _await_drained(hashes: set[bytes] | None, agents: Agents, seconds: float, pr
     end = time.monotonic() + seconds
     while True:
         left = [
-            f"node {name}: plan {plan.hash.hex()[:8]} has {plan.ready} task instances ready, {plan.waiting} join"
-            f" entries waiting, {plan.unacknowledged} tuples unacknowledged"
+            f"node {name}: plan {plan.hash.hex()[:8]} {_left(plan)}"
             for status in agents.status().values()
             for name, plan in _plans_by_place(status, hashes)
         ]
@@ -174,6 +184,15 @@ def _await_drained(hashes: set[bytes] | None, agents: Agents, seconds: float, pr
             return left
         progress(f"draining: {left[0]}")
         time.sleep(POLL_S)
+
+
+def _left(plan: agent_pb2.PlanStatus) -> str:
+    if not (plan.ready or plan.waiting or plan.unacknowledged):
+        return "is empty and waits as long as its peers may still send"
+    return (
+        f"has {plan.ready} task instances ready, {plan.waiting} join entries waiting,"
+        f" {plan.unacknowledged} tuples unacknowledged"
+    )
 
 
 def _plans(status: Any, hashes: set[bytes] | None) -> list[agent_pb2.PlanStatus]:

@@ -24,6 +24,7 @@ def short(plan: Plan) -> dict[str, list[str]]:
         f"Plan {plan['hash'][:8]} of query {plan['query']}: {holding} of {counted(len(claims), 'output')} guaranteed"
     )
     lines = [line for name in plan["graph"]["outputs"] for line in deadline_parts.sentences(plan, name)]
+    lines += deadline_parts.left_out_of_several(plan["guarantee"]).values()
     lines += policies.sentences(plan)
     said = [*in_short.lines(plan), *cost_lines.lines(plan)]
     told = {window_lines.TITLE: found} if (found := window_lines.of_plan(plan)) else {}

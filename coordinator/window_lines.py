@@ -31,6 +31,17 @@ def of_query(query: Query, catalog: Catalog) -> list[str]:
     return lines
 
 
+def values(query: Query, catalog: Catalog) -> dict[str, dict[str, Any]]:
+    """The windows that a query declares, by operator: as in plan.json, and the sources that they are over."""
+    closing = windows.closing(query)
+    paths = windows.paths(query, catalog) if closing else {}
+    return {
+        closing[one.name].name: one.window.document() | {"sources": list(windows.feeds(one, paths))}
+        for one in windows.collecting(query)
+        if one.window is not None
+    }
+
+
 def of_plan(plan: Plan) -> list[str]:
     """What a plan says, a sentence each."""
     graph, lines = plan["graph"], []

@@ -250,7 +250,7 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     from rich.table import Table
 
     from coordinator import cost_lines, failover_lines, policies, window_lines
-    from coordinator.deadline_parts import MISSED, asked, left_out, standing, verdict
+    from coordinator.deadline_parts import MISSED, asked, left_out, left_out_of_several, standing, verdict
     from coordinator.guarantee import bounds
     from coordinator.sharing import account, owners
     from coordinator.units_of_measure import show_ns
@@ -289,14 +289,15 @@ def _show(plan: dict[str, Any], path: Path) -> None:
         f"{least if sound else _at_least(objective)}, solver {solver['name']}, sub-deadlines {source}",
         soft_wrap=True,
     )
+    several = left_out_of_several(plan["guarantee"])
     for name, claim in plan["guarantee"].items():
         bound = "no bound" if claim["bound_ns"] is None else f"bound {show_ns(claim['bound_ns'])}"
         said = "guaranteed" if claim["guaranteed"] else "not guaranteed"
         whose, deadline = owners.whose(plan, name), show_ns(claim["deadline_ns"])
         text = f"output {name}{whose}: deadline {deadline}, {bound}, {said}: {claim['why']}"
-        for line in (text, *(f"  {line}" for line in (*left_out(claim), *asked(claim)))):
+        for line in (text, *(f"  {line}" for line in (*left_out(claim, several), *asked(claim)))):
             console.print(line, soft_wrap=True, highlight=False)
-    for line in (*window_lines.of_plan(plan), *account.sentences(plan)):
+    for line in (*several.values(), *window_lines.of_plan(plan), *account.sentences(plan)):
         console.print(line, soft_wrap=True, highlight=False)
     if assumed := bounds.assumed(plan):
         console.print(assumed, soft_wrap=True, highlight=False)

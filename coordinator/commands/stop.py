@@ -43,10 +43,12 @@ def register(app: typer.Typer) -> None:
         made = plan_file.load(plan) if plan else None
         hashes = {bytes.fromhex(made["hash"])} if made else None
         with Agents(file.of_plan(made) if made else file.nodes) as agents:
+            had = deploy.holders(hashes, agents)
             left = deploy.stop(hashes, agents, timeout, Lines())
         if as_json:
-            typer.echo(json.dumps({"drained": not left, "left": left}))
+            typer.echo(json.dumps({"drained": not left, "left": left, "stopped": had}))
         elif not left:
-            typer.echo("stopped and drained")
+            for name, nodes in had.items():
+                typer.echo(f"plan {name} stopped and drained on {', '.join(nodes)}")
         if left:
             raise OutOfTimeError("\n".join([f"not drained within {timeout:g} s; it goes on draining", *left]))

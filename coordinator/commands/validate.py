@@ -58,7 +58,9 @@ def register(app: typer.Typer) -> None:
         measured = query_files.costs(costs, query_files.WORST, query_files.MARGIN)
         checked, known, types = query_files.load(queries, cluster, not no_sharing, measured)
         if as_json:
-            typer.echo(json.dumps({"query": checked.name, "valid": True, "streams": types, **_several(checked)}))
+            windows = window_lines.values(checked, known.catalog if known else Catalog())
+            found = {"query": checked.name, "valid": True, "streams": types, "windows": windows}
+            typer.echo(json.dumps(found | _several(checked)))
             return
         named = [operator for operator in checked.operators if operator.window is None]
         parts = (("source", checked.sources), ("operator", named), ("output", checked.outputs))
