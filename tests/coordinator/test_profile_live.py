@@ -1,5 +1,6 @@
 """Real agents: an operator of known cost is run, profiled, and planned with; what cannot be profiled says why."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -9,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from coordinator import cli
+from coordinator.errors import CoordinatorError
 from node_agent.sdk import Source
 
-ROOT = Path(__file__).parents[2]
 QUERY = """
 shimekiri: 1
 query: %s
@@ -32,15 +35,21 @@ nodes:
 """
 
 
-def coordinator(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "coordinator", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+def coordinator(folder: Path, *arguments: str) -> tuple[int, str]:
+    """A command in this process; its exit code, and what it said."""
+    if not cli.app.registered_commands:
+        cli.register()
+    with contextlib.chdir(folder):
+        ended = CliRunner().invoke(cli.app, arguments)
+    if isinstance(ended.exception, CoordinatorError):
+        return ended.exception.exit_code, "\n".join(ended.exception.lines())
+    return ended.exit_code, ended.output
 
 
 def done(folder: Path, *arguments: str) -> str:
-    ended = coordinator(folder, *arguments)
-    assert ended.returncode == 0, (arguments, ended.stdout, ended.stderr)
-    return ended.stdout
+    code, said = coordinator(folder, *arguments)
+    assert code == 0, (arguments, said)
+    return said
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +60,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (made / "other.yaml").write_text(QUERY % ("r", "end", "result", "end"))
     (made / "cluster.yaml").write_text(CLUSTER)
     done(made, "plan", "query.yaml", "other.yaml", "cluster.yaml")
-    done(made, "up", "cluster.yaml", "--any-port", "--detach")
+    up = [sys.executable, "-m", "coordinator", "up", "cluster.yaml", "--any-port", "--detach"]
+    subprocess.run(up, cwd=made, check=True, stdout=subprocess.DEVNULL, timeout=120)
     try:
         done(made, "deploy", "plan.json")
         yield made
@@ -79,8 +89,8 @@ def profiled(folder: Path, *options: str) -> dict[str, Any]:
 def test_guess_run_profile_plan(folder: Path) -> None:
     before = json.loads((folder / "plan.json").read_text())
     assert before["costs"]["spin"]["kind"] == "guessed"
-    early = coordinator(folder, "profile")
-    assert early.returncode == 1 and "feed tuples while it runs" in early.stderr
+    code, said = coordinator(folder, "profile")
+    assert code == 1 and "feed tuples while it runs" in said
     assert not (folder / "costs.yaml").exists()
     feed(folder, 120)
     told = profiled(folder)
@@ -105,11 +115,11 @@ def test_guess_run_profile_plan(folder: Path) -> None:
     feed(folder, 10)
     text = done(folder, "profile", "--merge")
     assert "spin" in text and "q, r" in text
-    refused = coordinator(folder, "profile", "next.json")
-    assert refused.returncode == 2 and "coordinator profile plan.json" in refused.stderr
+    code, said = coordinator(folder, "profile", "next.json")
+    assert code == 2 and "coordinator profile plan.json" in said
     (folder / "costs.yaml").write_text("shimekiri: 1\ncosts: {q: {spin: {run: busy}}}\n")
-    wrong = coordinator(folder, "profile", "--merge")
-    assert wrong.returncode == 2 and wrong.stderr.startswith("costs.yaml:2: costs.q.spin.on is missing")
+    code, said = coordinator(folder, "profile", "--merge")
+    assert code == 2 and said.startswith("costs.yaml:2: costs.q.spin.on is missing")
     feeding = _feeding(folder)
     part = ["--seconds", "0.2", "--merge", "-o", "other/costs.yaml", "--json"]
     again = json.loads(done(folder, "profile", *part))
