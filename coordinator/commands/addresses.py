@@ -20,7 +20,7 @@ EPILOG = """Examples:
 
   coordinator addresses cluster.yaml
 
-  coordinator addresses cluster.yaml --wait 60 -o run/addresses.json     (agents that are still starting)"""
+  coordinator addresses cluster.yaml --wait 60    (for those that start)"""
 
 
 def register(app: typer.Typer) -> None:

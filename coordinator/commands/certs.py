@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 EPILOG = """Examples:
 
-  coordinator certs cluster.yaml                 (what is missing; again after a node was added)
+  coordinator certs cluster.yaml             (what is missing)
 
-  coordinator certs cluster.yaml --renew         (before they end: all identities anew, by the same CA)
+  coordinator certs cluster.yaml --renew     (before they end)
 
-  coordinator certs cluster.yaml --new-ca        (a key was lost or stolen: everything anew, for every node)"""
+  coordinator certs cluster.yaml --new-ca    (a key was stolen)"""
 
 SOON = timedelta(days=60)
 THERE = "shimekiri-tls"  # the folder on a node, in the home of who logs in

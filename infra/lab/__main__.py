@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from infra.lab.namespaces import Lab, LabError, Line, remove_left
-from infra.lab.walk import EXAMPLE, WalkError, walk
+from infra.lab.walk import EXAMPLE, NODES, WalkError, walk
 
 EXAMPLES = """examples:
   sudo .venv/bin/python -m infra.lab pi1 pi2 desk                       until Ctrl-C; prints how to run commands in each
@@ -53,16 +53,24 @@ def main() -> int:
             print("removed:", ", ".join(remove_left()) or "none")
             return 0
         if given.walk is not None:
-            return walk(given.walk, line, print)
+            return walk(given.walk, _checked(parser, [*NODES], line, given.subnet)[1], print)
         if bool(command) != bool(given.at) or (given.at and given.at not in given.machines):
             parser.error("--at NAME and -- COMMAND go together, and NAME is one of the machines")
-        with Lab(given.machines, line, given.subnet) as lab:
+        with _checked(parser, given.machines, line, given.subnet)[0] as lab:
             return _stay(lab, given.at, command)
     except (LabError, WalkError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 0
+
+
+def _checked(parser: argparse.ArgumentParser, machines: list[str], line: Line, subnet: str) -> tuple[Lab, Line]:
+    """A lab that is not made yet; ends with exit code 2 where it cannot be asked for like that."""
+    try:
+        return Lab(machines, line, subnet), line
+    except LabError as error:
+        parser.error(str(error))
 
 
 def _parted(arguments: list[str]) -> tuple[list[str], list[str]]:

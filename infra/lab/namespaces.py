@@ -74,7 +74,7 @@ class Lab:
     def __init__(self, machines: Sequence[str], line: Line = PLAIN, subnet: str = "10.77.0.0/24") -> None:
         wrong = [name for name in machines if not NAME.fullmatch(name)]
         if wrong or not machines or len(set(machines)) < len(machines) or len(machines) > MOST:
-            raise LabError(f"machines {', '.join(machines)}: give 1 to {MOST} names of small letters, each once")
+            raise LabError(f"machines: give 1 to {MOST} names of small letters, each once, not '{' '.join(machines)}'")
         try:
             network = ipaddress.IPv4Network(subnet)
         except ValueError as error:
@@ -162,22 +162,25 @@ class Lab:
 def remove(stem: str) -> None:
     """Every namespace whose name begins so, with its processes: asked first, killed after STOP_S seconds."""
     found = [path.name for path in NAMES.glob(f"{stem}-*")]
-    end, number = time.monotonic() + STOP_S, signal.SIGTERM
-    asked: set[int] = set()
-    while running := [pid for name in found for pid in _processes(name)]:
-        if time.monotonic() > end:
-            number, asked, end = signal.SIGKILL, set(), end + STOP_S
-        for pid in set(running) - asked:
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
-        asked |= set(running)
-        time.sleep(0.02)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        _end_all(found, number)
     for name in found:
         subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
     for folder in HOSTS.glob(f"{stem}-*"):
         shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):  # there are others, or there is none
         HOSTS.rmdir()
+
+
+def _end_all(found: Sequence[str], number: signal.Signals) -> None:
+    """Signal each process in these namespaces once, also those that come while one waits; until none is left."""
+    end, asked = time.monotonic() + STOP_S, set[int]()
+    while (running := {pid for name in found for pid in _processes(name)}) and time.monotonic() < end:
+        for pid in running - asked:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        asked |= running
+        time.sleep(0.02)
 
 
 def remove_left() -> list[str]:

@@ -16,8 +16,13 @@ from infra.lab.namespaces import HOSTS, NAMES, Lab, LabError, Line, remove_left
 from infra.lab.walk import EXAMPLE, FILES, steps
 
 ROOT = Path(__file__).parents[2]
-WHY_NOT = namespaces.why_not()
-in_a_lab = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+in_a_lab = pytest.mark.usefixtures("allowed")
+
+
+@pytest.fixture(scope="module")
+def allowed() -> None:
+    if why := namespaces.why_not():
+        pytest.skip(why)
 
 
 def left(pid: int) -> list[str]:
@@ -144,3 +149,10 @@ def test_where_it_is_not_allowed_the_reason_is_said(monkeypatch: pytest.MonkeyPa
     assert namespaces.why_not() == "only root may make network namespaces: run it with sudo"
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert namespaces.why_not() == "'ip' is not installed: install iproute2"
+
+
+def test_bad_arguments_end_with_two() -> None:
+    for words in (["a", "a"], ["a", "--delay", "5"], ["a", "--at", "b", "--", "true"], ["--walk", "--loss", "half"]):
+        with program(*words) as lab:
+            said = lab.communicate(timeout=60)[1]
+        assert lab.returncode == 2 and "python -m infra.lab: error: " in said.splitlines()[-1]
