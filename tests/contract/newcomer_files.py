@@ -108,4 +108,4 @@ PLANNED = (
     _planned("below a file", "-o query.yaml/plan.json", "query.yaml/plan.json: cannot be written", "name another place"),
     Case("a full disk", f"{PLAN} -o out.json", 2, "out.json: cannot be written: File too large", "make room", full=True),
 )
-CASES = {"Whole files": WHOLE, "Names": NAMES, "Values": VALUES, "Planning": PLANNED}
+CASES = {"Files that are something else": WHOLE, "Wrong names": NAMES, "Wrong values": VALUES, "Planning": PLANNED}

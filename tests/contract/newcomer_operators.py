@@ -87,4 +87,4 @@ RUNS = (
     Case("tuples that are not there", SIMULATE.replace("belt=feed", "belt=fed"), 2, "--tuples fed.jsonl: cannot be read", "give a file with one tuple in JSON per line"),
     Case("no coordinator extra", "coordinator plan query.yaml cluster.yaml", 1, "coordinator needs typer, which is not installed", "pip install 'shimekiri[coordinator]'", alone="import sys; sys.modules['typer'] = None"),
 )
-CASES = {"operators.json": INSTALLED, "operators.py": CODE, "plan.json": PLANS, "Runs": RUNS}
+CASES = {"operators.json": INSTALLED, "operators.py": CODE, "plan.json and addresses.json": PLANS, "Runs and reports": RUNS}

@@ -105,6 +105,8 @@ class Stage:
     def run(self, case: Case) -> Said:
         """Its command as it would be typed in the directory: within this process, which is quick, or in its own."""
         command = self.worded(case.command)
+        if command.startswith(("node-agent feed", "node-agent listen")) and "--patience" not in command:
+            command += " --patience 60"  # a machine may be busy
         if case.alone or command.startswith(("python ", "node-agent run")):
             return alone(self.folder, command, case.alone, case.lowly)
         with mock.patch.dict(os.environ, case.environment), _no_room() if case.full else contextlib.nullcontext():

@@ -37,7 +37,7 @@ import sys
 from node_agent.client import AgentError
 from node_agent.sdk import Source
 try:
-    with Source(sys.argv[1], sys.argv[2], timeout=0.2) as belt:
+    with Source(*sys.argv[1:3], timeout=float((*sys.argv, 0.2)[3])) as belt:
         belt.send({"g": 3})
 except (AgentError, ValueError) as error:
     sys.exit(str(error))
