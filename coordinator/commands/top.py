@@ -76,4 +76,6 @@ def _once(watcher: Watcher, interval: float) -> int:
 def _live(watcher: Watcher, interval: float) -> int:
     from coordinator.watching.app import Top
 
-    return Top(watcher, interval).run() or 0
+    app = Top(watcher, interval)
+    app.run()
+    return app.return_code or 0

@@ -9,6 +9,7 @@ import asyncio
 import signal
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar, Generic
 
 from rich.text import Text
@@ -153,7 +154,7 @@ class Help(ModalScreen[None]):
         yield Footer()
 
 
-class Top(App[int]):
+class Top(App[None]):
     """watcher: whom to ask. interval_s: between two looks."""
 
     TITLE = "coordinator top"
@@ -187,7 +188,7 @@ class Top(App[int]):
         """Look at once, then again and again."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self.exit, ENDED + number)
+            loop.add_signal_handler(number, partial(self.exit, return_code=ENDED + number))
         self.look()
         self.set_interval(self.interval_s, self.look)
 

@@ -25,14 +25,16 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from coordinator import deploy
+from coordinator.__main__ import main
+from coordinator.watching import reply
 from coordinator.watching.app import Help, Main, Sorted, Top
 from coordinator.watching.details import NodeDetails, OutputDetails
 from coordinator.watching.watcher import Watcher
 from node_agent.sdk import Admitted, Sink, Source
-from tests.coordinator.test_deploy_live import Street, cli, wait_for
+from tests.coordinator.test_deploy_live import Street, wait_for
 
 COMMAND = [sys.executable, "-m", "coordinator", "top"]
-Act = Callable[[Top, Pilot[int]], Awaitable[None]]
+Act = Callable[[Top, Pilot[None]], Awaitable[None]]
 
 
 @pytest.fixture(scope="module")
@@ -59,21 +61,20 @@ def feed(street: Street, tuples: int, age_ms: float = 0) -> None:
             next(iter(results))
 
 
-def drive(street: Street, act: Act, interval: float = 0.2) -> int | None:
-    """Run the application as on a terminal of 80 times 24; returns its exit code."""
+def drive(street: Street, act: Act, interval: float = 0.2) -> None:
+    """Run the application as on a terminal of 80 times 24."""
 
-    async def run() -> int | None:
+    async def run() -> None:
         with Watcher(street.addresses.path, street.root / "plan.json") as watcher:
             app = Top(watcher, interval)
             async with app.run_test(size=(80, 24)) as pilot:
                 await until(pilot, lambda: app.looks >= 2)
                 await act(app, pilot)
-            return app.return_value
 
-    return asyncio.run(run())
+    asyncio.run(run())
 
 
-async def until(pilot: Pilot[int], condition: Callable[[], Any]) -> None:
+async def until(pilot: Pilot[None], condition: Callable[[], Any]) -> None:
     """While the application goes on."""
     end = time.monotonic() + 60
     while not condition():
@@ -98,7 +99,7 @@ def written(app: Top) -> str:
 
 
 def test_tables_are_sorted_and_opened_by_keys(watched: Street) -> None:
-    async def act(app: Top, pilot: Pilot[int]) -> None:
+    async def act(app: Top, pilot: Pilot[None]) -> None:
         assert names(app, "nodes") == ["a", "b"] and names(app, "outputs") == ["out"]
         assert cells(app, "nodes", "b")["plan"] == "committed"
         await pilot.press("r")
@@ -118,9 +119,9 @@ def test_tables_are_sorted_and_opened_by_keys(watched: Street) -> None:
         await pilot.press("escape", "tab", "enter")
         assert isinstance(app.screen, OutputDetails)
         await until(pilot, lambda: "output out" in written(app))
-        told = written(app)
-        assert "20 met, 5 late, 0 undecidable" in told and "query there_and_back" in told
-        assert re.findall(r"^(\w+) +[ab] ", told, re.MULTILINE) == ["here", "there", "back"], "in the path's order"
+        said = written(app)
+        assert "20 met, 5 late, 0 undecidable" in said and "query there_and_back" in said
+        assert re.findall(r"^(\w+) +[ab] ", said, re.MULTILINE) == ["here", "there", "back"], "in the path's order"
         await pilot.press("escape", "question_mark")
         assert isinstance(app.screen, Help)
         await pilot.press("escape")
@@ -131,19 +132,19 @@ def test_tables_are_sorted_and_opened_by_keys(watched: Street) -> None:
 
 
 def test_misses_are_of_the_last_interval(watched: Street) -> None:
-    async def act(app: Top, pilot: Pilot[int]) -> None:
+    async def act(app: Top, pilot: Pilot[None]) -> None:
         await until(pilot, lambda: cells(app, "outputs", "out")["missed"] == "-")
         feeding = asyncio.create_task(asyncio.to_thread(feed, watched, 10, 2500))
         await until(pilot, lambda: cells(app, "outputs", "out")["missed"] == "100%!")
-        told = cells(app, "outputs", "out")
-        assert told["slack"].startswith("-") and told["slack"].endswith("!")
+        slack = cells(app, "outputs", "out")["slack"]
+        assert slack.startswith("-") and slack.endswith("!")
         await feeding
 
     drive(watched, act, interval=0.5)
 
 
 def test_a_node_that_does_not_answer_stays_in_view_and_comes_back(watched: Street) -> None:
-    async def act(app: Top, pilot: Pilot[int]) -> None:
+    async def act(app: Top, pilot: Pilot[None]) -> None:
         await asyncio.to_thread(watched.kill, "b")
         await until(pilot, lambda: cells(app, "nodes", "b")["plan"] == "no answer!")
         assert cells(app, "nodes", "a")["plan"] == "committed"
@@ -159,62 +160,93 @@ def test_a_node_that_does_not_answer_stays_in_view_and_comes_back(watched: Stree
     drive(watched, act)
 
 
-def test_one_frame_as_text_and_a_status_in_words(watched: Street) -> None:
-    once = cli("top", "--once", "--interval", "0.2", cwd=watched.root)
-    assert once.returncode == 0 and once.stderr == "" and "\x1b" not in once.stdout
-    assert "2 nodes; 1 output; the last 0.2 s" in once.stdout and "committed" in once.stdout
-    assert cli("top", "--interval", "0.2", cwd=watched.root).returncode == 0, "a pipe is no terminal"
+def told(street: Street, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What a command that ends well says, where nothing is a terminal."""
+    monkeypatch.chdir(street.root)
+    monkeypatch.setattr(sys, "argv", ["coordinator", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    assert ended.value.code == 0 and said.err == "" and "\x1b" not in said.out
+    return said.out
+
+
+@pytest.mark.parametrize("words", [("top", "--once"), ("top",)], ids=" ".join)
+def test_one_frame_as_text(
+    watched: Street, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = told(watched, monkeypatch, capsys, *words, "--interval", "0.2")
+    assert said.startswith("2 nodes; 1 output; the last 0.2 s\n") and said.count("committed") == 2
+
+
+def test_a_status_in_words(
+    watched: Street, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     children = [each.pid for each in psutil.Process(watched.agents["a"].process.pid).children()]
     (runtime,) = (pid for pid in children if "grpc" not in Path(f"/proc/{pid}/maps").read_text())
     os.kill(runtime, signal.SIGKILL)
-    values = wait_for(lambda: (found := status(watched))["nodes"]["a"]["restarts"] == 1 and found)
-    assert values["nodes"]["b"]["version"] and values["nodes"]["a"]["queue_limit_bytes"] > 0
-    wait_for(lambda: status(watched)["nodes"]["a"].get("outputs"))
+    with watched.connect() as agents:
+        again = wait_for(lambda: (now := reply.ask(agents, 5)["a"])["restarts"] and now.get("outputs") and now)
+    assert again["restarts"] == 1 and again["queue_limit_bytes"] > 0
     feed(watched, 3)
     feed(watched, 1, age_ms=3000)
-    delivered = status(watched)["queries"]["there_and_back"][watched.plan["hash"]]["outputs"]["out"]["delivered"]
+    queries = json.loads(told(watched, monkeypatch, capsys, "status", "--json"))["queries"]
+    delivered = queries["there_and_back"][watched.plan["hash"]]["outputs"]["out"]["delivered"]
     assert (delivered["met"], delivered["late"], delivered["miss_ratio"], delivered["shed_before"]) == (3, 1, 0.25, 0)
-    told = cli("status", cwd=watched.root)
-    assert told.returncode == 0 and "there_and_back" in told.stdout and "25%" in told.stdout
-    assert "node a: its runtime was started again once; the agent's log says why" in told.stdout
-    assert "output out: 1 of 4 results were late; 'coordinator top' shows where the time goes" in told.stdout
+    said = told(watched, monkeypatch, capsys, "status")
+    assert "there_and_back" in said and "25%" in said
+    assert "node a: its runtime was started again once; the agent's log says why" in said
+    assert "output out: 1 of 4 results were late; 'coordinator top' shows where the time goes" in said
 
 
-def status(street: Street) -> dict[str, Any]:
-    """As JSON."""
-    told: dict[str, Any] = json.loads(cli("status", "--json", cwd=street.root).stdout)
-    return told
+BROKEN = """
+import sys
+from coordinator.__main__ import main
+from coordinator.watching.watcher import Watcher
+look = Watcher.look
+def breaks(self, *given):
+    Watcher.look = lambda *_: 1 / 0
+    return look(self, *given)
+Watcher.look = breaks
+sys.argv = ["coordinator", "top", "--interval", "0.3"]
+main()
+"""
 
 
-@pytest.mark.parametrize(("end", "code"), [(b"q", 0), (b"\x03", 0), (signal.SIGTERM, 143)])
-def test_on_a_terminal_it_leaves_everything_as_it_was(watched: Street, end: bytes | signal.Signals, code: int) -> None:
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [(b"q", 0), (b"\x03", 0), (signal.SIGTERM, 143), (None, 1)],
+    ids=["q", "ctrl-c", "SIGTERM", "broken"],
+)
+def test_on_a_terminal_it_leaves_everything_as_it_was(watched: Street, end: bytes | int | None, code: int) -> None:
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     before = termios.tcgetattr(theirs)
-    environment = os.environ | {"TERM": "xterm-256color", "NO_COLOR": "1"}
+    command = [sys.executable, "-c", BROKEN] if end is None else [*COMMAND, "--interval", "0.3"]
     process = subprocess.Popen(
-        [*COMMAND, "--interval", "0.3"], cwd=watched.root, stdin=theirs, stdout=theirs, stderr=theirs, env=environment,
-        start_new_session=True,
+        command, cwd=watched.root, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        env=os.environ | {"TERM": "xterm-256color", "NO_COLOR": "1"},
     )  # fmt: skip
     seen = b""
     try:
-        while b"there" not in seen and b"committed" not in seen:
+        while b"committed" not in seen:
             seen += read(ours)
-        assert termios.tcgetattr(theirs) != before, "keys are read one by one"
+        if end is not None:
+            assert termios.tcgetattr(theirs) != before, "keys are read one by one"
         if isinstance(end, bytes):
             os.write(ours, end)
-        else:
+        elif end is not None:
             process.send_signal(end)
         while process.poll() is None:
             seen += read(ours, 0.05)
-        seen += read(ours, 0.05)
+        while more := read(ours, 0.05):
+            seen += more
     finally:
         process.kill()
         process.wait()
     assert process.returncode == code
     assert termios.tcgetattr(theirs) == before
     assert seen.rindex(b"\x1b[?1049l") > seen.rindex(b"\x1b[?1049h") and b"\x1b[?25h" in seen, "screen and cursor"
-    assert b"Traceback" not in seen
     os.close(ours)
     os.close(theirs)
 
