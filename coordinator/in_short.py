@@ -126,7 +126,9 @@ def _first_to_break(plan: Plan) -> list[str]:
     names = list(plan["graph"]["operators"])
     together = _least(plan, now, names, MOST_PERCENT)
     if together is None:
-        return [f"what holds would hold with all costs {MOST_PERCENT // 100 + 1} times as high"]
+        other = "a link slower than declared, or " if len(plan["cluster"]["nodes"]) > 1 else ""
+        roomy = f"it would hold with all of them {MOST_PERCENT // 100 + 1} times as high"
+        return [f"costs are not what breaks it first, {roomy}; {other}a node that fails would"]
     first = sorted(now - _holding(plan, dict.fromkeys(names, together)))
     late = f"{listed(first)} {'is' if len(first) == 1 else 'are'} late"
     told = f"first to break, should costs be underrated: with all of them {_dearer(together)} {late}"
