@@ -212,7 +212,7 @@ class Top(App[None]):
         """New figures, on whatever is on the screen."""
         self.frame = frame
         self.looks += 1
-        headline = f"{datetime.now():%H:%M:%S}  {text.headline(frame, self.interval_s)}"
+        headline = f"{datetime.now():%H:%M:%S}  {text.headline(frame, self.interval_s if self.looks > 1 else None)}"
         for screen in self.screen_stack:
             if isinstance(screen, Main):
                 screen.show(frame, headline)

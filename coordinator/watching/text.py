@@ -35,9 +35,10 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> Iterator[str]:
         yield GAP.join(padded).rstrip()
 
 
-def headline(frame: Frame, seconds: float) -> str:
-    """`3 nodes, 1 does not answer; 2 outputs; the last 2 s`."""
+def headline(frame: Frame, seconds: float | None) -> str:
+    """`3 nodes, 1 does not answer; 2 outputs; the last 2 s`. seconds: None for the first look."""
     silent = sum(not node.reachable for node in frame.nodes)
     missing = f", {silent} {'does' if silent == 1 else 'do'} not answer" if silent else ""
     nodes, outputs = counted(len(frame.nodes), "node"), counted(len(frame.outputs), "output")
-    return f"{nodes}{missing}; {outputs}; the last {seconds:g} s"
+    span = "since each runtime began" if seconds is None else f"the last {seconds:g} s"
+    return f"{nodes}{missing}; {outputs}; {span}"

@@ -144,6 +144,7 @@ def test_a_node_that_does_not_answer() -> None:
     shown = list(text.lines(told))
     assert shown[1].split()[:3] == ["a", "no", "answer!"] and shown[-1] == "node a: cannot be reached"
     assert text.headline(told, 2) == "2 nodes, 1 does not answer; 1 output; the last 2 s"
+    assert text.headline(told, None).endswith("; since each runtime began")
     said = "\n".join(explained.output(told.outputs[0], told.nodes))
     assert re.search("^first +a +5 ns +no answer", said, re.MULTILINE)
     assert list(explained.node(told.nodes[0], {}, ())) == ["node a does not answer", "node a: cannot be reached"]
