@@ -134,7 +134,7 @@ class Agents:
         ):
             return AgentError(name, f"the agent at {at} cannot be reached: {found}")
         if code is grpc.StatusCode.UNAVAILABLE:
-            check = "is it running, and is this its address? 'coordinator up' starts local agents"
+            check = "is it running, and is this its control address? 'coordinator up' starts local agents"
             return AgentError(name, f"the agent at {at} cannot be reached; {check}")
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
             return AgentError(name, f"the agent at {at} did not answer within {seconds:g} s; see its log")

@@ -22,7 +22,7 @@ from cryptography.x509 import Certificate
 
 from coordinator import certificates
 from coordinator.certificates import Ca, Issued, UnusableError
-from coordinator.errors import BadInputError, Problem
+from coordinator.errors import BadInputError, Problem, unwritable
 from coordinator.security import CA_FILE, CERT_FILE, CLIENT, COORDINATOR, KEY_FILE
 
 CA_KEY = "ca.key"
@@ -70,8 +70,7 @@ def make(folder: Path, nodes: Sequence[str], *, renew: bool, new_ca: bool, now: 
             before = _aside(folder, wanted, now) if new_ca else None
             _move(stage, folder, [*missing, *moves], before)
     except OSError as error:
-        where = Path(error.filename or folder)
-        raise BadInputError([Problem(str(where), 0, f"cannot be written: {error.strerror or error}")]) from error
+        raise unwritable(Path(error.filename or folder), error) from error
     kept |= {name: _read(folder / name, ca, name, made=True) for name in missing}
     root = _entry(folder / CA_FILE, ca.certificate, CA_KEY in moves, folder / CA_KEY)
     ordered = {name: kept[name] for name in wanted}

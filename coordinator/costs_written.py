@@ -11,7 +11,7 @@ from typing import Any
 
 from coordinator import overload_given, schema
 from coordinator.costs_file import DEGRADED, MeasuredFile, OperatorCostsFile
-from coordinator.errors import BadInputError, Problem
+from coordinator.errors import unwritable
 from coordinator.profiling import RESOLUTION, Profiled, speed
 from coordinator.units_of_measure import exact
 
@@ -151,4 +151,4 @@ def write(queries: Mapping[str, Mapping[str, OperatorCostsFile]], path: Path) ->
         partial.write_text(text(queries), encoding="utf-8")
         partial.replace(path)
     except OSError as error:
-        raise BadInputError([Problem(str(path), 0, f"cannot be written: {error.strerror or error}")]) from error
+        raise unwritable(path, error) from error

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coordinator.errors import BadInputError, CoordinatorError, Problem
+from coordinator.errors import BadInputError, CoordinatorError, Problem, unwritable
 from coordinator.options import BadOptionError
 from coordinator.units_of_measure import duration_ns
 from coordinator.yaml_file import nearest
@@ -68,7 +68,7 @@ def refresh(cluster: Path, files: Sequence[Path]) -> Path | None:
     try:
         path.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
-        raise BadInputError([Problem(str(path), 0, f"cannot be written: {error.strerror or error}")]) from error
+        raise unwritable(path, error) from error
     return path
 
 
