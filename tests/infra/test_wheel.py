@@ -84,6 +84,12 @@ def test_the_agents_commands_need_no_extra(environment: Path) -> None:
     assert numpy and len(numpy) == len(operators["unavailable"])  # what needs an extra is listed, with the reason
 
 
+def test_a_project_for_nodes_is_written_from_the_wheel(environment: Path, tmp_path: Path) -> None:
+    done = _run(environment, "python", "-m", "infra.nodes", "two", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {"operators.py", "feed.jsonl", "agents.yaml", "shimekiri-agent@.service"} < set(os.listdir(tmp_path / "two"))
+
+
 def test_an_agent_starts_and_answers(environment: Path, tmp_path: Path) -> None:
     command = [str(environment / "bin/node-agent"), "run", "--name", "a", "--state", "state", "--no-rt"]
     with (tmp_path / "log").open("w") as log:
