@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -107,8 +108,9 @@ def clone(tmp_path: Path) -> Path:
     folder = tmp_path / "shimekiri"
     folder.mkdir()
     for each in ROOT.iterdir():
-        if each.name not in {"runs", ".git", ".venv"}:
+        if each.name not in {"runs", ".git", ".venv", "infra"}:
             (folder / each.name).symlink_to(each)
+    shutil.copytree(ROOT / "infra", folder / "infra")  # `run` writes operators.json beside an example's query
     (folder / ".venv").symlink_to(Path(sys.executable).parents[1])  # its interpreter knows its packages by its own path
     return folder
 
