@@ -11,6 +11,7 @@ import socket
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
+from time import thread_time_ns
 
 from node_agent.clock_domain import now_ns
 from node_agent.link.limits import LinkError
@@ -22,7 +23,7 @@ from node_agent.tls.session import PlainError, Session, SessionError
 from node_agent.wire import frames
 
 SHARE = 10  # a handshake's step is followed by a pause, together so many times as long as the step
-MOST_PAUSE_NS = 50_000_000  # a step that was interrupted for long says nothing about the next one
+MOST_PAUSE_NS = 500_000_000
 MOST_KNOWN = 256  # addresses from which somebody was let in
 GONE = select.EPOLLHUP | select.EPOLLERR
 SPEAKS_TLS = "this agent speaks TLS: give the client an identity (tls=DIR, --tls DIR), start other agents with --tls"
@@ -62,10 +63,9 @@ class Security:
         line[connection] = None
         return False
 
-    def spent(self, began_ns: int) -> None:
-        """A step was taken."""
-        took_ns = now_ns() - began_ns
-        self._next_ns = began_ns + min(took_ns * SHARE, MOST_PAUSE_NS)
+    def spent(self, took_ns: int) -> None:
+        """A step was taken. took_ns: of the processor, as an interruption says nothing about the next step."""
+        self._next_ns = now_ns() + min(took_ns * (SHARE - 1), MOST_PAUSE_NS)
 
     def tick(self, at_ns: int) -> None:
         """The next in the line may go on, in the next drain."""
@@ -120,7 +120,7 @@ class TlsConnection(Connection):
         elif mask & GONE and not self.silent:
             self._fail("it went away during the handshake")  # this mask cannot be switched off: it would be told again
         elif self.security.may(self, at_ns):
-            self._step(at_ns)
+            self._step()
         else:
             self.silent = False
             self.shared.poller.change(self.descriptor, 0)
@@ -138,7 +138,7 @@ class TlsConnection(Connection):
             Connection.write(self, self.session.handshake(b""))
         self._go_on()
 
-    def _step(self, at_ns: int) -> None:
+    def _step(self) -> None:
         self.permitted = False
         try:
             data = self.socket.recv(READ_BYTES)
@@ -149,13 +149,17 @@ class TlsConnection(Connection):
         if not data:
             self._fail("" if self.connecting else "it went away during the handshake")
             return
+        began_ns = thread_time_ns()
         try:
-            Connection.write(self, self.session.handshake(data))
+            try:
+                answer = self.session.handshake(data)
+            finally:
+                self.security.spent(thread_time_ns() - began_ns)
         except SessionError as error:
             self._refuse(error)
         else:
+            Connection.write(self, answer)
             self._go_on()
-        self.security.spent(at_ns)
 
     def _go_on(self) -> None:
         """Hand over where the handshake is done and all of it has left."""
@@ -212,9 +216,16 @@ class TlsConnection(Connection):
         return self.reader.feed(plain) if plain else iter(())
 
     def write(self, data: bytes) -> None:
-        """Encrypt and send; what the socket does not take is kept encrypted."""
-        if not self.closed:
-            Connection.write(self, self.session.seal(data))
+        """Encrypt and send; what the socket does not take is kept encrypted. Closes where nothing can be sent."""
+        if self.closed:
+            return
+        try:
+            sealed = self.session.seal(data)
+        except SessionError as error:
+            self.shared.note(error.counter, f"a connection with {self.whom} was closed: {error}")
+            self.close()
+        else:
+            Connection.write(self, sealed)
 
     def authorise(self, peer: str) -> None:
         """By its certificate. Raises LinkError."""

@@ -42,7 +42,11 @@ class TlsConnection(Connection):
     def write(self, data: bytes, until_ns: int) -> None:
         """Raises LostError."""
         try:
-            super().write(self._session.seal(data), until_ns)
+            sealed = self._session.seal(data)
+        except SessionError as error:
+            raise LostError(str(error)) from None
+        try:
+            super().write(sealed, until_ns)
         except LostError:
             while self._receive(until_ns):  # what it has against this end may have come before it closed
                 pass

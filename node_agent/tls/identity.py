@@ -14,6 +14,9 @@ from node_agent.tls.names import CA, CERTIFICATE, KEY, MAKE, TlsError, node_name
 from node_agent.tls.why import verify_text
 
 DAY_S, SOON_DAYS = 86_400, 30  # with fewer days left, one is told
+GROUP = (
+    "X25519"  # of the key exchange, and no other: strangers choose, and some take OpenSSL ten times as long and more
+)
 
 
 class Identity(NamedTuple):
@@ -76,6 +79,7 @@ def name_in(certificate: "dict[str, Any] | None") -> str:
 def _context(protocol: int, folder: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.set_ecdh_curve(GROUP)
     try:
         context.load_verify_locations(cafile=folder / CA)
     except ssl.SSLError:

@@ -14,6 +14,9 @@ from node_agent.tls.names import told
 from node_agent.tls.why import alert_text, verify_text
 
 RECORD_BYTES = 1 << 14  # plain bytes of a record at most
+# Of the other end's half of a handshake; with identities of `coordinator certs` it has 1.1 KB. A list of certificates
+# is read, and joined to a chain, before anybody knows whose it is: 100 KB took 90 ms.
+HANDSHAKE_BYTES = 1 << 12
 TLS_TYPES = range(0x14, 0x18)  # the first byte of whatever is TLS
 
 
@@ -42,7 +45,7 @@ class Session:
         ValueError for a name that none can have."""
         self._context, self._server_side = context, server_side
         self._folder, self._expected = folder, name
-        self._heard = self._broken = False
+        self._heard, self._broken = 0, False  # bytes of the handshake; the session
         self._from, self._to = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._object: ssl.SSLObject | None = None
         if not server_side:
@@ -53,14 +56,18 @@ class Session:
     def handshake(self, data: bytes) -> bytes:
         """Take what came (nothing: begin) and return what is to be sent. Raises SessionError."""
         began = self._object or self._begin()
-        if data and not self._heard:
-            self._heard = True
-            if data[0] not in TLS_TYPES:
-                raise PlainError("tls_plain", "the other end does not speak TLS")
-        self._from.write(data)
+        if data and not self._heard and data[0] not in TLS_TYPES:
+            raise PlainError("tls_plain", "the other end does not speak TLS")
+        rest = data[HANDSHAKE_BYTES - self._heard :]
+        self._heard += self._from.write(data[: HANDSHAKE_BYTES - self._heard])
         try:
             began.do_handshake()
         except ssl.SSLWantReadError:
+            if rest or self._heard == HANDSHAKE_BYTES:
+                why = (
+                    f"its handshake has more than {HANDSHAKE_BYTES} bytes: show a certificate with few others above it"
+                )
+                raise SessionError("tls_refused", why) from None
             return self._to.read()
         except ssl.SSLError as error:
             raise SessionError("tls_refused", self._text(error), self._to.read()) from None
@@ -68,6 +75,7 @@ class Session:
         if self._expected not in {None, self.name}:  # OpenSSL compares without regard to case
             raise SessionError("tls_refused", f"its certificate is of {told(self.name)}, not of {self._expected}")
         self.done = True
+        self._from.write(rest)
         return self._to.read()
 
     def _begin(self) -> ssl.SSLObject:
@@ -106,19 +114,25 @@ class Session:
     def seal(self, data: bytes | bytearray) -> bytes:
         """The bytes for the wire; a record at a time, else memory of the largest frame stays with the connection.
 
-        Once the session is broken: what says so to the other end, and nothing else.
+        Once the session is broken: what says so to the other end, and nothing else. Raises SessionError where the other
+        end has sent part of a message of TLS, a new key for instance: OpenSSL writes nothing before it has the rest.
         """
         if self._broken:
             return self._to.read()
         assert self._object is not None
-        if len(data) <= RECORD_BYTES:
-            self._object.write(data)
-            return self._to.read()
-        parts, view = [], memoryview(data)
-        for at in range(0, len(view), RECORD_BYTES):
-            self._object.write(view[at : at + RECORD_BYTES])
-            parts.append(self._to.read())
-        return b"".join(parts)
+        try:
+            if len(data) <= RECORD_BYTES:
+                self._object.write(data)
+                return self._to.read()
+            parts, view = [], memoryview(data)
+            for at in range(0, len(view), RECORD_BYTES):
+                self._object.write(view[at : at + RECORD_BYTES])
+                parts.append(self._to.read())
+            return b"".join(parts)
+        except ssl.SSLError:
+            self._broken = True
+            why = "the other end has begun a message of TLS and not finished it"
+            raise SessionError("tls_broken", why, self._to.read()) from None
 
     def _text(self, error: ssl.SSLError) -> str:
         if getattr(error, "verify_code", 0):

@@ -4,6 +4,7 @@ import hashlib
 import json
 import select
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -214,6 +215,37 @@ def test_handshakes_take_turns_and_known_addresses_come_first(shared: Shared, ou
         connection.close()
         far.close()
     assert security.due_ns == 1 << 62, "nobody is in the line any more"
+
+
+def test_what_a_stranger_can_ask_for_is_short(ours: Authority) -> None:
+    """One handshake keeps the scheduling thread: neither a long list of certificates nor a slow group may be in it."""
+    list_ = (ours.folder / "client" / "cert.pem").read_bytes() * 20
+    (ours.folder / "long.pem").write_bytes((ours.folder / "client" / "key.pem").read_bytes() + list_)
+    long = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    long.load_cert_chain(ours.folder / "long.pem")
+    slow = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    slow.set_ecdh_curve("secp384r1")
+    for context, why in ((long, "more than 4096 bytes"), (slow, "no suitable key share")):
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        for at_once in (1 << 16, 100):
+            here = Session(identity.server_context(ours.folder / "a"), ours.folder / "a", server_side=True)
+            there = Session(context, ours.folder / "client", server_side=False)
+            with pytest.raises(SessionError, match=why):
+                data, answer = there.handshake(b""), b""
+                while not here.done:
+                    for at in range(0, len(data), at_once):
+                        answer += here.handshake(data[at : at + at_once])
+                    data, answer = there.handshake(answer), b""
+            assert not here.done
+
+
+def test_what_comes_with_the_end_of_a_handshake_is_not_part_of_it(ours: Authority) -> None:
+    here = Session(identity.server_context(ours.folder / "a"), ours.folder / "a", server_side=True)
+    there = Session(identity.client_context(ours.folder / "b", named=False), ours.folder / "b", server_side=False)
+    last = there.handshake(here.handshake(there.handshake(b"")))
+    payload = bytes(range(256)) * 200
+    here.handshake(last + there.seal(payload))
+    assert here.done and here.waiting and here.open(b"") == payload
 
 
 def test_who_may_say_what() -> None:
