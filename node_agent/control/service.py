@@ -24,11 +24,15 @@ from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 ASK_S = 1.0
 DESCRIBE_S = 30.0
 MOST_HELD = 4096
+MOST_CONNECTIONS = 256
 OPTIONS = (
     ("grpc.so_reuseport", 0),  # a second agent on the port is refused, not given half of the calls
     ("grpc.max_receive_message_length", MOST_PLAN_BYTES + (1 << 16)),
     ("grpc.max_send_message_length", 4 << 20),
     ("grpc.max_metadata_size", 16 << 10),
+    # Strangers: a connection that says nothing ends soon, and they leave descriptors for the trace and for plans.
+    ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
+    ("grpc.server_handshake_timeout_ms", 5000),
 )
 
 PROFILED = (

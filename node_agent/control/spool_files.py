@@ -8,6 +8,7 @@ Files are not synced: a killed agent loses nothing, a machine without power may 
 records says so. An fsync each 30 ms would wear out the memory card that such machines boot from.
 """
 
+import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from protos.records import HEADER_BYTES, RECORD_BYTES, STATE_CRASHED, unpack_hea
 
 MOST_AT_ONCE = 1 << 20  # bytes that are copied from a ring in one go
 MOST_PROBLEMS = 32
+SCARCE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # another time there may be more
 HEADER_FILE, ENDED_FILE, SUFFIX = "header", "ended", ".rec"
 
 
@@ -59,7 +61,12 @@ class SpoolFiles:
     def drain(self) -> int:
         """Take what the rings have; remove those that are closed and empty. Returns the records taken."""
         count = 0
-        for path in self.ring_paths():
+        try:
+            paths = self.ring_paths()
+        except OSError as error:
+            self._note(f"the rings cannot be looked for ({error.strerror}); they wait")
+            return 0
+        for path in paths:
             try:
                 ring = self._rings.get(path) or self._open(path)
                 if ring is not None:
@@ -81,6 +88,8 @@ class SpoolFiles:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in SCARCE:
+                raise
             self._refused.add(path)
             self._note(f"trace ring {path} cannot be read ({error}); its records are missing")
             return None

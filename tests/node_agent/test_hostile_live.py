@@ -5,6 +5,7 @@ The same process serves at the end, its descriptors do not leak, and tuples that
 
 import os
 import random
+import resource
 import socket
 import struct
 import time
@@ -12,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 
 from node_agent.client import Admitted, Sink, Source
-from protos import plan_pb2
+from protos import agent_pb2, agent_pb2_grpc, plan_pb2
 from protos import tuple_pb2 as pb
 from tests.node_agent.live import HASH, Agent, chain_plan, kinds, spooled, store, until
 
@@ -169,3 +171,33 @@ def test_a_storm_of_connections_leaks_nothing(tmp_path: Path) -> None:
         until(lambda: _descriptors(runtime) == before)
         assert agent.runtime() == runtime and isinstance(source.send("x"), Admitted)
         agent.stop()
+
+
+def test_silent_connections_do_not_keep_control(tmp_path: Path) -> None:
+    """More than there are descriptors: the trace goes on, and calls are answered when the silent ones' time is over."""
+    store(tmp_path / "s", chain_plan())
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (320, limits[1]))  # a service has 1024
+    try:
+        agent = Agent(tmp_path / "s")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    silent = []
+    with agent, Source(agent.data, "in") as source:
+        try:
+            for _ in range(400):
+                end = socket.socket()
+                end.setblocking(False)
+                end.connect_ex(("127.0.0.1", agent.ready["control"]))
+                silent.append(end)
+            (control,) = (pid for pid in agent.children() if pid != agent.runtime())
+            until(lambda: _descriptors(control) > 200)
+            assert isinstance(source.send(1), Admitted)
+            with grpc.insecure_channel(f"127.0.0.1:{agent.ready['control']}") as channel:
+                stub = agent_pb2_grpc.AgentStub(channel)  # type: ignore[no-untyped-call]
+                assert stub.Health(agent_pb2.HealthRequest(), wait_for_ready=True, timeout=60).serving
+        finally:
+            for end in silent:
+                end.close()
+        assert agent.stop() == 0
+    assert "Traceback" not in agent.log.read_text() and kinds(spooled(tmp_path / "s"))["ADMITTED"] == 1

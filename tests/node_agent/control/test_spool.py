@@ -1,5 +1,6 @@
 """The spool: whatever happens, what is collected is what the ring had, in order, once, and gaps are counted."""
 
+import errno
 import random
 from pathlib import Path
 
@@ -245,6 +246,23 @@ def test_a_disk_that_fails_at_the_beginning_leaves_the_records_in_the_ring(
     assert node.files.drain() == 5
     collector.pull(node)
     assert collector.records[1] == [0, 1, 2, 3, 4]
+
+
+def test_without_descriptors_rings_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Strangers may have taken them; what is not read now is read later."""
+    node = Node(tmp_path)
+    node.start_runtime(1)
+    node.write(5)
+
+    def none(*_: object) -> Ring:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    for owner, name in ((node.files, "ring_paths"), (Ring, "open")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, none)
+            assert node.files.drain() == 0
+    assert len(node.files.problems) == 2 and all("Too many open files" in each for each in node.files.problems)
+    assert node.files.drain() == 5
 
 
 def test_strange_directories_are_named_and_left_alone(tmp_path: Path) -> None:
