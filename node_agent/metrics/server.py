@@ -6,6 +6,7 @@ On loopback everybody on the machine may read; under TLS whoever has a certifica
 import asyncio
 import contextlib
 import re
+import socket
 import ssl
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -16,9 +17,11 @@ MOST_CONNECTIONS = 16
 MOST_HEAD_BYTES = 8192
 MOST_HEADERS = 64
 READ_S, ANSWER_S, WRITE_S = 5.0, 10.0, 5.0
+AGAIN_S = 1.0
 PLAIN = "text/plain; charset=utf-8"
 REQUEST = re.compile(rb"([A-Z]{1,16}) (/[!-~]{0,1023}) HTTP/1\.[01]")
 HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):[ \t]*([ -~\t\x80-\xff]*)")
+_serving: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
 
 
 class Told(Protocol):
@@ -51,31 +54,80 @@ async def serve(host: str, port: int, told: Told, identity: Path | None = None) 
         from node_agent.tls.identity import server_context
 
         context = server_context(identity)
-    open_ = [0]
-
-    async def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_[0] += 1
-        try:
-            with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, ssl.SSLError):
-                crowded = open_[0] > MOST_CONNECTIONS
-                answer = Answer("503 Service Unavailable", "busy\n") if crowded else await _answer(reader, told)
-                writer.write(_encoded(answer))
-                await asyncio.wait_for(writer.drain(), WRITE_S)
-        finally:
-            open_[0] -= 1
-            with contextlib.suppress(OSError, TimeoutError, ssl.SSLError):
-                writer.close()
-                await asyncio.wait_for(writer.wait_closed(), WRITE_S)
-
-    server = await asyncio.start_server(
-        on_connection, host, port, limit=MOST_HEAD_BYTES, backlog=MOST_CONNECTIONS, ssl=context,
-        **({} if context is None else {"ssl_handshake_timeout": READ_S, "ssl_shutdown_timeout": WRITE_S}),
-    )  # fmt: skip
-    bound: int = server.sockets[0].getsockname()[1]
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, port), family=family, backlog=MOST_CONNECTIONS)
+    listener.setblocking(False)
+    task = asyncio.create_task(_Door(listener, told, context).run())
+    _serving.add(task)
+    task.add_done_callback(_serving.discard)
+    bound: int = listener.getsockname()[1]
     return bound
 
 
-async def _answer(reader: asyncio.StreamReader, told: Told) -> Answer:
+class _Door:
+    """Accepts. A connection counts before its handshake, which takes a quarter of a megabyte of whoever accepts: of
+    too many the oldest goes that has not asked yet."""
+
+    def __init__(self, listener: socket.socket, told: Told, context: ssl.SSLContext | None) -> None:
+        self._listener, self._told, self._context = listener, told, context
+        self._silent: dict[asyncio.Task[None], None] = {}  # the oldest first
+        self._open: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                end, _ = await loop.sock_accept(self._listener)
+            except OSError:  # no descriptor is left
+                await asyncio.sleep(AGAIN_S)
+                continue
+            if len(self._open) < MOST_CONNECTIONS or self._make_room():
+                task = asyncio.create_task(self._serve(end))
+                self._open.add(task)
+                self._silent[task] = None
+                task.add_done_callback(self._forget)
+            else:
+                end.close()
+            await asyncio.sleep(0)  # an accept that succeeds at once lets nobody else run
+
+    def _make_room(self) -> bool:
+        oldest = next(iter(self._silent), None)
+        if oldest is None:
+            return False
+        self._forget(oldest)
+        return oldest.cancel()
+
+    def _forget(self, task: "asyncio.Task[None]") -> None:
+        self._open.discard(task)
+        self._silent.pop(task, None)
+
+    async def _serve(self, end: socket.socket) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, ssl.SSLError):
+            reader, writer = await asyncio.wait_for(self._opened(end), READ_S)
+            try:
+                asked = await _asked(reader)
+                self._silent.pop(task, None)
+                writer.write(_encoded(asked if isinstance(asked, Answer) else await _answer(asked, self._told)))
+                await asyncio.wait_for(writer.drain(), WRITE_S)
+                writer.close()
+                await asyncio.wait_for(writer.wait_closed(), WRITE_S)
+            finally:
+                writer.transport.abort()  # what is not read by then stays unread
+
+    async def _opened(self, end: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(MOST_HEAD_BYTES)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        times = {} if self._context is None else {"ssl_handshake_timeout": READ_S, "ssl_shutdown_timeout": WRITE_S}
+        transport, _ = await loop.connect_accepted_socket(lambda: protocol, end, ssl=self._context, **times)
+        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
+async def _asked(reader: asyncio.StreamReader) -> str | Answer:
+    """The path of a request that is served here, or what to say of another."""
     try:
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), READ_S)
         method, path = parsed(head)
@@ -87,6 +139,10 @@ async def _answer(reader: asyncio.StreamReader, told: Told) -> Answer:
         return Answer("404 Not Found", "there is /metrics and /health\n")
     if method != "GET":
         return Answer("405 Method Not Allowed", "only GET\n", more="Allow: GET\r\n")
+    return path
+
+
+async def _answer(path: str, told: Told) -> Answer:
     try:
         return await asyncio.wait_for(_metrics(told) if path == "/metrics" else _health(told), ANSWER_S)
     except TimeoutError:

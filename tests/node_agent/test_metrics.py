@@ -1,6 +1,7 @@
 """Prometheus: the page by its own parser, what is documented, hostile requests, and real agents under load."""
 
 import asyncio
+import contextlib
 import http.client
 import os
 import signal
@@ -225,16 +226,31 @@ def test_requests(port: int, request_: bytes, status_: bytes) -> None:
 
 
 def test_silent_ones_are_closed_and_do_not_keep_others_out(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "READ_S", 0.2)
-    silent = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(server.MOST_CONNECTIONS)]
+    silent = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(3 * server.MOST_CONNECTIONS)]
     try:
-        spoken(port, b"GET /metrics HTTP/1.1\r\n\r\n")  # 200, or 503 where all of them were there first
-        for each in silent:
+        assert b" 200 " in spoken(port, b"GET /metrics HTTP/1.1\r\n\r\n")
+        for each in silent[: 2 * server.MOST_CONNECTIONS]:
             assert not each.recv(10), "closed without an answer"
-        until(lambda: b" 200 " in spoken(port, b"GET /metrics HTTP/1.1\r\n\r\n"))
     finally:
         for each in silent:
             each.close()
+    monkeypatch.setattr(server, "READ_S", 0.2)
+    assert spoken(port, b"GET /met") == b""
+
+
+def test_what_is_not_read_is_not_kept(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "WRITE_S", 0.2)
+
+    async def large(_: object) -> str:
+        return "x" * (16 << 20)  # more than the kernel takes
+
+    monkeypatch.setattr(_Told, "page", large)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            end = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            end.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        until(lambda: len(list(Path("/proc/self/fd").iterdir())) == before + 4)
 
 
 # -- real agents
@@ -314,6 +330,18 @@ def test_under_tls_a_certificate_of_the_ca_may_read_and_nobody_else(tmp_path: Pa
                 assert _over_tls(port, context), "an empty answer is a connection that was closed"
         with pytest.raises((OSError, http.client.HTTPException)):
             scraped(agent)
+        (control,) = (pid for pid in agent.children() if pid != agent.runtime())
+        files = Path(f"/proc/{control}/fd")
+        before = len(list(files.iterdir()))
+        with contextlib.ExitStack() as stack:  # begun handshakes, each of which takes memory there
+            for _ in range(4 * server.MOST_CONNECTIONS):
+                end = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+                with contextlib.suppress(OSError):
+                    end.sendall(b"\x16\x03\x01")
+            assert len(list(files.iterdir())) <= before + server.MOST_CONNECTIONS + 2
+            context = ssl.create_default_context(cafile=str(client / "ca.pem"))
+            context.load_cert_chain(client / "cert.pem", client / "key.pem")
+            assert of(parsed(_over_tls(port, context)), "runtime_up") == 1
         assert agent.stop() == 0
     assert "Traceback" not in agent.log.read_text()
 
