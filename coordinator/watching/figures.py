@@ -16,7 +16,7 @@ from coordinator.watching.paths import Path
 
 PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
 SHED, LOST = "shed.", "lost."
-GIVEN_UP = "tuples_given_up"
+ON_LINKS = ("tuples_given_up", "link_full")  # are lost as well
 STATES = ("committed", "draining", "prepared", "ended", "none")
 PERCENT = 99
 
@@ -148,10 +148,11 @@ def _node(name: str, values: Values, before: Look | None, now: Look) -> Node:
     span_s = ns / 1e9
     busy_ns = values["busy_ns"] + values["overhead_ns"] - (old["busy_ns"] + old["overhead_ns"] if old else 0)
     shed = total(values, SHED) - (total(old, SHED) if old else 0)
+    lost = total(values, LOST) + sum(values["counters"].get(name, 0) for name in ON_LINKS)
     return Node(
         name, True, reply.well(values), values["why"], values["version"], values["rt"], _state(values),
         busy_ns / ns if ns > 0 else None, values["queue_bytes"], values["queue_limit_bytes"],
-        shed / span_s if ns > 0 else None, total(values, LOST) + values["counters"].get(GIVEN_UP, 0),
+        shed / span_s if ns > 0 else None, lost,
         values["restarts"], _slack(values), values["uptime_ns"], values, old, span_s,
     )  # fmt: skip
 
@@ -191,6 +192,8 @@ def units(node: Node) -> list[Unit]:
 
 
 def _unit(node: Node, plan: str, unit: Values, old: Values | None) -> Unit:
+    if old is not None and (unit["runs"] < old["runs"] or unit["timed"] < old["timed"]):  # the plan was loaded anew
+        old = None
     timed = unit["timed"] - (old["timed"] if old else 0)
     timed_ns = unit["timed_ns"] - (old["timed_ns"] if old else 0)
     runs = unit["runs"] - (old["runs"] if old else 0)

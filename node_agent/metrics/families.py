@@ -31,7 +31,7 @@ FAMILIES = (
         "shed_tuples_total", COUNTER, "Shed, by who decided it; window: a window without a result.", (*PLACE, "policy")
     ),
     Family("policed_tuples_total", COUNTER, "Shed beyond what was declared.", (*PLACE, "declared", "of")),
-    Family("lost_tuples_total", COUNTER, "Lost by the engine, by cause.", (*PLACE, "cause")),
+    Family("lost_tuples_total", COUNTER, "Lost here, by cause; those of links apart.", (*PLACE, "cause")),
     Family("given_up_tuples_total", COUNTER, "On links: could not be in time any more.", PLACE),
     Family("link_full_tuples_total", COUNTER, "Lost because a link held as much as it may.", PLACE),
     Family("unit_queued_jobs", GAUGE, "Waiting now.", UNIT),

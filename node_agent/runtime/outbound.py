@@ -89,6 +89,7 @@ class Outbox:
             data = self._encoded(loaded, stream, lineage, payload, mark)
         except CodecError as error:
             self.shared.note("payloads_unencodable", f"stream {stream}: {error}")
+            self.shared.counters["lost.encode"] += 1
             link.lost(at_ns, tag, CAUSE_ENCODE)
             return
         due_ns = lineage[5] + self._deadlines[loaded, stream]

@@ -72,7 +72,7 @@ class PeerLink:
         """GAVE_UP, or LOST for what never left."""
         self._flight.pop(link_seq, None)
         tag[0].held -= 1
-        self.shared.counters["tuples_given_up"] += 1
+        self.shared.counters["tuples_given_up"] += tag[4] is None  # a mark is no tuple, and no record tells of it
         if not link_seq:
             self.lost(at_ns, tag, CAUSE_LINK_FULL if self.sender.connected else CAUSE_NO_ROUTE)
             return
@@ -107,7 +107,7 @@ class PeerLink:
         if self.sender.offer(at_ns, data, give_up_ns, tag):
             tag[0].held += 1
         else:
-            self.shared.counters["link_full"] += 1
+            self.shared.counters["link_full"] += tag[4] is None
             self.lost(at_ns, tag, CAUSE_LINK_FULL)
 
     def beat(self, at_ns: int, data: bytes, give_up_ns: int, tag: Tag) -> None:

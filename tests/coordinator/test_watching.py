@@ -108,6 +108,19 @@ def test_an_incarnation_begins_with_nothing() -> None:
     assert (out.met, out.span_s) == (3, 1.0)
 
 
+def test_a_plan_that_was_loaded_anew_begins_with_nothing() -> None:
+    then = look(status("a", 100, runs=500), status("b", 100))
+    (node, _) = frame(then, look(status("a", 102, runs=10), status("b", 102))).nodes
+    unit = figures.units(node)[0]
+    assert (unit.per_s, unit.mean_ns) == (5.0, 20)
+
+
+def test_what_links_lose_is_lost() -> None:
+    told = {"lost.decode": 1, "lost.encode": 2, "tuples_given_up": 4, "link_full": 8, "shed.late": 16}
+    (node, _) = frame(None, look(status("a", 100, counters=told), status("b", 100))).nodes
+    assert node.lost == 15
+
+
 def test_what_lies_before_an_output() -> None:
     slow, quick = paths.to(PLAN, "slow"), paths.to(PLAN, "quick")
     assert [stage.operator for stage in slow.stages] == ["first", "left", "right", "watch"]

@@ -211,6 +211,7 @@ def test_what_a_full_link_loses_is_told_as_removed_when_it_can_take_marks(
         _send(runtime, 8, Removed(8), base_ns + 8, base_ns + 9)
         _send(runtime, 9, Quiet(1), base_ns + 9, base_ns + 9)
         assert _kinds(runtime) == ["LOST"] * 3  # 4, 6 and 7: the others are marks
+        assert runtime.shared.counters["link_full"] == 3, "as many as the records tell of"
         peer.greet(runtime)
         came = peer.read(runtime, 5)
         assert [(each.lineage[2], each.mark, each.first) for each in came[:3]] == [(1, 0, 0), (2, 0, 0), (3, 0, 0)]
@@ -226,7 +227,14 @@ def test_what_is_no_longer_in_time_is_told_as_removed(tmp_path: Path, monkeypatc
             _send(runtime, seq, 7, 1, 1)  # as old as the clock
         peer.greet(runtime)
         (mark,) = peer.read(runtime, 1)
+        assert _kinds(runtime).count("LOST") == runtime.shared.counters["tuples_given_up"] == 2
         assert (mark.mark, mark.first, mark.lineage) == (frames.REMOVED, 1, (1, 1, 2, 0, 1, 1))
+
+
+def test_what_cannot_be_encoded_is_counted_as_lost(tmp_path: Path) -> None:
+    with _linked(tmp_path) as (runtime, _):
+        _send(runtime, 1, object())
+        assert _kinds(runtime) == ["LOST"] and runtime.shared.counters["lost.encode"] == 1
 
 
 def _source(runtime: Runtime, clock: str, boot: int = 5) -> socket.socket:
