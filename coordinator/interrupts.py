@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, remembered.
+"""Ctrl-C, SIGTERM and the terminal that is closed (SIGHUP), remembered.
 
 What a handler raises while a library's C code calls back into Python is printed there and swallowed, and a search takes
 Ctrl-C for "the best so far". Neither may end in a deployment that was called off, so whoever is about to begin what
@@ -15,8 +15,14 @@ _came: list[BaseException] = []
 def watch() -> None:
     """From now on; call on the main thread, once per process."""
     _came.clear()
-    signal.signal(signal.SIGINT, _interrupted)
-    signal.signal(signal.SIGTERM, _ended)
+    for number in ending():
+        signal.signal(number, _interrupted if number == signal.SIGINT else _ended)
+
+
+def ending() -> list[signal.Signals]:
+    """The signals that end a command; not SIGHUP under `nohup`."""
+    hangup = [] if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [signal.SIGHUP]
+    return [signal.SIGINT, signal.SIGTERM, *hangup]
 
 
 def check() -> None:

@@ -59,7 +59,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Start an agent for every node of the cluster, and stop them all on Ctrl-C. Control is at the node's address,
         data at the next port; each further core runs a runtime of its own, with its data at the port after that."""
-        from coordinator import local_agents
+        from coordinator import interrupts, local_agents
         from coordinator.addresses import Addresses
         from coordinator.local_cluster import wanted
 
@@ -69,7 +69,7 @@ def register(app: typer.Typer) -> None:
         nodes = wanted(cluster, state or addresses.parent / "state", any_port, files)
         refuse_running(addresses)
         stopping: list[int] = []
-        for each in (signal.SIGTERM, signal.SIGINT):
+        for each in interrupts.ending():
             signal.signal(each, lambda number, _: _interrupt(stopping, number))
         agents = local_agents.start(nodes, files, log_json=lines.using_json())
         try:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from coordinator import collect as collection
 from coordinator import deploy as deployment
-from coordinator import local_agents, plan_file
+from coordinator import interrupts, local_agents, plan_file
 from coordinator.addresses import Addresses, AgentAddress, host_of
 from coordinator.agents import Agents, AgentsError
 from coordinator.local_agents import LOG, LocalAgent, Wanted
@@ -131,7 +131,7 @@ def _agents(wish: Wish, work: Path, state: Path, tell: Tell) -> Iterator[tuple[l
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """A second Ctrl-C must not leave half of the agents running."""
-    before = {each: signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)}
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in interrupts.ending()}
     try:
         yield
     finally:

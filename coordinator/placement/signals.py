@@ -7,16 +7,18 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from coordinator import interrupts
+
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Ctrl-C and SIGTERM of this time are handled at its end: what a handler raises while MathOpt converts messages is
-    swallowed there. Nothing where the thread is not the main one, which alone handles signals."""
+    """Signals that end a command are, in this time, handled at its end: what a handler raises while MathOpt converts
+    messages is swallowed there. Nothing where the thread is not the main one, which alone handles signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
-    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {one: signal.getsignal(one) for one in interrupts.ending()}
     ours = {one: handler for one, handler in before.items() if callable(handler)}
     for one in ours:
         signal.signal(one, lambda number, _: came.append(number))

@@ -16,7 +16,8 @@ from protos import agent_pb2
 
 @pytest.fixture(autouse=True)
 def _watched() -> Iterator[None]:
-    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests run under nohup
     interrupts.watch()
     yield
     interrupts.watch()  # forgets what has come
@@ -43,7 +44,10 @@ def _driven(agents: Any) -> None:
     deploy._drive(TwoPhase(("a", "b")), agents, requests, lambda _: None, lambda: None)
 
 
-@pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+@pytest.mark.parametrize(
+    ("number", "raised"),
+    [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit), (signal.SIGHUP, SystemExit)],
+)
 def test_before_the_decision_what_was_prepared_is_given_up(number: int, raised: type[BaseException]) -> None:
     agents = Calls("Prepare", number)
     with pytest.raises(raised):
@@ -64,3 +68,10 @@ def test_once_it_is_decided_it_is_carried_out() -> None:
     agents = Calls("Commit", signal.SIGINT)
     _driven(agents)
     assert agents.made == ["Prepare", "Commit"]
+
+
+def test_under_nohup_a_closed_terminal_ends_nothing() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    interrupts.watch()
+    signal.raise_signal(signal.SIGHUP)
+    interrupts.check()

@@ -118,8 +118,9 @@ class Running:
     """The command as a process of its own that feeds until it is told to end."""
 
     def __init__(self, here: Path, *arguments: str) -> None:
-        code = (  # also where whoever started the tests ignores Ctrl-C
+        code = (  # also where whoever started the tests ignores Ctrl-C, or that its terminal is closed
             "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
             "from coordinator.__main__ import main; main()"
         )
         command = [sys.executable, "-c", code, "run", "--local", *arguments]
@@ -181,6 +182,14 @@ def test_ctrl_c_ends_the_feeds_and_what_came_is_reported(here: Path) -> None:
     assert "interrupted" in err and "Traceback" not in out + err
     assert _report(here)["conservation"]["balanced"] and "balanced: " in out
     assert not (here / "addresses.json").exists()
+
+
+def test_a_closed_terminal_leaves_nothing_behind(here: Path) -> None:
+    with Running(here, "--for", "1 h") as running:
+        running.await_feed()
+        running.process.send_signal(signal.SIGHUP)
+        code, out, err = running.end()
+    assert code == 128 + signal.SIGHUP, out + err
 
 
 def test_a_killed_agent_is_named_and_the_command_comes_to_an_end(here: Path) -> None:
