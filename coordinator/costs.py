@@ -37,7 +37,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Costs:
-    """A costs.yaml, read; `spared`: operators, by query, whose cost stays what the query says."""
+    """A costs.yaml, read; `spared`: what of it is left out, by query, so that the cost stays what the query says."""
 
     file: yaml_file.Source
     queries: Mapping[str, Mapping[str, OperatorCostsFile]]
@@ -45,7 +45,7 @@ class Costs:
     spared: frozenset[tuple[str, str]] = frozenset()
 
     def without(self, names: Collection[tuple[str, str]]) -> Costs:
-        """With operators spared, as (query, name)."""
+        """Without some, as (query, name in this file)."""
         return replace(self, spared=self.spared | frozenset(names))
 
 
@@ -77,6 +77,7 @@ def applied(query: Query, costs: Costs | None, catalog: Catalog | None) -> Query
             text = f"costs.{query.name} has operator '{name}', which the query lacks{nearest(name, names)}"
             costs.file.wrong(("costs", query.name, name), f"{text}; rename or remove it")
     costs.file.check()
+    measured = {name: one for name, one in measured.items() if (query.name, name) not in costs.spared}
     operators = tuple(_operator(one, query, costs, measured, catalog) for one in query.operators)
     query.file.check()
     return replace(query, operators=operators)
@@ -89,8 +90,6 @@ def _operator(
     measured: Mapping[str, OperatorCostsFile],
     catalog: Catalog | None,
 ) -> Operator:
-    if (query.name, operator.said) in costs.spared:
-        return operator
     late = operator.on_late
     instead = measured.get(operator.name + DEGRADED)
     if late is not None and instead is not None and not _differs(instead, late.run, late.parameters, catalog):

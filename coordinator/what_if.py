@@ -22,8 +22,10 @@ from coordinator import planner, yaml_file
 from coordinator.cluster import Cluster
 from coordinator.cluster_file import LinkFile, NodeFile
 from coordinator.costs import Costs
+from coordinator.costs_file import DEGRADED
 from coordinator.errors import BadInputError
 from coordinator.options import BadOptionError
+from coordinator.overload import ADD
 from coordinator.quantities import NAME
 from coordinator.query import Member, Query
 from coordinator.query_file import (
@@ -207,14 +209,29 @@ def _target(change: Change, queries: Sequence[_File], cluster: _File) -> tuple[s
 
 
 def _costed(targets: Sequence[tuple[Change, str, list[str]]], files: Sequence[_File]) -> set[tuple[str, str]]:
-    """(query, operator) of all whose cost is changed."""
+    """(query, operator) of all whose cost is changed, as costs.yaml calls them."""
     found = set()
     for change, kind, names in targets:
-        if kind == "operators" and change.field[0] == "cost":
-            for file in files:
-                own = [each for name in names for each in file.own(kind, name)]
-                found |= {(str(file.data["query"]), each) for name in own for each in (name, *_members(name))}
+        parts = _costs_of(change) if kind == "operators" else ()
+        for file in files if parts else ():
+            own = [each for name in names for each in file.own(kind, name)]
+            for name in (each for entry in own for each in (entry, *_members(entry))):
+                found |= {(str(file.data["query"]), name + part) for part in parts}
     return found
+
+
+def _costs_of(change: Change) -> tuple[str, ...]:
+    """Which costs of an operator a change is about, by what follows its name in costs.yaml."""
+    match change.field:
+        case ("cost",):
+            return ("", ADD)
+        case ("window", "close"):
+            return ("",)
+        case ("window",) if isinstance(change.value, Mapping) and "close" in change.value:
+            return ("",)
+        case ("on_late", *_):
+            return (DEGRADED,)
+    return ()
 
 
 def _names(kind: str, data: Any) -> list[str]:

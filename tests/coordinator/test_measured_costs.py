@@ -118,13 +118,38 @@ def test_a_cost_that_is_asked_what_if_of_is_not_the_measured_one(files: Files) -
     assert (by_name["clean"].cost_ns, by_name["sort"].cost_ns) == (3_000_000, 720_000)
 
 
-def test_a_window_and_what_runs_in_place_of_the_late_have_costs_of_their_own(files: Files) -> None:
+def _of_parts() -> str:
+    """Costs also of a window, and of what runs in place of `sort`."""
     part = COSTS[COSTS.index("      run: pass") : COSTS.index("    sort:")]
     window = part.replace("run: pass", "run: aggregate\n      with: {n: count}")
-    text = COSTS + f"    sort.degraded:\n{part}    count.add:\n{window}    count:\n{window}"
-    operators = planned(files, text)["graph"]["operators"]
+    return COSTS + f"    sort.degraded:\n{part}    count.add:\n{window}    count:\n{window}"
+
+
+def test_a_window_and_what_runs_in_place_of_the_late_have_costs_of_their_own(files: Files) -> None:
+    operators = planned(files, _of_parts())["graph"]["operators"]
     assert operators["sort"]["on_late"]["cost_ns"] == 72_000
     assert operators["count.add"]["cost_ns"] == operators["count"]["cost_ns"] == 72_000
+
+
+@pytest.mark.parametrize(
+    ("change", "costs_ns"),
+    [
+        ("count.cost=3 ms", (3_000_000, 100_000, 72_000)),
+        ("count.window.close=3 ms", (72_000, 3_000_000, 72_000)),
+        ("count.window={time: 2 s, close: 3 ms}", (72_000, 3_000_000, 72_000)),
+        ("count.window.time=2 s", (72_000, 72_000, 72_000)),
+        ("sort.on_late.degrade.cost=300 us", (72_000, 72_000, 300_000)),
+        ("sort.cost=5 ms", (72_000, 72_000, 72_000)),
+    ],
+)
+def test_a_part_of_a_cost_that_is_asked_what_if_of(files: Files, change: str, costs_ns: tuple[int, int, int]) -> None:
+    planned(files, _of_parts())
+    paths = files(QUERY, CLUSTER)
+    measured = costs.load(paths[0].with_name("costs.yaml"))
+    query, _, _ = what_if.load(*paths, [change], measured=measured)
+    by_name = {one.name: one for one in query.operators}
+    assert (late := by_name["sort"].on_late) is not None
+    assert (by_name["count.add"].cost_ns, by_name["count"].cost_ns, late.cost_ns) == costs_ns
 
 
 @pytest.mark.parametrize(
