@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
@@ -67,7 +67,7 @@ class Cluster:
     security: str
     sha256: str
     file: yaml_file.Source
-    certificates: Path | None = None
+    certificates: Path | None = field(default=None, compare=False)  # no part of what is planned
 
     @cached_property
     def hosts(self) -> dict[str, tuple[Node, ...]]:

@@ -138,7 +138,7 @@ def test_a_plan_says_which_phi_its_nodes_will_use_and_they_do(policy: str, phi_m
     made = plan(policy, "fifo")
     sub_ns = made["tasks"]["a"][0]["sub_deadline_ns"]
     used_ns = sub_ns // 10 if phi_ms is None else phi_ms * MS
-    told = [line for line in explanation.short(made)[next(iter(explanation.short(made)))] if "phi" in line]
+    told = [line for lines in explanation.short(made).values() for line in lines if "phi" in line]
     assert len(told) == 1 and told[0].startswith("node a runs ") and f"({by})" in told[0]
     local = read_plan(made).nodes[0]
     tuner = live_policy(local.policy, 1, local.parameters).tuner
@@ -182,7 +182,7 @@ def test_and_slack_where_nothing_is_guaranteed(choices: dict[str, Any]) -> None:
     made = plan(query=LATE, **choices)
     assert runs(made) == ["slack", "slack"] and made["policy_why"].startswith("no output is guaranteed: policy slack")
     assert "; under edf: the bound exceeds the deadline by" in made["guarantee"]["out"]["why"]
-    assert made["policy_why"] in next(iter(explanation.short(made).values()))
+    assert any(made["policy_why"] in lines for lines in explanation.short(made).values())
     assert audit(made) == []
 
 

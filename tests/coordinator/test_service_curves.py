@@ -229,7 +229,7 @@ def test_a_deadline_that_holds_is_not_enough(asked: str, said: str) -> None:
     claim = made["guarantee"]["out"]
     assert not claim["guaranteed"] and said in claim["why"] and claim["why"].startswith("the deadline holds, but")
     assert deadline_parts.standing(claim) == deadline_parts.MISSED
-    assert any("not guaranteed" in line for line in explanation.short(made)[next(iter(explanation.short(made)))])
+    assert any("not guaranteed" in line for line in explanation.short(made)[explanation.PARTS])
     with_policy_left_open = plan(ONE.replace("tolerance: 0 s", "tolerance: 0 s, max_age: 1 ms"), asked, "edf", "slack")
     assert with_policy_left_open["cluster"]["nodes"]["a"]["policy"] == "edf"
 
