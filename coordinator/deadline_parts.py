@@ -146,6 +146,16 @@ def verdict(claims: Mapping[str, Mapping[str, Any]]) -> str:
     return f"{holding} of {counted(len(claims), 'output')} guaranteed{said}"
 
 
+def beyond_caps(plan: Plan) -> list[str]:
+    """Nodes that `--best-effort` uses beyond their caps, a sentence each."""
+    nodes, over = plan["cluster"]["nodes"], plan["solver"].get("over_caps", {})
+    return [
+        f"node {node} is beyond its cap: its operators use {used:.1%} of it on average, its cap is "
+        f"{nodes[node]['cap']:.1%}; what is guaranteed there holds only if nothing else needs what the cap leaves"
+        for node, used in over.items()
+    ]
+
+
 def _stretch(part: Mapping[str, Any]) -> str:
     """A stretch and what it is made of."""
     if part["kind"] != "unit":

@@ -26,7 +26,7 @@ def short(plan: Plan) -> dict[str, list[str]]:
     lines = [line for name in plan["graph"]["outputs"] for line in deadline_parts.sentences(plan, name)]
     lines += deadline_parts.left_out_of_several(plan["guarantee"]).values()
     lines += policies.sentences(plan)
-    said = [*in_short.lines(plan), *cost_lines.lines(plan)]
+    said = [*in_short.lines(plan), *deadline_parts.beyond_caps(plan), *cost_lines.lines(plan)]
     told = {window_lines.TITLE: found} if (found := window_lines.of_plan(plan)) else {}
     several = {SEVERAL: account.sentences(plan)} if owners(plan) else {}
     return {

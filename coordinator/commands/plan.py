@@ -226,7 +226,7 @@ def _at_least(objective: dict[str, float]) -> str:
 
 def _outcome(plan: dict[str, Any]) -> list[str]:
     """What the search of model sound ended with."""
-    from coordinator.deadline_parts import ADMITTED, standing
+    from coordinator.deadline_parts import ADMITTED, beyond_caps, standing
     from coordinator.policies import covered, of_node
     from coordinator.units_of_measure import counted
 
@@ -241,7 +241,9 @@ def _outcome(plan: dict[str, Any]) -> list[str]:
         f"model sound: {said}; looked at {counted(solver['placements'], 'placement')} and "
         f"{counted(solver['analyses'], 'choice')} of sub-deadlines"
     ]
-    return lines + [f"  not possible: {why}" for why in solver["why"]]
+    over = beyond_caps(plan)
+    within = "within the caps " if over else ""
+    return lines + [f"  {within}not possible: {why}" for why in solver["why"]] + over
 
 
 def _show(plan: dict[str, Any], path: Path) -> None:

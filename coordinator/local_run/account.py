@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from coordinator import cost_lines
-from coordinator.deadline_parts import left_out, standing
+from coordinator.deadline_parts import beyond_caps, left_out, standing
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
 from coordinator.overload import ADD
@@ -91,6 +91,7 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
             yield f"output {name}: {percent(found['miss_ratio'])} missed; the page says which hop spent the time"
         elif not found["delivered"]:
             yield f"output {name}: nothing came: no tuple led to a result, or the feed was too short for one"
+    yield from beyond_caps(plan)
     yield from cost_lines.lines(plan)
     yield _balance(report["conservation"])
     for fed in ran.fed:

@@ -1,7 +1,8 @@
 """Placing under protest: where no placement is within the nodes' caps, the one that exceeds them least.
 
 What is too much on average may still be bearable: tuples that come less often than declared, and `on_late`, limits and
-shedders, which leave out at run time what there is no time for. Nothing of that is guaranteed.
+shedders, which leave out at run time what there is no time for. Bounds do not count caps: below
+a load of 1 an output may be guaranteed all the same, and plans say that it is beyond a cap.
 """
 
 from __future__ import annotations

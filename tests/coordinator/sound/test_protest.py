@@ -1,4 +1,4 @@
-"""`--best-effort` beyond the nodes' caps: placed as well as can be, told in the plan, and nothing guaranteed."""
+"""`--best-effort` beyond the nodes' caps: placed as well as can be, and told in the plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import planner
+from coordinator import deadline_parts, explanation, planner
 from coordinator.errors import InfeasibleError
 from coordinator.placement.audit import audit
 
@@ -55,6 +55,15 @@ def test_a_plan_may_not_exceed_more_than_it_owns_up_to(files: Files) -> None:
     assert audit(made) == []
     del made["solver"]["over_caps"]
     assert any("its cap is 0.9" in wrong for wrong in audit(made))
+
+
+def test_a_guarantee_beyond_a_cap_is_told_as_such(files: Files) -> None:
+    nearly = QUERY.replace("{at: a, type: json,", "{at: a, type: json, max_age: 10 ms,").replace("60 ms", "45 ms")
+    made = _plan(files, nearly)
+    assert made["guarantee"]["o"]["guaranteed"] and made["solver"]["over_caps"]
+    (told,) = deadline_parts.beyond_caps(made)
+    assert "use 95.0% of it on average, its cap is 90.0%" in told
+    assert told in next(iter(explanation.short(made).values()))
 
 
 def test_what_fits_is_planned_as_ever(files: Files) -> None:
