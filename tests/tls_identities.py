@@ -39,14 +39,16 @@ class Authority:
         return self.make("coordinator.shimekiri", "coordinator", OTHERS)
 
     def make(
-        self, name: str, folder: str, uses: list[x509.ObjectIdentifier], days: tuple[float, float] = (-1, 365)
-    ) -> Path:
-        """Any; days: validity from now."""
+        self, name: str, folder: str, uses: list[x509.ObjectIdentifier], days: tuple[float, float] = (-1, 365),
+        names: x509.ExtensionType | None = None,
+    ) -> Path:  # fmt: skip
+        """Any; days: validity from now; names: subjectAltName, if it is not the name alone."""
         key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         builder = x509.CertificateBuilder(self._name, subject, key.public_key(), x509.random_serial_number())
         builder = builder.not_valid_before(now + days[0] * DAY).not_valid_after(now + days[1] * DAY)
-        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        named = names or x509.SubjectAlternativeName([x509.DNSName(name)])
+        builder = builder.add_extension(named, critical=False)
         builder = builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         made, path = builder.sign(self._key, hashes.SHA256()), self.folder / folder

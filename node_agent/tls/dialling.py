@@ -1,5 +1,6 @@
 """A client's connection under TLS: the handshake, who answers, and then the same as without."""
 
+import contextlib
 import socket
 from pathlib import Path
 
@@ -83,7 +84,8 @@ def _shake(sock: socket.socket, session: Session, until_ns: int) -> None:
         raise NotTrustedError("it does not speak TLS; leave the identity out, or start the agent with --tls") from None
     except SessionError as error:
         if error.alert:
-            sock.sendall(error.alert)
+            with contextlib.suppress(OSError):  # it may be gone: why this end would not have it is what matters
+                sock.sendall(error.alert)
         raise NotTrustedError(str(error)) from None
     except TimeoutError:
         raise LostError("no answer to the TLS handshake") from None

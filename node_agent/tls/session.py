@@ -71,7 +71,10 @@ class Session:
             return self._to.read()
         except ssl.SSLError as error:
             raise SessionError("tls_refused", self._text(error), self._to.read()) from None
-        self.name = name_in(began.getpeercert())
+        try:
+            self.name = name_in(began.getpeercert())
+        except UnicodeDecodeError:  # some name in it is no text: it is nobody's
+            self.name = ""
         if self._expected not in {None, self.name}:  # OpenSSL compares without regard to case
             raise SessionError("tls_refused", f"its certificate is of {told(self.name)}, not of {self._expected}")
         self.done = True

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtensionOID
 
 from node_agent import charges, cli
 from node_agent.clock_domain import clock_domain, new_boot, now_ns
@@ -31,7 +33,7 @@ from node_agent.tls.session import RECORD_BYTES, Session, SessionError
 from node_agent.wire import frames
 from protos import agent_pb2, records
 from tests.node_agent.live import ROOT
-from tests.tls_identities import Authority
+from tests.tls_identities import OTHERS, Authority
 
 
 @pytest.fixture(scope="module")
@@ -246,6 +248,25 @@ def test_what_comes_with_the_end_of_a_handshake_is_not_part_of_it(ours: Authorit
     payload = bytes(range(256)) * 200
     here.handshake(last + there.seal(payload))
     assert here.done and here.waiting and here.open(b"") == payload
+
+
+def test_odd_names_of_the_own_ca_are_nobodys(ours: Authority) -> None:
+    """Several, none that is text, or one that only begins or matches as it should: whoever signed them."""
+    two = x509.SubjectAlternativeName([x509.DNSName("client.shimekiri"), x509.DNSName("coordinator.shimekiri")])
+    odd: dict[str, x509.ExtensionType] = {"two": two}
+    for name, value in (
+        ("latin", b"a\xff.node.shimekiri"),
+        ("nul", b"client.shimekiri\0.x"),
+        ("case", b"CLIENT.shimekiri"),
+    ):
+        san = bytes((0x30, len(value) + 2, 0x82, len(value))) + value
+        odd[name] = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, san)
+    for name, names in odd.items():
+        folder = ours.make("client.shimekiri", f"odd-{name}", OTHERS, names=names)
+        here = Session(identity.server_context(ours.folder / "a"), ours.folder / "a", server_side=True)
+        there = Session(identity.client_context(folder, named=False), folder, server_side=False)
+        here.handshake(there.handshake(here.handshake(there.handshake(b""))))
+        assert here.done and why_not("source:in", here.name) and why_not("node:a", here.name)
 
 
 def test_who_may_say_what() -> None:
