@@ -7,14 +7,14 @@ Instances of several tuples are left out, since a plan counts tuples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import islice
 from math import ceil
 from typing import Any
 
 from coordinator.report.joined import own
-from coordinator.report.reader import Run, records_of
+from coordinator.report.reader import Incarnation, Run, records_of
 from coordinator.report.verdict import scan_trace
 from coordinator.units_of_measure import show_ns
 from protos import records as rec
@@ -28,15 +28,17 @@ def dearer(run: Run) -> list[dict[str, Any]]:
     """`{node, unit, operators, counted_ns, instances, longer, longest_ns}`, the units with most time over first."""
     counted = _counted(run.plan.document)
     ran = dict.fromkeys(counted, 0)
-    over: dict[int, list[int]] = {}
-    for incarnation in run.incarnations:
-        found = list(islice(records_of(incarnation), MOST_RECORDS))
-        epochs = scan_trace(incarnation, found, run.plan).epochs
-        for record in own((each for _, each in found if each.kind == rec.RAN), epochs, run.plan):
+    over: dict[int, tuple[int, int]] = {}  # how many, the longest
+    for incarnation in run.incarnations:  # read twice: so many records take a lot of memory once they are unpacked
+        plans = [each for each in _first(incarnation) if each[1].kind == rec.PLAN]
+        epochs = scan_trace(incarnation, plans, run.plan).epochs
+        for record in own((each for _, each in _first(incarnation) if each.kind == rec.RAN), epochs, run.plan):
             if record.ref in counted:
                 ran[record.ref] += 1
-                if (record.w2 - record.w1) * 10 > counted[record.ref] * 11:
-                    over.setdefault(record.ref, []).append(record.w2 - record.w1)
+                ns = record.w2 - record.w1
+                if ns * 10 > counted[record.ref] * 11:
+                    longer, longest_ns = over.get(record.ref, (0, 0))
+                    over[record.ref] = longer + 1, max(longest_ns, ns)
     told = [
         {
             "node": run.plan.nodes[run.plan.units[unit].node],
@@ -44,13 +46,17 @@ def dearer(run: Run) -> list[dict[str, Any]]:
             "operators": list(run.plan.units[unit].operators),
             "counted_ns": counted[unit],
             "instances": ran[unit],
-            "longer": len(each),
-            "longest_ns": max(each),
+            "longer": longer,
+            "longest_ns": longest_ns,
         }
-        for unit, each in over.items()
-        if len(each) * 100 > ran[unit] * PERCENT
+        for unit, (longer, longest_ns) in over.items()
+        if longer * 100 > ran[unit] * PERCENT
     ]
     return sorted(told, key=lambda one: (one["counted_ns"] - one["longest_ns"], one["unit"]))
+
+
+def _first(incarnation: Incarnation) -> Iterator[tuple[int, rec.Record]]:
+    return islice(records_of(incarnation), MOST_RECORDS)
 
 
 def _counted(document: Mapping[str, Any]) -> dict[int, int]:
