@@ -45,7 +45,11 @@ class Identity:
 
 def load(folder: Path) -> Identity:
     """Reads and checks it. Raises BadInputError that says which file is wrong, and how."""
-    if not folder.is_dir():
+    try:
+        there = folder.is_dir()
+    except OSError:  # a name that is too long, or a folder above it that is closed
+        there = False
+    if not there:
         raise _refuse(folder, "is no folder with ca.pem, cert.pem and key.pem")
     found = {}
     for name in (CA_FILE, CERT_FILE, KEY_FILE):

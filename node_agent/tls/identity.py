@@ -112,6 +112,8 @@ def _permissions(folder: Path) -> str:
         mode = stat.S_IMODE(path.stat().st_mode)
     except OSError as error:
         raise unreadable(path, error) from None
+    except ValueError:  # from a file: a zero byte, or half a character
+        raise TlsError(f"{str(folder)!r}: is no name that a folder can have", MAKE) from None
     if mode & 0o007:
         raise TlsError(f"{path}: everybody on this machine may use it (mode {mode:o})", f"chmod 600 {path}")
     return f"{path}: its group may use it (mode {mode:o})" if mode & 0o070 else ""

@@ -201,6 +201,9 @@ def test_an_identity_that_cannot_be_used_is_bad_input(certs: Path, tmp_path: Pat
     (tmp_path / "own" / "ca.pem").write_bytes((certs / "others" / "ca.pem").read_bytes())
     (tmp_path / "own" / "key.pem").write_bytes((certs / "coordinator" / "key.pem").read_bytes())
     refused(r"own/cert\.pem: is not of the CA in ca\.pem beside it")
+    for odd in ("x" * 5000, "a\0b"):
+        with pytest.raises(BadInputError, match="is no folder"):
+            identity.load(tmp_path / odd)
     with pytest.raises(BadInputError, match=r"former/cert\.pem: has expired, by this machine's clock; .*--renew"):
         identity.load(certs / "former")
     with pytest.raises(BadInputError, match="is not valid yet, by this machine's clock"):

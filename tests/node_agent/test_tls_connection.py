@@ -317,6 +317,9 @@ def test_identities_that_cannot_be_used(ours: Authority, tmp_path: Path) -> None
     refused("ca.pem: no such file")
     with pytest.raises(TlsError, match="no such file"):
         identity.load(tmp_path / "none")
+    for odd, said in (("a\0b", "no name that a folder can have"), ("\ud800", "no name"), ("x" * 5000, "too long")):
+        with pytest.raises(TlsError, match=said):
+            identity.load(tmp_path / odd)
 
 
 def test_the_doctor_looks_at_the_identity(tmp_path: Path) -> None:
