@@ -69,17 +69,20 @@ class Inbound:
         self._make_room(accepted)
 
     def _make_room(self, newcomer: "Accepted") -> None:
-        """Many that connect and say no hello must not lock out those who would. Of the address that has most of them
-        one goes: the oldest that is silent; else the newcomer, if it is from there, too; else the oldest."""
-        strangers = self._strangers
-        if len(self._accepted) <= MOST_CONNECTIONS and len(strangers) <= MOST_STRANGERS:
+        """Many that connect and say no hello must not lock out those who would, whether they come from one address or
+        from one each. Of the addresses that have most of them, known ones left aside, one goes: the oldest that is
+        silent; else the newcomer, if it is from there, too; else the oldest."""
+        if len(self._accepted) <= MOST_CONNECTIONS and len(self._strangers) <= MOST_STRANGERS:
             return
+        security = self.context.shared.security
+        known = security.known if security is not None else ()
+        strangers = [each for each in self._strangers if each.host not in known] or list(self._strangers)
         counts = Counter(each.host for each in strangers)
-        host = max(counts, key=lambda each: (counts[each], each == newcomer.host))
-        there = [each for each in strangers if each.host == host and each is not newcomer]
+        most = max(counts.values())
+        there = [each for each in strangers if counts[each.host] == most and each is not newcomer]
         goes = next((each for each in there if each.connection.silent), None)
         if goes is None:
-            goes = newcomer if host == newcomer.host else there[0]
+            goes = newcomer if counts[newcomer.host] == most else there[0]
         if len(self._accepted) > MOST_CONNECTIONS:
             goes.refuse(LinkError("connections_full", f"{MOST_CONNECTIONS} connections are open here"))
         else:

@@ -3,6 +3,7 @@
 The same process serves at the end, its descriptors do not leak, and tuples that came in between are accounted for.
 """
 
+import contextlib
 import os
 import random
 import resource
@@ -20,6 +21,7 @@ from node_agent.client import Admitted, Sink, Source
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2
 from protos import tuple_pb2 as pb
 from tests.node_agent.live import HASH, Agent, chain_plan, kinds, spooled, store, until
+from tests.tls_identities import Authority
 
 FAR = 1 << 62  # the limit of instants on the wire
 STAMP = int(HASH[:16], 16)
@@ -171,6 +173,23 @@ def test_a_storm_of_connections_leaks_nothing(tmp_path: Path) -> None:
         until(lambda: _descriptors(runtime) == before)
         assert agent.runtime() == runtime and isinstance(source.send("x"), Admitted)
         agent.stop()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_silent_ones_from_an_address_each_lock_nobody_out(tmp_path: Path, tls: bool) -> None:
+    client, options = None, list[str]()
+    if tls:
+        authority = Authority(tmp_path / "certs")
+        client, options = authority.client(), ["--tls", str(authority.node("a"))]
+    store(tmp_path / "s", chain_plan())
+    with Agent(tmp_path / "s", *options) as agent, contextlib.ExitStack() as stack:
+        for n in range(80):
+            end = socket.create_connection(("127.0.0.1", agent.ready["data"]), 20, (f"127.0.1.{n + 1}", 0))
+            stack.callback(end.close)
+        with Source(agent.data, "in", tls=client, timeout=20) as source:
+            assert isinstance(source.send(1), Admitted)
+        assert agent.stop() == 0
+    assert "Traceback" not in agent.log.read_text()
 
 
 def test_silent_connections_do_not_keep_control(tmp_path: Path) -> None:
