@@ -44,9 +44,13 @@ def lines(plan: Mapping[str, Any]) -> list[str]:
 
 
 def on_guesses(plan: Mapping[str, Any]) -> str:
-    """To end a verdict: nothing is promised beyond what was guessed."""
-    guessed = any(one["kind"] == GUESSED for one in plan.get("costs", {}).values())
-    return ", if the guessed costs hold" if guessed and any(c["guaranteed"] for c in plan["guarantee"].values()) else ""
+    """To end a verdict: nothing is promised beyond what was guessed, or what not all calls kept to."""
+    origins = plan.get("costs", {}).values()
+    weak = ["the guessed costs hold"] if any(one["kind"] == GUESSED for one in origins) else []
+    below = sorted({one["of"] for one in origins if one["kind"] == MEASURED} - {"worst"})
+    weak += [f"no call takes longer than {' or '.join(below)} with the margin"] if below else []
+    promised = any(claim["guaranteed"] for claim in plan["guarantee"].values())
+    return f", if {' and '.join(weak)}" if weak and promised else ""
 
 
 def guesses(query: Query) -> str:

@@ -92,6 +92,8 @@ def test_a_plan_takes_the_worst_of_all_nodes_at_speed_1_and_a_margin(files: File
     slower = planned(files, of="p99", margin=Fraction(1))
     assert slower["graph"]["operators"]["clean"]["cost_ns"] == 40_000
     assert any("p99" in line for line in cost_lines.lines(slower))
+    assert cost_lines.on_guesses(slower) == ", if no call takes longer than p99 with the margin"
+    assert cost_lines.on_guesses(made) == ""
     assert made["guarantee"]["out"]["bound_ns"] > slower["guarantee"]["out"]["bound_ns"], "bounds follow"
 
 
