@@ -194,6 +194,9 @@ class CsvRows:
         if all(map(_number, names)):
             what = f"a row of numbers ({', '.join(names)}), not a header; put one above it that names the columns"
             raise InputError(f"{self._lines.name}:{self.number}: {what[:200]}")
+        if len(names) == 1 and (marks := {";", "\t", "|"} & set(names[0])):
+            what = f"one column called {names[0][:80]!r}; columns are parted by commas, not by {min(marks)!r}"
+            raise InputError(f"{self._lines.name}:{self.number}: {what}")
         for name in names:
             if not name or names.count(name) > 1:
                 what = f"two columns are called {name!r}" if name else "a column without a name"

@@ -12,6 +12,7 @@ from node_agent import ipc, plan_files
 from node_agent.clock_domain import now_ns
 from node_agent.core.slices import Slices, finish
 from node_agent.log import ERROR, Log
+from node_agent.printed import printed
 from node_agent.registry import Registry
 from node_agent.ring import STATE, Ring, RingFacts, TakenOver
 from node_agent.runtime import profile, scheduling, told
@@ -40,6 +41,7 @@ def main(
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # to the whole group; the supervisor says Stop
+    sys.stdout = printed(Log(settings.name, "runtime", settings.log_json))
     try:
         registry = Registry(settings.operators, checks=settings.checks)
     except OperatorError as error:

@@ -16,6 +16,7 @@ from node_agent.client import Sink, Source
 from node_agent.control.spool_files import SpoolFiles
 from node_agent.link.clock import Offset
 from node_agent.log import LINE_BYTES, WARNING, Log, Stderr
+from node_agent.printed import MOST_CHARACTERS, Printed
 from node_agent.ring import Ring, RingFacts
 from node_agent.runtime.announced import CALM_NS, Announced
 from node_agent.runtime.inbound import Accepted
@@ -32,6 +33,7 @@ from node_agent.sdk import operator
 
 @operator("t.raises", inputs={"value": "json"}, output="json")
 def raises(value):
+    print("got", value)
     if value == "raise":
         raise RuntimeError("as told")
     while value == "hang":
@@ -94,6 +96,16 @@ def test_a_reader_that_does_not_read_stops_nobody(pipe: tuple[int, int]) -> None
     read += _read(pipe[0])
     assert sum(map(int, re.findall(r"(\d+) lines were dropped", read))) == told.dropped == 2
     assert read.endswith("again\n")
+
+
+def test_what_is_printed_is_told_line_by_line(pipe: tuple[int, int]) -> None:
+    to = Printed(Log("a", "runtime", to=Stderr(pipe[1])))
+    print("one", 1, file=to)
+    print("two", end="", file=to)
+    print(" and more\n\nthree", file=to, flush=True)
+    to.write("x" * (MOST_CHARACTERS + 1))
+    said = [found[4] for line in _read(pipe[0]).splitlines() if (found := PLAIN.fullmatch(line))]
+    assert said[:3] == ["one 1", "two and more", "three"] and said[3].startswith("xxx") and len(said) == 4
 
 
 def test_a_socket_takes_lines_and_a_closed_pipe_drops_them(tmp_path: Path) -> None:
@@ -176,6 +188,8 @@ def test_a_real_agent_tells_its_life_in_json(tmp_path: Path) -> None:
     assert by_event["plan_committed"]["part"] == "control" and by_event["plan_committed"]["fields"]["query"] == "q"
     assert by_event["operator_error"]["fields"] == {"operator": "O1"}
     assert "RuntimeError: as told" in by_event["operator_error"]["text"]
+    printed = [each["text"] for each in found if each["event"] == "printed"]
+    assert printed == ["got raise", "got fine", "got hang"]
     assert by_event["operator_hung"]["part"] == "supervisor" and "unit 1" in by_event["operator_hung"]["text"]
 
 

@@ -144,6 +144,7 @@ def test_a_bad_line_is_named_and_ends_or_is_skipped(
         (["."], ".: say what it is with --format jsonl, csv or mcap"),
         ([".", "--format", "csv"], ".: cannot be read (Is a directory)"),
         (["in.bag"], "in.bag: say what it is with --format"),
+        (["excel.csv"], "excel.csv:1: one column called 'n;volt'; columns are parted by commas, not by ';'"),
         (["two.csv"], "two.csv:1: two columns are called 'a'; the first line names the columns"),
         (["empty.jsonl", "--repeat"], "empty.jsonl: has no line that can be sent, so there is nothing to repeat"),
         (["empty.jsonl", "--unit", "ms"], "--unit ms: is of the field that --by FIELD names"),
@@ -158,6 +159,7 @@ def test_bad_input_is_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty.jsonl").touch()
+    Path("excel.csv").write_text("n;volt\n1;2\n")
     Path("two.csv").write_text("a,b,a\n1,2,3\n")
     code, told = run(*arguments)
     assert code == 2 and told.startswith(f"node-agent feed: {said}"), told
