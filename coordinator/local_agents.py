@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +29,8 @@ LOG = "agent.log"
 SAID = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z \S+ \w+( \w+)?: (.*)")  # a line of the agent: its level, and what it says
 LIBRARY_LINE = re.compile(r"[EWI]\d{4} ")  # gRPC's; the agent says the same in words
 FULL_BYTES = 1 << 16
+PROGRAM = "node-agent"
+MOST_BEFORE = 8  # words: the interpreter and its options
 
 
 class LocalAgentError(CoordinatorError):
@@ -132,17 +136,59 @@ def stop_by_pid(addresses: Sequence[AgentAddress], seconds: float = STOP_S) -> d
 
 
 def find(agent: AgentAddress) -> psutil.Process | str:
-    """The agent's process; else why there is none that may be signalled. A pid alone may long be somebody else's."""
+    """The agent's process; else why there is none that may be signalled. A pid alone may long be somebody else's; an
+    agent that was started again by hand has another one, and the same state directory."""
     if agent.pid is None or agent.state is None:
         return "not started here"
     try:
         process = psutil.Process(agent.pid)
-        words = process.cmdline()
+        if _has_state(process, process.cmdline(), Path(agent.state)):
+            return process
     except psutil.NoSuchProcess:
-        return "not running"
+        pass
     except psutil.AccessDenied:
         return "not ours"
-    return process if "node_agent" in words and agent.state in words else "not running"
+    return _with_state(Path(agent.state)) or "not running"
+
+
+def operators_of(pid: int) -> list[Path]:
+    """The files with operators that an agent was started with; none where it has ended."""
+    try:
+        process = psutil.Process(pid)
+        return [Path(process.cwd(), file).resolve() for file in _values(process.cmdline(), "--operators")]
+    except psutil.Error:
+        return []
+
+
+def _with_state(state: Path) -> psutil.Process | None:
+    """Our own agent with that state directory, if there is one: of it and its children, which were forked and have the
+    same command line, the first."""
+    found: dict[int, psutil.Process] = {}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.uids().real == os.getuid() and _has_state(process, process.cmdline(), state):
+                found[process.pid] = process
+    for process in found.values():
+        with contextlib.suppress(psutil.Error):
+            if process.ppid() not in found:
+                return process
+    return None
+
+
+def _has_state(process: psutil.Process, words: Sequence[str], state: Path) -> bool:
+    """Whether a command line is that of an agent with that state directory, as a module or as the command."""
+    if (
+        not any(word == "node_agent" or Path(word).name == PROGRAM for word in words[:MOST_BEFORE])
+        or "run" not in words
+    ):
+        return False
+    return any(Path(process.cwd(), each).resolve() == state.resolve() for each in _values(words, "--state"))
+
+
+def _values(words: Sequence[str], option: str) -> list[str]:
+    """What an option is given, `--state DIR` and `--state=DIR`."""
+    apart = [value for word, value in pairwise(words) if word == option]
+    return apart + [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
 
 
 def _start(wanted: Wanted, operators: Sequence[Path], log_json: bool) -> LocalAgent:

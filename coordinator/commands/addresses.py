@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
         from coordinator import cluster as cluster_file
         from coordinator import found_agents
         from coordinator.addresses import Addresses
-        from coordinator.commands.up import refuse_running
+        from coordinator.missing_agents import refuse_running
 
         machines = cluster_file.machines(cluster)
         machines.file.check()

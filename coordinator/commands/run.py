@@ -127,7 +127,7 @@ def register(app: typer.Typer) -> None:
         )
         seconds = conventions.seconds(for_)
         if keep:
-            from coordinator.commands.up import refuse_running
+            from coordinator.missing_agents import refuse_running
 
             refuse_running(addresses)
         with Shown() as tell:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -18,6 +19,7 @@ from coordinator.commands import lines
 if TYPE_CHECKING:
     from coordinator.addresses import Addresses
     from coordinator.local_agents import LocalAgent
+    from coordinator.missing_agents import Missing
 
 UP = """Examples:
 
@@ -58,24 +60,27 @@ def register(app: typer.Typer) -> None:
         ] = False,
     ) -> None:
         """Start an agent for every node of the cluster, and stop them all on Ctrl-C. Control is at the node's address,
-        data at the next port; each further core runs a runtime of its own, with its data at the port after that."""
-        from coordinator import interrupts, local_agents
-        from coordinator.addresses import Addresses
+        data at the next port; each further core runs a runtime of its own, with its data at the port after that.
+
+        Where some of the agents of addresses.json run and some have ended, only those are started, as they were, and
+        Ctrl-C stops only those."""
+        from coordinator import interrupts, local_agents, missing_agents
         from coordinator.local_cluster import wanted
 
         if log_json:
             lines.use_json()
         files = operators or []
         nodes = wanted(cluster, state or addresses.parent / "state", any_port, files)
-        refuse_running(addresses)
+        missing = missing_agents.of(addresses, cluster, nodes, state, files)
+        if missing is not None:
+            lines.tell(missing.told(), "only_missing")
+            nodes = missing.wanted
         stopping: list[int] = []
         for each in interrupts.ending():
             signal.signal(each, lambda number, _: _interrupt(stopping, number))
         agents = local_agents.start(nodes, files, log_json=lines.using_json())
         try:
-            found = {place.name: place for agent in agents for place in agent.places}
-            file = Addresses(addresses, found, " ".join(["coordinator", *sys.argv[1:]]))
-            file.write()
+            file = _written(addresses, agents, missing)
             _show(file, as_json)
             if not detach:
                 _wait(agents)
@@ -90,7 +95,7 @@ def register(app: typer.Typer) -> None:
             if not detach:
                 stopping.append(0)
                 local_agents.stop(agents)
-                lines.tell("the agents are stopped", "stopped")
+                lines.tell("the agents are stopped" if missing is None else f"{_names(agents)} stopped", "stopped")
 
     @app.command(epilog=DOWN)
     def down(
@@ -117,31 +122,28 @@ def _interrupt(stopping: list[int], number: int) -> None:
         raise KeyboardInterrupt
 
 
-def refuse_running(path: Path) -> None:
-    """Agents that this file speaks of would be forgotten if it were overwritten. Raises LocalAgentError."""
-    from coordinator import addresses as address_file
-    from coordinator import local_agents
-    from coordinator.errors import BadInputError
+def _written(path: Path, agents: list[LocalAgent], missing: Missing | None) -> Addresses:
+    from coordinator.addresses import Addresses
 
-    if not path.exists():
-        return
-    try:
-        nodes = address_file.load(path).nodes.values()
-    except BadInputError:
-        return
-    found = [address_file.host_of(agent.name) for agent in nodes if not isinstance(local_agents.find(agent), str)]
-    running = list(dict.fromkeys(found))
-    if running:
-        raise local_agents.LocalAgentError(
-            f"{path}: the agents of {', '.join(running)} are running already; stop them with 'coordinator down"
-            f" --addresses {path}', or give another --addresses"
-        )
+    found = {place.name: place for agent in agents for place in agent.places}
+    if missing is None:
+        file = Addresses(path, found, shlex.join(["coordinator", *sys.argv[1:]]))
+    else:
+        file = missing.whole(found)
+        if moved := missing.moved(found):
+            lines.tell(f"{', '.join(moved)}: other data ports than before; deploy the plan again", "moved")
+    file.write()
+    return file
+
+
+def _names(agents: list[LocalAgent]) -> str:
+    return ", ".join(agent.wanted.name for agent in agents)
 
 
 def _wait(agents: list[LocalAgent]) -> None:
     from coordinator.local_agents import LocalAgentError
 
-    lines.tell("Ctrl-C stops them")
+    lines.tell(f"Ctrl-C stops {_names(agents)}")
     while True:
         for agent in agents:
             if agent.process.poll() is not None:
