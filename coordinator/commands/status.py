@@ -48,7 +48,8 @@ def register(app: typer.Typer) -> None:
         from coordinator.agents import Agents
         from coordinator.watching import figures, overload, reply
 
-        with Agents(address_file.load(addresses).nodes) as agents:
+        places = address_file.load(addresses).nodes
+        with Agents(places) as agents:
             values = reply.ask(agents, 5.0)
         known = reply.known_plans(plan, (each["hash"] for node in values.values() for each in node.get("plans", [])))
         frame = figures.between(None, figures.Look(0.0, values), known)
@@ -59,7 +60,7 @@ def register(app: typer.Typer) -> None:
         if as_json:
             typer.echo(json.dumps({"nodes": values, "queries": queries}))
         else:
-            _show(values, frame, queries)
+            _show(values, frame, queries, {name: reply.log_of(places.get(name)) for name in values})
         if not all(reply.well(node) for node in values.values()):
             raise typer.Exit(1)
 
@@ -87,7 +88,7 @@ def _output(plan: Mapping[str, Any], name: str, frame: Frame) -> dict[str, Any]:
     from coordinator.watching.figures import PROMISE
 
     claim = plan["guarantee"][name]
-    live = next((output for output in frame.outputs if output.name == name), None)
+    live = next((each for each in frame.outputs if each.name == name and not each.silent), None)
     delivered = None
     if live is not None:
         delivered = {
@@ -100,7 +101,9 @@ def _output(plan: Mapping[str, Any], name: str, frame: Frame) -> dict[str, Any]:
 # -- for people
 
 
-def _show(nodes: Mapping[str, dict[str, Any]], frame: Frame, queries: Mapping[str, Any]) -> None:
+def _show(
+    nodes: Mapping[str, dict[str, Any]], frame: Frame, queries: Mapping[str, Any], logs: Mapping[str, str]
+) -> None:
     from rich.console import Console
 
     from coordinator.watching import explained, overload
@@ -111,12 +114,12 @@ def _show(nodes: Mapping[str, dict[str, Any]], frame: Frame, queries: Mapping[st
     console.print(_nodes(frame))
     for name, node in nodes.items():
         if node["reachable"]:
-            said = [*_under_way(node), *overload.lines(node), *explained.others(node)]
+            said = [*_under_way(node), *overload.lines(node), *explained.others(node, logs[name])]
             for line in (f"node {name}:", *(f"  {line}" for line in said)) if said else ():
                 typer.echo(line)
     if queries:
         typer.echo()
-        console.print(_outputs(queries))
+        console.print(_outputs(queries, {output.name for output in frame.outputs if output.silent}))
     wrong = list(_wrong(frame))
     if wrong:
         typer.echo()
@@ -162,8 +165,8 @@ def _under_way(node: Mapping[str, Any]) -> Iterator[str]:
             yield f"plan {plan['hash'][:8]} of {plan['query']}: {plan['state']}{', ' if waits else ''}{waits}"
 
 
-def _outputs(queries: Mapping[str, Any]) -> Table:
-    """By query; what came is since the runtime began."""
+def _outputs(queries: Mapping[str, Any], silent: set[str]) -> Table:
+    """By query; what came is since the runtime began. silent: outputs whose node does not answer."""
     from coordinator.units_of_measure import show_ns
     from coordinator.watching.tables import count, duration, percent
 
@@ -176,7 +179,7 @@ def _outputs(queries: Mapping[str, Any]) -> Table:
             for output, claim in (entry["outputs"] or {}).items():
                 ns = claim["from_admission_ns"] if claim["bound_ns"] is None else claim["bound_ns"]
                 bound = "none" if ns is None else show_ns(ns)
-                cells = ["", "", ""]
+                cells = ["no answer" if output in silent else "", "", ""]
                 if came := claim["delivered"]:
                     results = came["met"] + came["late"] + came["undecidable"]
                     longest = duration(came["worst_ns"] or None)

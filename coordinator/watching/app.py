@@ -122,7 +122,9 @@ class Main(Screen[None]):
         outputs.display = bool(frame.outputs)
         said = dict.fromkeys(node.why for node in frame.nodes if node.why)
         if not frame.outputs and any(node.reachable for node in frame.nodes):
-            said["no node has a plan with outputs: 'coordinator deploy' gives them one"] = None
+            all_answer = all(node.reachable for node in frame.nodes)
+            deploy = "no node has a plan with outputs: 'coordinator deploy' gives them one"
+            said[deploy if all_answer else "no node that answers has a plan that is known: give it with --plan"] = None
         self.query_one("#said", Static).update("\n".join(said))
 
     def action_drill(self) -> None:
@@ -136,7 +138,10 @@ class Main(Screen[None]):
 class Help(ModalScreen[None]):
     """Keys, and what the columns mean."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark", "app.pop_screen", "Back")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark", "app.pop_screen", "Back"),
+        Binding("q", "app.quit", "Leave"),  # keys of the application do not reach a modal screen
+    ]
 
     def compose(self) -> ComposeResult:
         """One page that can be scrolled."""

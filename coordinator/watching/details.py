@@ -60,7 +60,8 @@ class NodeDetails(Details):
         if node is None:
             yield f"node {self.shown} is not in {watcher.addresses} any more"
         else:
-            yield from explained.node(node, frame.plans, watcher.costs.get(node.name, ()))
+            costs = watcher.costs.get(node.name, ())
+            yield from explained.node(node, frame.plans, costs, watcher.log_of(node.name))
 
 
 class OutputDetails(Details):

@@ -64,8 +64,8 @@ HOPS: tuple[Column[Hop], ...] = (
 )  # fmt: skip
 
 
-def node(found: Node, plans: Plans, costs: Sequence[Cost]) -> Iterator[str]:
-    """A node: its plans, units, operators, sources, windows, counters."""
+def node(found: Node, plans: Plans, costs: Sequence[Cost], log: str) -> Iterator[str]:
+    """A node: its plans, units, operators, sources, windows, counters. log: where its agent's is."""
     if not found.reachable:
         yield f"node {found.name} does not answer"
         yield found.why
@@ -94,7 +94,7 @@ def node(found: Node, plans: Plans, costs: Sequence[Cost]) -> Iterator[str]:
     if sources:
         yield ""
         yield from table(SOURCES, sources)
-    said = [*overload.lines(dict(values) | overload.overload(values, found.name, plans)), *others(values)]
+    said = [*overload.lines(dict(values) | overload.overload(values, found.name, plans)), *others(values, log)]
     if said:
         yield ""
         yield "since the runtime began:"
@@ -112,9 +112,12 @@ def plans_of(values: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def others(values: Mapping[str, Any]) -> Iterator[str]:
-    """Counters that say something to people and that no other line tells."""
+def others(values: Mapping[str, Any], log: str) -> Iterator[str]:
+    """Counters that say something to people and that no other line tells; of those that have a reason which only the
+    log tells, where that is."""
     yield from words.counters({name: n for name, n in values["counters"].items() if not overload.told_here(name)})
+    if values["counters"].get(words.RAISED):
+        yield f"  why operators raised, with a trace back: {log}"
 
 
 def output(found: Output, nodes: Sequence[Node]) -> Iterator[str]:
@@ -122,6 +125,22 @@ def output(found: Output, nodes: Sequence[Node]) -> Iterator[str]:
     of = f" of query {found.query}" if found.query else ""
     promise = f", {found.promise}: at most {duration(found.bound_ns)}" if found.bound_ns is not None else ""
     yield f"output {found.name}{of}, delivered at {found.place}: deadline {duration(found.deadline_ns)}{promise}"
+    if found.silent:
+        yield f"node {found.place} does not answer: what it has delivered is not known"
+    else:
+        yield from _delivered(found)
+        yield from _shed(found, nodes)
+    yield ""
+    if found.path is None:
+        yield "Its path is not known: give the plan that runs with --plan."
+    else:
+        yield from table(HOPS, list(_hops(found, nodes)))
+        yield TIMED
+    yield ""
+    yield INDICATION
+
+
+def _delivered(found: Output) -> Iterator[str]:
     yield f"the last {found.span_s:.1f} s: {rate(found.per_s)} results/s, {percent(found.miss_ratio)} of them missed"
     if found.results:
         yield (
@@ -133,15 +152,6 @@ def output(found: Output, nodes: Sequence[Node]) -> Iterator[str]:
         f"since the runtime of {found.place} began: {met:,} met, {late:,} late, {undecidable:,} undecidable"
         f", the longest {duration(found.worst_ns)}"
     )
-    yield from _shed(found, nodes)
-    yield ""
-    if found.path is None:
-        yield "Its path is not known: give the plan that runs with --plan."
-    else:
-        yield from table(HOPS, list(_hops(found, nodes)))
-        yield TIMED
-    yield ""
-    yield INDICATION
 
 
 def _shed(found: Output, nodes: Sequence[Node]) -> Iterator[str]:

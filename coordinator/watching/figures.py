@@ -6,7 +6,7 @@ begins with the incarnation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +77,7 @@ class Output:
     shed: int | None = None  # tuples before it
     shed_all_time: int | None = None
     path: Path | None = None
+    silent: bool = False  # its node does not answer: nothing but what the plan says is known
 
     @property
     def results(self) -> int:
@@ -132,10 +133,14 @@ class Frame:
     plans: Plans
 
 
-def between(before: Look | None, now: Look, plans: Plans) -> Frame:
-    """What happened from the one to the other; without the one before, since each runtime began."""
+def between(before: Look | None, now: Look, plans: Plans, earlier: Iterable[Output] = ()) -> Frame:
+    """What happened from the one to the other; without the one before, since each runtime began. earlier: outputs that
+    were seen then, which stay where their node does not answer now."""
     nodes = tuple(_node(name, values, before, now) for name, values in now.places.items())
-    return Frame(nodes, tuple(_outputs(nodes, plans)), plans)
+    outputs = list(_outputs(nodes, plans))
+    told = {output.name for output in outputs}
+    outputs += [output for output in _silent(nodes, plans, earlier) if output.name not in told]
+    return Frame(nodes, tuple(outputs), plans)
 
 
 def _node(name: str, values: Values, before: Look | None, now: Look) -> Node:
@@ -212,6 +217,37 @@ def _outputs(nodes: tuple[Node, ...], plans: Plans) -> Iterator[Output]:
             yield _output(node, name, output, known.get(name), nodes)
 
 
+def _silent(nodes: tuple[Node, ...], plans: Plans, earlier: Iterable[Output]) -> Iterator[Output]:
+    """Outputs at nodes that do not answer: of the plans that others have, or, where nobody says which plan runs, of
+    those that are known; and what was seen there."""
+    silent = {node.name for node in nodes if not node.reachable}
+    if not silent:
+        return
+    asked = any(node.values.get("plans") for node in nodes)
+    found: dict[str, Output] = {each.name: _unseen(each) for each in earlier}
+    for plan in _running(nodes, plans) if asked else plans.values():
+        for name, output in plan["graph"]["outputs"].items():
+            known, deadline_ns = _Known(plan, name), plan["guarantee"][name]["deadline_ns"]
+            found[name] = Output(
+                name,
+                output["at"],
+                deadline_ns,
+                known.query,
+                known.bound_ns,
+                known.promise,
+                path=known.path,
+                silent=True,
+            )
+    yield from (output for output in found.values() if output.place in silent)
+
+
+def _unseen(seen: Output) -> Output:
+    """What still holds of an output."""
+    return Output(
+        seen.name, seen.place, seen.deadline_ns, seen.query, seen.bound_ns, seen.promise, path=seen.path, silent=True
+    )
+
+
 def _running(nodes: tuple[Node, ...], plans: Plans) -> list[Mapping[str, Any]]:
     """The known plans that nodes have, the one that counts last."""
     found = {
@@ -271,21 +307,9 @@ def _shed(path: Path | None, nodes: tuple[Node, ...]) -> tuple[int | None, int |
     """Before an output: between the looks, and ever. A node that was not seen before has no share in the first."""
     if path is None:
         return None, None
-    ever = shed_before(path, [node.values for node in nodes])
+    ever = paths.shed_before(path, [node.values for node in nodes])
     seen = [(node.values, node.before) for node in nodes if node.before is not None]
     if not seen:
         return ever, ever
-    then = shed_before(path, [before for _, before in seen])
-    return max(0, shed_before(path, [now for now, _ in seen]) - then), ever
-
-
-def shed_before(path: Path, places: list[Values]) -> int:
-    """Tuples that were shed on the way to an output, at its sources or in units with an operator of its path. What
-    leads to several outputs counts for each: whether a tuple would have become a result of
-    one is not known."""
-    shed = 0
-    for values in places:
-        for plan in values.get("plans", []):
-            shed += sum(source["shed"] for name, source in plan["sources"].items() if name in path.sources)
-            shed += sum(unit["shed"] for unit in plan["units"] if path.operators.intersection(unit["operators"]))
-    return shed
+    then = paths.shed_before(path, [before for _, before in seen])
+    return max(0, paths.shed_before(path, [now for now, _ in seen]) - then), ever

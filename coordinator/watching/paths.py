@@ -5,7 +5,7 @@ Side inputs trigger nothing, so what is shed of them takes no result away; they 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,3 +60,14 @@ def to(plan: Plan, output: str) -> Path:
 def paths(plan: Plan) -> dict[str, Path]:
     """By output."""
     return {output: to(plan, output) for output in plan["graph"]["outputs"]}
+
+
+def shed_before(path: Path, places: Iterable[Mapping[str, Any]]) -> int:
+    """Tuples that were shed on the way to an output, at its sources or in units with an operator of its path. What
+    leads to several outputs counts for each: whether a tuple would have become a result of one is not known."""
+    shed = 0
+    for values in places:
+        for plan in values.get("plans", []):
+            shed += sum(source["shed"] for name, source in plan["sources"].items() if name in path.sources)
+            shed += sum(unit["shed"] for unit in plan["units"] if path.operators.intersection(unit["operators"]))
+    return shed

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from coordinator import plan_file
+from coordinator.addresses import AgentAddress, host_of
 from coordinator.agents import AgentError, Agents
 from coordinator.change import running
 from coordinator.errors import BadInputError
+from coordinator.local_agents import LOG
 from protos import agent_pb2
 
 Values = dict[str, Any]
@@ -107,3 +109,11 @@ def known_plans(path: Path, hashes: Iterable[str]) -> dict[str, Mapping[str, Any
             continue
         found[made["hash"]] = made
     return found
+
+
+def log_of(agent: AgentAddress | None) -> str:
+    """Where an agent of addresses.json writes what it says: in its state directory, if `coordinator up` started it."""
+    if agent is not None and agent.state is not None and (log := Path(agent.state) / LOG).is_file():
+        return str(log.relative_to(Path.cwd()) if log.is_relative_to(Path.cwd()) else log)
+    name = host_of(agent.name) if agent is not None else "NODE"
+    return f"the agent's log (as a service: journalctl -u shimekiri-agent@{name})"

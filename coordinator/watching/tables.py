@@ -134,7 +134,10 @@ OUTPUTS: tuple[Column[Output], ...] = (
         "bound", lambda o: duration(o.bound_ns), lambda o: o.bound_ns,
         "that the plan promises, or has from admission on; -: none, or the plan is not known (--plan)",
     ),
-    Column("results/s", lambda o: rate(o.per_s), lambda o: o.per_s, "delivered"),
+    Column(
+        "results/s", lambda o: "no answer" if o.silent else rate(o.per_s), lambda o: o.per_s,
+        "delivered; no answer: of its node", bad=lambda o: o.silent,
+    ),
     Column(
         "missed", lambda o: percent(o.miss_ratio), lambda o: o.miss_ratio,
         "of the results that came and could be judged, those that were late; what never came is not in it",

@@ -13,7 +13,7 @@ from coordinator.addresses import host_of
 from coordinator.agents import AgentError, Agents
 from coordinator.errors import CoordinatorError
 from coordinator.watching import figures, reply
-from coordinator.watching.figures import Frame, Look
+from coordinator.watching.figures import Frame, Look, Output
 from protos import agent_pb2
 
 LEAST_SECONDS, MOST_SECONDS = 0.5, 5.0  # for an answer
@@ -39,6 +39,7 @@ class Watcher:
         self._agents = Agents(address_file.load(addresses).nodes)
         self._before: Look | None = None
         self._plans: Plans = {}
+        self._outputs: tuple[Output, ...] = ()
         self.costs: dict[str, tuple[Cost, ...]] = {}  # by place, as they were asked for
         self._known: tuple[frozenset[str], int] | None = None  # which hashes there were, and the plan file's age
 
@@ -61,7 +62,13 @@ class Watcher:
         if costs_of in places:
             self.costs[costs_of] = self._costs(costs_of, places[costs_of], seconds)
         before, self._before = self._before, now
-        return figures.between(before, now, self._plans)
+        frame = figures.between(before, now, self._plans, self._outputs)
+        self._outputs = frame.outputs
+        return frame
+
+    def log_of(self, place: str) -> str:
+        """Where its agent writes what it says."""
+        return reply.log_of(self._agents.places.get(place))
 
     def _again(self) -> None:
         changed_ns = _changed_ns(self.addresses)
@@ -96,7 +103,8 @@ class Watcher:
         known = hashes, _changed_ns(self.plan)
         if known != self._known:
             self._known = known
-            self._plans = {**self._plans, **reply.known_plans(self.plan, hashes)} if hashes else {}
+            found = reply.known_plans(self.plan, hashes)
+            self._plans = {**self._plans, **found} if hashes else found
 
 
 def _changed_ns(path: Path) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 BOOKKEEPING = frozenset({"highest_epoch", "policing_told"})  # counters that say nothing to people
 
+RAISED = "operator_errors"
 WORDS = {
     "tuples_refused": "tuples of sources refused; whoever sent them was told why",
     "tuples_given_up": "tuples given up on their way to another node: too late for every output",
@@ -25,7 +26,7 @@ WORDS = {
     "links_refused": "times that another node refused this one",
     "payloads_undecodable": "tuples that could not be decoded",
     "payloads_unencodable": "results that could not be encoded",
-    "operator_errors": "times that an operator raised; its tuple was lost",
+    RAISED: "times that an operator raised; its tuple was lost",
     "memory_relieved": "queued tuples shed because the queues were beyond their limit",
     "memory_beyond_queues": "times that the process had grown by more than its queues may hold",
     "plans_damaged": "plans on disk that are damaged",
@@ -38,7 +39,7 @@ WORDS = {
 PREFIXES = {
     "policed_arrivals": "tuples of source {} beyond what it declared, shed",
     "policed_results": "results of operator {} beyond what it declared, shed",
-    "operator_errors": "times that operator {} raised",
+    RAISED: "times that operator {} raised",
     "windows_spoilt": "times that a tuple or a function spoilt windows of {}",
 }
 LOST = {

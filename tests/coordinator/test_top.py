@@ -160,6 +160,39 @@ def test_a_node_that_does_not_answer_stays_in_view_and_comes_back(watched: Stree
     drive(watched, act)
 
 
+def test_outputs_stay_in_view_while_their_node_does_not_answer(
+    watched: Street, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def act(app: Top, pilot: Pilot[None]) -> None:
+        await asyncio.to_thread(watched.kill, "a")
+        await until(pilot, lambda: cells(app, "outputs", "out")["results/s"] == "no answer!")
+        assert "coordinator deploy" not in str(app.query_one("#said", Static).render())
+        await pilot.press("tab", "enter")
+        await until(pilot, lambda: "node a does not answer" in written(app) and "there_and_back" in written(app))
+
+    drive(watched, act)
+    monkeypatch.chdir(watched.root)
+    monkeypatch.setattr(sys, "argv", ["coordinator", "status"])
+    with pytest.raises(SystemExit):
+        main()
+    assert re.search(r"out +\S+ \S+ .* no answer *$", capsys.readouterr().out, re.MULTILINE)
+    watched.restart("a")
+    with watched.connect() as agents:
+        wait_for(lambda: reply.ask(agents, 5)["a"].get("outputs"))
+        wait_for(lambda: all(map(reply.well, reply.ask(agents, 5).values())))
+
+
+@pytest.mark.parametrize("keys", [("question_mark",), ("enter",), ("tab", "enter"), ("enter", "question_mark")])
+def test_q_leaves_from_every_screen(watched: Street, keys: tuple[str, ...]) -> None:
+    async def act(app: Top, pilot: Pilot[None]) -> None:
+        await pilot.press(*keys)
+        assert not isinstance(app.screen, Main) and app.return_code is None
+        await pilot.press("q")
+        assert app.return_code == 0
+
+    drive(watched, act)
+
+
 def told(street: Street, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """What a command that ends well says, where nothing is a terminal."""
     monkeypatch.chdir(street.root)

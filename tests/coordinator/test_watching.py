@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.addresses import AgentAddress
 from coordinator.watching import explained, figures, paths, reply, tables, text, words
 from coordinator.watching.figures import Frame, Look, between
 from protos import agent_pb2
@@ -156,11 +157,41 @@ def test_a_node_that_does_not_answer() -> None:
     told = frame(None, now)
     shown = list(text.lines(told))
     assert shown[1].split()[:3] == ["a", "no", "answer!"] and shown[-1] == "node a: cannot be reached"
-    assert text.headline(told, 2) == "2 nodes, 1 does not answer; 1 output; the last 2 s"
+    assert text.headline(told, 2) == "2 nodes, 1 does not answer; 2 outputs; the last 2 s"
     assert text.headline(told, None).endswith("; since each runtime began")
     said = "\n".join(explained.output(told.outputs[0], told.nodes))
     assert re.search("^first +a +5 ns +no answer", said, re.MULTILINE)
-    assert list(explained.node(told.nodes[0], {}, ())) == ["node a does not answer", "node a: cannot be reached"]
+    assert list(explained.node(told.nodes[0], {}, (), "log")) == [
+        "node a does not answer",
+        "node a: cannot be reached",
+    ]
+
+
+def test_outputs_of_a_silent_node_stay() -> None:
+    gone = {"b": {"reachable": False, "why": "node b: cannot be reached"}}
+    before = look(status("a", 10), status("b", 10, met=5, latencies={100: 5}))
+    seen = between(None, before, {}).outputs
+    now = Look(0.0, {**look(status("a", 12)).places, **gone})
+    for told in (frame(before, now), frame(None, Look(0.0, gone)), between(before, now, {}, seen)):
+        (slow,) = told.outputs
+        assert (slow.name, slow.place, slow.silent, slow.per_s) == ("slow", "b", True, None), "quick is not b's"
+        assert "no answer!" in "\n".join(text.lines(told))
+    (slow,) = frame(before, now).outputs
+    assert (slow.query, slow.deadline_ns, slow.bound_ns) == ("q", 10, 9)
+    said = "\n".join(explained.output(slow, frame(before, now).nodes))
+    assert "node b does not answer: what it has delivered is not known" in said and "0 met" not in said
+    assert between(before, now, {}).outputs == (), "nobody knows of any"
+    (back,) = between(now, look(status("a", 14), status("b", 2)), {}, (slow,)).outputs
+    assert not back.silent
+
+
+def test_where_the_reason_of_errors_stands() -> None:
+    values = reply.of(status("a", 1, counters={"operator_errors": 2, "operator_errors.O1": 2}), HEALTHY)
+    assert list(explained.others(values, "state/a/agent.log")) == [
+        "2 times that operator O1 raised",
+        "  why operators raised, with a trace back: state/a/agent.log",
+    ]
+    assert "journalctl -u shimekiri-agent@a" in reply.log_of(AgentAddress("a", "127.0.0.1:1", "127.0.0.1:2"))
 
 
 def test_rows_without_a_value_stand_last() -> None:
