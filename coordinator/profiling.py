@@ -19,6 +19,7 @@ from coordinator.units_of_measure import LARGEST, counted, show_ns
 from protos import agent_pb2
 
 Plan = Mapping[str, Any]
+RAISED = "operator_errors."
 RESOLUTION = "at most 6.25 % above the true one"
 
 
@@ -116,6 +117,35 @@ def quantile_ns(buckets: Mapping[int, int], hundredth: int) -> int:
         if seen >= rank:
             return ns
     return 0
+
+
+Raised = dict[tuple[str, str], int]  # calls by operator and node; what raises has no result and is not measured
+
+
+def raised(plan: Plan, statuses: Mapping[str, agent_pb2.StatusReply]) -> Raised:
+    """How often operators of a plan have raised, by node, since its runtimes began."""
+    told = (
+        (counter.name.removeprefix(RAISED), node, int(counter.value))
+        for node, status in statuses.items()
+        for counter in status.counters
+        if counter.name.startswith(RAISED)
+    )
+    return {(name, node): n for name, node, n in told if n and name in plan["graph"]["operators"]}
+
+
+def raised_since(before: Raised, after: Raised) -> Raised:
+    """From `before` on; all of `after` where a runtime has begun again."""
+    left = {key: n - before.get(key, 0) if n >= before.get(key, 0) else n for key, n in after.items()}
+    return {key: n for key, n in left.items() if n}
+
+
+def raising(found: Raised) -> list[str]:
+    """A sentence for each operator and node."""
+    return [
+        f"{name} on {node}: {counted(n, 'call')} raised; they are not in these figures, which are of calls that "
+        "return; 'coordinator status' names the log with the trace back"
+        for (name, node), n in found.items()
+    ]
 
 
 def unmeasured(plan: Plan, found: Iterable[tuple[str, str]]) -> list[str]:

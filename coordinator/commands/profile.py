@@ -71,30 +71,43 @@ def register(app: typer.Typer) -> None:
             _check_loaded(made, plan, agents)
             rt = {host_of(name): agent.rt for name, agent in agents.places.items()}
             before: Counts = {}
+            errors: dict[tuple[str, str], int] = {}
             if seconds is not None:
-                before = _counts(made, agents)
+                before, errors = _counts(made, agents), profiling.raised(made, agents.status(CALL_S))
                 _wait(seconds, as_json)
             found = profiling.since(before, _counts(made, agents))
+            raised = profiling.raised_since(errors, profiling.raised(made, agents.status(CALL_S)))
         missing = profiling.unmeasured(made, found)
         if not found:
-            text = f"no call of any operator of {plan} was measured: feed tuples while it runs, then profile again"
+            why = next(iter(profiling.raising(raised)), "feed tuples while it runs, then profile again")
+            text = f"no call of any operator of {plan} was measured: {why}"
             raise NothingMeasuredError(f"{text}; {output} was not written")
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
         costs_written.write(costs_written.merged(old, costs_written.measured(made, found, rt, at)), output)
-        told = [*profiling.doubts(made, found, rt), *profiling.emulated(made)]
+        told = [*profiling.raising(raised), *profiling.doubts(made, found, rt), *profiling.emulated(made)]
         if as_json:
             by_name: dict[str, Any] = {}
             for (name, node), one in found.items():
                 by_name.setdefault(name, {})[node] = one.document()
             values = {"plan_hash": made["hash"], "costs": str(output), "seconds": seconds, "operators": by_name}
-            typer.echo(json.dumps({**values, "unmeasured": missing, "doubts": told}))
+            typer.echo(json.dumps({**values, "raised": _by_name(raised), "unmeasured": missing, "doubts": told}))
             return
         _show(made, found)
-        if missing:
-            told.append(f"no call was measured of {', '.join(missing)}: did any tuple reach them?")
+        if idle := [name for name in missing if name not in {each for each, _ in raised}]:
+            told.append(
+                f"no call was measured of {', '.join(idle)}: did any tuple reach {'it' if len(idle) == 1 else 'them'}?"
+            )
         for line in told:
             typer.echo(line)
         typer.echo(f"written to {output}; to plan with it: coordinator plan QUERY... CLUSTER --costs {output}")
+
+
+def _by_name(raised: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
+    """By operator, by node."""
+    found: dict[str, dict[str, int]] = {}
+    for (name, node), n in raised.items():
+        found.setdefault(name, {})[node] = n
+    return found
 
 
 def _check_loaded(made: dict[str, Any], path: Path, agents: Agents) -> None:
