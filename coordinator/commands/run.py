@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from coordinator.local_run.files import Feed
     from coordinator.local_run.stages import Ran
+    from coordinator.yaml_file import Edit
 
 EPILOG = """Examples:
 
@@ -32,10 +33,10 @@ EPILOG = """Examples:
 
   coordinator run --local --plan plan.json --rate radio=50 --json
 
-What stands beside the query is taken: operators.py for the agents (operators.json is then brought up to date), and for
-each source SOURCE.jsonl, SOURCE.csv or SOURCE.mcap, or feed.jsonl for the only one that has none. Tuples are sent at
-the rate that the query declares, unless told otherwise. The agents take free ports of this machine, whatever the
-cluster file says, and speak without TLS.
+What stands beside the query is taken: operators.py for the agents (an operators.json that is there and says something
+else is brought up to date), and for each source SOURCE.jsonl, SOURCE.csv or SOURCE.mcap, or feed.jsonl for the only one
+that has none. Tuples are sent at the rate that the query declares, unless told otherwise. The agents take free ports of
+this machine, whatever the cluster file says, and speak without TLS.
 
 Ctrl-C ends the feeds; what came until then is collected and reported (exit code 130). A deadline that was missed is no
 failure. Exit codes: 0 done; 2 bad input, also in a feed; 3 infeasible, or a ledger that does not balance; 4 not drained
@@ -154,6 +155,7 @@ def _plan(
     plan is made where none is guaranteed."""
     from coordinator import plan_file
     from coordinator.local_run import files as conventions
+    from coordinator.local_run import installed
 
     tell.begin("plan")
     if plan is not None:
@@ -167,21 +169,24 @@ def _plan(
     beside = list(dict.fromkeys([*(path.parent for path in queries), cluster.parent]))
     code = conventions.operators(given, beside)
     query_files.check_order(queries, cluster)
-    if refreshed := conventions.refresh(cluster, code):
-        tell.say(f"{refreshed} is brought up to date with {', '.join(map(str, code))}")
-    made = _made(queries, cluster, how, tell)
+    with installed.listed(queries, cluster, code) as found:
+        if found.written:
+            tell.say(f"{found.written} is brought up to date with {', '.join(map(str, code))}")
+        made = _made(queries, cluster, how, found.edit, tell)
     tell.done(_promised(made))
     return made, code, beside
 
 
-def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], tell: Shown) -> dict[str, Any]:
+def _made(
+    queries: list[Path], cluster: Path, how: tuple[Path | None, bool], edit: Edit | None, tell: Shown
+) -> dict[str, Any]:
     from coordinator import planner
     from coordinator.commands.planning import hinting
 
     costs, best_effort = how
     measured = query_files.costs(costs, query_files.WORST, query_files.MARGIN)
     choices = planner.Choices(best_effort=best_effort)
-    loaded, known, types = query_files.load(queries, cluster, measured=measured)
+    loaded, known, types = planner.load(queries, cluster, (None, edit), measured=measured)
     assert known is not None  # a path was given
     also = query_files.costs_options(costs, query_files.WORST, query_files.MARGIN)
     with hinting([*queries, cluster, *also], choices, loaded):
@@ -228,9 +233,6 @@ def _show(made: dict[str, Any], ran: Ran) -> None:
 
 
 def _next(made: dict[str, Any], ran: Ran) -> list[str]:
-    from coordinator.cli import COMMANDS
-
-    look = "top" if "top" in COMMANDS else "status"
     lines = [
         "",
         f"page: {ran.page}    (open it in a browser)",
@@ -244,20 +246,24 @@ def _next(made: dict[str, Any], ran: Ran) -> list[str]:
     if ran.kept is None:
         return [
             *lines,
-            f"next: change query.yaml or operators.py and run again; --keep leaves it up for 'coordinator {look}'",
+            "next: change query.yaml or operators.py and run again; --keep leaves it up for 'coordinator top'",
         ]
-    where = "" if ran.kept == DEFAULT_ADDRESSES else f" --addresses {ran.kept}"
-    plan = f" --plan {ran.run / 'plan.json'}"
+    where = "" if ran.kept == DEFAULT_ADDRESSES else f" --addresses {shlex.quote(str(ran.kept))}"
+    plan = shlex.quote(str(ran.run / "plan.json"))
     again = [
         f"  {shlex.join(['node-agent', 'feed', feed.source, str(feed.path), '--to', node, *feed.pace.options])}{where}"
         for feed in (fed.feed for fed in ran.fed)
         for node in [made["graph"]["sources"][feed.source]["at"]]
     ]
     lines += [
-        f"it still runs: 'coordinator {look}{where}{plan}' looks at it, 'coordinator down{where}' ends it",
-        "to feed it again:",
+        "it still runs; to feed it again:",
+        *again,
+        "to look at it, to measure what its operators cost, and to end it:",
+        f"  coordinator top{where} --plan {plan}    (or status)",
+        f"  coordinator profile {plan}{where}",
+        f"  coordinator down{where}",
     ]
-    return [*lines, *again]
+    return lines
 
 
 def _end(ran: Ran) -> None:

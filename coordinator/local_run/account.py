@@ -11,6 +11,7 @@ from rich.table import Table
 
 from coordinator import cost_lines
 from coordinator.deadline_parts import beyond_caps, left_out, standing
+from coordinator.local_run import ends
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
 from coordinator.overload import ADD
@@ -37,6 +38,7 @@ def document(plan: Mapping[str, Any], ran: Ran) -> dict[str, Any]:
             for name, found in report["outputs"].items()
         },
         "conservation": report["conservation"],
+        **ends.document(plan, ran),
         "complete": report["completeness"]["complete"],
         "feeds": [fed.document() for fed in ran.fed],
         "missing": ran.missing + ran.left,
@@ -60,10 +62,13 @@ def placement(plan: Mapping[str, Any]) -> Table:
 
 
 def outputs(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Table:
-    """What was promised of each output, and what came; fits into 80 columns where nothing is wrong."""
+    """What was promised of each output, and what came; fits into 80 columns where nothing is wrong. Where more may have
+    been missed than is counted, as before an operator that filters: how much at most."""
+    unsure = any(found["miss_ratio_hi"] != found["miss_ratio"] for found in report["outputs"].values())
+    share = ("at most",) if unsure else ()
     ends = [end for end in ENDS if end not in SELDOM or any(found[end] for found in report["outputs"].values())]
     table = Table(title="outputs", title_justify="left")
-    for column in ("output", "deadline", "bound", *ends, "p99"):
+    for column in ("output", "deadline", "bound", *ends, *share, "p99"):
         table.add_column(column, justify="left" if column == "output" else "right", no_wrap=column != "output")
     for name, found in report["outputs"].items():
         claim = plan["guarantee"].get(name, {})
@@ -73,6 +78,7 @@ def outputs(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Table:
             show_ns(found["deadline_ns"]),
             "none" if bound is None else show_ns(bound),
             *(f"[red]{found[end]}[/]" if end != "met" and found[end] else str(found[end]) for end in ends),
+            *(percent(found["miss_ratio_hi"]) for _ in share),
             "-" if p99 is None else f"{p99 / 1e6:.2f} ms",
         )
     return table
@@ -87,10 +93,8 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
         if claim is not None:
             yield f"output {name}: {standing(claim)}: {claim['why']}"
             yield from (f"  {line}" for line in left_out(claim))
-        if found["miss_ratio"]:
-            yield f"output {name}: {percent(found['miss_ratio'])} missed; the page says which hop spent the time"
-        elif not found["delivered"]:
-            yield f"output {name}: nothing came: no tuple led to a result, or the feed was too short for one"
+        yield from ends.missed(name, found)
+    yield from ends.sentences(plan, ran)
     yield from beyond_caps(plan)
     yield from cost_lines.lines(plan)
     yield _balance(report["conservation"])

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coordinator.errors import BadInputError, CoordinatorError, Problem, unwritable
+from coordinator.errors import BadInputError, Problem
 from coordinator.options import BadOptionError
 from coordinator.units_of_measure import duration_ns
 from coordinator.yaml_file import nearest
 
 QUERY, CLUSTER, OPERATORS, FEED = "query.yaml", "cluster.yaml", "operators.py", "feed.jsonl"
 FORMATS = (".jsonl", ".csv", ".mcap")
-LISTING_S = 60.0
 UNITS = ("s", "ms", "us", "ns")
 
 
@@ -48,46 +44,6 @@ def operators(given: Sequence[Path], beside: Sequence[Path]) -> list[Path]:
             raise BadInputError([Problem(str(file), 0, "is no file; give a Python file with operators")])
     found = [folder / OPERATORS for folder in beside if (folder / OPERATORS).is_file()]
     return list(given) or found[:1]
-
-
-def refresh(cluster: Path, files: Sequence[Path]) -> Path | None:
-    """Write the list of operators that the cluster file names anew, where `files` say something else than it does; the
-    path, where it was written. Raises BadInputError, also where the files cannot be loaded."""
-    from coordinator import yaml_file
-
-    data = yaml_file.load(cluster).data
-    named = data.get("operators") if isinstance(data, Mapping) else None
-    if not files or not isinstance(named, str):
-        return None
-    path, listed = cluster.parent / named, _listed(files)
-    try:
-        if json.loads(path.read_bytes()) == listed:
-            return None
-    except (OSError, ValueError, RecursionError):
-        pass  # it is written now
-    try:
-        path.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise unwritable(path, error) from error
-    return path
-
-
-class _ListingError(CoordinatorError):
-    exit_code = 2
-
-
-def _listed(files: Sequence[Path]) -> Any:
-    """What an agent with these files says that it has. Another process: their code runs there, not here."""
-    options = [word for file in files for word in ("--operators", str(file))]
-    command = [sys.executable, "-m", "node_agent", "operators", "--json", *options]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LISTING_S, check=False)
-    except subprocess.TimeoutExpired:
-        text = f"took more than {LISTING_S:g} s to import; let what it does at its top level go quicker"
-        raise BadInputError([Problem(str(files[0]), 0, text)]) from None
-    if done.returncode:
-        raise _ListingError(done.stderr.strip() or f"{files[0]}: its operators cannot be listed")
-    return json.loads(done.stdout)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,12 @@ from coordinator import interrupts, local_agents, plan_file
 from coordinator.addresses import Addresses, AgentAddress, host_of
 from coordinator.agents import Agents, AgentsError
 from coordinator.local_agents import LOG, LocalAgent, Wanted
+from coordinator.local_run import agent_logs
+from coordinator.local_run.agent_logs import Said
 from coordinator.local_run.feeding import Fed, Feeding
 from coordinator.local_run.files import Feed
 from coordinator.local_run.listening import Listening
+from coordinator.local_run.losses import Lost, lost
 from coordinator.plan_file import Plan
 from coordinator.units_of_measure import counted
 
@@ -45,8 +48,8 @@ class Tell(Protocol):
 
 @dataclass
 class Ran:
-    """What came of it. run: the directory; missing: what is not as it should be, a line each; kept: where the agents
-    that still run are."""
+    """What came of it. run: the directory; missing: what is not as it should be, a line each; said: warnings of the
+    agents until the traces were collected; kept: where the agents that still run are."""
 
     run: Path
     fed: list[Fed] = field(default_factory=list)
@@ -56,7 +59,13 @@ class Ran:
     real_time: bool = True
     reports: list[dict[str, Any]] = field(default_factory=list)
     page: Path | None = None
+    lost: list[Lost] = field(default_factory=list)
+    said: list[Said] = field(default_factory=list)
     kept: Path | None = None
+
+    def log(self, place: str) -> Path:
+        """Where what the agent of a place said is kept."""
+        return self.run / "logs" / f"{host_of(place)}.log"
 
 
 @dataclass(frozen=True)
@@ -116,7 +125,7 @@ def _agents(wish: Wish, work: Path, state: Path, tell: Tell) -> Iterator[tuple[l
     tell.begin("agents")
     tell.now(f"starting {', '.join(cores)}")
     wanted = [Wanted(name, ANY_PORT, ANY_PORT, state.resolve() / name, number) for name, number in cores.items()]
-    agents = local_agents.start(wanted, list(wish.operators))
+    agents = local_agents.start(wanted, list(wish.operators), log_json=True)
     ran = Ran(work)
     try:
         ran.real_time = all(place.rt for agent in agents for place in agent.places)
@@ -189,7 +198,7 @@ def _collect(wish: Wish, called: Agents, work: Path, state: Path, ran: Ran, tell
     logs = ran.run / "logs"
     logs.mkdir(exist_ok=True)
     for name in called.addresses:
-        shutil.copyfile(state / name / LOG, logs / f"{name}.log")
+        ran.said += agent_logs.keep(state / name / LOG, ran.log(name))
     for fed in ran.fed:
         fed.log = Path(shutil.copyfile(fed.log, logs / fed.log.name))
     tell.done(f"{counted(done.records, 'record')} of {counted(len(called.addresses), 'node')}")
@@ -218,5 +227,6 @@ def _report(wish: Wish, ran: Ran, tell: Tell) -> None:
     tell.begin("report")
     read = [read_run(ran.run)]
     ran.reports = judge(read, wish.engine, None, tell.now)
+    ran.lost = lost(read[0])
     ran.page = write(read, ran.reports, None, tell.now)
     tell.done(str(ran.page))

@@ -20,7 +20,8 @@ from coordinator import plan_file, planner
 from coordinator import query as queries
 from coordinator.__main__ import main
 from coordinator.errors import CoordinatorError
-from coordinator.local_run import files
+from coordinator.local_run import files, installed
+from coordinator.local_run.agent_logs import exception
 from coordinator.local_run.files import Wishes, declared_rate, feeds
 
 QUERY = """
@@ -85,11 +86,12 @@ def test_from_files_to_a_verdict_and_agents_that_stay(
     assert _run(monkeypatch, "--local", "--json", "--keep") == 0
     said, told = capsys.readouterr()
     account: dict[str, Any] = json.loads(said)
-    assert "operators.json is brought up to date with operators.py" in told
+    assert "brought up to date" not in told and not (here / "operators.json").exists()
     assert f"source beat: {Path('feed.jsonl')} at 100 a second, as it is declared" in told
     assert "source side: side.csv at 50 a second, as it is declared" in told
     assert account["outputs"]["out"]["delivered"] == 6 and account["conservation"]["balanced"] and account["complete"]
     assert account["missing"] == [] and account["outputs"]["out"]["guaranteed"]
+    assert account["lost"] == [] and account["unfed"] == [] and not account["shed"]["units"]
     assert [(each["source"], each["sent"], each["admitted"]) for each in account["feeds"]] == [
         ("beat", 4, 4), ("side", 2, 2),
     ]  # fmt: skip
@@ -207,8 +209,12 @@ def test_a_plan_runs_and_a_bad_line_is_named_and_the_rest_reported(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (here / "side.csv").write_text("x\n5\n6,7\n")
-    assert files.refresh(here / "cluster.yaml", [here / "operators.py"]) == here / "operators.json"
-    assert files.refresh(here / "cluster.yaml", [here / "operators.py"]) is None
+    given = [here / "query.yaml"], here / "cluster.yaml", [here / "operators.py"]
+    (here / "operators.json").write_text("{}")
+    with installed.listed(*given) as found:
+        assert found.written == here / "operators.json"
+    with installed.listed(*given) as found:
+        assert found == (None, None)
     made = planner.make_plan(here / "query.yaml", here / "cluster.yaml", planner.Choices())
     plan_file.write(made, here / "my.json")
     (here / "cluster.yaml").unlink()
@@ -218,6 +224,107 @@ def test_a_plan_runs_and_a_bad_line_is_named_and_the_rest_reported(
     assert _report(here)["outputs"]["out"]["delivered"] == 5
     assert "first results:\n  out: " in said
     assert "balanced: 5 tuples admitted, each accounted for" in said
+
+
+TROUBLED = """
+shimekiri: 1
+query: troubled
+sources:
+  fast: {at: a, type: json, arrival: {burst: 4, period: 1 s}, max_age: 9 s}
+  bad: {at: a, type: json, arrival: {rate: 100}, max_age: 9 s}
+  slow: {at: b, type: json, arrival: {rate: 10}, max_age: 9 s}
+  silent: {at: a, type: json, arrival: {rate: 10}, max_age: 9 s}
+operators:
+  half: {run: filter, in: fast, cost: 50 us, nodes: [a]}
+  both: {run: union, in: [half, silent], cost: 50 us, nodes: [a]}
+  fails: {run: my.fails, in: bad, cost: 50 us, nodes: [a]}
+  hangs: {run: my.hangs, in: slow, cost: 50 us, hang: 1 s, nodes: [b]}
+outputs:
+  filtered: {from: both, at: a, deadline: 30 s}
+  failed: {from: fails, at: a, deadline: 30 s}
+  hung: {from: hangs, at: b, deadline: 30 s}
+"""
+TWO_NODES = """
+shimekiri: 1
+nodes:
+  a: {address: "127.0.0.1:7700", policy: edf}
+  b: {address: "127.0.0.1:7710", policy: edf}
+operators: operators.json
+"""
+FAILING = """
+import time
+from node_agent.sdk import operator
+
+@operator("my.fails", inputs={"value": "json"}, output="json")
+def fails(value):
+    if value > 1:
+        raise ValueError(f"no {value}")
+    return object()
+
+@operator("my.hangs", inputs={"value": "json"}, output="json")
+def hangs(value):
+    time.sleep(60)
+"""
+
+
+def test_why_tuples_did_not_become_results(here: Path) -> None:
+    for path in here.iterdir():
+        path.unlink()
+    for name, text in (("query.yaml", TROUBLED), ("cluster.yaml", TWO_NODES), ("operators.py", FAILING)):
+        (here / name).write_text(text)
+    for name, tuples in (("fast", 30), ("bad", 4), ("slow", 1)):
+        (here / f"{name}.jsonl").write_text("".join(f"{number}\n" for number in range(tuples)))
+    with Running(here, "--rate", "fast=1000") as running:
+        code, out, err = running.end()
+    assert code == 0, out + err
+    (run,) = (here / "runs").iterdir()
+    log = Path("runs", run.name, "logs", "a.log")
+    lines = out.splitlines()
+
+    assert "source silent: nothing fed it (--feed silent=FILE would); output filtered may need it" in lines
+    shed = json.loads((run / "report.json").read_text())["shed"]["sources"]["fast"]["policies"]["arrivals"]["tuples"]
+    assert any(
+        line.startswith(f"shed: {shed} of 30 tuples of source fast on a: beyond the declared arrivals; raise its 'arr")
+        for line in lines
+    )
+    assert "output filtered: 0 % missed for certain, and at most " in out
+    assert f"lost: 2 tuples at fails on a, because an operator raised; the trace back is in {log}" in lines
+    assert "  fails raised first: ValueError: no 2, at operators.py:8, in fails" in lines
+    assert any(line.startswith("node a: output failed: not a JSON value: ") for line in lines), out
+    assert "lost: 1 tuple at hangs on b, because an operator hung; raise its 'hang:'" in out
+    assert "node b: runtime operator hung: hangs was killed after 1 s; it is started again" in lines
+    assert "output failed: 50 % missed (lost); below is why tuples were shed or lost" in lines
+    assert "which hop spent the time" not in out
+    assert (
+        " a runtime warning: operator fails raised; its tuple is lost\n    Traceback (most" in (here / log).read_text()
+    )
+    assert not (here / "operators.json").exists()
+
+
+def test_the_end_of_a_trace_back_in_one_line() -> None:
+    text = 'told\nTraceback (most recent call last):\n  File "/x/a.py", line 1, in f\n    g()\n'
+    assert exception(text + '  File "/x/b.py", line 22, in g\n    h\n    ^\nKeyError: 1\nmore') == (
+        "KeyError: 1, at /x/b.py:22, in g"
+    )
+    assert exception(text) == exception("told") == ""
+
+
+def test_operators_json_is_left_alone_where_it_still_holds(here: Path) -> None:
+    def written() -> bool:
+        with installed.listed([here / "query.yaml"], here / "cluster.yaml", [here / "operators.py"]) as found:
+            return found.written is not None
+
+    (here / "operators.json").write_text("")
+    assert written() and not written()
+    known = json.loads((here / "operators.json").read_text())
+    mine = {"codecs": ["json"], "fields": {}, "operators": {"my.same": known["operators"]["my.same"]}}
+    (here / "operators.json").write_text(json.dumps(known | mine))  # others are installed, and no matter
+    assert not written()
+    mine["operators"] = {}  # the query needs it
+    (here / "operators.json").write_text(json.dumps(known | mine))
+    assert written()
+    (here / "operators.py").write_text(OPERATORS.replace('"value"', '"other"').replace("(value)", "(other)"))
+    assert written()
 
 
 def test_what_cannot_be_run_is_told_before_anything_starts(
@@ -239,7 +346,7 @@ def test_what_cannot_be_run_is_told_before_anything_starts(
     assert "runs: cannot be made: File exists" in told("--local")
     (here / "operators.py").write_text("import nowhere")
     assert "nowhere" in told("--local")
-    (here / "operators.py").unlink()
+    (here / "operators.py").write_text(OPERATORS)
     (here / "query.yaml").write_text(QUERY.replace("deadline: 5 s", "deadline: 60 us"))
     lines = told("--local", code=3).splitlines()
     assert any(line.startswith("infeasible: ") for line in lines)

@@ -1,0 +1,190 @@
+"""What kept tuples from becoming results in time, in sentences: shed and lost anywhere, what agents said of it, costs
+beyond the plan's, sources that nothing fed; each with what mends it where that is known."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from coordinator.local_run import agent_logs
+from coordinator.local_run.stages import Ran
+from coordinator.report import dearer
+from coordinator.report.overload_tables import percent
+from coordinator.units_of_measure import counted
+from coordinator.watching import words
+
+MOST = 8  # lines of one sort
+SOURCES_OWN = ("arrivals", "rate")  # shed as a source declares
+SHED_MENDS = {
+    "arrivals": "raise its 'arrival:' or 'tolerance:' in the query, or feed it slower",
+    "rate": "raise its 'max_rate:' in the query, or feed it slower",
+    "memory": "raise 'memory:' of the node in the cluster file, or feed slower",
+    "selectivity": "raise 'selectivity:' of the operator in the query, or return less",
+    "late": "the node was behind: cheaper operators, fewer tuples or a longer deadline",
+}
+LOST_MENDS = {
+    "operator_hung": "raise its 'hang:' in the query if it may take so long",
+    "queue_full": SHED_MENDS["memory"],
+    "link_full": "feed slower, or place the two operators on one node",
+    "no_route": "its agent was gone or not ready; its log says why",
+    "encode": "return what the type of the output can carry",
+    "decode": "both nodes need the same operators and codecs",
+    "ordinals": "return fewer results for one tuple",
+}
+INFERRED = {
+    "link": "sent to another node, and never seen there",
+    "restart": "in a runtime that ended, and was started again or not",
+}
+RAISED = "operator_error"
+TOLD_OTHERWISE = {RAISED, "policing_told", "shedding_begins", "peer_unreachable"}
+NUMBERED = re.compile(r"\b(unit|stream) \d+\b")
+
+
+def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
+    """All of it; nothing where all went well."""
+    (report,) = ran.reports
+    yield from unfed(plan, ran)
+    yield from islice(_shed(plan, report), MOST)
+    yield from _windows(report)
+    yield from _lost(ran, report)
+    yield from islice(_said(plan, ran), MOST)
+    if report["dearer"]:
+        yield from dearer.sentences(report["dearer"])
+        yield "to measure them here: run with --keep, feed again, 'coordinator profile', run with --costs costs.yaml"
+
+
+def missed(name: str, found: Mapping[str, Any]) -> Iterator[str]:
+    """Of one output: the share, what it may be at most, and where to look."""
+    share, most = found["miss_ratio"], found["miss_ratio_hi"]
+    if share:
+        ends = [end for end in ("late", "shed", "lost") if found[end]]
+        look = ["the page says which hop spent the time"] if found["late"] else []
+        look += ["below is why tuples were shed or lost"] if found["shed"] or found["lost"] else []
+        yield f"output {name}: {percent(share)} missed ({', '.join(ends)}); {'; '.join(look)}"
+    elif not found["delivered"]:
+        yield f"output {name}: nothing came: no tuple led to a result, or the feed was too short for one"
+    if most is not None and most != share:
+        unsure = found["shed_unsure"] + found["lost_unsure"] + found["undecidable"]
+        least = "" if share is None else f"{percent(share)} missed for certain, and "
+        yield (
+            f"output {name}: {least}at most {percent(most)}: of {counted(unsure, 'more result')} nobody knows whether "
+            "an operator would have filtered them, or whether they were in time"
+        )
+
+
+def unfed(plan: Mapping[str, Any], ran: Ran) -> list[str]:
+    """Sources without a feed, and the outputs that hang on them."""
+    graph = plan["graph"]
+    found = []
+    for source in sources_unfed(plan, ran):
+        reached = {source}
+        for _ in graph["operators"]:
+            reached |= {
+                name
+                for name, one in graph["operators"].items()
+                if reached & ({*one["in"], *one.get("side", {}).values()})
+            }
+        outputs = [name for name, one in graph["outputs"].items() if one["from"] in reached]
+        needing = f"; output {', '.join(outputs)} may need it" if outputs else ""
+        found.append(f"source {source}: nothing fed it (--feed {source}=FILE would){needing}")
+    return found
+
+
+def sources_unfed(plan: Mapping[str, Any], ran: Ran) -> list[str]:
+    """By name."""
+    fed = {each.feed.source for each in ran.fed}
+    return [name for name in plan["graph"]["sources"] if name not in fed]
+
+
+def _shed(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+    """By policy and place: a source's own policies at the source, others at the unit that shed, if it was one."""
+    units = {(place, policy) for place, one in report["shed"]["units"].items() for policy in one["policies"]}
+    for place, one in report["shed"]["units"].items():
+        for policy, n in one["policies"].items():
+            if policy not in (*SOURCES_OWN, "window"):
+                yield _line("shed", n["tuples"], f"at {place}", policy, one["came"])
+    for name, one in report["shed"]["sources"].items():
+        for policy, n in one["policies"].items():
+            at_units = any(policy == each for _, each in units)
+            if policy != "window" and (policy in SOURCES_OWN or not at_units):
+                at = plan["graph"]["sources"].get(name, {}).get("at")
+                where = f"of source {name}{f' on {at}' if at else ''}"
+                yield _line("shed", n["tuples"], where, policy, one["admitted"])
+
+
+def _line(end: str, tuples: int, where: str, why: str, of: int = 0) -> str:
+    meant, mends = (words.SHED, SHED_MENDS) if end == "shed" else (words.LOST, LOST_MENDS)
+    number = f"{tuples:,} of {counted(of, 'tuple')}" if of else counted(tuples, "tuple")
+    mend = f"; {mends[why]}" if why in mends else ""
+    return f"{end}: {number} {where}{',' if end == 'lost' else ':'} {meant.get(why, why)}{mend}"
+
+
+def _windows(report: Mapping[str, Any]) -> Iterator[str]:
+    """Windows without a result, and why, once per operator."""
+    found = {name: one for output in report["outputs"].values() for name, one in output.get("windows", {}).items()}
+    for name, one in found.items():
+        causes = [f"{n:,} because {words.WITHOUT.get(why, why)}" for why, n in one["abandoned"].items() if n]
+        causes += [f"{one[kind]:,} {kind}" for kind in ("skipped", "unended") if one[kind]]
+        if causes:
+            yield f"windows of {name}: without a result, of {one['all']:,}: {', '.join(causes)}"
+
+
+def _lost(ran: Ran, report: Mapping[str, Any]) -> Iterator[str]:
+    raised: dict[tuple[str, str], str] = {}  # the first of each operator on each place
+    for each in ran.said:
+        if each.event == RAISED:
+            raised.setdefault((each.node, str(each.fields.get("operator"))), agent_logs.exception(each.text))
+    for one in ran.lost[:MOST]:
+        line = _line("lost", one.tuples, one.where, one.cause)
+        here = [operator for operator in one.operators if (one.node, operator) in raised]
+        if one.cause == RAISED:
+            yield f"{line}; the trace back is in {ran.log(one.node)}"
+            yield from (f"  {name} raised first: {raised[one.node, name] or 'see there'}" for name in here)
+        else:
+            yield line
+    if more := ran.lost[MOST:]:
+        yield f"lost: {counted(sum(one.tuples for one in more), 'tuple')} at {counted(len(more), 'more place')}"
+    for cause, text in INFERRED.items():
+        if n := report["conservation"]["by_cause"].get(f"lost({cause})"):
+            yield f"lost: {counted(n, 'tuple')}, {text}"
+
+
+def _said(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
+    """The first of each kind of trouble that agents told of, and how many lines there are."""
+    told = [each for each in ran.said if each.event not in TOLD_OTHERWISE]
+    names = _names(plan)
+    number = Counter((each.node, each.event) for each in told)
+    first = {(each.node, each.event): each for each in reversed(told)}
+    for key in sorted(number, key=lambda key: told.index(first[key])):
+        text = NUMBERED.sub(lambda found: names.get(found[0], found[0]), first[key].text.partition("\n")[0])
+        again = f" ({number[key]} such lines in {ran.log(key[0])})" if number[key] > 1 else ""
+        yield f"node {key[0]}: {text}{again}"
+
+
+def _names(plan: Mapping[str, Any]) -> dict[str, str]:
+    """Of `unit 3` its operators, of `stream 6` its name: agents know numbers only."""
+    found = {}
+    for local in plan["nodes"].values():
+        names = {one["id"]: one["name"] for one in local.get("operators", ())}
+        for one in local.get("units", ()):
+            found[f"unit {one['id']}"] = ", ".join(names[id_] for id_ in one["operators"])
+        found |= {f"stream {one['id']}": f"stream {one['name']}" for one in local.get("streams", ())}
+    return found
+
+
+def document(plan: Mapping[str, Any], ran: Ran) -> dict[str, Any]:
+    """For --json."""
+    (report,) = ran.reports
+    return {
+        "shed": report["shed"],
+        "lost": [one.document() for one in ran.lost],
+        "said": [
+            {"node": each.node, "level": each.level, "event": each.event, "text": each.text, "fields": each.fields}
+            for each in ran.said
+        ],
+        "dearer": report["dearer"],
+        "unfed": sources_unfed(plan, ran),
+    }
