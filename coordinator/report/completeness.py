@@ -12,6 +12,7 @@ from typing import Any
 from coordinator.report.reader import Incarnation, Run
 
 LEDGER_KINDS = (2, 3, 4, 5, 8, 9, 10, 11, 12)  # ADMITTED RAN SENT RECEIVED OUTPUT SHED LOST MERGED ABSORBED
+NOT_OVER = "not over when the trace was collected"
 FACT_KINDS = (13, 17)  # WINDOW DEGRADED: told in figures, in no ledger
 
 
@@ -36,6 +37,7 @@ class Scan:
     misplaced: tuple[int, int] | None = None  # first LOAD record out of place: (place, what it says)
     unnamed: int = 0  # ledger records under a plan epoch that no PLAN record names
     crashed: bool = False
+    drained: set[int] = field(default_factory=set)  # plans of the run of which it was told to take nothing more
     epochs: Mapping[int, int] = field(default_factory=dict)  # of the run's plans, modulo 128 -> which plan
 
 
@@ -52,6 +54,11 @@ class Trace:
     @property
     def whole(self) -> bool:
         return not self.why
+
+    @property
+    def only_open(self) -> bool:
+        """Whole up to when it was collected."""
+        return self.why == (NOT_OVER,)
 
 
 def judge(incarnation: Incarnation, scan: Scan, node: str) -> Trace:
@@ -79,7 +86,7 @@ def judge(incarnation: Incarnation, scan: Scan, node: str) -> Trace:
     crashed = said.crashed or scan.crashed
     if known and not (said.ended or crashed):
         known = False
-        why.append("not over when the trace was collected")
+        why.append(NOT_OVER)
     if not known:
         status = Status.UNKNOWN
     elif faults:

@@ -18,6 +18,7 @@ from protos.records import SHED_POLICIES, WINDOW_CAUSES
 
 if TYPE_CHECKING:
     from coordinator.report.completeness import Trace
+    from coordinator.report.missing_windows import MissingWindows
     from coordinator.report.shape import Counts, Tally
     from coordinator.report.windows_view import WindowView
 
@@ -35,8 +36,8 @@ class _About(NamedTuple):
 class Overload:
     """The figures of one run."""
 
-    def __init__(self, plan: PlanView, counts: Counts) -> None:
-        self._plan, self._counts, self._reach = plan, counts, Reach(plan)
+    def __init__(self, plan: PlanView, counts: Counts, missing: MissingWindows) -> None:
+        self._plan, self._counts, self._missing, self._reach = plan, counts, missing, Reach(plan)
         self._sums: dict[tuple[int, int], list[_About]] = defaultdict(list)  # (kind, ref)
         for (incarnation, kind, ref, word, cause), tally in sorted(counts.tallies.items()):
             self._sums[kind, ref].append(_About(incarnation, word, cause, tally))
@@ -76,7 +77,8 @@ class Overload:
         on_time = sum(met for _, met in answers)
         filtered = max(0, admitted - sum(answered for answered, _ in answers))
         ended = told.given + sum(told.abandoned.values()) + told.skipped
-        every, load = max(admitted, ended) + told.unended, self.load(views)
+        missing = self._missing.of(views)
+        every, load = max(admitted, ended) + told.unended + missing.never, self.load(views)
         best, why = window_bound(views[0], load, view.deadline_ns)
         return {
             "all": every,
@@ -86,12 +88,14 @@ class Overload:
             "abandoned": told.abandoned,
             "skipped": told.skipped,
             "unended": told.unended,
+            "never_opened": missing.never,
             "opened": told.opened,
-            "cut_off": told.cut_off,
+            "cut_off": told.cut_off - missing.begun,
             "share": (on_time + filtered) / every if every else None,
             "load": None if load is None else float(load),
             "best_share": None if best is None else float(best),
             "best_share_why": why,
+            "not_counted": missing.notes,
         }
 
     def load(self, views: Sequence[WindowView]) -> Fraction | None:

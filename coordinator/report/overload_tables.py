@@ -8,6 +8,12 @@ Reports = Sequence[tuple[str, Mapping[str, Any]]]  # name of the run, report
 LEAST_LOAD = 0.001  # that is worth a figure
 WINDOWS = ("output", "windows of", "all", "given", "in time", "share", "best", "load", "without a result")
 SHED = ("at", "tuples", "shed of them, by policy")
+KINDS = ("skipped", "unended", "never_opened")
+AWAY = (
+    ("never_opened", "never opened while their node was away"),
+    ("unended", "open as their node crashed"),
+)
+COUNT_AS = "They count as lost, or where records are missing as undecidable."
 WINDOWS_NOTE = (
     "Share: of all windows, those whose result was exact and in time, or was filtered behind them. Best: f*, the most "
     "that any policy can give under that load. Load: work per time, of the tuples that come, on "
@@ -29,16 +35,28 @@ def window_rows(reports: Reports) -> Iterator[tuple[str, ...]]:
                 yield run, output, operator, *_window(found)
 
 
+def window_sentences(report: Mapping[str, Any]) -> list[str]:
+    """On windows that have no result because their node was away or crashed, and where they cannot be counted."""
+    told: dict[str, None] = {}
+    for output in report["outputs"].values():
+        for operator, found in output.get("windows", {}).items():
+            gone = [f"{found[key]:,} {text}" for key, text in AWAY if found[key]]
+            if gone:
+                told[f"Windows of {operator}: {', '.join(gone)}. {COUNT_AS}"] = None
+            told.update({f"Windows of {operator}: {note}.": None for note in found["not_counted"]})
+    return list(told)
+
+
 def load_text(load: float) -> str:
     """Three digits; not 9.3e-05."""
     return f"{load:.3g}" if load >= LEAST_LOAD or not load else f"< {LEAST_LOAD}"
 
 
 def _window(found: Mapping[str, Any]) -> tuple[str, ...]:
-    without = dict(found["abandoned"]) | {kind: found[kind] for kind in ("skipped", "unended") if found[kind]}
+    without = dict(found["abandoned"]) | {kind: found[kind] for kind in KINDS if found[kind]}
     counts = (f"{found[key]:,}" for key in ("all", "given", "on_time"))
     load = "–" if found["load"] is None else load_text(found["load"])
-    causes = ", ".join(f"{n:,} {cause}" for cause, n in without.items())
+    causes = ", ".join(f"{n:,} {cause.replace('_', ' ')}" for cause, n in without.items())
     return *counts, percent(found["share"]), percent(found["best_share"]), load, causes or "–"
 
 

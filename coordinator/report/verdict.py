@@ -10,9 +10,11 @@ from coordinator.report.ledger import keep
 from coordinator.report.plan_view import PlanView
 from coordinator.report.reader import Incarnation, Run, records_of
 from coordinator.report.results import expect
+from coordinator.report.settling import seen_filtering
 from coordinator.report.shape import Counts, assemble
+from coordinator.report.spans import spans
 from coordinator.report.tally import tally
-from protos.records import GAP, LOAD, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, Record
+from protos.records import GAP, LOAD, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_DRAINING, Record
 
 
 def verdict(run: Run) -> dict[str, Any]:
@@ -30,8 +32,10 @@ def verdict(run: Run) -> dict[str, Any]:
     rows = [row for row in mine if row[1].kind in LEDGER_KINDS]
     ledger = keep(run, counts.traces, rows, counts)
     delivered = expect(ledger, rows, counts)
+    counts.filtering = frozenset(seen_filtering(ledger))
     blame(ledger, rows, delivered, counts)
     tally(mine, counts)
+    counts.spans = spans(mine)
     return assemble(run, counts)
 
 
@@ -48,6 +52,8 @@ def scan_trace(incarnation: Incarnation, records: list[tuple[int, Record]], plan
             named.add(epoch)
             scan.crashed |= record.ref == STATE_CRASHED
             if record.last in plan.numbers:
+                if record.ref == STATE_DRAINING:
+                    scan.drained.add(plan.numbers[record.last])
                 mine[epoch] = min(plan.numbers[record.last], mine.get(epoch, MOST_PLANS))
         elif record.kind == GAP:
             scan.gaps += 1

@@ -7,7 +7,7 @@ lineages the ledgers follow like any other. What belongs together is told here; 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from protos.plan_pb2 import LocalPlan, Unit
+from protos.plan_pb2 import LocalPlan, Operator, Unit
 
 COLLECTS = ".add"  # the part of a window operator that collects has this behind the operator's name
 BY_TIME = "time"
@@ -20,7 +20,8 @@ class WindowView:
     source: what its windows are admitted as. operators: what WINDOW records may name it by: the part that collects
     and the part that closes. path: the units that a tuple runs through, from the door at which it may be shed to the
     one that collects. first: deadlines count from a window's oldest tuple, not from its end. useful_ns: how long from
-    then on a result is of use to some output; 0: for ever.
+    then on a result is of use to some output; 0: for ever. feeds: the sources of its tuples. definition: windows of an
+    operator go on from plan to plan where it is the same.
     """
 
     name: str
@@ -33,6 +34,8 @@ class WindowView:
     hop_ns: int
     first: bool
     useful_ns: int
+    feeds: tuple[int, ...] = ()
+    definition: str = ""
 
     def moved(self, moved_id: Callable[[int], int]) -> "WindowView":
         """The same with other ids."""
@@ -41,6 +44,7 @@ class WindowView:
             source=moved_id(self.source),
             operators=tuple(map(moved_id, self.operators)),
             path=tuple(map(moved_id, self.path)),
+            feeds=tuple(map(moved_id, self.feeds)),
         )
 
 
@@ -64,7 +68,17 @@ def windows(plan: LocalPlan, node: int) -> Iterator[WindowView]:
             hop_ns=collects.window.hop or collects.window.length,
             first=collects.window.first,
             useful_ns=collects.window.useful_ns,
+            feeds=tuple(feed.source for feed in collects.window.feeds),
+            definition=_definition(plan, collects),
         )
+
+
+def _definition(plan: LocalPlan, collects: Operator) -> str:
+    window, names = collects.window, {stream.id: stream.name for stream in plan.streams}
+    feeds = [(feed.name or feed.source, feed.input) for feed in window.feeds]
+    grid = (window.kind, window.length, window.hop, window.lateness_ns, window.first)
+    made = (window.by, *window.on, window.size, collects.run, collects.with_json)
+    return repr((grid, made, feeds, [names.get(stream) for stream in collects.inputs]))
 
 
 def _path(plan: LocalPlan, collects: int) -> tuple[int, ...]:

@@ -134,7 +134,7 @@ def test_figures_of_a_run(tmp_path: Path) -> None:
     found = told["outputs"]["out"]["windows"]["mean"]
     assert found == {
         "all": 7, "given": 4, "on_time": 2, "filtered": 1, "abandoned": {"removed": 1}, "skipped": 2, "unended": 0,
-        "opened": 6, "cut_off": 3, "share": 3 / 7, "load": 1.1,
+        "never_opened": 0, "not_counted": [], "opened": 6, "cut_off": 3, "share": 3 / 7, "load": 1.1,
         "best_share": float(best_share(Fraction(11, 10), 5 * S, 4 * S, 5 * S)), "best_share_why": None,
     }  # fmt: skip
     assert round(found["best_share"], 3) == 0.891

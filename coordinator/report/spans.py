@@ -1,0 +1,32 @@
+"""What windows and tuples of each source an incarnation tells of, in plain Python; as columns in spark_tally.py."""
+
+from collections.abc import Iterable
+
+from coordinator.report.books import Row
+from coordinator.report.missing_windows import ADMITTED, BEGUN, TOLD, Span
+from coordinator.report.results import instant
+from protos import records as rec
+
+
+def spans(rows: Iterable[Row]) -> dict[tuple[int, int, int], Span]:
+    """By incarnation, source and what it is of, from the records of the run's plans, facts among them."""
+    found: dict[tuple[int, int, int], Span] = {}
+    for incarnation, r in rows:
+        if r.kind == rec.ADMITTED:
+            about, low, high = ADMITTED, r.w1, r.w1
+        elif r.kind == rec.WINDOW:
+            begun = r.w1 == rec.WINDOW_SKIPPED and r.w4 == 0
+            about, low, high = BEGUN if begun else TOLD, r.w2, r.w3
+        else:
+            continue
+        new = Span(instant(r.w0), instant(r.w0), instant(low), instant(high))
+        key = (incarnation, r.source, about)
+        old = found.get(key, new)
+        found[key] = Span(
+            min(old.first_at_ns, new.first_at_ns), max(old.last_at_ns, new.last_at_ns),
+            min(old.low_ns, new.low_ns), max(old.high_ns, new.high_ns),
+        )  # fmt: skip
+    return found
+
+
+__all__ = ["spans"]
