@@ -118,16 +118,29 @@ def _late(claim: Claim, when: str) -> str:
 
 
 def _where(claim: Claim) -> str:
-    """The failing test of a node, or else where it waits longest."""
+    """The failing test of a node, or else what takes most of the time, and where it waits longest."""
     _, found, failing = str(claim["why"]).partition("; ")
     if found and failing.startswith("on node"):
         return failing
-    parts = [part for part in claim["trail"] if part["kind"] == "unit"]
-    if not parts:
+    waits = [_waits(part) for part in claim["trail"] if part["kind"] == "unit"]
+    most = max([*waits, *map(_takes, claim["trail"])], default=(0, ""), key=lambda one: one[0])
+    longest = max(waits, default=(0, ""), key=lambda one: one[0])
+    if not most[0]:
         return ""
-    most = max(parts, key=lambda part: part["waiting_ns"] + part["blocking_ns"])
-    lost = most["waiting_ns"] + most["blocking_ns"]
-    return f"most of it on node {most['node']}, where {most['what']} waits up to {show_ns(lost)} behind others"
+    said = f"most of it{most[1]}"
+    return said if most is longest or not longest[0] else f"{said}; the longest wait is{longest[1]}"
+
+
+def _waits(part: Mapping[str, Any]) -> tuple[int, str]:
+    lost = part["waiting_ns"] + part["blocking_ns"]
+    return lost, f" on node {part['node']}, where {part['what']} waits up to {show_ns(lost)} behind others"
+
+
+def _takes(part: Mapping[str, Any]) -> tuple[int, str]:
+    """Of a unit its own work: it waits elsewhere."""
+    if part["kind"] == "unit":
+        return part["work_ns"], f", {show_ns(part['work_ns'])}: the work of {part['what']} on node {part['node']}"
+    return part["ns"], f", {show_ns(part['ns'])}: {part['what']}"
 
 
 __all__ = ["During", "Row", "Verdict", "bound_ns", "judged", "promised"]

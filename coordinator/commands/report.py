@@ -139,13 +139,12 @@ def refuse_unbalanced(reports: Sequence[dict[str, Any]]) -> None:
 def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
     from rich.console import Console
 
-    from coordinator.report.dearer import sentences
-    from coordinator.report.terminal import WIDE, incomplete, tables
+    from coordinator.report.terminal import WIDE, incomplete, tables, told
 
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=WIDE)
     for table in tables(runs, reports, console.width):
         console.print(table)
-    for line in (*(line for each in reports for line in sentences(each["dearer"])), *incomplete(reports)):
+    for line in (*told(reports), *incomplete(reports)):
         console.print(line, markup=False, soft_wrap=True)

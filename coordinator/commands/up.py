@@ -164,4 +164,9 @@ def _show(file: Addresses, as_json: bool) -> None:
     if 1 < max(places.values()) >= here:
         told = f"{max(places.values())} runtimes of one agent on {here} cores leave none for control"
         lines.tell(told, "no_core_left")
+    states = dict.fromkeys(Path(agent.state).parent for agent in file.nodes.values() if agent.state)
+    if states:
+        typer.echo(
+            f"logs, exceptions of operators among them: {', '.join(f'{each}/NODE/agent.log' for each in states)}"
+        )
     typer.echo(f"addresses written to {file.path}")

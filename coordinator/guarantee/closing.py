@@ -65,8 +65,9 @@ def _age(
         if windows.kind != "count":
             said_ns = max(source.beat_ns, source.rarely_ns) + charges.tick_ns + delays.drains.get(source.node, 0)
             age = age.after(Part("beat", f"until {source.node} says how far {name} has come", said_ns, source.node))
-            clocks_ns = _clocks_ns(system, delays, charges, windows, name)
-            age = age.after(Part("beat", f"clocks of {source.node} and {windows.node} apart", clocks_ns, windows.node))
+            clocks_ns, pairs = _clocks(system, delays, charges, windows, name)
+            if pairs:
+                age = age.after(Part("beat", f"clocks of {pairs} apart", clocks_ns, windows.node))
         ages.append(Late(age.most_ns + way.most_ns, 0, (*age.parts, *way.parts)))
     slowest = max(ages, key=lambda age: age.most_ns)
     unsure = _unsure(windows, ways, slowest.most_ns, streams, system)
@@ -100,11 +101,12 @@ def _endless(system: System, windows: Windows, ways: Mapping[str, Late]) -> str:
     return ""
 
 
-def _clocks_ns(system: System, delays: Delays, charges: Charges, windows: Windows, name: str) -> int:
+def _clocks(system: System, delays: Delays, charges: Charges, windows: Windows, name: str) -> tuple[int, str]:
     """A heartbeat's promise is of an instant on its node's clock, of which the windows' node knows an interval: no
-    longer than a question to the other clock and its answer take, but for drift."""
+    longer than a question to the other clock and its answer take, but for drift. Hop by hop: also whose clocks."""
     if not charges.drained:
-        return 0
+        return 0, ""
+    pairs: dict[str, None] = {}
     made = {stage.operator: unit for unit in system.units.values() for stage in unit.stages}
     found = 0
     for start, end in sorted(_hops(system, made, windows.add, name, {}) or ()):
@@ -113,7 +115,8 @@ def _clocks_ns(system: System, delays: Delays, charges: Charges, windows: Window
             latency_ns = system.links[start, end].latency_ns + system.links[end, start].latency_ns
             found += max(link_ns, latency_ns) + 2 * (delays.drains.get(start, 0) + delays.drains.get(end, 0))
             found += charges.drift_ns
-    return found
+            pairs[" and ".join((start, end) if f"{end} and {start}" not in pairs else (end, start))] = None
+    return found, ", ".join(pairs)
 
 
 def _hops(

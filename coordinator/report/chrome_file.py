@@ -21,9 +21,9 @@ MOST_RECORDS = 2_000_000  # in one file: more than viewers open at ease
 TOLD_EVERY = 200_000  # records, for progress
 
 WORDS = {
-    "ran": "task instances", "flow": "arrows", "result": "results", "deadline": "deadlines", "shed": "sheds",
-    "lost": "losses", "gave_up": "tuples given up on links", "link": "tuples on links", "counter": "counter values",
-    "window": "windows without a result",
+    "ran": "task instances", "flow": "tuples with arrows", "result": "results", "deadline": "deadlines",
+    "shed": "sheds", "lost": "losses", "gave_up": "tuples given up on links", "link": "tuples on links",
+    "counter": "counter values", "window": "windows without a result",
 }  # fmt: skip
 
 Progress = Callable[[str], None]

@@ -22,6 +22,7 @@ Event = dict[str, Any]
 Lineage = tuple[int, int, int]
 Step = tuple[int, int, int]  # start of a slice, incarnation and place of its record
 FAR_LATENCY_NS = 1 << 50  # an origin is not known where a latency could be so long
+GOES_ON = "tfe"  # phases of what began before: a tuple's arrows, a link
 RESULTS = 1000  # added to a core's track number: its results and deadlines
 COLOURS = {"met": "good", "late": "terrible", "undecidable": "bad"}
 
@@ -63,7 +64,7 @@ class Events:
         self._clocks = {one.node: one.clock for one in run.incarnations}
         self._loads: dict[int, tuple[int, int, int]] = {}  # by incarnation: at, busy, overhead of the last LOAD
         self._links = 0
-        self.counts: dict[str, int] = {}  # events by kind
+        self.counts: dict[str, int] = {}  # events by kind; of flows and links, one each
         self._make: dict[int, Callable[[Incarnation, int, Record], Iterable[Event]]] = {
             rec.RAN: self._ran, rec.OUTPUT: self._output, rec.SHED: self._shed, rec.LOST: self._lost,
             rec.GAVE_UP: self._gave_up, rec.RECEIVED: self._received, rec.LOAD: self._load, rec.WINDOW: self._window,
@@ -88,7 +89,7 @@ class Events:
             return
         for event in make(one, place, mine):
             kind = str(event.get("cat", event["ph"]))
-            self.counts[kind] = self.counts.get(kind, 0) + (event["ph"] != "e")
+            self.counts[kind] = self.counts.get(kind, 0) + (event["ph"] not in GOES_ON)
             yield event
 
     def step(self, one: Incarnation, place: int, record: Record) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from coordinator.errors import unwritable
 from coordinator.report.dearer import dearer
+from coordinator.report.lost import with_logs
 from coordinator.report.page import page
 from coordinator.report.reader import Run
 from protos.records import RECORD_BYTES
@@ -26,7 +27,9 @@ def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progre
             progress(f"{run.name}: ledgers and verdict in plain Python")
             reports.append(verdict(run))
     return [
-        report | {"engine": engine, "dearer": dearer(run)} | _replayed(run, progress)
+        report
+        | {"engine": engine, "dearer": dearer(run), "lost_in_units": with_logs(run, report["lost_in_units"])}
+        | _replayed(run, progress)
         for run, report in zip(runs, reports, strict=True)
     ]
 

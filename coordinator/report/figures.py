@@ -10,7 +10,11 @@ Figure = dict[str, Any]
 Verdict = Mapping[str, Any]
 
 RUN_COLOURS = ("#2f7ed8", "#e07b39", "#3aa17e", "#9b6fd0", "#c2528b", "#8a8f3c")
-HOP_COLOURS = {"age": "#9aa5b1", "queue": "#e0a339", "run": "#3aa17e", "link": "#9b6fd0", "rest": "#c9ced6"}
+HOPS = ("age", "queue", "run", "link", "rest")
+PLAIN = {"age": "#7d8894", "rest": "#c9ced6"}
+# Told apart by all kinds of colour vision (Okabe and Ito); each has a second and third look before it comes again.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
+LOOKS = {"run": ("", "x", "+"), "queue": ("/", "\\", "-"), "link": (".", "|", ".")}
 MS = 1_000_000
 
 
@@ -27,8 +31,39 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
 
 
 def legend(figure: Figure) -> list[tuple[str, str]]:
-    """(name, colour) of every trace; names are escaped already."""
-    return [(trace["name"], (trace.get("line") or trace["marker"])["color"]) for trace in figure["data"]]
+    """(name, CSS background) of every trace; names are escaped already."""
+    return [(trace["name"], _swatch(trace.get("line") or trace["marker"])) for trace in figure["data"]]
+
+
+def _swatch(look: Mapping[str, Any]) -> str:
+    colour, shape = look["color"], look.get("pattern", {}).get("shape", "")
+    if not shape:
+        return str(colour)
+    if shape == ".":
+        return f"radial-gradient(circle, #fff 1px, {colour} 1.6px) 0 0/5px 5px"
+    turns = {"/": (135,), "\\": (45,), "-": (180,), "|": (90,), "x": (45, 135), "+": (90, 180)}[shape]
+    stripes = (f"repeating-linear-gradient({turn}deg, #fff 0 1.4px, #fff0 1.4px 5px)" for turn in turns)
+    return f"{', '.join(stripes)}, {colour}"
+
+
+def _looks(hops: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Each hop's marker. A unit has one colour wherever it runs and queues: plain while it runs, striped while it
+    queues; links are dotted. hops: of all outputs, so that a unit looks the same in each of them; hop -> kind."""
+    units = dict.fromkeys(_about(hop) for hop in sorted(hops) if hops[hop] in ("run", "queue"))
+    links = dict.fromkeys(hop for hop in sorted(hops) if hops[hop] == "link")
+    order = {about: n for each in (units, links) for n, about in enumerate(each)}
+    found = {}
+    for hop, kind in hops.items():
+        again, at = divmod(order.get(_about(hop), 0), len(COLOURS))
+        colour, shape = PLAIN.get(kind, COLOURS[at]), LOOKS[kind][again % 3] if kind in LOOKS else ""
+        pattern = {"shape": shape, "bgcolor": colour, "fgcolor": "#fff", "size": 6, "solidity": 0.3}
+        found[hop] = {"color": colour, "line": {"width": 0.5}} | ({"pattern": pattern} if shape else {})
+    return found
+
+
+def _about(hop: str) -> str:
+    """The unit that runs or is queued for, or the link."""
+    return hop.removeprefix("queued for ").removeprefix("running ")
 
 
 def ecdf(output: str, runs: Sequence[tuple[str, Verdict]]) -> Figure | None:
@@ -87,13 +122,15 @@ def blame(output: str, runs: Sequence[tuple[str, Verdict]]) -> Figure | None:
         return None
     rows.reverse()  # Plotly draws from the bottom
     hops = {hop["hop"]: hop["kind"] for _, split, _ in rows for hop in split["hops"]}
-    order = sorted(hops, key=lambda hop: (list(HOP_COLOURS).index(hops[hop]), hop))
+    order = sorted(hops, key=lambda hop: (HOPS.index(hops[hop]), hop))
+    every = [hop for _, verdict in runs for split in verdict["blame"].values() for hop in split["hops"]]
+    looks = _looks({hop["hop"]: hop["kind"] for hop in every})
     data = []
     for hop in order:
         spent = [next((h[key] for h in split["hops"] if h["hop"] == hop), 0) or 0 for _, split, key in rows]
         data.append({
             "type": "bar", "orientation": "h", "name": escape(hop), "y": [row[0] for row in rows],
-            "x": [ns / MS for ns in spent], "marker": {"color": HOP_COLOURS[hops[hop]], "line": {"width": 0.5}},
+            "x": [ns / MS for ns in spent], "marker": looks[hop],
             "hovertemplate": escape(hop) + ": %{x:.3f} ms<extra></extra>",
         })  # fmt: skip
     return {

@@ -60,6 +60,7 @@ def join(plans: Sequence[PlanView]) -> PlanView:
         same=same,
         queries=_queries(plans),
         windows={_id(n, s): view.moved(partial(_id, n)) for n, plan in numbered for s, view in plan.windows.items()},
+        bounds={(same.get(_id(n, o), _id(n, o)), n): ns for n, plan in numbered for (o, _), ns in plan.bounds.items()},
     )
 
 
@@ -90,6 +91,11 @@ def moved(record: Record, number: int, plan: PlanView) -> Record:
     if kind == rec.SHED and record.w4:
         found["w4"] = record.w4 ^ shift
     return record._replace(**found)
+
+
+def number_of(moved_id: int) -> int:
+    """The plan that an id of the joined view is of."""
+    return moved_id >> ID_BITS
 
 
 def _id(number: int, own_id: int) -> int:
@@ -148,4 +154,4 @@ def _queries(plans: Sequence[PlanView]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(outputs) for name, outputs in found.items()}
 
 
-__all__ = ["MOST_PLANS", "join", "moved", "own"]
+__all__ = ["ID_BITS", "MOST_PLANS", "join", "moved", "number_of", "own"]

@@ -1,11 +1,11 @@
 """report.html: one self-contained page for one run, or for several side by side. Everything from a file is escaped."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from coordinator.report import figures, overload_tables
+from coordinator.report import beyond, dearer, figures, lost, overload_tables
 from coordinator.report.overload_tables import percent
 from coordinator.report.page_style import CSS, SCRIPT
 from coordinator.report.reader import Run
@@ -60,7 +60,7 @@ def page(entries: Sequence[tuple[Run, Verdict]]) -> str:
     ]
     plots: dict[str, figures.Figure] = {}
     body = "".join(
-        (_head(named), _outputs(named), _overload(named), _ledger(named), _latencies(named, plots),
+        (_head(named), _outputs(named), _overload(named), _longer(named), _ledger(named), _latencies(named, plots),
          _blames(named, plots), _timelines(named, plots), _placement(named))
     )  # fmt: skip
     title = escape(", ".join(run.name for _, run, _ in named))
@@ -115,12 +115,12 @@ def _outputs(named: Named) -> str:
             missed = found["miss_ratio"]
             kind = "" if missed is None else "good" if missed == 0 else "bad"
             cells = [escape(output) if len(named) == 1 else f"{escape(output)} {_dot(number)}{escape(name)}"]
-            cells.append(milliseconds(found["deadline_ns"]))
+            cells += [milliseconds(found["deadline_ns"]), _bound(found)]
             cells += [f"{found[column]:,}" for column in COLUMNS]
             cells += [f'<b class="{kind}">{percent(missed)}</b>', percent(found["miss_ratio_hi"])]
             cells += [_tenths(found["latency_ns"][column]) for column in LATENCIES]
             rows.append(_row(cells, group=number == 0 and bool(rows)))
-    head = ["output", "deadline", *COLUMNS, "missed", "at most", *LATENCIES]
+    head = ["output", "deadline", "bound", *COLUMNS, "missed", "at most", *LATENCIES]
     sums = [
         f"{_dot(number)}{escape(query)} {percent(found['miss_ratio'])}, at most {percent(found['miss_ratio_hi'])}"
         for number, (_, _, verdict) in enumerate(named)
@@ -132,7 +132,29 @@ def _outputs(named: Named) -> str:
         "Times in ms. Latencies are upper bounds, over delivered results. <i>Missed</i> is late, shed and lost over "
         "all that were decided; <i>at most</i> also counts the undecidable, and losses that might have been filtered."
     )
-    return f"<section><h2>Outputs</h2>{_table(head, rows)}{by_query}<p class=soft>{note}</p></section>"
+    beyond_it = _said(named, "warn", beyond.sentences)
+    return f"<section><h2>Outputs</h2>{_table(head, rows)}{by_query}{beyond_it}<p class=soft>{note}</p></section>"
+
+
+def _bound(found: Mapping[str, Any]) -> str:
+    shown = milliseconds(found["bound_ns"])
+    return f'<b class="bad">{shown}</b>' if found["above_bound"] else shown
+
+
+def _said(named: Named, kind: str, of: Callable[[Verdict], Sequence[str]]) -> str:
+    """Sentences on each run, with its name where there are several; nothing where there is nothing to say."""
+    parts = []
+    for number, (name, _, verdict) in enumerate(named):
+        if lines := of(verdict):
+            parts.append(f"<p>{_dot(number)}{escape(name)}:</p>" if len(named) > 1 else "")
+            parts.append(f'<div class="{kind}">{_list(lines)}</div>')
+    return "".join(parts)
+
+
+def _longer(named: Named) -> str:
+    """Units that ran longer than planned."""
+    found = _said(named, "warn", lambda verdict: dearer.sentences(verdict.get("dearer", [])))
+    return f"<section><h2>Longer than planned</h2>{found}</section>" if found else ""
 
 
 def _names(named: Named) -> list[str]:
@@ -147,10 +169,6 @@ def _overload(named: Named) -> str:
     if windows:
         rows = [_run_row(named, row, at=2) for row in windows]
         parts.append(f"<h3>Windows</h3>{_table(overload_tables.WINDOWS, rows)}")
-        for number, (name, _, verdict) in enumerate(named):
-            if lines := overload_tables.window_sentences(verdict):
-                parts.append(f"<p>{_dot(number)}{escape(name)}:</p>" if len(named) > 1 else "")
-                parts.append(f'<div class="warn">{_list(lines)}</div>')
         parts.append(f"<p class=soft>{escape(overload_tables.WINDOWS_NOTE)}</p>")
     if shed:
         parts.append(f"<h3>Shed</h3>{_table(overload_tables.SHED, [_run_row(named, row, at=1) for row in shed])}")
@@ -178,6 +196,8 @@ def _ledger(named: Named) -> str:
         tuples = f"{books['admitted']:,} tuples admitted{windows}, {books['accounted']:,} accounted for"
         text = f"<p>{_dot(number)}{escape(name)}: {tuples}: {balanced}.</p>"
         text += f"<p class=soft>Ends: {ends or 'none'}{f'. Of these: {causes}' if causes else ''}.</p>"
+        if lines := lost.sentences([{"log": None, **row} for row in verdict.get("lost_in_units", ())]):
+            text += f"<p class=warn>Lost in units:</p>{_list(lines)}"
         if not whole["complete"]:
             why = [f"{i['node']}/{i['boot']}: {'; '.join(i['why'])}" for i in whole["incarnations"] if i["why"]]
             why += [f"{node}: no trace" for node in whole["nodes_without_trace"]] + list(whole["damage"])
@@ -196,7 +216,7 @@ def _plot(plots: dict[str, figures.Figure], figure: figures.Figure) -> str:
     name = f"plot{len(plots)}"
     plots[name] = figure
     keys = "".join(
-        f'<li><span class="dot" style="background:{colour}"></span>{text}' for text, colour in figures.legend(figure)
+        f'<li><span class="key" style="background:{look}"></span>{text}' for text, look in figures.legend(figure)
     )
     place = f'<div class="plot" id="{name}" style="min-height:{figure["layout"]["height"]}px"></div>'
     return f'{place}<ul class="legend">{keys}</ul>'

@@ -23,6 +23,7 @@ tbody tr:last-child td { border-bottom: 0; }
 tr.group td { border-top: 2px solid var(--rule); }
 .good { color: var(--good); } .bad { color: var(--bad); } .warn { color: var(--warn); }
 .dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .45em; }
+.key { display: inline-block; width: 1.6em; height: .8em; border-radius: 2px; margin-right: .45em; }
 ul { margin: .3rem 0; padding-left: 1.2rem; overflow-wrap: anywhere; }
 .wrap { display: inline-block; min-width: 14rem; white-space: normal; text-align: left; }
 .plot { width: 100%; }

@@ -17,6 +17,7 @@ from coordinator.report.windows_view import WindowView, windows
 from protos.plan_pb2 import LocalPlan
 
 UNIT, SIDE, OUTPUT, PEER, RESULT = range(1, 6)
+MOST_NS = 1 << 60  # a bound beyond it is as good as that
 
 
 def consumer_id(kind: int, ref: int, stream: int = 0) -> int:
@@ -85,6 +86,7 @@ class PlanView:
     same: Mapping[int, int] = field(default_factory=dict)
     queries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     windows: Mapping[int, WindowView] = field(default_factory=dict)
+    bounds: Mapping[tuple[int, int], int] = field(default_factory=dict)  # (output, plan's number) -> ns from the origin
 
     @property
     def hash_u64(self) -> int:
@@ -143,7 +145,14 @@ def _view(document: Mapping[str, Any]) -> PlanView:
         numbers={int(document["hash"][:16], 16): 0},
         queries={str(name): tuple(map(str, each["outputs"])) for name, each in document.get("queries", {}).items()},
         windows={view.source: view for name, plan in local.items() for view in windows(plan, index[name])},
+        bounds=_bounds(document.get("guarantee") or {}, outputs.values()),
     )
+
+
+def _bounds(guarantee: Mapping[str, Any], outputs: Iterable[OutputView]) -> dict[tuple[int, int], int]:
+    """What the plan says that each output takes at most; nothing for those without a bound."""
+    told = ((output.id, (guarantee.get(output.name) or {}).get("bound_ns")) for output in outputs)
+    return {(id_, 0): min(int(bound_ns), MOST_NS) for id_, bound_ns in told if bound_ns is not None}
 
 
 def _may_filter(selectivity: Mapping[str, Any] | None) -> bool:

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from coordinator.report.books import Ledger, Miss, Row
+from coordinator.report.joined import number_of
 from coordinator.report.plan_view import UNIT, Reach, consumer_parts
 from coordinator.report.settling import seen_filtering
-from coordinator.report.shape import INSTANT_LIMIT, QUANTILES, Counts, Rank, nearest_rank
+from coordinator.report.shape import INSTANT_LIMIT, QUANTILES, Above, Counts, Rank, nearest_rank
 from protos import records as rec
 
 Key = tuple[int, int, int, int, int]  # output, source, epoch, seq, ordinal
@@ -49,6 +50,15 @@ def _missing(reach: Reach, miss: Miss) -> dict[int, bool]:
     return reach.after(ref, sum(1 << exit_ for exit_ in range(4) if miss.kept >> (8 * exit_) & 0xFF))
 
 
+def _hold(ledger: Ledger, key: Key, lower: int, counts: Counts) -> None:
+    """Against the bound of the plan that the tuple was admitted under."""
+    output, source = key[:2]
+    bound_ns = ledger.plan.bounds.get((output, number_of(source)))
+    if bound_ns is not None and lower > bound_ns:
+        n, most_ns = counts.above.get(output, Above(0, 0))
+        counts.above[output] = Above(n + 1, max(most_ns, lower - bound_ns))
+
+
 def _count(ledger: Ledger, answers: dict[Key, Answer], counts: Counts) -> dict[Key, int]:
     results: dict[tuple[int, int], int] = defaultdict(int)
     bounds: dict[int, list[int]] = defaultdict(list)
@@ -62,6 +72,7 @@ def _count(ledger: Ledger, answers: dict[Key, Answer], counts: Counts) -> dict[K
             rank = Rank.MET if met else Rank.LATE if late else Rank.UNDECIDABLE
             bounds[output].append(upper)
             delivered[key] = upper
+            _hold(ledger, key, lower, counts)
         results[output, rank] += 1
         if key[1] in ledger.plan.windows:
             windows[key[:4]].add(rank)

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from coordinator.report.completeness import Trace, completeness
-from coordinator.report.missing_windows import MissingWindows, Span
+from coordinator.report.lost import lost_in_units
 from coordinator.report.overload import Overload
 from coordinator.report.plan_view import OutputView, PlanView
 from coordinator.report.problems import Problem, sentence
@@ -70,6 +70,13 @@ class Spent(NamedTuple):
     tail_ns: int
 
 
+class Above(NamedTuple):
+    """Delivered results that took longer than their plan's bound for certain: how many, and by how much at most."""
+
+    n: int
+    most_ns: int
+
+
 class Tally(NamedTuple):
     """Records that are about one thing: how many ended something, ns that they ran (of WINDOW: windows that they are
     about), and the first and last w0."""
@@ -93,19 +100,16 @@ class Counts:
     problem_count: int = 0
     results: dict[tuple[int, int], int] = field(default_factory=dict)  # (output, Rank) -> n
     delivered: dict[int, int] = field(default_factory=dict)
+    above: dict[int, Above] = field(default_factory=dict)  # output -> results beyond the bound, where there are any
     ranks: dict[int, dict[int, int]] = field(default_factory=dict)  # output -> rank from 1 -> latency upper bound
     blamed: dict[int, tuple[int, int]] = field(default_factory=dict)  # output -> results in the split, in its tail
     latency: dict[int, Spent] = field(default_factory=dict)
     spent: dict[tuple[int, int, int], Spent] = field(default_factory=dict)  # (output, Hop, ref)
     # (incarnation, kind, ref, word, cause): of ADMITTED the source, of RAN, SHED, LOST and DEGRADED the unit, of WINDOW
-    # the operator; word: policy, operator of DEGRADED, state of WINDOW; cause of WINDOW, 1 for a result that was SHED
+    # the operator; word: policy, operator of DEGRADED, state of WINDOW; cause of WINDOW, LOST; 1 for a result SHED
     tallies: dict[tuple[int, int, int, int, int], Tally] = field(default_factory=dict)
     shed_tuples: dict[tuple[int, int], int] = field(default_factory=dict)  # (source, policy) -> tuples
     window_answers: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (output, source) -> n, met
-    spans: dict[tuple[int, int, int], Span] = field(
-        default_factory=dict
-    )  # (incarnation, source, what) -> what it covers
-    filtering: frozenset[tuple[int, int]] = frozenset()  # (unit, exit) pairs that filtered a tuple in this run
 
 
 def nearest_rank(n: int, k: int, of: int = QUANTILES) -> int:
@@ -114,13 +118,11 @@ def nearest_rank(n: int, k: int, of: int = QUANTILES) -> int:
 
 
 def assemble(run: Run, counts: Counts) -> dict[str, Any]:
-    """The verdict: report.json's `run`, `plan_hash`, `completeness`, `outputs`, `conservation`, `shed`, `degraded` and
-    `blame`."""
-    plan, missing = run.plan, MissingWindows(run.plan, counts)
-    _lose(plan, counts, missing)
-    overload = Overload(plan, counts, missing)
+    """The verdict: report.json's `run`, `plan_hash`, `completeness`, `outputs`, `conservation`, `shed`, `degraded`,
+    `lost_in_units` and `blame`."""
+    plan, overload = run.plan, Overload(run.plan, counts)
     views = sorted(plan.outputs.values(), key=lambda output: output.id)
-    outputs = {view.name: _output(view, counts, overload) for view in views}
+    outputs = {view.name: _output(view, plan, counts, overload) for view in views}
     return {
         "run": run.name,
         "plan_hash": plan.hash,
@@ -131,23 +133,16 @@ def assemble(run: Run, counts: Counts) -> dict[str, Any]:
         "conservation": _conservation(run, counts, overload),
         "shed": overload.shed(),
         "degraded": overload.degraded(),
+        "lost_in_units": lost_in_units(plan, counts),
         "blame": {view.name: _blame(view, plan, counts, overload) for view in views},
     }
-
-
-def _lose(plan: PlanView, counts: Counts, missing: MissingWindows) -> None:
-    """Windows that no ledger knows, into the expected results of the outputs behind them."""
-    for output in plan.outputs:
-        for rank, n in zip((Rank.LOST, Rank.LOST_UNSURE, Rank.UNDECIDABLE), missing.results(output), strict=True):
-            if n:
-                counts.results[output, rank] = counts.results.get((output, rank), 0) + n
 
 
 def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _output(view: OutputView, counts: Counts, overload: Overload) -> dict[str, Any]:
+def _output(view: OutputView, plan: PlanView, counts: Counts, overload: Overload) -> dict[str, Any]:
     def n(rank: Rank) -> int:
         return counts.results.get((view.id, rank), 0)
 
@@ -164,6 +159,7 @@ def _output(view: OutputView, counts: Counts, overload: Overload) -> dict[str, A
 
     return {
         "deadline_ns": view.deadline_ns,
+        **_bound(view, plan, counts),
         "met": met,
         "late": late,
         "shed": shed,
@@ -179,6 +175,17 @@ def _output(view: OutputView, counts: Counts, overload: Overload) -> dict[str, A
         "latency_bound": "upper",
         "quantiles_ns": [quantile(k) for k in range(1, QUANTILES + 1)] if delivered else [],
         **({"windows": windows} if windows else {}),
+    }
+
+
+def _bound(view: OutputView, plan: PlanView, counts: Counts) -> dict[str, Any]:
+    """The bound of the last plan that has the output; results are held against that of their own plan."""
+    bounds = [ns for (output, _), ns in sorted(plan.bounds.items()) if output == view.id]
+    above = counts.above.get(view.id, Above(0, 0))
+    return {
+        "bound_ns": bounds[0] if bounds else None,
+        "above_bound": above.n if bounds else None,
+        "above_bound_by_ns": above.most_ns if above.n else None,
     }
 
 

@@ -17,10 +17,9 @@ from coordinator.report import spark_records, spark_tally
 from coordinator.report import spark_results as results
 from coordinator.report.completeness import LEDGER_KINDS, Scan, Trace, judge_all
 from coordinator.report.joined import MOST_PLANS
-from coordinator.report.missing_windows import Span
 from coordinator.report.problems import Problem
 from coordinator.report.reader import Run
-from coordinator.report.shape import PROBLEMS_SHOWN, Counts, Hop, Rank, Spent, Tally, assemble
+from coordinator.report.shape import PROBLEMS_SHOWN, Above, Counts, Hop, Rank, Spent, Tally, assemble
 from coordinator.report.spark_records import LINEAGE, TUPLE, is_
 from coordinator.report.spark_tables import (
     Plans,
@@ -58,7 +57,7 @@ def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lamb
         progress("completeness")
         judged, seen = scan(every, done, tables, runs)
         progress("ledgers")
-        counts = [Counts(traces=each, filtering=frozenset(seen[n])) for n, each in enumerate(judged)]
+        counts = [Counts(traces=each) for each in judged]
         reach = [row for number, run in enumerate(runs) for row in reach_rows(number, run.plan, seen[number])]
         statuses, nodes = status_tables(spark, runs, judged)
         books = ledger.keep(rows, done, tables, statuses, nodes, persist)
@@ -66,7 +65,7 @@ def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lamb
             results.expect(rows, books.misses, small(spark, "run consumer kept output sure:bool", reach), tables)
         )
         parts = persist(results.split(rows, answers, books.linked, tables))
-        told = gather(rows, books, answers, parts) + overload(mine, answers, tables)
+        told = gather(rows, books, answers, parts, tables) + overload(mine, answers, tables)
         for row in reduce(DataFrame.unionByName, told).collect():
             note(counts[row.run], row.what, [row[f"v{i}"] for i in range(WIDTH)])
         for each in counts:
@@ -137,8 +136,6 @@ def scans(run: Run, rows: list[Row]) -> list[Scan]:
         named[row.v0].add(epoch)
         found[row.v0].crashed |= row.v1 == rec.STATE_CRASHED
         if row.v3 in numbers:
-            if row.v1 == rec.STATE_DRAINING:
-                found[row.v0].drained.add(numbers[row.v3])
             mine[row.v0][epoch] = min(numbers[row.v3], mine[row.v0].get(epoch, MOST_PLANS))
     for row in (row for row in rows if row.what == "epoch"):
         if row.v1 not in mine[row.v0]:
@@ -162,7 +159,9 @@ def wide(frame: DataFrame, what: str, columns: Sequence[str]) -> DataFrame:
     return frame.select("run", F.lit(what).alias("what"), *(v.alias(f"v{i}") for i, v in enumerate(values)))
 
 
-def gather(rows: DataFrame, books: ledger.Books, answers: DataFrame, parts: DataFrame) -> list[DataFrame]:
+def gather(
+    rows: DataFrame, books: ledger.Books, answers: DataFrame, parts: DataFrame, tables: Plans
+) -> list[DataFrame]:
     """The second pass's aggregates of ledgers and results, as `wide` rows."""
     admitted = rows.where(is_(rec.ADMITTED))
     bad = books.problems.select("run", *LINEAGE).distinct()
@@ -170,7 +169,8 @@ def gather(rows: DataFrame, books: ledger.Books, answers: DataFrame, parts: Data
     order = Window.partitionBy("run").orderBy("fault", "inc", "ref", *TUPLE, "times")
     first = books.problems.withColumn("place", F.row_number().over(order)).where(col("place") <= PROBLEMS_SHOWN)
     outcomes = books.outcomes.groupBy("run", "outcome", "cause").agg(F.sum("n").alias("n"))
-    ranks = results.quantiles(answers.where("delivered"))
+    delivered = answers.where("delivered")
+    ranks, above = results.quantiles(delivered), results.above(delivered, tables)
     return [
         wide(admitted.groupBy("run").count(), "admitted", ["count"]),
         wide(accounted.groupBy("run").count(), "accounted", ["count"]),
@@ -180,6 +180,7 @@ def gather(rows: DataFrame, books: ledger.Books, answers: DataFrame, parts: Data
         wide(first, "problem", ["fault", "inc", "ref", *TUPLE, "times"]),
         wide(answers.groupBy("run", "output", "rank").count(), "result", ["output", "rank", "count"]),
         wide(ranks, "quantile", ["output", "n", "at", "upper"]),
+        wide(above, "above", ["output", "n", "most"]),
         wide(results.blame(parts), "blame", ["output", "hop", "ref", "total", "in_tail", "n", "n_tail"]),
     ]
 
@@ -190,7 +191,6 @@ def overload(mine: DataFrame, answers: DataFrame, tables: Plans) -> list[DataFra
     found = [
         wide(spark_tally.tallies(mine), "tally", [*key, "n", "spent", "first", "last"]),
         wide(spark_tally.shed_tuples(mine), "shed", ["source", "policy", "n"]),
-        wide(spark_tally.spans(mine), "span", ["inc", "source", "about", "first", "last", "low", "high"]),
     ]
     windows = spark_tally.window_answers(answers, tables)
     return [*found, wide(windows, "windows", ["output", "source", "answered", "on_time"])]
@@ -217,6 +217,8 @@ def note(counts: Counts, what: str, values: Sequence[int | None]) -> None:
         case "quantile":
             counts.delivered[v[0]] = v[1]
             counts.ranks.setdefault(v[0], {})[v[2]] = v[3]
+        case "above":
+            counts.above[v[0]] = Above(v[1], v[2])
         case "blame" if values[1] is None:
             counts.latency[v[0]] = Spent(v[3], v[4])
             counts.blamed[v[0]] = (v[5], v[6])
@@ -233,7 +235,5 @@ def note_overload(counts: Counts, what: str, v: Sequence[int]) -> None:
             counts.tallies[v[0], v[1], v[2], v[3], v[4]] = Tally(*v[5:9])
         case "shed":
             counts.shed_tuples[v[0], v[1]] = v[2]
-        case "span":
-            counts.spans[v[0], v[1], v[2]] = Span(*v[3:7])
         case "windows":
             counts.window_answers[v[0], v[1]] = (v[2], v[3])

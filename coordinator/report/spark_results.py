@@ -5,6 +5,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from coordinator.report.joined import ID_BITS
 from coordinator.report.shape import DURATION_LIMIT, INSTANT_LIMIT, QUANTILES, Hop, Rank
 from coordinator.report.spark_records import LINEAGE, TUPLE, instance_ordinal, is_
 from coordinator.report.spark_tables import Plans, col, lit
@@ -63,6 +64,14 @@ def quantiles(delivered: DataFrame) -> DataFrame:
     )
     asked = F.floor(F.expr(f"at * {QUANTILES} div n")) > F.floor(F.expr(f"(at - 1) * {QUANTILES} div n"))
     return ranked.where(asked)
+
+
+def above(delivered: DataFrame, plans: Plans) -> DataFrame:
+    """run output n most: results that took longer than their own plan's bound for certain, and by how much at most."""
+    held = delivered.withColumn("plan", F.shiftright(col("source").cast("long"), ID_BITS))
+    over = held.join(plans.bounds, ["run", "output", "plan"]).where(col("lower") > col("bound"))
+    most = F.max(col("lower") - col("bound")).alias("most")
+    return over.groupBy("run", "output").agg(F.count("*").alias("n"), most)
 
 
 def split(rows: DataFrame, results: DataFrame, linked: DataFrame, plans: Plans) -> DataFrame:

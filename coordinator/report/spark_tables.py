@@ -66,6 +66,7 @@ class Plans:
     consumers: DataFrame  # run at_node stream consumer
     before: DataFrame  # run ref operator kept through: exits of the unit before that operator, and with its own
     outputs: DataFrame  # run ref out_node deadline
+    bounds: DataFrame  # run output plan bound: plan is its number in the run
     lead_units: DataFrame  # run output unit: the unit leads to the output
     lead_streams: DataFrame  # run output at_node stream
     windows: DataFrame  # run source: of windows
@@ -113,6 +114,7 @@ def plans(spark: SparkSession, runs: Sequence[Run]) -> Plans:
             "run ref out_node deadline",
             [(n, o.id, o.node, o.deadline_ns) for n, p in views for o in p.outputs.values()],
         ),
+        bounds=small(spark, "run output plan bound", [(n, *key, ns) for n, p in views for key, ns in p.bounds.items()]),
         lead_units=small(
             spark,
             "run output unit",

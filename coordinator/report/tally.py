@@ -38,8 +38,10 @@ def _about(r: Record) -> tuple[int, int, int, int] | None:
     """(kind, ref, word, cause), of a record that is summed."""
     if r.kind == rec.ADMITTED:
         return r.kind, r.source, 0, 0
-    if r.kind == rec.RAN or (r.kind == rec.LOST and not r.flags & FLAG and r.ref != NO_REF):
+    if r.kind == rec.RAN:
         return r.kind, r.ref, 0, 0
+    if r.kind == rec.LOST and not r.flags & FLAG and r.ref != NO_REF:
+        return r.kind, r.ref, 0, r.w1
     if r.kind in (rec.SHED, rec.DEGRADED):
         return r.kind, r.ref, r.w1, int(r.kind == rec.SHED and of_result(r))
     return (r.kind, r.ref, r.w1, r.w4) if r.kind == rec.WINDOW else None

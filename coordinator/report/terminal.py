@@ -6,14 +6,14 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from coordinator.report import overload_tables
+from coordinator.report import beyond, dearer, lost, overload_tables
 from coordinator.report.overload_tables import percent
 from coordinator.report.page import COLUMNS, LATENCIES, labels, milliseconds, operators_of
 from coordinator.report.reader import Run
 from coordinator.report.shape import cause_text
 
 WIDE = 140  # columns of text; in less, results and latencies are two tables, and counts that are all 0 a line above
-COUNTS = ("deadline", *COLUMNS, "missed", "at most")
+COUNTS = ("deadline", "bound", *COLUMNS, "missed", "at most")
 
 
 def tables(runs: Sequence[Run], reports: Sequence[Mapping[str, Any]], width: int = WIDE) -> Iterator[Table]:
@@ -75,8 +75,8 @@ def _cell(found: Mapping[str, Any], column: str) -> str:
     if column in LATENCIES:
         ns = found["latency_ns"][column]
         return "-" if ns is None else f"{ns / 1e6:.2f}"
-    if column == "deadline":
-        return milliseconds(found["deadline_ns"])
+    if column in ("deadline", "bound"):
+        return milliseconds(found[f"{column}_ns"])
     if column == "missed":
         return f"[{'red' if found['miss_ratio'] else 'green'}]{percent(found['miss_ratio'])}[/]"
     return percent(found["miss_ratio_hi"]) if column == "at most" else str(found[column])
@@ -129,6 +129,15 @@ def _conservation(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) ->
 
 def _admitted(books: Mapping[str, Any]) -> str:
     return f"{books['admitted']} ({books['windows']} windows)" if books["windows"] else str(books["admitted"])
+
+
+def told(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Below the tables: results beyond their bound, units that ran longer than planned, where tuples were lost."""
+    for report in reports:
+        found = [
+            *beyond.sentences(report), *dearer.sentences(report["dearer"]), *lost.sentences(report["lost_in_units"])
+        ]  # fmt: skip
+        yield from (f"{report['run']}: {line}" if len(reports) > 1 else line for line in found)
 
 
 def incomplete(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:

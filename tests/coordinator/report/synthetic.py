@@ -106,6 +106,10 @@ def plan_document(
                 for op in ops
             }
         },
+        "guarantee": {
+            name: {"bound_ns": deadline // 2 if number % 2 else None}
+            for number, (name, (_, _, deadline)) in enumerate(outputs.items(), start=1)
+        },
         "cluster": {"nodes": {name: {"index": index[name]} for name in nodes}},
         "nodes": {
             name: json_format.MessageToDict(plan, preserving_proto_field_name=True) for name, plan in local.items()

@@ -1,0 +1,39 @@
+"""Results that took longer than their plan's bound, in words: what was counted, and what a bound does not cover."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from coordinator.units_of_measure import counted, show_ns
+
+SHOWN = 4  # of the units that ran longer than planned
+
+
+def sentences(report: Mapping[str, Any]) -> list[str]:
+    """Of a report with `dearer`; nothing where no result was beyond its bound for certain."""
+    several = bool(report.get("earlier"))
+    lines = [
+        f"output {name}: {found['above_bound']} of {counted(found['delivered'], 'result')} took longer than "
+        f"{_bound(found, several)}, by up to {show_ns(found['above_bound_by_ns'])}"
+        for name, found in report["outputs"].items()
+        if found["above_bound"]
+    ]
+    if lines:
+        units = [f"{_named(one['operators'])} on {one['node']}" for one in report.get("dearer", ())]
+        more = f" and {len(units) - SHOWN} more" if len(units) > SHOWN else ""
+        here = f" (here: {', '.join(units[:SHOWN])}{more})" if units else ""
+        lines.append(
+            "a bound holds for what the plan declares. It does not cover operators that run longer than their cost"
+            f"{here}, tuples that come more often or older than declared, stalls by the operating system or by other "
+            "programs, loss on links, or a node that restarts"
+        )
+    return lines
+
+
+def _bound(found: Mapping[str, Any], several: bool) -> str:
+    return "the bound of the plan that it ran under" if several else f"the plan's bound, {show_ns(found['bound_ns'])}"
+
+
+def _named(operators: list[str]) -> str:
+    return operators[0] if len(operators) == 1 else f"{operators[0]}..{operators[-1]}"
