@@ -169,6 +169,10 @@ def _overload(named: Named) -> str:
     if windows:
         rows = [_run_row(named, row, at=2) for row in windows]
         parts.append(f"<h3>Windows</h3>{_table(overload_tables.WINDOWS, rows)}")
+        for number, (name, _, verdict) in enumerate(named):
+            if lines := overload_tables.window_sentences(verdict):
+                parts.append(f"<p>{_dot(number)}{escape(name)}:</p>" if len(named) > 1 else "")
+                parts.append(f'<div class="warn">{_list(lines)}</div>')
         parts.append(f"<p class=soft>{escape(overload_tables.WINDOWS_NOTE)}</p>")
     if shed:
         parts.append(f"<h3>Shed</h3>{_table(overload_tables.SHED, [_run_row(named, row, at=1) for row in shed])}")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from coordinator.report.completeness import Trace, completeness
 from coordinator.report.lost import lost_in_units
+from coordinator.report.missing_windows import MissingWindows, Span
 from coordinator.report.overload import Overload
 from coordinator.report.plan_view import OutputView, PlanView
 from coordinator.report.problems import Problem, sentence
@@ -110,6 +111,10 @@ class Counts:
     tallies: dict[tuple[int, int, int, int, int], Tally] = field(default_factory=dict)
     shed_tuples: dict[tuple[int, int], int] = field(default_factory=dict)  # (source, policy) -> tuples
     window_answers: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (output, source) -> n, met
+    spans: dict[tuple[int, int, int], Span] = field(
+        default_factory=dict
+    )  # (incarnation, source, what) -> what it covers
+    filtering: frozenset[tuple[int, int]] = frozenset()  # (unit, exit) pairs that filtered a tuple in this run
 
 
 def nearest_rank(n: int, k: int, of: int = QUANTILES) -> int:
@@ -120,7 +125,9 @@ def nearest_rank(n: int, k: int, of: int = QUANTILES) -> int:
 def assemble(run: Run, counts: Counts) -> dict[str, Any]:
     """The verdict: report.json's `run`, `plan_hash`, `completeness`, `outputs`, `conservation`, `shed`, `degraded`,
     `lost_in_units` and `blame`."""
-    plan, overload = run.plan, Overload(run.plan, counts)
+    plan, missing = run.plan, MissingWindows(run.plan, counts)
+    _lose(plan, counts, missing)
+    overload = Overload(plan, counts, missing)
     views = sorted(plan.outputs.values(), key=lambda output: output.id)
     outputs = {view.name: _output(view, plan, counts, overload) for view in views}
     return {
@@ -136,6 +143,14 @@ def assemble(run: Run, counts: Counts) -> dict[str, Any]:
         "lost_in_units": lost_in_units(plan, counts),
         "blame": {view.name: _blame(view, plan, counts, overload) for view in views},
     }
+
+
+def _lose(plan: PlanView, counts: Counts, missing: MissingWindows) -> None:
+    """Windows that no ledger knows, into the expected results of the outputs behind them."""
+    for output in plan.outputs:
+        for rank, n in zip((Rank.LOST, Rank.LOST_UNSURE, Rank.UNDECIDABLE), missing.results(output), strict=True):
+            if n:
+                counts.results[output, rank] = counts.results.get((output, rank), 0) + n
 
 
 def _ratio(part: int, whole: int) -> float | None:

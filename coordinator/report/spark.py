@@ -17,6 +17,7 @@ from coordinator.report import spark_records, spark_tally
 from coordinator.report import spark_results as results
 from coordinator.report.completeness import LEDGER_KINDS, Scan, Trace, judge_all
 from coordinator.report.joined import MOST_PLANS
+from coordinator.report.missing_windows import Span
 from coordinator.report.problems import Problem
 from coordinator.report.reader import Run
 from coordinator.report.shape import PROBLEMS_SHOWN, Above, Counts, Hop, Rank, Spent, Tally, assemble
@@ -57,7 +58,7 @@ def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lamb
         progress("completeness")
         judged, seen = scan(every, done, tables, runs)
         progress("ledgers")
-        counts = [Counts(traces=each) for each in judged]
+        counts = [Counts(traces=each, filtering=frozenset(seen[n])) for n, each in enumerate(judged)]
         reach = [row for number, run in enumerate(runs) for row in reach_rows(number, run.plan, seen[number])]
         statuses, nodes = status_tables(spark, runs, judged)
         books = ledger.keep(rows, done, tables, statuses, nodes, persist)
@@ -136,6 +137,8 @@ def scans(run: Run, rows: list[Row]) -> list[Scan]:
         named[row.v0].add(epoch)
         found[row.v0].crashed |= row.v1 == rec.STATE_CRASHED
         if row.v3 in numbers:
+            if row.v1 == rec.STATE_DRAINING:
+                found[row.v0].drained.add(numbers[row.v3])
             mine[row.v0][epoch] = min(numbers[row.v3], mine[row.v0].get(epoch, MOST_PLANS))
     for row in (row for row in rows if row.what == "epoch"):
         if row.v1 not in mine[row.v0]:
@@ -191,6 +194,7 @@ def overload(mine: DataFrame, answers: DataFrame, tables: Plans) -> list[DataFra
     found = [
         wide(spark_tally.tallies(mine), "tally", [*key, "n", "spent", "first", "last"]),
         wide(spark_tally.shed_tuples(mine), "shed", ["source", "policy", "n"]),
+        wide(spark_tally.spans(mine), "span", ["inc", "source", "about", "first", "last", "low", "high"]),
     ]
     windows = spark_tally.window_answers(answers, tables)
     return [*found, wide(windows, "windows", ["output", "source", "answered", "on_time"])]
@@ -235,5 +239,7 @@ def note_overload(counts: Counts, what: str, v: Sequence[int]) -> None:
             counts.tallies[v[0], v[1], v[2], v[3], v[4]] = Tally(*v[5:9])
         case "shed":
             counts.shed_tuples[v[0], v[1]] = v[2]
+        case "span":
+            counts.spans[v[0], v[1], v[2]] = Span(*v[3:7])
         case "windows":
             counts.window_answers[v[0], v[1]] = (v[2], v[3])

@@ -3,6 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from coordinator.report.missing_windows import ADMITTED, BEGUN, TOLD
 from coordinator.report.shape import DURATION_LIMIT, Rank
 from coordinator.report.spark_records import LINEAGE, flagged, is_, of_result, of_unit
 from coordinator.report.spark_results import duration, instant
@@ -47,6 +48,25 @@ def shed_tuples(mine: DataFrame) -> DataFrame:
     """run source policy n: tuples of which something was shed."""
     tuples = mine.where(is_(rec.SHED)).select("run", *LINEAGE, col("w1").alias("policy")).distinct()
     return tuples.groupBy("run", "source", "policy").agg(F.count("*").alias("n"))
+
+
+def spans(mine: DataFrame) -> DataFrame:
+    """run inc source about first last low high: `spans.spans`."""
+    begun = (col("w1") == rec.WINDOW_SKIPPED) & (col("w4") == 0)
+    about = F.when(is_(rec.ADMITTED), ADMITTED).when(begun, BEGUN).otherwise(TOLD).cast("long")
+    windows = is_(rec.WINDOW)
+    rows = mine.where(is_(rec.ADMITTED, rec.WINDOW)).select(
+        "run",
+        "inc",
+        "source",
+        about.alias("about"),
+        instant(col("w0")).alias("at"),
+        instant(F.when(windows, col("w2")).otherwise(col("w1"))).alias("low"),
+        instant(F.when(windows, col("w3")).otherwise(col("w1"))).alias("high"),
+    )
+    return rows.groupBy("run", "inc", "source", "about").agg(
+        F.min("at").alias("first"), F.max("at").alias("last"), F.min("low").alias("low"), F.max("high").alias("high")
+    )
 
 
 def window_answers(answers: DataFrame, plans: Plans) -> DataFrame:
