@@ -15,6 +15,7 @@ from coordinator.local_run import ends
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
 from coordinator.overload import ADD
+from coordinator.report import beyond
 from coordinator.report.overload_tables import percent
 from coordinator.report.terminal import incomplete
 from coordinator.units_of_measure import counted, show_ns
@@ -94,6 +95,7 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
             yield f"output {name}: {standing(claim)}: {claim['why']}"
             yield from (f"  {line}" for line in left_out(claim))
         yield from ends.missed(name, found)
+    yield from beyond.sentences(report)
     yield from ends.sentences(plan, ran)
     yield from beyond_caps(plan)
     yield from cost_lines.lines(plan)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 INFO = "info"
+MOST_RAISED = 300  # characters of an exception in a sentence
 MOST_BYTES = 16 << 20  # of a log: a line of each kind a minute is far below it, unless operators print
 FRAME = re.compile(r'  File "(.*)", line (\d+), in (.*)')
 
@@ -56,7 +57,9 @@ def exception(text: str) -> str:
     raised = next((line for line in lines[at + 1 :] if line[:1].strip()), "")
     frame = FRAME.fullmatch(lines[at])
     assert frame is not None
-    return f"{raised}, at {_here(frame[1])}:{frame[2]}, in {frame[3]}" if raised else ""
+    if len(raised) > MOST_RAISED:
+        raised = raised[:MOST_RAISED] + " ..."
+    return plain(f"{raised}, at {_here(frame[1])}:{frame[2]}, in {frame[3]}") if raised else ""
 
 
 def _here(path: str) -> str:
@@ -83,5 +86,9 @@ def _in_words(found: Mapping[str, Any]) -> str:
 def _indented(text: str) -> Iterator[str]:
     """Further lines do not look like lines of the log; nothing that a terminal would obey."""
     for number, line in enumerate(text.split("\n")):
-        plain = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in line)
-        yield f"    {plain}" if number else plain
+        yield f"    {plain(line)}" if number else plain(line)
+
+
+def plain(line: str) -> str:
+    """Without control characters."""
+    return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in line)

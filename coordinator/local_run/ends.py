@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from coordinator.local_run import agent_logs
@@ -47,10 +46,10 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
     """All of it; nothing where all went well."""
     (report,) = ran.reports
     yield from unfed(plan, ran)
-    yield from islice(_shed(plan, report), MOST)
+    yield from _first(list(_shed(plan, report)), "more kinds of shed tuples: report.json")
     yield from _windows(report)
     yield from _lost(ran, report)
-    yield from islice(_said(plan, ran), MOST)
+    yield from _first(list(_said(plan, ran)), "more kinds of warnings: logs/ of the run")
     if report["dearer"]:
         yield from dearer.sentences(report["dearer"])
         yield "to measure them here: run with --keep, feed again, 'coordinator profile', run with --costs costs.yaml"
@@ -97,6 +96,12 @@ def sources_unfed(plan: Mapping[str, Any], ran: Ran) -> list[str]:
     """By name."""
     fed = {each.feed.source for each in ran.fed}
     return [name for name in plan["graph"]["sources"] if name not in fed]
+
+
+def _first(lines: Sequence[str], more: str) -> Iterator[str]:
+    yield from lines[:MOST]
+    if len(lines) > MOST:
+        yield f"and {len(lines) - MOST} {more}"
 
 
 def _shed(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
@@ -161,7 +166,7 @@ def _said(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
     for key in sorted(number, key=lambda key: told.index(first[key])):
         text = NUMBERED.sub(lambda found: names.get(found[0], found[0]), first[key].text.partition("\n")[0])
         again = f" ({number[key]} such lines in {ran.log(key[0])})" if number[key] > 1 else ""
-        yield f"node {key[0]}: {text}{again}"
+        yield f"node {key[0]}: {agent_logs.plain(text)}{again}"
 
 
 def _names(plan: Mapping[str, Any]) -> dict[str, str]:

@@ -306,6 +306,7 @@ def test_the_end_of_a_trace_back_in_one_line() -> None:
     assert exception(text + '  File "/x/b.py", line 22, in g\n    h\n    ^\nKeyError: 1\nmore') == (
         "KeyError: 1, at /x/b.py:22, in g"
     )
+    assert exception(text + "E: \x1b[2J") == "E: \\x1b[2J, at /x/a.py:1, in f"
     assert exception(text) == exception("told") == ""
 
 
