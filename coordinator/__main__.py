@@ -28,7 +28,8 @@ def _main() -> None:
         if (error.name or "").partition(".")[0] not in EXTRA:
             raise
         sys.stderr.write(
-            f"coordinator needs {error.name}, which is not installed: pip install 'shimekiri[coordinator]'\n"
+            f"coordinator needs {error.name}, which is not installed: pip install 'shimekiri[coordinator]'"
+            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[coordinator]')\n"
         )
         raise SystemExit(1) from error
 

@@ -20,7 +20,10 @@ MOST_RECORD_BYTES = 64 << 20
 MOST_CHUNK_BYTES = 256 << 20  # unpacked
 MOST_WINDOW_BYTES = 128 << 20  # of zstd
 _ENCODINGS = ("json", "protobuf")
-_MISSING = "reading MCAP needs the package mcap: pip install 'shimekiri[feed]'"
+_MISSING = (
+    "reading MCAP needs the package mcap: pip install 'shimekiri[feed]'"
+    " (from a file: 'shimekiri-VERSION-py3-none-any.whl[feed]')"
+)
 
 
 @dataclass(frozen=True)

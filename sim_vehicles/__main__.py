@@ -25,7 +25,8 @@ def _main() -> None:
         if (missing.name or "").partition(".")[0] not in EXTRA:
             raise
         sys.stderr.write(
-            f"sim-vehicles needs {missing.name}, which is not installed: pip install 'shimekiri[vehicles]'\n"
+            f"sim-vehicles needs {missing.name}, which is not installed: pip install 'shimekiri[vehicles]'"
+            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[vehicles]')\n"
         )
         sys.exit(1)
 

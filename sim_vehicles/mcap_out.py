@@ -51,7 +51,10 @@ def write_mcap(path: Path, replay: Json, run: Path | None = None) -> None:
     try:
         from mcap.writer import Writer
     except ImportError:
-        raise MissingToolError("writing MCAP needs the package mcap: pip install 'shimekiri[vehicles]'") from None
+        raise MissingToolError(
+            "writing MCAP needs the package mcap: pip install 'shimekiri[vehicles]'"
+            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[vehicles]')"
+        ) from None
     scene = replay.get("scene")
     if not scene:
         raise BadInputError(f"{path}: this replay was not judged, so it has no scene: {replay.get('not_judged')}")

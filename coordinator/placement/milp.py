@@ -85,7 +85,10 @@ class Model:
         try:
             from ortools.math_opt.python import mathopt
         except ImportError as error:
-            raise CoordinatorError("OR-Tools is not installed; pip install 'shimekiri[coordinator]'") from error
+            raise CoordinatorError(
+                "OR-Tools is not installed; pip install 'shimekiri[coordinator]'"
+                " (from a file: 'shimekiri-VERSION-py3-none-any.whl[coordinator]')"
+            ) from error
         self.mathopt = mathopt
         self.programme = mathopt.Model()
 

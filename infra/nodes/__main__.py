@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ HERE = Path(__file__).resolve().parent
 EXAMPLE = HERE.parent / "examples" / "two_nodes"
 OWN = ("query.yaml", "cluster.yaml", "operators.py", "feed.jsonl", "inventory.yaml")
 MACHINERY = ("agents.yaml", "remove.yaml", "layout.yaml", "answers.py", "shimekiri-agent@.service")
+SCHEMA = re.compile(r"^(# yaml-language-server: \$schema=)(\S+)$", re.MULTILINE)
 HELP = """examples:
   python -m infra.nodes two_pis           makes the directory, which must not have any of these files
   python -m infra.nodes two_pis --again   after an upgrade: the playbooks and the unit anew, the rest stays
@@ -39,11 +41,23 @@ def main(arguments: list[str] | None = None) -> int:
             return _say(f"{parsed.directory / taken[0]}: is there already; name another directory, or give --again", 2)
         parsed.directory.mkdir(parents=True, exist_ok=True)
         for source in sources:
-            shutil.copyfile(source, parsed.directory / source.name)
+            _copy(source, parsed.directory / source.name)
     except OSError as error:
         return _say(f"{error.filename or parsed.directory}: cannot be written: {error.strerror or error}", 1)
     print(f"written to {parsed.directory.resolve()}: {', '.join(each.name for each in sources)}")
     return 0
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Files for people name their schema by the place where it is installed, so that an editor finds it from anywhere.
+    As a URL: editors read up to the first space, and a path may have one."""
+    if source.suffix != ".yaml" or source.parent != EXAMPLE:
+        shutil.copyfile(source, target)
+        return
+    text = source.read_text(encoding="utf-8")
+    target.write_text(
+        SCHEMA.sub(lambda found: found[1] + (EXAMPLE / found[2]).resolve().as_uri(), text), encoding="utf-8"
+    )
 
 
 def _say(text: str, code: int) -> int:

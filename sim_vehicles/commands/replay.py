@@ -157,7 +157,10 @@ def _check_files(options: Options, out: Path | None, mcap: Path | None) -> None:
     if mcap is not None and mcap.is_dir():
         raise BadInputError(f"--mcap {mcap}: is a directory; name a file")
     if mcap is not None and find_spec("mcap") is None:
-        raise MissingToolError("--mcap needs mcap, which is not installed: pip install 'shimekiri[vehicles]'")
+        raise MissingToolError(
+            "--mcap needs mcap, which is not installed: pip install 'shimekiri[vehicles]'"
+            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[vehicles]')"
+        )
 
 
 Tell = Callable[[dict[str, Any]], None]

@@ -162,6 +162,7 @@ def _open(path: Path, lean: Lean) -> list[Any]:
     except ImportError:
         raise MissingToolError(
             f"{path} is a CommonRoad scenario; reading it needs commonroad-io: pip install 'shimekiri[record]'"
+            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[record]')"
         ) from None
     try:
         scenario, _ = CommonRoadFileReader(io.BytesIO(Tree.tostring(lean.root))).open()

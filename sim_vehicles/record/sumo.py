@@ -60,6 +60,7 @@ def _home() -> Path:
     except ImportError:
         raise MissingToolError(
             "recording needs SUMO, which is not installed: pip install 'shimekiri[record]'"
+            " (from a file: 'shimekiri-VERSION-py3-none-any.whl[record]')"
         ) from None
     return Path(sumo.SUMO_HOME)
 

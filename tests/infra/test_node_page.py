@@ -7,10 +7,12 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import typer.main
 
 from coordinator import cli as coordinator
+from coordinator import schema
 from infra.nodes import __main__ as nodes
 from node_agent import cli as node_agent
 
@@ -72,3 +74,13 @@ def test_the_settings_that_it_names_are_those_of_the_playbooks() -> None:
     known = set(re.findall(r"shimekiri_\w+", (nodes.HERE / "layout.yaml").read_text()))
     used = set(re.findall(r"shimekiri_\w+", (nodes.HERE / "agents.yaml").read_text()))
     assert told <= known and used <= known
+
+
+def test_files_name_the_schemas_that_are_installed(tmp_path: Path) -> None:
+    assert nodes.main([str(tmp_path / "two pis")]) == 0
+    kinds: tuple[Literal["query", "cluster"], ...] = ("query", "cluster")
+    for kind in kinds:
+        first = (tmp_path / "two pis" / f"{kind}.yaml").read_text().splitlines()[0]
+        assert first == f"# yaml-language-server: $schema={schema.path(kind).resolve().as_uri()}"
+        own = (nodes.EXAMPLE / f"{kind}.yaml").read_text().splitlines()[0].partition("$schema=")[2]
+        assert (nodes.EXAMPLE / own).resolve() == schema.path(kind).resolve()

@@ -113,14 +113,19 @@ def test_the_coordinator_says_which_extra_to_install(environment: Path, words: l
     done = _run(environment, "coordinator", *words)
     assert done.returncode == 1 and not done.stdout
     assert re.fullmatch(
-        r"coordinator needs \w+, which is not installed: pip install 'shimekiri\[coordinator\]'\n", done.stderr
+        r"coordinator needs \w+, which is not installed: pip install 'shimekiri\[coordinator\]'"
+        r" \(from a file: 'shimekiri-VERSION-py3-none-any\.whl\[coordinator\]'\)\n",
+        done.stderr,
     )
 
 
 def test_the_vehicles_say_which_extra_to_install(environment: Path) -> None:
     done = _run(environment, "sim-vehicles", "--help")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "sim-vehicles needs typer, which is not installed: pip install 'shimekiri[vehicles]'\n"
+    assert done.stderr == (
+        "sim-vehicles needs typer, which is not installed: pip install 'shimekiri[vehicles]'"
+        " (from a file: 'shimekiri-VERSION-py3-none-any.whl[vehicles]')\n"
+    )
 
 
 @pytest.mark.parametrize(

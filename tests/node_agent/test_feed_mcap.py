@@ -182,7 +182,10 @@ def test_without_the_package_one_line_says_what_to_install(tmp_path: Path) -> No
         cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr == "node-agent feed: reading MCAP needs the package mcap: pip install 'shimekiri[feed]'\n"
+    assert done.stderr == (
+        "node-agent feed: reading MCAP needs the package mcap: pip install 'shimekiri[feed]'"
+        " (from a file: 'shimekiri-VERSION-py3-none-any.whl[feed]')\n"
+    )
 
 
 def test_a_steady_feed_makes_up_for_no_delay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -292,7 +292,10 @@ def test_without_typer_one_clear_line() -> None:
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 1
-    assert done.stderr == "sim-vehicles needs typer, which is not installed: pip install 'shimekiri[vehicles]'\n"
+    assert done.stderr == (
+        "sim-vehicles needs typer, which is not installed: pip install 'shimekiri[vehicles]'"
+        " (from a file: 'shimekiri-VERSION-py3-none-any.whl[vehicles]')\n"
+    )
 
 
 def test_judged_verdict_keys_are_the_contract(plan: Path) -> None:
