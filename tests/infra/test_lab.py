@@ -91,8 +91,12 @@ def test_a_line_has_delay_and_loss_or_it_is_said_why_not() -> None:
 
 
 def program(*words: str) -> "subprocess.Popen[str]":
+    """As from a terminal: what runs in the background of a shell ignores Ctrl-C, and so do these tests there."""
     command = [sys.executable, "-m", "infra.lab", *words]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
 
 
 @in_a_lab
