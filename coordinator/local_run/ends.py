@@ -11,7 +11,7 @@ from typing import Any
 from coordinator.local_run import agent_logs
 from coordinator.local_run.stages import Ran
 from coordinator.report import dearer
-from coordinator.report.overload_tables import percent
+from coordinator.report.overload_tables import AWAY, percent
 from coordinator.units_of_measure import counted
 from coordinator.watching import words
 
@@ -37,6 +37,7 @@ INFERRED = {
     "link": "sent to another node, and never seen there",
     "restart": "in a runtime that ended, and was started again or not",
 }
+WINDOWS = {"skipped": "never begun", **dict(AWAY)}
 RAISED = "operator_error"
 TOLD_OTHERWISE = {RAISED, "policing_told", "shedding_begins", "peer_unreachable"}
 NUMBERED = re.compile(r"\b(unit|stream) \d+\b")
@@ -132,7 +133,7 @@ def _windows(report: Mapping[str, Any]) -> Iterator[str]:
     found = {name: one for output in report["outputs"].values() for name, one in output.get("windows", {}).items()}
     for name, one in found.items():
         causes = [f"{n:,} because {words.WITHOUT.get(why, why)}" for why, n in one["abandoned"].items() if n]
-        causes += [f"{one[kind]:,} {kind}" for kind in ("skipped", "unended") if one[kind]]
+        causes += [f"{one[kind]:,} {meant}" for kind, meant in WINDOWS.items() if one[kind]]
         if causes:
             yield f"windows of {name}: without a result, of {one['all']:,}: {', '.join(causes)}"
 
