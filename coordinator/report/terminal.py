@@ -132,10 +132,12 @@ def _admitted(books: Mapping[str, Any]) -> str:
 
 
 def told(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Below the tables: results beyond their bound, units that ran longer than planned, where tuples were lost."""
+    """Below the tables: results beyond their bound, windows that never came, units that ran longer than planned, where
+    tuples were lost."""
     for report in reports:
         found = [
-            *beyond.sentences(report), *dearer.sentences(report["dearer"]), *lost.sentences(report["lost_in_units"])
+            *beyond.sentences(report), *overload_tables.window_sentences(report), *dearer.sentences(report["dearer"]),
+            *lost.sentences(report["lost_in_units"]),
         ]  # fmt: skip
         yield from (f"{report['run']}: {line}" if len(reports) > 1 else line for line in found)
 
