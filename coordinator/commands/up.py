@@ -131,7 +131,8 @@ def _written(path: Path, agents: list[LocalAgent], missing: Missing | None) -> A
     else:
         file = missing.whole(found)
         if moved := missing.moved(found):
-            lines.tell(f"{', '.join(moved)}: other data ports than before; deploy the plan again", "moved")
+            mend = "for others to find them: 'coordinator stop --all', then deploy again"
+            lines.tell(f"{', '.join(moved)}: other data ports than before; {mend}", "moved")
     file.write()
     return file
 
