@@ -121,6 +121,15 @@ def test_two_nodes_clocks_and_links() -> None:
     assert told[0].ns > 2 * 3 * MS
 
 
+def test_where_the_way_leads_back_the_clocks_of_each_hop_are_named() -> None:
+    text = QUERY.replace("SOURCE", SOURCE.replace("LIMIT", "")).replace("WINDOW", "time: 100 ms, shed: none")
+    text = text.replace("BEFORE\n", "  F: {run: pass, in: s, cost: 1 ms, nodes: [b]}\n").replace("BURST", "1")
+    nodes = cluster("ab", "{between: [a, b], latency: 3 ms}", policy="edf")
+    plan = written(text.replace("in: IN", "in: F, nodes: [a]"), nodes)
+    told = [part.what for part in bounds(plan, MEASURED)["out"].parts if part.what.startswith("clocks")]
+    assert told == ["clocks of a and b apart"], "and not those of a and a"
+
+
 # -- how densely, and who sees to it
 
 
