@@ -53,7 +53,7 @@ def test_sentences_instead_of_counters(
     example_plan: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = told(example_plan()) | {"queue_limit_bytes": 1024}
-    command._show({"b": values}, between(None, Look(0.0, {"b": values}), {}), {})
+    command._show({"b": values}, between(None, Look(0.0, {"b": values}), {}), {}, {"b": "state/b/agent.log"})
     said = capsys.readouterr().out
     assert "512 of 1k" in said
     assert "  shed: 300 window-aware (30/s), 10 window (1/s)\n" in said
