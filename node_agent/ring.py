@@ -40,6 +40,7 @@ TAKEN_OVER = Struct("<QQQQ")
 TAKEN_OVER_AT = 256
 MOST_TAKEN_OVER = 64
 CAPACITY_RECORDS = 32_768
+PARTIAL_SUFFIX = ".partial"  # of a ring that is being made
 RESERVED = 2
 
 
@@ -82,18 +83,21 @@ class Ring:
 
     @classmethod
     def create(cls, path: Path, header: records.Header, capacity_records: int = CAPACITY_RECORDS) -> "Ring":
-        """A new ring with room for so many records of the runtime; the file must not exist."""
-        size = DATA + (capacity_records + RESERVED + 1) * RECORD_BYTES
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        """A new ring with room for so many records of the runtime; the file must not exist.
+
+        It gets its name when it is whole: control looks for rings all the time, and gives up one that it cannot read.
+        Raises OSError, FileExistsError among them.
+        """
+        size, partial = DATA + (capacity_records + RESERVED + 1) * RECORD_BYTES, path.with_suffix(PARTIAL_SUFFIX)
+        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             os.posix_fallocate(descriptor, 0, size)  # memory that is missing is an error here, not SIGBUS at any time
             memory = mmap.mmap(descriptor, size)
-        except OSError:
-            os.unlink(path)
-            raise
+            memory[: records.HEADER_BYTES] = records.pack_header(header)
+            os.link(partial, path)
         finally:
+            os.unlink(partial)
             os.close(descriptor)
-        memory[: records.HEADER_BYTES] = records.pack_header(header)
         return cls(path, memory)
 
     @classmethod

@@ -20,7 +20,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from node_agent.ring import STATE, Ring
+from node_agent.ring import PARTIAL_SUFFIX, STATE, Ring
 from protos.records import STATE_CRASHED
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - shared memory, not a temporary file
@@ -188,7 +188,8 @@ def _remove_if_drained(directory: Path) -> bool:
     """Remove a ring directory without rings."""
     with contextlib.suppress(OSError):
         if not any(directory.glob(f"*{RING_SUFFIX}")):
-            (directory / OF_FILE).unlink(missing_ok=True)
+            for path in (*directory.glob(f"*{PARTIAL_SUFFIX}"), directory / OF_FILE):  # killed while it made a ring
+                path.unlink(missing_ok=True)
             directory.rmdir()
             return True
     return False

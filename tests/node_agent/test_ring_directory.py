@@ -106,6 +106,21 @@ def test_a_ring_that_memory_has_no_room_for_is_an_error_and_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_ring_is_not_seen_before_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control looks at any moment, and what it cannot read it gives up for good."""
+    seen: list[str] = []
+    fill = os.posix_fallocate
+
+    def looked_at(*arguments: int) -> None:
+        seen.extend(path.name for path in tmp_path.glob("*.ring"))
+        fill(*arguments)
+
+    monkeypatch.setattr("os.posix_fallocate", looked_at)
+    ring = Ring.create(tmp_path / "r.ring", HEADER, 8)
+    assert seen == [] and [path.name for path in tmp_path.iterdir()] == ["r.ring"]
+    assert Ring.open(ring.path).header == HEADER
+
+
 def test_a_real_agent_leaves_no_ring_directory(tmp_path: Path) -> None:
     with Agent(tmp_path / "s") as agent:
         rings = StateDir(tmp_path / "s").rings
