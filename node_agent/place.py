@@ -45,7 +45,7 @@ class Place:
             node=self.name, node_index=records.NO_REF, boot=new_boot(), clock=self.settings.clock,
             drift_ppm=self.settings.drift_ppm, started_ns=now_ns(), wall_ns=time.time_ns(),
         )  # fmt: skip
-        self.ring = Ring.create(state.ring_path(header.boot), header)
+        self.ring = Ring.create(state.rings.path_of(header.boot), header)
         self.count = count
         return self.ring
 

@@ -19,9 +19,11 @@ The runtime leaves the room of RESERVED records free: when it is dead the superv
 and which instance hung.
 """
 
+import errno
 import hashlib
 import mmap
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from struct import Struct
@@ -42,6 +44,16 @@ MOST_TAKEN_OVER = 64
 CAPACITY_RECORDS = 32_768
 PARTIAL_SUFFIX = ".partial"  # of a ring that is being made
 RESERVED = 2
+
+
+def open_own(path: Path | str, flags: int, directory: int | None = None) -> int:
+    """Open a file of this user, no link and nothing else. Raises OSError."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+    status = os.fstat(descriptor)
+    if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise PermissionError(errno.EPERM, "not a file of this user", str(path))
+    return descriptor
 
 
 class TakenOver(NamedTuple):
@@ -89,7 +101,8 @@ class Ring:
         Raises OSError, FileExistsError among them.
         """
         size, partial = DATA + (capacity_records + RESERVED + 1) * RECORD_BYTES, path.with_suffix(PARTIAL_SUFFIX)
-        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(partial, flags, 0o600)
         try:
             os.posix_fallocate(descriptor, 0, size)  # memory that is missing is an error here, not SIGBUS at any time
             memory = mmap.mmap(descriptor, size)
@@ -102,8 +115,8 @@ class Ring:
 
     @classmethod
     def open(cls, path: Path) -> "Ring":
-        """An existing ring."""
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        """An existing ring of this user."""
+        descriptor = open_own(path, os.O_RDWR)
         try:
             size = os.fstat(descriptor).st_size
             if size <= DATA + RECORD_BYTES:

@@ -61,8 +61,8 @@ class Supervisor:
     def _prepare(self) -> None:
         state = self.settings.state
         state.lock()
-        state.mark_abandoned()
-        state.sweep()
+        state.rings.mark_abandoned()
+        state.rings.sweep()
         self._listen()
         self._wake_r, self._wake_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self._wake_w, warn_on_full_buffer=False)
@@ -104,7 +104,7 @@ class Supervisor:
     def _start_runtime(self, place: Place) -> None:
         """A new incarnation: its number, its ring, its process, and a channel between it and control."""
         live = [other.ring.path for other in self.places if other.ring is not None]
-        if self.settings.state.make_room(live):
+        if self.settings.state.rings.make_room(live):
             self._say("ring_dropped", "the oldest trace ring was dropped: nobody drains them")
         ring = place.begin()
         runtime_end, control_end = ipc.Channel.pair()
@@ -293,7 +293,7 @@ class Supervisor:
                 self._tell_ended(place.ring.header.boot, "ended" if clean else "killed")
         self.control.ask_to_stop()
         self.control.await_end(time.monotonic() + CONTROL_STOP_S)
-        self.settings.state.tidy()
+        self.settings.state.rings.tidy()
         for place in self.places:
             place.listener.close()
         if self._announced:

@@ -33,7 +33,7 @@ class Control:
     async def run(self) -> int:
         """Serve; returns the exit code."""
         self.over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self.spool = SpoolFiles(self.settings.state.spool, self.settings.state.ring_paths, log=self.log)
+        self.spool = SpoolFiles(self.settings.state.spool, self.settings.state.rings.paths, log=self.log)
         name, cores = self.settings.name, self.settings.cores
         self.deployments = DeployDriver(PlanStore(self.settings.state.plans, node=name, cores=cores), self.log)
         for problem in self.deployments.store.problems:

@@ -194,14 +194,14 @@ def test_what_was_taken_over_can_be_read_when_the_writer_is_dead(tmp_path: Path)
 
 def test_rings_of_a_killed_agent_are_marked_crashed(tmp_path: Path) -> None:
     state = StateDir(tmp_path / "s")
-    live = Ring.create(state.ring_path(1), HEADER, 8)
-    ended = Ring.create(state.ring_path(2), HEADER, 8)
+    live = Ring.create(state.rings.path_of(1), HEADER, 8)
+    ended = Ring.create(state.rings.path_of(2), HEADER, 8)
     ended.cells[STATE] = records.STATE_ENDED
-    state.ring_path(3).write_bytes(b"")
-    assert state.mark_abandoned() == 1
+    state.rings.path_of(3).write_bytes(b"")
+    assert state.rings.mark_abandoned() == 1
     assert live.cells[STATE] == records.STATE_CRASHED and ended.cells[STATE] == records.STATE_ENDED
-    assert [path.name for path in state.ring_paths()] == [f"{1:016x}.ring", f"{2:016x}.ring"]
-    for path in state.ring_paths():
+    assert [path.name for path in state.rings.paths()] == [f"{1:016x}.ring", f"{2:016x}.ring"]
+    for path in state.rings.paths():
         path.unlink()
-    state.tidy()
-    assert not state.rings.exists()
+    state.rings.tidy()
+    assert state.rings.path is None

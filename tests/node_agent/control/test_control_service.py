@@ -272,7 +272,7 @@ def test_profile(node: Node) -> None:
 
 def test_the_trace_comes_in_chunks_and_what_is_held_is_freed(node: Node) -> None:
     header = Header("a", 0, 77, "c", 50, 1, 1)
-    ring = Ring.create(node.state.ring_path(77), header)
+    ring = Ring.create(node.state.rings.path_of(77), header)
     facts = RingFacts(ring)
     for number in range(3000):
         facts.write(LOAD, 0, NO_REF, 0, 0, number)
@@ -288,7 +288,7 @@ def test_the_trace_comes_in_chunks_and_what_is_held_is_freed(node: Node) -> None
     held[0].records = 3000
     (last,) = node.stub.Trace(trace_pb2.TraceRequest(held=held))
     assert last.ended and last.records == b"" and last.written == 3000
-    assert not node.state.ring_paths()
+    assert not node.state.rings.paths()
 
 
 def test_a_place_without_a_runtime_is_named_and_takes_no_plan_until_it_is_back(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from node_agent.control.plan_store import PlanStore
 from node_agent.control.service import status_reply
 from node_agent.plan_files import damage, read_state
 from node_agent.ring import Ring
+from node_agent.ring_directory import MOST_RINGS
 from node_agent.settings import Settings, place_name
-from node_agent.state_dir import MOST_RINGS, StateDir
+from node_agent.state_dir import StateDir
 from protos import agent_pb2, plan_pb2
 from protos.records import NO_REF, Header
 
@@ -136,15 +137,15 @@ def test_rings_that_are_written_to_are_never_the_ones_that_go(tmp_path: Path) ->
     state = StateDir(tmp_path)
     live = []
     for boot in range(1, MOST_RINGS + 8):
-        Ring.create(state.ring_path(boot), Header("a", NO_REF, boot, "c", 50, 0, 0), 1).close()
+        Ring.create(state.rings.path_of(boot), Header("a", NO_REF, boot, "c", 50, 0, 0), 1).close()
         if boot <= 8:
-            live.append(state.ring_path(boot))
-    assert state.make_room(live) == 0
-    assert state.make_room(live[:4]) == 4
+            live.append(state.rings.path_of(boot))
+    assert state.rings.make_room(live) == 0
+    assert state.rings.make_room(live[:4]) == 4
     assert all(path.exists() for path in live[:4])
-    for path in state.ring_paths():
+    for path in state.rings.paths():
         path.unlink()
-    state.tidy()
+    state.rings.tidy()
 
 
 @pytest.mark.parametrize(
