@@ -1,15 +1,25 @@
 #!/bin/sh
-# Sets up .venv with the locked packages and this project, and Java for Spark. Run it through `make setup`.
+# Sets up .venv with the locked packages and this project, and finds or installs a Java for Spark. Run it through `make setup`.
 set -eu
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
+JAVA="openjdk-25-jre-headless openjdk-21-jre-headless openjdk-17-jre-headless default-jre-headless"
 
 say() { printf 'shimekiri: %s\n' "$*" >&2; }
 may_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
-install() { # Debian package; a first attempt may need fresh lists
-    say "installing $1"
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$1" >/dev/null 2>&1 ||
-        { apt-get update -q >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$1" >/dev/null; }
+offered() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [0-9]'; }
+first_offered() { for package in "$@"; do if offered "$package"; then echo "$package" && return; fi; done; }
+install() { # the first of these Debian packages that the system offers; a first attempt may need fresh lists
+    for attempt in 1 2; do
+        package=$(first_offered "$@")
+        if [ -n "$package" ]; then
+            say "installing $package"
+            DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$package" >/dev/null 2>&1 && return
+        fi
+        [ "$attempt" = 2 ] || apt-get update -q >/dev/null 2>&1 || true
+    done
+    say "apt-get could not install ${package:-any of: $*}"
+    return 1
 }
 
 if ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
@@ -18,8 +28,8 @@ if ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 fi
 
 if [ ! -x .venv/bin/python ]; then
-    "$PYTHON" -c 'import ensurepip' 2>/dev/null || if may_install; then install python3-venv; else
-        say "Python's venv module is missing: install it (Debian: apt-get install python3-venv)"
+    if ! "$PYTHON" -c 'import ensurepip' 2>/dev/null && ! { may_install && install python3-venv; }; then
+        say "Python's venv module is missing: install it (Debian, Ubuntu: sudo apt-get install python3-venv)"
         exit 1
     fi
     say "making .venv"
@@ -32,10 +42,8 @@ say "installing the locked packages into .venv (1.2 GB; a minute or two)"
 # An agent starts twice as fast from compiled modules, and some environments keep Python from writing them by itself.
 .venv/bin/python -m compileall -q protos node_agent coordinator sim_vehicles
 
-if ! command -v java >/dev/null 2>&1 && [ ! -x "${JAVA_HOME:-/nonexistent}/bin/java" ]; then
-    if may_install; then install openjdk-17-jre-headless; else
-        say "Spark needs Java 17 or later: install it (Debian: sudo apt-get install openjdk-17-jre-headless)."
-        say "Without it, reports still work with: coordinator report --engine python"
-    fi
-fi
+java() { .venv/bin/python -m coordinator.report.java; }
+# shellcheck disable=SC2086  # names of packages, one a word
+if ! java >/dev/null 2>&1 && [ -z "${JAVA_HOME:-}" ] && may_install; then install $JAVA || true; fi
+if found=$(java 2>&1); then say "reports use Spark with $found"; else say "reports work in plain Python, without Spark: $found"; fi
 touch .venv/.ready

@@ -35,6 +35,7 @@ Exit code 3 means that a ledger does not balance. A miss ratio never decides the
 class Engine(StrEnum):
     """What computes the verdict; both give the same."""
 
+    auto = "auto"
     spark = "spark"
     python = "python"
 
@@ -51,7 +52,9 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=EPILOG)
     def report(
         runs: Annotated[list[Path], typer.Argument(help="Run directories; several are shown side by side.")],
-        engine: Annotated[Engine, typer.Option(help="python needs no Java; the verdict is the same.")] = Engine.spark,
+        engine: Annotated[
+            Engine, typer.Option(help="auto: Spark where there is a Java for it, else Python; the verdict is the same.")
+        ] = Engine.auto,
         master: Annotated[str | None, typer.Option(help="Spark's master; by default two threads here.")] = None,
         output: Annotated[
             Path | None,

@@ -16,22 +16,39 @@ Progress = Callable[[str], None]
 
 
 def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progress) -> list[dict[str, Any]]:
-    """One report per run. engine: spark or python. Raises SparkUnavailableError."""
-    if engine == "spark":
-        reports = _with_spark(runs, master, progress)
-    else:
-        from coordinator.report.verdict import verdict
+    """One report per run. engine: auto (spark where it runs, else python), spark or python.
 
-        reports = []
-        for run in runs:
-            progress(f"{run.name}: ledgers and verdict in plain Python")
-            reports.append(verdict(run))
+    Raises SparkUnavailableError where spark itself is asked for.
+    """
+    reports, engine = _judged(runs, engine, master, progress)
     return [
         report
         | {"engine": engine, "dearer": dearer(run), "lost_in_units": with_logs(run, report["lost_in_units"])}
         | _replayed(run, progress)
         for run, report in zip(runs, reports, strict=True)
     ]
+
+
+def _judged(
+    runs: Sequence[Run], engine: str, master: str | None, progress: Progress
+) -> tuple[list[dict[str, Any]], str]:
+    """The verdicts, and the engine that gave them."""
+    from coordinator.report.java import SparkUnavailableError
+
+    if engine != "python":
+        try:
+            return _with_spark(runs, master, progress), "spark"
+        except SparkUnavailableError as error:
+            if engine == "spark" or master is not None:
+                raise
+            progress(f"{error}. This report is made so")
+    from coordinator.report.verdict import verdict
+
+    reports = []
+    for run in runs:
+        progress(f"{run.name}: ledgers and verdict in plain Python")
+        reports.append(verdict(run))
+    return reports, "python"
 
 
 def _with_spark(runs: Sequence[Run], master: str | None, progress: Progress) -> list[dict[str, Any]]:

@@ -9,15 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coordinator.errors import CoordinatorError
+from coordinator.report.java import Java, SparkUnavailableError, find
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[2]"
 SMALL = 30_000  # records; below it compiling generated code costs more than it saves (measured: equal at 50 000)
-MEND = "install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless), or use --engine python"
-INSTALL = f"Spark needs Java 17 or later, and no `java` was found: {MEND}"
 _QUIET = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = console
@@ -29,27 +27,13 @@ appender.console.layout.pattern = spark: %p %m%n
 """
 
 
-class SparkUnavailableError(CoordinatorError):
-    """Spark cannot run here; the text is one line and says what to do."""
-
-
-def require_java() -> None:
-    """Raises SparkUnavailableError where there is no Java."""
-    home = os.environ.get("JAVA_HOME")
-    if home and not (Path(home) / "bin" / "java").exists():
-        # Spark would take it before the one on PATH
-        raise SparkUnavailableError(f"JAVA_HOME is {home}, where there is no bin/java: correct it, or {MEND}")
-    if not home and not shutil.which("java"):
-        raise SparkUnavailableError(INSTALL)
-
-
 @contextmanager
 def session(master: str | None = None, records: int = 0) -> Iterator["SparkSession"]:
     """A session, stopped at the end; one that is already there is used and left alone.
 
-    master: Spark's, default two local threads; records: how many will be read.
+    master: Spark's, default two local threads; records: how many will be read. Raises SparkUnavailableError.
     """
-    require_java()
+    java = find()
     from pyspark.sql import SparkSession
 
     there = SparkSession.getActiveSession()
@@ -57,24 +41,24 @@ def session(master: str | None = None, records: int = 0) -> Iterator["SparkSessi
         yield there
         return
     with tempfile.TemporaryDirectory(prefix="shimekiri-spark-") as scratch:
-        spark = _start(Path(scratch), master or LOCAL, records)
+        spark = _start(Path(scratch), java, master or LOCAL, records)
         try:
             yield spark
         finally:
             spark.stop()
 
 
-def _start(scratch: Path, master: str, records: int) -> "SparkSession":
+def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     log4j = scratch / "log4j2.properties"
     log4j.write_text(_QUIET)
-    java = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-    java += f" -Dlog4j2.configurationFile=file:{log4j} -Djava.io.tmpdir={scratch}"
+    options = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    options += f" -Dlog4j2.configurationFile=file:{log4j} -Djava.io.tmpdir={scratch}"
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": java,
+        "spark.driver.extraJavaOptions": options,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         # Damaged records may hold any 64 bits: arithmetic on them wraps instead of ending the job.
@@ -94,6 +78,8 @@ def _start(scratch: Path, master: str, records: int) -> "SparkSession":
         }
         if records < SMALL:
             settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    if shutil.which("java") != str(java.program):
+        os.environ["JAVA_HOME"] = str(java.home)
     builder: Any = SparkSession.builder.appName("shimekiri-report").master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)

@@ -77,8 +77,8 @@ PLANS = (
 RUNS = (
     Case("a run that is none", "coordinator report .", 2, ".: no run: run.json cannot be read", "give a directory that 'coordinator collect'"),
     Case("traces removed before the report", "coordinator report run --engine python", 2, "run/trace/raw: is not there", "give a copy of the run", (RUN, _raw_removed)),
-    Case("no Java", "coordinator report run", 1, "no `java` was found", "use --engine python", (RUN,), {"PATH": "/nowhere", "JAVA_HOME": ""}),
-    Case("Java is elsewhere", "coordinator report run", 1, "JAVA_HOME is /nowhere", "use --engine python", (RUN,), {"JAVA_HOME": "/nowhere"}),
+    Case("no Java", "coordinator report run --engine spark", 1, "no `java` was found", "use --engine python", (RUN,), {"PATH": "/nowhere", "JAVA_HOME": ""}),
+    Case("Java is elsewhere", "coordinator report run --engine spark", 1, "JAVA_HOME is /nowhere", "use --engine python", (RUN,), {"JAVA_HOME": "/nowhere"}),
     Case("a disk that is full at the report", "coordinator report run --engine python", 2, "run/report.json: cannot be written", "make room", (RUN,), full=True),
     Case("simulated into a run that is there", f"{SIMULATE} --out run", 2, "--out run: is there already", "name a new directory", (RUN,)),
     Case("simulated without tuples", "sim-vehicles simulate plan.json --operators operators.py", 0, "operator weigh on node a raised 2 times, first: KeyError: 'g'", "give real ones with --tuples SOURCE=FILE"),

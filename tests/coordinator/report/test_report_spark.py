@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coordinator.report.reader import Run, read_run
-from coordinator.report.spark_session import SparkUnavailableError, require_java
 from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests.coordinator.report.synthetic import Cluster, Node, everything, play, random_document, write_trace
@@ -113,18 +112,3 @@ def test_both_engines_agree_where_any_one_record_is_missing(spark: "SparkSession
         for run, told in zip(batch, verdicts(spark, batch), strict=True):
             assert not told["conservation"]["balanced"], run.path.name
             assert told == verdict(run), run.path.name
-
-
-def test_a_java_home_without_java_is_said_even_where_there_is_one_on_the_path(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SparkUnavailableError, match=rf"JAVA_HOME is {tmp_path}.*--engine python"):
-        require_java()
-
-
-def test_no_java_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(SparkUnavailableError, match=r"openjdk-17-jre-headless.*--engine python"):
-        require_java()
