@@ -4,8 +4,10 @@
 answered at t2 (peer) and back at t3 (local). Since t1 was read after t0 and t2 before t3 (Cristian 1989; Marzullo and
 Owicki 1983: intersect, do not average):
 
-    t0 - t1 <= offset(t1),   offset(t2) <= t3 - t2
+    t0 - t1 - 1 < offset(t1),   offset(t2) < t3 - t2 + 1
 
+The 1 ns is for the rounding: a reading is a clock's time rounded down, so the time is less than the reading + 1. Bounds
+of times, not of readings, are what may be intersected; of readings, two that hold can miss each other by a nanosecond.
 Between two moments the offset moves by at most the sum of both declared drifts times the time between them, so an
 interval is kept for one moment (`anchor`) and widened away from it. Widened intervals are intersected; the least round
 trip thereby wins as long as it is young. Every batch is half a probe: it was sent before it was received, so its
@@ -93,7 +95,7 @@ class PeerClock:
         self._asked = None
         rtt_ns = (at_ns - asked.t0_ns) - (t2_ns - t1_ns)
         slack = self._drift(at_ns - asked.t0_ns)
-        lo_ns, hi_ns = asked.t0_ns - t1_ns - slack, at_ns - t2_ns + slack
+        lo_ns, hi_ns = asked.t0_ns - t1_ns - 1 - slack, at_ns - t2_ns + 1 + slack
         if hi_ns < lo_ns:
             return None  # it claims to have held the question for longer than we waited: no clock can do that
         if self.known:
@@ -114,7 +116,7 @@ class PeerClock:
         """A batch that was sent at the peer's `sent_ns` was received now: the offset is at most the difference."""
         if self.same or not self.known:
             return
-        most_ns = at_ns - sent_ns
+        most_ns = at_ns - sent_ns + 1
         lo_ns, hi_ns = self._at(at_ns)
         if most_ns < lo_ns:
             self.suspended(at_ns)
@@ -163,5 +165,5 @@ class PeerClock:
         return self._lo_ns - wider, self._hi_ns + wider
 
     def _drift(self, elapsed_ns: int) -> int:
-        """How far the offset may have moved in that time, rounded up."""
-        return -(-elapsed_ns * self._rate // self._per)
+        """How far the offset may have moved between two readings, rounded up; between them is less than 1 ns more."""
+        return -(-(elapsed_ns + 1) * self._rate // self._per)

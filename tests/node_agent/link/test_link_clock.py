@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from node_agent.link.clock import FAR_NS, PeerClock
@@ -42,6 +42,10 @@ DELAY = st.integers(0, 50_000_000)
     st.lists(st.tuples(PAUSE, DELAY, DELAY, DELAY, DELAY, DRIFT, DRIFT), min_size=1, max_size=15),
     st.integers(0, 300_000_000),
 )
+@example(9, [(0, 0, 1, 0, 0, 0, -26)], 0)  # the peer's clock seems to stand still: its answer holds by the rounding
+@example(71, [(0, 0, 0, 1, 0, -37, 0)], 3)  # readings alone leave an intersection that is empty by a nanosecond
+@example(94, [(1, 1, 3, 0, 0, 200, -200)], 2)
+@example(86, [(3, 0, 0, 0, 0, -47, 0), (0, 0, 0, 1, 2, 200, -82)], 0)
 def test_the_interval_holds_the_true_instant(
     offset: int, steps: list[tuple[int, int, int, int, int, int, int]], age: int
 ) -> None:
@@ -66,7 +70,7 @@ def test_the_interval_holds_the_true_instant(
         world.pass_(age, peer_ppm, local_ppm)
         for local, peer in seen:
             lo, hi = clock.map(world.now, peer, peer)
-            assert lo - 1 <= local <= hi + 1, "1 ns for the rounding of both readings"
+            assert lo <= local <= hi
     assert clock.known and clock.era == 0, "no drift within the declared bounds looks like a jump"
 
 
@@ -143,7 +147,7 @@ def test_batches_narrow_the_interval_from_above() -> None:
     back = answered(clock, 0, 0, delay=50_000_000)
     before = clock.offset(back).hi_ns
     clock.on_batch(back + 1000, back + 500)
-    assert clock.offset(back + 1000).hi_ns == 500 < before
+    assert clock.offset(back + 1000).hi_ns == 502 < before, "500, and 1 each for the rounding of both readings and of the drift"
 
 
 def test_answers_to_nothing_are_ignored() -> None:
