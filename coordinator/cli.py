@@ -47,8 +47,20 @@ app = typer.Typer(
 )
 
 
+def _version(wanted: bool) -> None:
+    """Says the release and ends."""
+    if wanted:
+        from protos import release
+
+        typer.echo(release.said("coordinator"))
+        raise typer.Exit
+
+
 @app.callback()
 def every_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="The release, and nothing else.")
+    ] = False,
     log_json: Annotated[
         bool, typer.Option("--log-json", help="Progress on stderr as a JSON object per line, before any command.")
     ] = False,

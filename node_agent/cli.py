@@ -38,7 +38,7 @@ MOST_CORES = 64
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or (given[0].startswith("-") and given[0] not in {"-h", "--help"}):
+    if not given or (given[0].startswith("-") and given[0] not in {"-h", "--help", "--version"}):
         given.insert(0, "run")
     parsed = command_line().parse_args(given)
     if parsed.command == "charges":
@@ -65,6 +65,19 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; '{self.prog} --help' shows what it takes\n")
 
 
+class _Version(argparse.Action):
+    """Says the release and ends."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from protos import release
+
+        print(release.said(parser.prog))  # noqa: T201
+        parser.exit()
+
+
 def command_line() -> argparse.ArgumentParser:
     """All commands and their options."""
     parser: argparse.ArgumentParser = _Parser(
@@ -73,6 +86,7 @@ def command_line() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action=_Version, help="the release, and nothing else")
     commands = parser.add_subparsers(dest="command", metavar="{" + ",".join(COMMANDS) + "}")
     raw = argparse.RawDescriptionHelpFormatter
     run = commands.add_parser("run", help="run an agent", epilog=EXAMPLES, formatter_class=raw)

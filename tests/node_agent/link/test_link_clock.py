@@ -147,7 +147,9 @@ def test_batches_narrow_the_interval_from_above() -> None:
     back = answered(clock, 0, 0, delay=50_000_000)
     before = clock.offset(back).hi_ns
     clock.on_batch(back + 1000, back + 500)
-    assert clock.offset(back + 1000).hi_ns == 502 < before, "500, and 1 each for the rounding of both readings and of the drift"
+    assert clock.offset(back + 1000).hi_ns == 502 < before, (
+        "500, and 1 each for the rounding of both readings and of the drift"
+    )
 
 
 def test_answers_to_nothing_are_ignored() -> None:
