@@ -173,8 +173,8 @@ class Status(NamedTuple):
 
     outputs: (name, deadline_ns, met, late, undecidable, worst_ns, ((most_ns, results), ...)). units: (plan's hash, id,
     operators, sub_deadline_ns, queued, runs, shed, lost, timed, timed_ns, worst_ns, recent_ns). sources: (plan's hash,
-    name, admitted, shed, lost). As in agent.proto. links: (peer, connected, tuples held, bytes held, unacknowledged,
-    resent). pid: of the process; 0: not told.
+    name, admitted, shed, lost, refused, policed). As in agent.proto. links: (peer, connected, tuples held, bytes held,
+    unacknowledged, resent). pid: of the process; 0: not told.
     """
 
     id: int
@@ -191,7 +191,7 @@ class Status(NamedTuple):
     counters: dict[str, int]
     outputs: tuple[tuple[str, int, int, int, int, int, tuple[tuple[int, int], ...]], ...] = ()
     units: tuple[tuple[str, int, tuple[str, ...], int, int, int, int, int, int, int, int, int], ...] = ()
-    sources: tuple[tuple[str, str, int, int, int], ...] = ()
+    sources: tuple[tuple[str, str, int, int, int, int, int], ...] = ()
     queue_limit_bytes: int = 0
     links: tuple[tuple[str, bool, int, int, int, int], ...] = ()
     pid: int = 0

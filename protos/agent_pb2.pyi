@@ -150,16 +150,20 @@ class Counter(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
 
 class SourceStatus(_message.Message):
-    __slots__ = ("name", "admitted", "shed", "lost")
+    __slots__ = ("name", "admitted", "shed", "lost", "refused", "policed")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ADMITTED_FIELD_NUMBER: _ClassVar[int]
     SHED_FIELD_NUMBER: _ClassVar[int]
     LOST_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    POLICED_FIELD_NUMBER: _ClassVar[int]
     name: str
     admitted: int
     shed: int
     lost: int
-    def __init__(self, name: _Optional[str] = ..., admitted: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ...) -> None: ...
+    refused: int
+    policed: int
+    def __init__(self, name: _Optional[str] = ..., admitted: _Optional[int] = ..., shed: _Optional[int] = ..., lost: _Optional[int] = ..., refused: _Optional[int] = ..., policed: _Optional[int] = ...) -> None: ...
 
 class UnitStatus(_message.Message):
     __slots__ = ("id", "operators", "sub_deadline_ns", "queued", "runs", "shed", "lost", "timed", "timed_ns", "worst_ns", "recent_ns")

@@ -23,6 +23,7 @@ MERGED    unit      at        p. source   p. epoch   ordinal   absent       pare
 ABSORBED  operator  at        stream      ordinal    -         -            -
 WINDOW    operator  at        state       start      end       cause        tuples in it; skipped: the last number
 DEGRADED  unit      at        operator    ordinal    -         -            -
+REFUSED   source    at        reason      count      age_lo    age_hi       instant of the first of them
 CLOCK     peer      at        offset_lo   offset_hi  rtt       era          -
 LOAD      -         at        queue_bytes ready      busy_ns   overhead_ns  records written before this one
 GAP       -         at        dropped     -          -         -            -
@@ -42,6 +43,9 @@ WINDOW: source, epoch and seq are those that its result has or would have. Each 
 skipped is also ADMITTED by its operator's own source, and where it gives no result SHED with policy window: so its ends
 are in the books like a tuple's. Of more than MOST_SKIPPED windows that are skipped at once only WINDOW tells.
 DEGRADED: the cheaper variant of the operator ran, because the tuple would have been late.
+REFUSED: `count` tuples that were offered to a source and not admitted, the last of them at `at`; their ages then lay
+within age_lo to age_hi. seq: how many of that source were refused under that plan and epoch before, so that the records
+of a source follow one another without a gap.
 MERGED: a contributor of a join ended there; `absent` 1: its partner was filtered, shed or lost.
 ABSORBED with FLAG: the value could not be read and was not kept.
 The deadline in RAN is the sub-deadline's instant (release + sub-deadline); in OUTPUT the end-to-end deadline in
@@ -64,10 +68,11 @@ NO_REF = 0xFFFF
 
 PLAN, ADMITTED, RAN, SENT, RECEIVED, ACKED, GAVE_UP, OUTPUT = range(1, 9)
 SHED, LOST, MERGED, ABSORBED, WINDOW, CLOCK, LOAD, GAP = range(9, 17)
-DEGRADED = 17
+DEGRADED, REFUSED = 17, 18
 KINDS = (
     "-", "PLAN", "ADMITTED", "RAN", "SENT", "RECEIVED", "ACKED", "GAVE_UP", "OUTPUT",
     "SHED", "LOST", "MERGED", "ABSORBED", "WINDOW", "CLOCK", "LOAD", "GAP", "DEGRADED",
+    "REFUSED",
 )  # fmt: skip
 
 # PLAN states
@@ -82,6 +87,18 @@ STATES = ("-", "prepared", "committed", "draining", "drained", "ended", "crashed
 CAUSES = (
     "-", "operator_error", "operator_hung", "queue_full", "link_full", "decode", "join_expired",
     "ordinals", "no_route", "encode", "stopped",
+)  # fmt: skip
+
+# REFUSED reasons: the node's queues are full; older than the source's max_age; of an age nobody knows yet; older than
+# heartbeats have promised to windows; an origin in the future; stamped with a plan that is not committed; of another
+# codec than the source has now; not a value of its codec; the plan takes nothing more
+(
+    REASON_FULL, REASON_TOO_OLD, REASON_AGE_UNKNOWN, REASON_WINDOWS_TOLD, REASON_FUTURE, REASON_OTHER_PLAN,
+    REASON_OTHER_CODEC, REASON_UNREADABLE, REASON_STOPPED,
+) = range(1, 10)  # fmt: skip
+REASONS = (
+    "-", "full", "too_old", "age_unknown", "windows_told", "future", "other_plan", "other_codec", "unreadable",
+    "stopped",
 )  # fmt: skip
 
 # SHED policies: too late for every output; above the source's limit; queues full; beyond declared arrivals; beyond

@@ -248,9 +248,11 @@ def _figures(reply: agent_pb2.StatusReply, alive: Sequence[ipc.Status]) -> None:
                 name=name, deadline_ns=deadline_ns, met=met, late=late, undecidable=undecidable, worst_ns=worst_ns,
                 latencies=(agent_pb2.Latencies(most_ns=most_ns, results=n) for most_ns, n in latencies),
             )  # fmt: skip
-        for hash_, name, admitted, shed, lost in status.sources:
+        for hash_, name, admitted, shed, lost, refused, policed in status.sources:
             if hash_ in plans:
-                plans[hash_].sources.add(name=name, admitted=admitted, shed=shed, lost=lost)
+                plans[hash_].sources.add(
+                    name=name, admitted=admitted, shed=shed, lost=lost, refused=refused, policed=policed
+                )
         for hash_, id_, operators, sub_deadline_ns, queued, runs, shed, lost, *timed in status.units:
             if hash_ in plans:
                 instances, timed_ns, worst_ns, recent_ns = timed

@@ -174,7 +174,7 @@ class Route:
 
     __slots__ = (
         "admitted", "counted", "doors", "entry", "guards", "joins", "loaded", "lost", "marked", "outputs", "police",
-        "sends", "shed", "sides", "simple", "stream", "units", "withheld",
+        "refused", "sends", "shed", "sides", "simple", "stream", "units", "withheld",
     )  # fmt: skip
 
     def __init__(self, loaded: "Loaded", stream: plans.Stream) -> None:
@@ -191,8 +191,13 @@ class Route:
         self.counted = stream.counted and stream.marked
         self.withheld: Withheld | None = None  # of that source
         self.entry: Entry | None = None  # everything that is asked about that source's tuples, policing included
-        self.admitted = 0  # tuples of that source
+        self.admitted = self.refused = 0  # tuples of that source
         self.shed = self.lost = 0  # arrivals that none of its consumers here got
+
+    @property
+    def policed(self) -> int:
+        """Tuples of that source beyond what it declared."""
+        return 0 if self.police is None else self.police.shed
 
     def settle(self) -> None:
         """Call when the parts are known."""

@@ -35,6 +35,11 @@ class Answers:
         """What `take` would give."""
         return self._new
 
+    @property
+    def refuses(self) -> bool:
+        """Whether `take` would give a refusal."""
+        return any(why is not None for _, _, _, why in self._new)
+
     def recall(self, outcomes: Iterable[Outcome]) -> None:
         """Outcomes that an earlier incarnation of the admitting side had and may not have told."""
         self._told.extend(outcomes)

@@ -24,8 +24,10 @@ FAMILIES = (
     Family("plan_waiting_tuples", GAUGE, "Entries of joins that wait for a partner.", PLAN),
     Family("plan_unacknowledged_tuples", GAUGE, "In links, waiting or not yet taken over by a peer.", PLAN),
     Family("source_admitted_tuples_total", COUNTER, "Tuples that clients fed.", SOURCE),
-    Family("source_shed_tuples_total", COUNTER, "Of these, shed as they were admitted.", SOURCE),
-    Family("source_lost_tuples_total", COUNTER, "Of these, lost as they were admitted.", SOURCE),
+    Family("source_refused_tuples_total", COUNTER, "Tuples that clients offered and that were not admitted.", SOURCE),
+    Family("source_shed_tuples_total", COUNTER, "Of the admitted, shed as they came.", SOURCE),
+    Family("source_policed_tuples_total", COUNTER, "Of the shed, those beyond what the source declared.", SOURCE),
+    Family("source_lost_tuples_total", COUNTER, "Of the admitted, lost as they came.", SOURCE),
     Family("refused_tuples_total", COUNTER, "Tuples of sources that were not admitted.", PLACE),
     Family(
         "shed_tuples_total", COUNTER, "Shed, by who decided it; window: a window without a result.", (*PLACE, "policy")

@@ -99,8 +99,9 @@ def _place(page: Page, place: str, status: ipc.Status) -> None:
         page.add("plan_ready_jobs", ready, place, hash_[:8])
         page.add("plan_waiting_tuples", waiting, place, hash_[:8])
         page.add("plan_unacknowledged_tuples", unacknowledged, place, hash_[:8])
-    for hash_, name, admitted, shed, lost in status.sources:
-        for what, n in (("admitted", admitted), ("shed", shed), ("lost", lost)):
+    for hash_, name, admitted, shed, lost, refused, policed in status.sources:
+        found = (("admitted", admitted), ("refused", refused), ("shed", shed), ("policed", policed), ("lost", lost))
+        for what, n in found:
             page.add(f"source_{what}_tuples_total", n, place, hash_[:8], name)
     for hash_, id_, operators, sub_deadline_ns, queued, runs, shed, lost, *of_sample in status.units:
         timed, timed_ns, _, recent_ns = of_sample

@@ -169,10 +169,9 @@ class Inbound:
         """What was taken over is acknowledged, results go to sinks. Call when the facts have been published."""
         if self.touched:
             for accepted in list(self.touched):
-                if accepted.role is not None:
-                    accepted.role.acknowledge(drained=True)
-                    accepted.close_if_gone()
-            self.touched.clear()
+                if accepted.role is None or accepted.role.acknowledge(drained=True):
+                    self.touched.pop(accepted, None)
+                accepted.close_if_gone()
             self._ring.cells[PROMISES] = 0
         for sinks in self.sinks.values():
             for sink in sinks:

@@ -190,11 +190,16 @@ class Runtime:
         """Facts are published: let everything leave."""
         self._flush_due = False
         at_ns = now_ns()
+        refusals = self.shared.refusals
+        refusals.settle(at_ns)
+        self.facts.publish()
         self.outbox.flush(at_ns)
         if self.inbound is not None:
             self.inbound.flush(at_ns)
         if at_ns >= self._tick_ns:
             self._tick(at_ns)
+        if refusals.held:
+            self._tick_ns = min(self._tick_ns, refusals.due_ns)
         self.load.overhead_ns += now_ns() - at_ns
 
     # -- waiting

@@ -235,6 +235,7 @@ class Plans:
         """Forget a plan. What is queued is lost (stopped). state: for the PLAN record."""
         self.announced.policed_of(deployed)
         self.announced.spoilt(self.lanes)
+        self.shared.refusals.write()
         lane = deployed.lane
         while lane.parked is not None and lane.parked[3].loaded is deployed.loaded:
             lane.parked = self._give_up(lane.engine, at_ns)

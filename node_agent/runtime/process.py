@@ -254,6 +254,7 @@ class Process:
         """Last facts: what links and queues still hold, the plans' end, LOAD. Then the ring is closed."""
         runtime = self.runtime
         at_ns = now_ns()
+        self.shared.refusals.write()
         self.shared.facts.publish()
         if runtime.inbound is not None:
             runtime.inbound.flush(at_ns)

@@ -6,6 +6,7 @@ from node_agent.codecs import CodecError
 from node_agent.core import plan as core
 from node_agent.core.fullness import REFUSE
 from node_agent.core.parts import Lineage
+from node_agent.core.refusals import age_refused
 from node_agent.link.answers import Answers
 from node_agent.link.clock import FAR_NS, Offset, PeerClock
 from node_agent.link.limits import LinkError
@@ -20,7 +21,20 @@ from node_agent.runtime.marks import check_counted, read_mark
 from node_agent.runtime.plans import Plans
 from node_agent.runtime.shared import Shared
 from node_agent.wire import frames
-from protos.records import CAUSE_DECODE, CLOCK, NO_REF, RECEIVED
+from protos.records import (
+    CAUSE_DECODE,
+    CLOCK,
+    NO_REF,
+    REASON_AGE_UNKNOWN,
+    REASON_FULL,
+    REASON_FUTURE,
+    REASON_OTHER_CODEC,
+    REASON_OTHER_PLAN,
+    REASON_STOPPED,
+    REASON_TOO_OLD,
+    REASON_UNREADABLE,
+    RECEIVED,
+)  # fmt: skip
 
 LOOKED_EVERY = 64  # tuples of a batch, for how many more there is room
 
@@ -46,8 +60,8 @@ class Role(Protocol):
     def on_batch(self, at_ns: int, batch: frames.Batch) -> None:
         """Tuples came."""
 
-    def acknowledge(self, drained: bool) -> None:
-        """After a drain: write what is due."""
+    def acknowledge(self, drained: bool) -> bool:
+        """After a drain: write what is due. False: what it would say stands in no record yet."""
 
     def taken_over(self) -> list[TakenOver] | None:
         """What an acknowledgement would say now; None: more than a promise can hold."""
@@ -118,11 +132,12 @@ class NodeRole:
             raise LinkError("stream_not_allowed", f"{self.name} may not send stream {stream} here")
         return index
 
-    def acknowledge(self, drained: bool) -> None:
+    def acknowledge(self, drained: bool) -> bool:
         """Everything that was handed over."""
         due = self.receiver.ack(self.context.load.credit(self.context.senders), drained)
         if due is not None:
             self.connection.write(frames.encode_ack(due.upto, due.credit_bytes))
+        return True
 
     def taken_over(self) -> list[TakenOver] | None:
         """Acknowledgements of nodes are cumulative."""
@@ -142,7 +157,7 @@ class SourceRole:
         if found is None:
             deployed_here = context.plans.by_hash.values()
             raise LinkError("source_unknown", unknown.source(self.source_name, context.shared.name, deployed_here))
-        deployed, source = found
+        deployed, source = self._fed = found  # where its tuples went last
         self.clock = peer_clock(context.shared, hello)
         self.codec = deployed.codecs[source.stream]
         answers.on_hello(hello.resume_after)
@@ -174,19 +189,22 @@ class SourceRole:
         """Empty, or why not."""
         context = self.context
         found = context.plans.source(self.source_name)
-        if found is None:
-            return f"the plan with source {self.source_name!r} has been stopped"
-        deployed, source = found
         lo_ns, hi_ns = self.clock.map(at_ns, *arrived.lineage[4:])
         hi_ns = min(hi_ns, at_ns)
-        full = full and source.on_full == REFUSE  # else the engine decides who goes
-        why = "the node's queues are full" if full else self._why_not(found, at_ns, arrived, lo_ns, hi_ns)
-        if why:
-            return why
+        if found is None:
+            why = f"the plan with source {self.source_name!r} has been stopped"
+            return self._refuse(at_ns, lo_ns, hi_ns, REASON_STOPPED, why)
+        deployed, source = self._fed = found
+        if full and source.on_full == REFUSE:  # else the engine decides who goes
+            return self._refuse(at_ns, lo_ns, hi_ns, REASON_FULL, "the node's queues are full")
+        reason, why = self._why_not(found, at_ns, arrived, lo_ns, hi_ns)
+        if reason:
+            return self._refuse(at_ns, lo_ns, hi_ns, reason, why)
         try:
             payload = self.codec.decode(arrived.payload)
         except CodecError as error:
-            return str(error)
+            return self._refuse(at_ns, lo_ns, hi_ns, REASON_UNREADABLE, str(error))
+        context.shared.refusals.pressing = True
         context.seqs[source.id] = seq = context.seqs.get(source.id, 0) + 1
         epoch = context.shared.lineage_epoch
         lineage: Lineage = (source.id, epoch, seq, 0, lo_ns, hi_ns)
@@ -195,50 +213,65 @@ class SourceRole:
         self.answers.admitted(link_seq, epoch, seq)
         return ""
 
+    def _refuse(self, at_ns: int, lo_ns: int, hi_ns: int, reason: int, why: str) -> str:
+        """Count it, for the records and under the plan that it was offered to last. Returns why."""
+        deployed, source = self._fed
+        loaded = deployed.loaded
+        if loaded in self.context.plans.by_loaded:
+            loaded.source_routes[source.id].refused += 1
+            flags = loaded.flags
+        else:
+            flags = 0  # of no plan: it came when that one was gone
+        self.context.shared.refusals.add(at_ns, flags, source.id, reason, at_ns - hi_ns, at_ns - lo_ns)
+        return why
+
     def _why_not(
         self, found: tuple[Deployed, core.Source], at_ns: int, arrived: Arrived, lo_ns: int, hi_ns: int
-    ) -> str:
-        """What the plan or the origin (an interval on this node's clock) has against a tuple."""
+    ) -> tuple[int, str]:
+        """What the plan or the origin (an interval on this node's clock) has against a tuple: the reason, or 0, and
+        the same in words."""
         deployed, source = found
         if arrived.plan and arrived.plan != deployed.plan.hash:
-            return "stamped with a plan that is not committed"
+            return REASON_OTHER_PLAN, "stamped with a plan that is not committed"
         if arrived.absent or deployed.codecs[source.stream].name != self.codec.name:
-            return f"the source now takes {deployed.codecs[source.stream].name}: connect again"
-        if lo_ns > at_ns:
-            return "its origin lies in the future"
-        return self._too_old(deployed, source, at_ns - lo_ns, at_ns - hi_ns, at_ns) if source.max_age_ns else ""
-
-    def _too_old(self, deployed: Deployed, source: core.Source, most_ns: int, least_ns: int, at_ns: int) -> str:
-        """What there is against an age of least_ns to most_ns. Heartbeats promise how old what is counted can be, so
-        there it has to be sure."""
+            return REASON_OTHER_CODEC, f"the source now takes {deployed.codecs[source.stream].name}: connect again"
         counted = source.stream in deployed.counted
-        age_ns = most_ns if counted else least_ns
-        if age_ns > source.max_age_ns:
-            if most_ns == at_ns + FAR_NS and least_ns <= source.max_age_ns:
-                return "its age is not known before both clocks have been compared: send it again later"
-            how = "may be" if least_ns <= source.max_age_ns else "at least"
-            return f"{how} {age_ns / 1e6:.1f} ms old, at most {source.max_age_ns / 1e6:g} ms are allowed"
-        if counted and at_ns - most_ns < self.context.promised.get(source.name, -FAR_NS):
-            return "windows were told under the plan before, which allowed less, that nothing as old as that comes"
-        return ""
+        reason = age_refused(source, counted, at_ns, lo_ns, hi_ns, self.context.promised.get(source.name))
+        if reason == REASON_FUTURE:
+            return reason, "its origin lies in the future"
+        if reason == REASON_TOO_OLD:
+            return self._too_old(source, at_ns, lo_ns, hi_ns)
+        told = "windows were told under the plan before, which allowed less, that nothing as old as that comes"
+        return reason, told if reason else ""
+
+    def _too_old(self, source: core.Source, at_ns: int, lo_ns: int, hi_ns: int) -> tuple[int, str]:
+        may_be = at_ns - hi_ns <= source.max_age_ns
+        if may_be and lo_ns == -FAR_NS:
+            return REASON_AGE_UNKNOWN, "its age is not known before both clocks have been compared: send it again later"
+        how, age_ns = ("may be", at_ns - lo_ns) if may_be else ("at least", at_ns - hi_ns)
+        allowed = f"at most {source.max_age_ns / 1e6:g} ms are allowed"
+        return REASON_TOO_OLD, f"{how} {age_ns / 1e6:.1f} ms old, {allowed}"
 
     def _credit(self, senders: int) -> int:
         found = self.context.plans.source(self.source_name)
         return self.context.load.credit(senders, found is not None and found[1].on_full != REFUSE)
 
-    def acknowledge(self, drained: bool) -> None:
+    def acknowledge(self, drained: bool) -> bool:
         """Outcomes, and the acknowledgement that covers them."""
+        if self.context.shared.refusals.held and self.answers.refuses:
+            return False
         due = self.receiver.ack(self._credit(self.context.senders), drained)
         outcomes = self.answers.take()
         while outcomes or due is not None:
             upto, credit = due if due is not None else (self.receiver.last, self._credit(1))
             self.connection.write(frames.encode_outcomes(outcomes, upto, credit))
             due, outcomes = None, self.answers.take()
+        return True
 
     def taken_over(self) -> list[TakenOver] | None:
         """Each with the lineage that it was given."""
         new = self.answers.new
-        if len(new) > MOST_TAKEN_OVER or any(why is not None for _, _, _, why in new):
+        if len(new) > MOST_TAKEN_OVER or self.answers.refuses:
             return None
         return [TakenOver(self.key, self.boot, link_seq, seq) for link_seq, _, seq, _ in new]
 

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 from node_agent.clock_domain import now_ns
+from node_agent.core.refusals import Refusals
 from node_agent.log import WARNING, Log
 from node_agent.ring import RingFacts
 
@@ -61,7 +62,7 @@ class Shared:
     ) -> None:  # fmt: skip
         self.name, self.clock, self.drift_ppm = name, clock, drift_ppm
         self.boot, self.lineage_epoch = boot, lineage_epoch
-        self.facts = facts
+        self.facts, self.refusals = facts, Refusals(facts, lineage_epoch)
         self.log = log or Log(name, "runtime")
         self.poller = Poller()
         self.counters: Counter[str] = Counter()

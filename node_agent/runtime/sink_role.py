@@ -69,8 +69,9 @@ class SinkRole:
         """Not its business."""
         raise LinkError("frame_order", "a sink sends no tuples")
 
-    def acknowledge(self, drained: bool) -> None:
+    def acknowledge(self, drained: bool) -> bool:
         """Nothing to acknowledge."""
+        return True
 
     def taken_over(self) -> list[TakenOver] | None:
         """Nothing."""

@@ -62,7 +62,7 @@ def _sources(deployed: Deployed) -> Iterator[Row]:
     for source in deployed.plan.sources:
         if not source.window:  # windows have counters of their own
             route = deployed.loaded.source_routes[source.id]
-            yield deployed.hash, source.name, route.admitted, route.shed, route.lost
+            yield deployed.hash, source.name, route.admitted, route.shed, route.lost, route.refused, route.policed
 
 
 def _units(at_ns: int, deployed: Deployed) -> Iterator[Row]:

@@ -60,7 +60,7 @@ class Cluster:
     """Runs trials. Raises BadInputError where an operator of a plan is not installed here.
 
     facts: the trace so far, by node, or what swallows it. instances: task instances run so far. refused: tuples of
-    sources that the plan of the moment does not have, and such as lead to windows and are too old. failures: errors
+    sources that the plan of the moment does not have, and such as are too old. failures: errors
     that operators raised, (node, operator) -> (how many, the first). windows: by operator. shed: by policy.
     """
 
@@ -275,15 +275,11 @@ class Cluster:
                 self._admit(at_ns, source, offer)
 
     def _admit(self, at_ns: int, source: Source, offer: Offer) -> None:
-        """Under the plan that the source's node has committed; refused where that plan does not have the source, or has
-        promised windows that nothing as old as that would come."""
+        """Under the plan that the source's node has committed, or refused."""
         node = self._nodes[source.node]
-        assert node.committed is not None
-        spec, origin_ns = node.committed.sources.get(source.name), at_ns - offer.age_ns
-        if spec is None or (
-            spec.beat_ns
-            and (0 < spec.max_age_ns < offer.age_ns or origin_ns < node.promised.get(source.name, origin_ns))
-        ):
+        origin_ns = at_ns - offer.age_ns
+        spec = node.offered(at_ns, source.name, origin_ns)
+        if spec is None:
             self.refused += 1
             return
         self._seqs[source.id] = seq = self._seqs[source.id] + 1

@@ -16,9 +16,10 @@ from node_agent.core.handover import hand_over
 from node_agent.core.load import Calls
 from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
 from node_agent.core.policies import policy
+from node_agent.core.refusals import Refusals, age_refused
 from node_agent.core.windows.sequence import NEVER
 from node_agent.execute import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply
-from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS, PLAN, STATE_DRAINED
+from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS, PLAN, REASON_STOPPED, STATE_DRAINED
 from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.events import DISPATCHED, ENDED, EXPIRED, Events
 from sim_vehicles.virtual.link import Link
@@ -37,7 +38,7 @@ class VirtualNode:
         "_apply", "_barrier", "_chain", "_costs", "_decision_ns", "_due_ns", "_events", "_failed", "_held", "_items",
         "_memory", "_of", "_position", "_start_ns", "_step", "_trial", "_unit", "_waking", "_watch", "_windows",
         "busy_ns", "committed", "engine", "index", "instances", "links", "name", "overhead_ns", "plans",
-        "promised",
+        "promised", "refusals",
     )  # fmt: skip
 
     def __init__(
@@ -47,7 +48,7 @@ class VirtualNode:
         self._apply, self._trial = apply, trial
         self.name, self.index, self._events, self._watch = plan.node, plan.index, events, watch
         self.engine = Engine(policy(plan.policy, plan.largest_batch, plan.parameters), facts, self)
-        self.engine.epoch = trial
+        self.engine.epoch, self.refusals = trial, Refusals(facts, trial)
         self._memory: Memory | None = None  # where a source sheds when it is full; others are never refused
         self._decision_ns = 0 if self.engine.policy.virtual else decision_ns
         self.overhead_ns = 0
@@ -105,6 +106,7 @@ class VirtualNode:
 
     def end(self, at_ns: int) -> None:
         """Nothing is left in the cluster: what was draining has drained."""
+        self.refusals.write()
         for placed in self.plans.values():
             if placed.state is State.DRAINING:
                 self.tell(at_ns, placed, STATE_DRAINED)
@@ -123,6 +125,23 @@ class VirtualNode:
 
     def _queued(self) -> int:
         return self.engine.released - self.engine.dispatched
+
+    def offered(self, at_ns: int, source: str, origin_ns: int) -> core.Source | None:
+        """Where a tuple of a source of this node is admitted now. None: it was refused, and a record says so."""
+        assert self.committed is not None
+        placed, reason = self.committed, REASON_STOPPED
+        spec = placed.sources.get(source)
+        if spec is not None:
+            counted, promised_ns = spec.stream in placed.counted, self.promised.get(source)
+            reason = age_refused(spec, counted, at_ns, origin_ns, origin_ns, promised_ns)
+        if not reason:
+            return spec
+        known = [each for each in self.plans.values() if source in each.sources]
+        last = max(known, key=lambda each: each.plan.epoch, default=None)
+        offered = (0, 0) if last is None else (last.loaded.flags, last.sources[source].id)  # to no plan that was here
+        self.refusals.add(at_ns, *offered, reason, at_ns - origin_ns, at_ns - origin_ns)
+        self.refusals.settle(at_ns)
+        return None
 
     def admit(self, at_ns: int, source: int, lineage: Lineage, payload: Any, size: int) -> None:
         """A tuple of a source of this node, under the plan that is committed."""

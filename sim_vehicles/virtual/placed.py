@@ -20,11 +20,12 @@ class State(IntEnum):
 class Placed:
     """One plan on a node."""
 
-    __slots__ = ("costs", "loaded", "plan", "sources", "state")
+    __slots__ = ("costs", "counted", "loaded", "plan", "sources", "state")
 
     def __init__(self, plan: core.Plan, loaded: Loaded, costs: Costs) -> None:
         self.plan, self.loaded, self.costs, self.state = plan, loaded, costs, State.PREPARED
         self.sources = {source.name: source for source in plan.sources if not source.window}
+        self.counted = frozenset(stream.id for stream in plan.streams if stream.counted)
 
 
 class Results(Protocol):

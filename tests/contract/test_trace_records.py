@@ -36,13 +36,25 @@ def constant(kind: str, name: str) -> str:
 def test_numbers_never_change() -> None:
     """A trace holds them: a kind, state or cause is added at the end, and none is given out again."""
     assert rec.VERSION == 1 and rec.MAGIC == b"SHIMETRC" and rec.NO_REF == 0xFFFF
-    assert [getattr(rec, name) for name in rec.KINDS[1:]] == list(range(1, 18))
+    assert [getattr(rec, name) for name in rec.KINDS[1:]] == list(range(1, 19))
     assert [getattr(rec, f"STATE_{name.upper()}") for name in rec.STATES[1:]] == list(range(1, 7))
     assert [getattr(rec, f"CAUSE_{name.upper()}") for name in rec.CAUSES[1:]] == list(range(1, 11))
+    assert [getattr(rec, constant("REASON", name)) for name in rec.REASONS[1:]] == list(range(1, 10))
     assert [getattr(rec, constant("POLICY", name)) for name in rec.SHED_POLICIES[1:]] == list(range(1, 11))
     assert [getattr(rec, constant("WINDOW", name)) for name in rec.WINDOW_STATES[1:]] == list(range(1, 5))
     assert rec.KINDS[:9] == ("-", "PLAN", "ADMITTED", "RAN", "SENT", "RECEIVED", "ACKED", "GAVE_UP", "OUTPUT")
-    assert rec.KINDS[9:] == ("SHED", "LOST", "MERGED", "ABSORBED", "WINDOW", "CLOCK", "LOAD", "GAP", "DEGRADED")
+    assert rec.KINDS[9:] == (
+        "SHED",
+        "LOST",
+        "MERGED",
+        "ABSORBED",
+        "WINDOW",
+        "CLOCK",
+        "LOAD",
+        "GAP",
+        "DEGRADED",
+        "REFUSED",
+    )
 
 
 def test_a_header_comes_back() -> None:

@@ -88,7 +88,7 @@ def full() -> Asked:
             counters=COUNTERS,
             outputs=(("out", SECOND, tally.met, tally.late, 0, tally.worst_ns, tuple(tally.latencies())),),
             units=(("ab" * 32, 1, ("O1", "O2", "O3"), SECOND, 2, 30, 4, 5, 6, 7 * SECOND, 9 * SECOND, 8 * SECOND),),
-            sources=(("ab" * 32, "in", 100, 10, 1),),
+            sources=(("ab" * 32, "in", 100, 10, 1, 5, 3),),
             links=(("b", True, 5, 500, 3, 2),),
         ),
         None,
@@ -135,7 +135,7 @@ def test_buckets_of_latencies_are_exact() -> None:
 
 def test_labels_are_escaped_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     name = 'a "quoted\\n\n{x="y"} \udc80' + "z" * 500
-    samples = parsed(figures.text(asked(status(sources=(("ab" * 32, name, 1, 0, 0),)))))
+    samples = parsed(figures.text(asked(status(sources=(("ab" * 32, name, 1, 0, 0, 0, 0),)))))
     (labels,) = (dict(labels) for each, labels in samples if each == "source_admitted_tuples_total")
     assert labels["source"].startswith('a "quoted\\n\n{x="y"} ?zz') and len(labels["source"]) == page.MOST_LABEL
     monkeypatch.setattr(page, "MOST_SAMPLES", 3)
