@@ -32,13 +32,15 @@ IGNORED = ".gitignore"  # keys in a repository are keys of everybody who can rea
 
 @dataclass(frozen=True)
 class Entry:
-    """One identity, or the CA. made: just now; exposed: others than its owner may read the key."""
+    """One identity, or the CA. made: just now; exposed: others than its owner may read the key; missing: extensions
+    without which strict verifiers refuse it."""
 
     path: Path
     begins: datetime
     ends: datetime
     made: bool
     exposed: bool = False
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,8 @@ def _read(path: Path, ca: Ca, name: str, made: bool) -> Entry:
 
 def _entry(path: Path, certificate: Certificate, made: bool, key: Path) -> Entry:
     exposed = bool(key.stat().st_mode & 0o077)
-    return Entry(path, certificate.not_valid_before_utc, certificate.not_valid_after_utc, made, exposed)
+    missing = tuple(certificates.missing_extensions(certificate))
+    return Entry(path, certificate.not_valid_before_utc, certificate.not_valid_after_utc, made, exposed, missing)
 
 
 def _others(folder: Path, wanted: Sequence[str]) -> Iterator[Path]:

@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
 
 from coordinator.security import CLIENT, COORDINATOR, name_of
 
@@ -25,6 +25,14 @@ CA_LASTS, LASTS = 10 * YEAR, 2 * YEAR
 # An early beginning costs nothing, as nobody had the key then; a late one locks the device out until it has the time.
 SET_BACK = 5 * YEAR
 DOMAIN = "shimekiri"
+ASKED_FOR = {
+    ExtensionOID.SUBJECT_KEY_IDENTIFIER: "Subject Key Identifier",
+    ExtensionOID.AUTHORITY_KEY_IDENTIFIER: "Authority Key Identifier",
+    ExtensionOID.BASIC_CONSTRAINTS: "Basic Constraints",
+    ExtensionOID.KEY_USAGE: "Key Usage",
+    ExtensionOID.EXTENDED_KEY_USAGE: "Extended Key Usage",
+}
+NOT_OF_A_CA = {ExtensionOID.AUTHORITY_KEY_IDENTIFIER, ExtensionOID.EXTENDED_KEY_USAGE}
 
 
 @dataclass(frozen=True)
@@ -64,8 +72,10 @@ def new_ca(now: datetime) -> tuple[Ca, Issued]:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Shimekiri CA {secrets.token_hex(4)}")])
     usage = _usage(key_cert_sign=True, crl_sign=True)
     constraints = x509.NameConstraints([x509.DNSName(DOMAIN)], None)
+    own = x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
     builder = (
         _builder(name, name, key.public_key(), now - SET_BACK, now + CA_LASTS)
+        .add_extension(own, critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(constraints, critical=True)
@@ -131,6 +141,13 @@ def check(ca: Ca, identity: str, files: tuple[bytes, bytes, bytes]) -> x509.Cert
     if _names(certificate) != [name_of(identity)]:
         raise UnusableError(f"cert.pem is of '{', '.join(_names(certificate))}', not of {name_of(identity)}")
     return certificate
+
+
+def missing_extensions(certificate: x509.Certificate) -> list[str]:
+    """What RFC 5280 asks for and is not in it: strict verifiers refuse it then."""
+    there = {extension.oid for extension in certificate.extensions}
+    own = certificate.issuer == certificate.subject  # a CA that names itself may leave out who has signed it
+    return [name for oid, name in ASKED_FOR.items() if oid not in there and not (own and oid in NOT_OF_A_CA)]
 
 
 def _names(certificate: x509.Certificate) -> list[str]:

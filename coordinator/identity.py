@@ -6,7 +6,7 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from coordinator.errors import BadInputError, Problem
+from coordinator.errors import BadInputError, CoordinatorError, Problem
 from coordinator.security import CA_FILE, CERT_FILE, KEY_FILE
 
 EXPIRED, NOT_YET = 10, 9  # of OpenSSL's verify codes
@@ -26,11 +26,14 @@ class Identity:
 
     def context(self) -> ssl.SSLContext:
         """For a client: TLS 1.3, the other end's chain verified, its name left to the caller. Raises BadInputError
-        where certificate and key do not belong together or are none."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        where certificate and key do not belong together or are none, CoordinatorError where there is no TLS 1.3."""
+        try:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
+            context.set_alpn_protocols(["h2"])
+        except (ssl.SSLError, ValueError, NotImplementedError) as error:
+            raise _no_tls13(error) from error
         context.check_hostname = False
-        context.set_alpn_protocols(["h2"])
         try:
             context.load_verify_locations(self.folder / CA_FILE)
         except (ssl.SSLError, OSError) as error:
@@ -87,6 +90,15 @@ def _check(folder: Path, client: ssl.SSLContext) -> None:
             else:
                 text = f"cannot be used: {error.verify_message}; {MEND}"
             raise BadInputError([Problem(str(folder / CERT_FILE), 0, text)]) from error
+        except ssl.SSLError as error:
+            raise _no_tls13(error) from error
+
+
+def _no_tls13(error: Exception) -> CoordinatorError:
+    what = f"this Python's OpenSSL ({ssl.OPENSSL_VERSION}) does no TLS 1.3 of a cluster ({_reason(error)})"
+    return CoordinatorError(
+        f"{what}; use OpenSSL 3.0 or later, with an openssl.cnf that allows TLS 1.3, P-256 and ECDSA"
+    )
 
 
 def _reason(error: Exception) -> str:

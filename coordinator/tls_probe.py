@@ -57,11 +57,11 @@ def probe(address: str, identity: Identity | None, name: str, seconds: float = P
 
 def _without(connection: socket.socket) -> Finding:
     """Whether TLS is spoken there, which explains that calls without it fail."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["h2"])
     try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        context.set_alpn_protocols(["h2"])
         with context.wrap_socket(connection):
             pass
     except OSError:

@@ -208,6 +208,9 @@ def _check_identity(folder: Path, name: str, log_json: bool) -> None:
         log.say("certificate_ends", f"{found.told}: run `coordinator certs` again before", WARNING)
     if found.loose:
         log.say("key_open", f"{found.loose}; chmod 600, unless that is meant", WARNING)
+    if why := identity.lax(folder):
+        what = f"{folder} is refused by strict verifiers, such as programs that read metrics ({why})"
+        log.say("certificate_lax", f"{what}: run `coordinator certs` again, which says how to renew it", WARNING)
 
 
 def _address(option: str, text: str, tls: Path | None = None) -> tuple[str, int]:

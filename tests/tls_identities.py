@@ -11,20 +11,34 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 DAY = datetime.timedelta(days=1)
 NODES = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
 OTHERS = [ExtendedKeyUsageOID.CLIENT_AUTH]
+USAGE = (  # of a key, in the order of KeyUsage
+    "digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
+    "key_cert_sign", "crl_sign", "encipher_only", "decipher_only",
+)  # fmt: skip
 
 
 class Authority:
-    """One CA; `make` writes folders."""
+    """One CA; `make` writes folders. bare: its certificates lack what RFC 5280 asks for, which keys and what for."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, bare: bool = False) -> None:
+        self.folder, self._bare = folder, bare
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "shimekiri test")])
         now = datetime.datetime.now(datetime.UTC)
         builder = x509.CertificateBuilder(self._name, self._name, self._key.public_key(), x509.random_serial_number())
         builder = builder.not_valid_before(now - 400 * DAY).not_valid_after(now + 400 * DAY)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        self._certificate = builder.sign(self._key, hashes.SHA256())
+        self._certificate = self._sign(builder, self._key.public_key(), ca=True)
+
+    def _sign(self, builder: x509.CertificateBuilder, key: ec.EllipticCurvePublicKey, ca: bool) -> x509.Certificate:
+        if not self._bare:
+            uses = {"key_cert_sign", "crl_sign"} if ca else {"digital_signature"}
+            usage = [name in uses for name in USAGE]
+            builder = builder.add_extension(x509.KeyUsage(*usage), critical=True)
+            builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+            authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+            builder = builder.add_extension(authority, critical=False)
+        return builder.sign(self._key, hashes.SHA256())
 
     def node(self, name: str, folder: str = "", days: tuple[float, float] = (-1, 365)) -> Path:
         """The identity of a node."""
@@ -51,7 +65,7 @@ class Authority:
         builder = builder.add_extension(named, critical=False)
         builder = builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        made, path = builder.sign(self._key, hashes.SHA256()), self.folder / folder
+        made, path = self._sign(builder, key.public_key(), ca=False), self.folder / folder
         path.mkdir(parents=True)
         pem = serialization.Encoding.PEM
         (path / "ca.pem").write_bytes(self._certificate.public_bytes(pem))

@@ -125,8 +125,11 @@ def _warnings(made: Made, cluster: Path, output: Path | None, machines: Machines
         if entry.exposed:
             key = entry.path.with_suffix(".key") if entry is made.ca else entry.path / "key.pem"
             lines.append(f"{key}: others than its owner may use it; chmod 600 {shlex.quote(str(key))}")
+        mend = "--new-ca" if entry is made.ca or entry.made else "--renew"
+        if entry.missing:
+            what = f"strict verifiers refuse it, as it has no {', '.join(entry.missing)}"
+            lines.append(f"{entry.path}: {what}; run this again with {mend}")
         if entry.ends - now < SOON:
-            mend = "--new-ca" if entry is made.ca or entry.made else "--renew"
             lines.append(f"{entry.path}: ends on {entry.ends:%Y-%m-%d}; run this again with {mend} before")
     if machines.security == INSECURE:
         lines.append(f"{cluster} does not use them yet: write 'security: mutual-tls' there")

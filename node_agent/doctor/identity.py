@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from node_agent.doctor.finding import Finding, note, ok, wrong
-from node_agent.tls.identity import SOON_DAYS, load
+from node_agent.tls.identity import SOON_DAYS, lax, load
 from node_agent.tls.names import KEY, TlsError, node_name, told
 
 SUBJECT = "identity"
 AGAIN = "`coordinator certs` again, the folders to the nodes, and the agents restarted"
+RENEW = "`coordinator certs CLUSTER.yaml` says how to renew it; then the folders to the nodes, and the agents restarted"
 
 
 def identity(folder: Path) -> Finding:
@@ -26,4 +27,7 @@ def identity(folder: Path) -> Finding:
         return note(SUBJECT, f"{found.told}, {found.days_left} days from now", AGAIN)
     if found.loose:
         return note(SUBJECT, found.loose, f"chmod 600 {folder / KEY}, unless that is meant")
+    if why := lax(folder):
+        what = f"{folder}: agents take it, strict verifiers, such as programs that read metrics, refuse it ({why})"
+        return note(SUBJECT, what, RENEW)
     return ok(SUBJECT, found.told)

@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from node_agent.tls.names import CA, CERTIFICATE, KEY, MAKE, TlsError, node_name, pem, told, unreadable
-from node_agent.tls.why import verify_text
+from node_agent.tls.why import no_tls13, verify_text
 
 DAY_S, SOON_DAYS = 86_400, 30  # with fewer days left, one is told
-GROUP = (
-    "X25519"  # of the key exchange, and no other: strangers choose, and some take OpenSSL ten times as long and more
-)
+# Of the key exchange, and no other: strangers choose, and some take OpenSSL ten times as long and more. This one is in
+# every TLS 1.3, and every Python can set it; X25519, which is not set by Python 3.11.2, took as long.
+GROUP = "prime256v1"
+# Of OpenSSL 3.2 and later, without a name in Python: certificates come as long as they are, so that their length on the
+# wire bounds the work that they make.
+NO_COMPRESSED_CERTIFICATES = 1 << 33
 
 
 class Identity(NamedTuple):
@@ -57,7 +60,6 @@ def server_context(folder: Path) -> ssl.SSLContext:
     is judged anew. Raises TlsError."""
     context = _context(ssl.PROTOCOL_TLS_SERVER, folder)
     context.verify_mode = ssl.CERT_REQUIRED
-    context.num_tickets = 0
     return context
 
 
@@ -76,10 +78,22 @@ def name_in(certificate: "dict[str, Any] | None") -> str:
     return str(names[0]) if len(names) == 1 else ""
 
 
+def lax(folder: Path) -> str:
+    """What verifiers that keep to RFC 5280 have against it; empty: nothing. Agents do not ask for that much; programs
+    that read their metrics may. Raises TlsError."""
+    server = server_context(folder)
+    server.verify_flags |= ssl.VERIFY_X509_STRICT
+    client = client_context(folder, named=False)
+    client.verify_mode = ssl.CERT_NONE
+    try:
+        _handshake(server, client, None)
+    except ssl.SSLError as error:
+        return str(getattr(error, "verify_message", "") or error.reason or error).lower()
+    return ""
+
+
 def _context(protocol: int, folder: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(protocol)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.set_ecdh_curve(GROUP)
+    context = _tls13(protocol)
     try:
         context.load_verify_locations(cafile=folder / CA)
     except ssl.SSLError:
@@ -93,6 +107,21 @@ def _context(protocol: int, folder: Path) -> ssl.SSLContext:
     except OSError as error:
         missing = folder / (KEY if (folder / CERTIFICATE).is_file() else CERTIFICATE)
         raise unreadable(missing, error) from None
+    return context
+
+
+def _tls13(protocol: int) -> ssl.SSLContext:
+    """A context that knows nobody yet. Raises TlsError where OpenSSL, as it is built and set up here, has no such."""
+    try:
+        context = ssl.SSLContext(protocol)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.set_ecdh_curve(GROUP)
+        if ssl.OPENSSL_VERSION_INFO >= (3, 2):
+            context.options |= NO_COMPRESSED_CERTIFICATES
+        if protocol == ssl.PROTOCOL_TLS_SERVER:
+            context.num_tickets = 0
+    except (ssl.SSLError, ValueError, AttributeError, NotImplementedError) as error:
+        raise TlsError(*no_tls13(error)) from None
     return context
 
 
@@ -132,6 +161,17 @@ def _examine(folder: Path) -> tuple[str, float]:
 
 def _shake(server: ssl.SSLContext, client: ssl.SSLContext, folder: Path, name: str | None = None) -> dict[str, Any]:
     """A handshake in memory; the client's certificate as the server sees it. Raises TlsError."""
+    try:
+        return _handshake(server, client, name)
+    except ssl.SSLError as error:
+        if not isinstance(error, ssl.SSLCertVerificationError):
+            raise TlsError(*no_tls13(error)) from None
+        what, mend = verify_text(error, folder)
+        raise TlsError(f"{folder / CERTIFICATE}: {what}", mend) from None
+
+
+def _handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None) -> dict[str, Any]:
+    """Raises SSLError."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = (
         client.wrap_bio(to_client, to_server, server_hostname=name),
@@ -142,7 +182,4 @@ def _shake(server: ssl.SSLContext, client: ssl.SSLContext, folder: Path, name: s
             end.do_handshake()
         except ssl.SSLWantReadError:
             continue
-        except ssl.SSLError as error:
-            what, mend = verify_text(error, folder)
-            raise TlsError(f"{folder / CERTIFICATE}: {what}", mend) from None
     return ends[1].getpeercert() or {}

@@ -38,6 +38,13 @@ def verify_text(error: ssl.SSLError, folder: Path) -> tuple[str, str]:
     return texts.get(code, (f"is not accepted: {said}", "make identities anew with `coordinator certs`"))
 
 
+def no_tls13(error: Exception) -> tuple[str, str]:
+    """Why there is no TLS here at all, and the mend."""
+    said = getattr(error, "reason", None) or error
+    mend = "use OpenSSL 3.0 or later, with an openssl.cnf that allows TLS 1.3, P-256 and ECDSA"
+    return f"this Python's OpenSSL ({ssl.OPENSSL_VERSION}) does no TLS 1.3 of a cluster ({said})", mend
+
+
 def alert_text(error: ssl.SSLError, mine: str) -> str:
     """What the other end has against this one's certificate `mine`; empty: that is not what the error is about."""
     reason = error.reason or ""

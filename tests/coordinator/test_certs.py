@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import verification
 from typer.testing import CliRunner, Result
 
 from coordinator import certificate_folder, certificates, identity
 from coordinator.cli import app, register
 from coordinator.errors import BadInputError
+from node_agent.tls import identity as agents_identity
 
 ROOT = Path(__file__).parents[2]
 NOW = certificates.now()
@@ -32,6 +34,7 @@ nodes:
 operators: not_there_yet.json
 security: mutual-tls
 """
+ADDRESSES = json.dumps({"nodes": {"a": {"control": "127.0.0.1:9", "data": "127.0.0.1:9"}}, "tls": "certs/coordinator"})
 
 
 def cli(*words: str) -> Result:
@@ -106,6 +109,8 @@ def test_openssl_and_a_second_library_find_them_right(tmp_path: Path) -> None:
             words = ["openssl", "verify", "-x509_strict", "-purpose", purpose, "-CAfile", str(ca)]
             words.append(str(entry.path / "cert.pem"))
             assert (subprocess.run(words, capture_output=True, check=False).returncode == 0) is right, (name, purpose)
+    words = ["openssl", "verify", "-x509_strict", "-check_ss_sig", "-CAfile", str(ca), str(ca)]
+    assert subprocess.run(words, capture_output=True, check=False).returncode == 0
     store = verification.Store([x509.load_pem_x509_certificate(ca.read_bytes())])
     leaf = x509.load_pem_x509_certificate((tmp_path / "certs" / "a" / "cert.pem").read_bytes())
     verifier = verification.PolicyBuilder().store(store).time(NOW)
@@ -113,6 +118,54 @@ def test_openssl_and_a_second_library_find_them_right(tmp_path: Path) -> None:
     assert verifier.build_server_verifier(subject).verify(leaf, [])[0] == leaf
     with pytest.raises(verification.VerificationError):
         verifier.build_server_verifier(x509.DNSName("b.node.shimekiri")).verify(leaf, [])
+
+
+def test_the_strict_context_of_newer_pythons_takes_them(tmp_path: Path) -> None:
+    """What `ssl.create_default_context` is since 3.13, at both ends."""
+    made = make(tmp_path / "certs", "a")
+    strict = ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
+    for entry in made.identities.values():
+        ours = ssl.create_default_context(cafile=tmp_path / "certs" / "ca.pem")
+        ours.load_cert_chain(entry.path / "cert.pem", entry.path / "key.pem")
+        ours.verify_flags |= strict
+        theirs = agents_identity.server_context(tmp_path / "certs" / "a")
+        theirs.verify_flags |= strict
+        assert in_memory(ours, theirs, "a.node.shimekiri")["subjectAltName"]
+
+
+def test_certificates_that_strict_verifiers_refuse_are_told_and_renewed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    make(tmp_path / "certs", "a", "b_2", "c")
+    ca = certificates.read_ca((tmp_path / "certs/ca.pem").read_bytes(), (tmp_path / "certs/ca.key").read_bytes(), NOW)
+    key = serialization.load_pem_private_key((tmp_path / "certs" / "a" / "key.pem").read_bytes(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a")])
+    old = x509.CertificateBuilder(ca.certificate.subject, name, key.public_key(), x509.random_serial_number())
+    old = old.not_valid_before(NOW).not_valid_after(NOW + timedelta(days=365))
+    old = old.add_extension(x509.SubjectAlternativeName([x509.DNSName("a.node.shimekiri")]), critical=False)
+    signed = old.sign(ca.key, hashes.SHA256())
+    (tmp_path / "certs" / "a" / "cert.pem").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    assert shake(tmp_path / "certs" / "a", tmp_path / "certs" / "a", "a.node.shimekiri"), "it works all the same"
+
+    (told,) = cli("cluster.yaml").stderr.splitlines()
+    assert told.startswith("certs/a: ") and "Authority Key Identifier" in told and told.endswith("with --renew")
+    assert cli("cluster.yaml", "--renew").stderr == "" == cli("cluster.yaml").stderr
+
+
+@pytest.mark.parametrize("lines", ["MaxProtocol = TLSv1.2", "SignatureAlgorithms = RSA+SHA256"])
+def test_an_openssl_without_tls_13_is_told_in_a_line(tmp_path: Path, lines: str) -> None:
+    make(tmp_path / "certs", "a")
+    (tmp_path / "addresses.json").write_text(ADDRESSES)
+    begin = "openssl_conf = init\n[init]\nssl_conf = ssl\n[ssl]\nsystem_default = all\n[all]\n"
+    (tmp_path / "openssl.cnf").write_text(f"{begin}{lines}\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENSSL_CONF": str(tmp_path / "openssl.cnf")}
+    words = [sys.executable, "-m", "coordinator", "status", "--addresses", "addresses.json"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert "does no TLS 1.3 of a cluster" in done.stderr and "openssl.cnf that allows TLS 1.3" in done.stderr
 
 
 def shake(server: Path, client: Path, name: str) -> dict[str, Any]:
@@ -123,9 +176,14 @@ def shake(server: Path, client: Path, name: str) -> dict[str, Any]:
     theirs.load_cert_chain(server / "cert.pem", server / "key.pem")
     theirs.load_verify_locations(server / "ca.pem")
     theirs.verify_mode = ssl.CERT_REQUIRED
+    return in_memory(ours, theirs, name)
+
+
+def in_memory(ours: ssl.SSLContext, theirs: ssl.SSLContext, name: str) -> dict[str, Any]:
+    """The same, with contexts."""
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     one, other = ours.wrap_bio(down, up, server_hostname=name), theirs.wrap_bio(up, down, server_side=True)
-    for end in (one, other, one, other):
+    for end in (one, other) * 3:  # a third time where another group is asked for
         try:
             end.do_handshake()
         except ssl.SSLWantReadError:

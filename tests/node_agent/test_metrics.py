@@ -319,6 +319,7 @@ def test_under_tls_a_certificate_of_the_ca_may_read_and_nobody_else(tmp_path: Pa
     with Agent(tmp_path / "s", "--metrics", "127.0.0.1:0", "--tls", str(identity)) as agent:
         port = agent.ready["metrics"]
         context = ssl.create_default_context(cafile=str(client / "ca.pem"))
+        context.verify_flags |= ssl.VERIFY_X509_STRICT  # as it is by default since Python 3.13
         context.load_cert_chain(client / "cert.pem", client / "key.pem")
         samples = parsed(_over_tls(port, context))
         assert of(samples, "runtime_up") == 1 and of(samples, "certificate_expiry_timestamp_seconds") > 1.7e9

@@ -29,7 +29,7 @@ from node_agent.settings import Settings
 from node_agent.state_dir import StateDir
 from node_agent.tls import identity
 from node_agent.tls.names import TlsError, certificate_name, node_of, why_not
-from node_agent.tls.session import RECORD_BYTES, Session, SessionError
+from node_agent.tls.session import HANDSHAKE_BYTES, RECORD_BYTES, Session, SessionError
 from node_agent.wire import frames
 from protos import agent_pb2, records
 from tests.node_agent.live import ROOT
@@ -241,6 +241,26 @@ def test_what_a_stranger_can_ask_for_is_short(ours: Authority) -> None:
             assert not here.done
 
 
+def test_a_client_with_groups_of_its_own_gets_in(ours: Authority) -> None:
+    """By default OpenSSL 3.5 sends 1.2 KB for a group against quantum computers, and is asked for another one; where
+    there is an older one, so long a list of protocols makes as large a hello."""
+    default, long = (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) for _ in range(2))
+    long.set_ecdh_curve(identity.GROUP)
+    long.set_alpn_protocols(["x" * 200] * 6)
+    for context, least in ((default, 0), (long, 1400)):
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.load_cert_chain(ours.folder / "client" / "cert.pem", ours.folder / "client" / "key.pem")
+        here = Session(identity.server_context(ours.folder / "a"), ours.folder / "a", server_side=True)
+        there = Session(context, ours.folder / "client", server_side=False)
+        data = there.handshake(b"")
+        assert len(data) > least
+        heard = len(data)
+        while not here.done:
+            data = there.handshake(here.handshake(data))
+            heard += len(data)
+        assert here.name == "client.shimekiri" and heard < HANDSHAKE_BYTES
+
+
 def test_what_comes_with_the_end_of_a_handshake_is_not_part_of_it(ours: Authority) -> None:
     here = Session(identity.server_context(ours.folder / "a"), ours.folder / "a", server_side=True)
     there = Session(identity.client_context(ours.folder / "b", named=False), ours.folder / "b", server_side=False)
@@ -333,6 +353,14 @@ def test_the_doctor_looks_at_the_identity(tmp_path: Path) -> None:
         assert found.state == "wrong" and said in found.what and found.mend
     (good / "key.pem").chmod(0o660)
     assert doctor.identity(good).state == "note" and "its group" in doctor.identity(good).what
+
+
+def test_certificates_that_strict_verifiers_refuse_are_used_and_told(ours: Authority, tmp_path: Path) -> None:
+    old = Authority(tmp_path, bare=True).node("a")
+    assert identity.lax(ours.folder / "a") == identity.lax(ours.folder / "client") == ""
+    assert identity.load(old, "a").name == "a.node.shimekiri"
+    found = doctor.identity(old)
+    assert found.state == "note" and "missing" in found.what and "renew" in found.mend, found
 
 
 def test_addresses_off_loopback_need_an_identity(
