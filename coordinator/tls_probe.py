@@ -131,7 +131,7 @@ def _refused(identity: Identity) -> Finding:
 
 def _ended(error: OSError, identity: Identity) -> Finding:
     """The handshake was not finished."""
-    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return _alert(error.reason or "", identity)
     if isinstance(error, TimeoutError):
         return Finding("what is there does not finish a TLS handshake", "is it an agent, started with --tls?")
