@@ -8,7 +8,7 @@ SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .PHONY: help
 help: ## what there is to do
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 .PHONY: setup
 setup: .venv/.ready ## install everything into .venv
@@ -45,6 +45,14 @@ endurance: setup ## ten minutes at ten times the load on two agents; writes runs
 .PHONY: papers
 papers: setup ## the papers' figures beside ours; writes runs/papers
 	@$(BIN)/python -m infra.papers
+
+.PHONY: test-fresh
+test-fresh: setup ## once per release, as root: set-up, demo and tests on Debian 12 and 13 with python3 only; half an hour
+	@$(BIN)/python -m infra.release fresh
+
+.PHONY: test-arm64
+test-arm64: setup ## once per release, as root: agent's tests and the page for two Pis on emulated arm64; an hour
+	@$(BIN)/python -m infra.release arm64
 
 .PHONY: protos
 protos: setup ## generate code and schemas again

@@ -40,10 +40,12 @@ def test_the_wheel_has_the_rooms_and_their_data_and_nothing_else(wheel: Path) ->
         names = {name for name in packed.namelist() if ".dist-info/" not in name}
     assert {name.split("/")[0] for name in names} == ROOMS
     assert not [name for name in names if "tests/" in name or "runs/" in name or "__pycache__" in name]
-    assert not [name for name in names if re.match(r"infra/(bench|papers|endurance)/", name)]  # of the repository
+    assert not [
+        name for name in names if re.match(r"infra/(bench|papers|endurance|release)/", name)
+    ]  # of the repository
     assert {f"{room}/py.typed" for room in ROOMS - {"infra"}} <= names
     listed = subprocess.run(["git", "ls-files", "-z", *ROOMS], cwd=ROOT, capture_output=True, check=False).stdout
-    rooms = r"infra/(bench|papers|endurance)/"
+    rooms = r"infra/(bench|papers|endurance|release)/"
     for name in filter(None, os.fsdecode(listed).split("\0")):
         if Path(name).suffix in DATA and not re.match(rooms, name) and (ROOT / name).is_file():
             assert name in names, f"{name} is not in the wheel: see package-data in pyproject.toml"
