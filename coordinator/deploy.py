@@ -40,12 +40,14 @@ class DeployError(CoordinatorError):
 
 @dataclass(frozen=True)
 class Deployed:
-    """A plan that is committed on all its nodes. nodes: places; changed: False where it had been before."""
+    """A plan that is committed on all its nodes. nodes: places; changed: False where it had been before; edited: by
+    node, operators of it whose files have changed since the agent loaded them."""
 
     plan_hash: str
     epoch: int
     nodes: tuple[str, ...]
     changed: bool
+    edited: Mapping[str, tuple[str, ...]]
 
 
 def deploy(
@@ -77,7 +79,18 @@ def deploy(
             "deployed, but not every node has confirmed it; each starts with the plan's first tuple, or deploy again",
             machine.reasons,
         )
-    return Deployed(plan["hash"], epoch, tuple(agents.places), changed=running != set(nodes))
+    return Deployed(plan["hash"], epoch, tuple(agents.places), running != set(nodes), _edited(plan, agents))
+
+
+def _edited(plan: Plan, agents: Agents) -> dict[str, tuple[str, ...]]:
+    statuses = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STOP_S)
+    named = {each["run"] for local in plan["nodes"].values() for each in local.get("installed", ())}
+    found = {
+        node: tuple(each.run for each in status.operators if each.edited and each.run in named)
+        for node, status in statuses.items()
+        if not isinstance(status, AgentError)
+    }
+    return {node: runs for node, runs in found.items() if runs}
 
 
 def _drive(

@@ -230,6 +230,9 @@ class Layout:
                 stream = self.stream_id[output.origin]
                 plan.outputs.add(id=output_id, name=output.name, stream=stream, deadline_ns=output.deadline_ns)
         plan.sheddings.extend(sheddings.of_node(self, node.name))
+        for run in sorted(_runs(plan)):
+            known = self.cluster.catalog.operators[run]
+            plan.installed.add(run=run, version=known.version, code=known.code)
         self._add_links(plan, node)
         return plan
 
@@ -291,3 +294,11 @@ class Layout:
             link = self.cluster.link(node.name, names[index])
             assert link is not None  # hops are taken over links only
             plan.peers.add(index=index, name=names[index], latency_ns=link.latency_ns, bandwidth_bps=link.bandwidth_bps)
+
+
+def _runs(plan: plan_pb2.LocalPlan) -> set[str]:
+    """The installed operators that a node's part names."""
+    found = {operator.run for operator in plan.operators}
+    found |= {operator.late.run for operator in plan.operators}
+    found |= {operator.window.size for operator in plan.operators}
+    return found - {""}

@@ -1,8 +1,8 @@
 """The operators that a plan may name: the built-in ones, and those that operators.json says the nodes have installed.
 
 operators.json is written by the agent (`node-agent operators --json`). The planner never imports an operator: it
-reads this list. The built-in table below has to agree with what agents install; a plan that names something else is
-refused by them.
+reads this list. builtin_operators.json is what agents of this release have built in. A plan names each operator with
+its version and the hash of its code, and an agent that has another one refuses it.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Installed(BaseModel):
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
     version: str = "1"
+    code: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
     kind: Kind
     inputs: dict[str, str]
     side: dict[str, str] = {}
@@ -58,24 +59,9 @@ class OperatorsFile(BaseModel):
     operators: dict[str, Installed] = {}
 
 
-def _integer(default: int | None) -> Parameter:
-    return Parameter(type="integer", default=default, required=default is None)
-
-
-def _map(parameters: dict[str, Parameter]) -> Installed:
-    """An operator with one input of any type, whose output has the same type."""
-    return Installed.model_validate({"kind": "map", "inputs": {"in": "any"}, "output": "same", "with": parameters})
-
-
 AGGREGATE = "aggregate"
-BUILTIN: Mapping[str, Installed] = {
-    "pass": _map({}),
-    "filter": _map({"keep": _integer(1), "of": _integer(2)}),
-    "join": Installed(kind="join", inputs={"*": "json"}, output="json", variadic=True),
-    "union": Installed(kind="union", inputs={"*": "any"}, output="same", variadic=True),
-    "busy": _map({"cpu_us": _integer(None)}),
-    AGGREGATE: Installed(kind="aggregate", inputs={"value": "any"}, output="json", open=True),
-}
+_LISTED = json.loads(Path(__file__).with_name("builtin_operators.json").read_bytes())  # infra/generate.py writes it
+BUILTIN: Mapping[str, Installed] = {name: Installed.model_validate(one) for name, one in _LISTED.items()}
 
 
 @dataclass(frozen=True)
@@ -171,6 +157,9 @@ def load(path: Path, named_by: Problem) -> Catalog:
         raise refuse(f"has a wrong {'.'.join(str(part) for part in first['loc'])} ({first['msg']})") from error
     except (ValueError, RecursionError) as error:
         raise refuse(f"is not JSON ({error})") from error
+    unknown = sorted(name for name, one in parsed.operators.items() if not one.code)
+    if unknown:
+        raise refuse(f"does not say which code {unknown[0]} has, as an earlier release wrote it")
     operators = {**parsed.operators, **BUILTIN}
     codecs = frozenset({"json", *parsed.codecs})
     return Catalog(operators, codecs, complete=True, sha256=hashlib.sha256(raw).hexdigest(), fields=parsed.fields)

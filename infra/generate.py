@@ -1,15 +1,21 @@
-"""Generates the code beside protos/*.proto and the scripts of node_agent/completions; with --check only says whether
-they are current."""
+"""Generates the code beside protos/*.proto, the scripts of node_agent/completions and the lists of operators that
+stand here; with --check only says whether they are current."""
 
 import argparse
+import json
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from infra import completions
 
 ROOT = Path(__file__).resolve().parent.parent
+BUILTIN = Path("coordinator/builtin_operators.json")
+VEHICLES = Path("sim_vehicles/queries/operators.json")
+TEMPLATE = Path("coordinator/templates/operators.json")
 
 
 def generate(out: Path) -> None:
@@ -22,6 +28,37 @@ def generate(out: Path) -> None:
     (out / completions.FOLDER).mkdir(parents=True, exist_ok=True)
     for name, text in completions.scripts().items():
         (out / completions.FOLDER / name).write_text(text, encoding="utf-8")
+    for path, text in _lists().items():
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        (out / path).write_text(text, encoding="utf-8")
+
+
+def _lists() -> dict[Path, str]:
+    """What agents have: built in, with the vehicles, and with the first query's operators, which are told without
+    what other packages bring to this environment."""
+    whole = _listed()
+    builtin = {name: one for name, one in whole["operators"].items() if "." not in name}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "operators.py"
+        shutil.copyfile((ROOT / TEMPLATE).with_name("operators.py.txt"), file)
+        first = _listed(file)
+    names = {*builtin, *(first["operators"].keys() - whole["operators"].keys())}
+    first |= {
+        "operators": {name: one for name, one in first["operators"].items() if name in names},
+        "codecs": ["json"],
+        "fields": {},
+    }
+    return {path: json.dumps(values, indent=1) + "\n" for path, values in (
+        (BUILTIN, builtin), (VEHICLES, whole), (TEMPLATE, first),
+    )}  # fmt: skip
+
+
+def _listed(*files: Path) -> dict[str, Any]:
+    options = [word for file in files for word in ("--operators", str(file))]
+    command = [sys.executable, "-m", "node_agent", "operators", "--json", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def main() -> int:

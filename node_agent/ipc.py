@@ -11,8 +11,8 @@ Who says what:
     control -> supervisor   ControlReady, Failed
     supervisor -> runtime   NewChannel (the runtime end of a channel to a new control process), Stop
     runtime -> supervisor   RuntimeReady, Failed
-    control -> runtime      Prepare, Commit, Abort, Drain, AskStatus, AskProfile
-    runtime -> control      PlanAnswer, PlanChanged, Status, Profile
+    control -> runtime      Prepare, Commit, Abort, Drain, AskStatus, AskProfile, AskOperators
+    runtime -> control      PlanAnswer, PlanChanged, Status, Profile, Operators
 
 Plans travel as files (node_agent/plan_files.py): control writes, the runtime reads. Control's duties:
   prepare  write the local plan, send Prepare; when PlanAnswer accepts, write the state file, then answer outside.
@@ -147,6 +147,12 @@ class AskProfile(NamedTuple):
     first: int
 
 
+class AskOperators(NamedTuple):
+    """Answer: Operators."""
+
+    id: int
+
+
 # -- runtime -> control
 
 
@@ -207,9 +213,18 @@ class Profile(NamedTuple):
     next: int
 
 
+class Operators(NamedTuple):
+    """What the loaded plans run: (run, version, code, which of the files), and the files that these were loaded from:
+    (path, hash that it had)."""
+
+    id: int
+    operators: tuple[tuple[str, str, str, tuple[int, ...]], ...]
+    files: tuple[tuple[str, str], ...]
+
+
 Message = (
     RuntimeStarted | RuntimeEnded | Stop | ControlReady | Failed | NewChannel | RuntimeReady | Prepare | Commit | Abort
-    | Drain | AskStatus | AskProfile | PlanAnswer | PlanChanged | Status | Profile
+    | Drain | AskStatus | AskProfile | AskOperators | PlanAnswer | PlanChanged | Status | Profile | Operators
 )  # fmt: skip
 MESSAGES: dict[str, type[Message]] = {cls.__name__: cls for cls in get_args(Message)}
 

@@ -19,11 +19,13 @@ from node_agent import sdk
 from node_agent.builtin import BUILTIN
 from node_agent.codecs import Codecs
 from node_agent.core import plan as plans
+from node_agent.core.windows import joins, results
 from node_agent.core.windows.aggregates import Aggregate, Grouped, Together, Users, field
 from node_agent.core.windows.joins import Join
 from node_agent.core.windows.results import Collecting, result
 from node_agent.entry_points import Discover, Offers, installed
 from node_agent.intact import IntactAggregate, intact
+from node_agent.operator_source import Sources
 from node_agent.signature import Bound, OperatorError, Shape, shape_of
 
 GROUP = "shimekiri.operators"
@@ -50,6 +52,8 @@ class Registry:
         self._offers: Offers | None = None
         self._shapes: dict[str, Shape] = {}
         self._broken: dict[str, str] = {}
+        self._identities: dict[str, plans.Identity] = {}
+        self._sources = Sources()
         self.codecs = Codecs(discover=discover)
         for implementation in (*BUILTIN, *operators):
             self._add(implementation)
@@ -80,8 +84,27 @@ class Registry:
         except (Exception, SystemExit) as error:  # a foreign module may raise anything while it is imported
             self._broken[run] = f"operator {run!r} ({offer[0]}) cannot be loaded: {_describe(error)}"
             raise OperatorError(self._broken[run]) from error
-        self._shapes[run] = shape
+        self._keep(shape)
         return shape
+
+    def identity(self, run: str) -> plans.Identity:
+        """Of what is loaded, whatever its file says by now. Raises OperatorError, as `shape`."""
+        self.shape(run)
+        return self._identities[run]
+
+    def check(self, planned: plans.Identity) -> None:
+        """Raises OperatorError where what is loaded is not what was planned."""
+        own = self.identity(planned.run)
+        if own != planned:
+            raise OperatorError(
+                f"{planned.run} is planned as {planned}, and loaded here is {own}; start again with the operators"
+                " that were planned, or write operators.json anew and plan again"
+            )
+
+    def loaded(self) -> list[tuple[plans.Identity, dict[Path, str]]]:
+        """What is loaded so far, and the files that it is made of, with the hashes that they had."""
+        shapes = ((self._identities[name], shape.implementation) for name, shape in self._shapes.items())
+        return [(identity, self._sources.files(made, _beside(made))) for identity, made in shapes]
 
     def create(self, run: str, with_json: str = "{}", inputs: Sequence[str] = ()) -> Any:
         """A fresh instance. with_json: its parameters, a JSON object; inputs: names of its input streams, in order.
@@ -166,7 +189,8 @@ class Registry:
         unavailable: dict[str, str] = {}
         for name in self.names():
             try:
-                operators[name] = self.shape(name).describe()
+                own = self.identity(name)
+                operators[name] = {"version": own.version, "code": own.code, **self.shape(name).describe()}
             except OperatorError as error:
                 unavailable[name] = str(error)
         described: dict[str, Any] = {
@@ -190,11 +214,18 @@ class Registry:
         if known is not None and known.implementation is not implementation:
             both = f"{_where(known)} and {_where(shape)}"
             raise OperatorError(f"two operators are called {shape.name!r}: {both}; give one of them another name")
-        self._shapes[shape.name] = shape
+        self._keep(shape)
+
+    def _keep(self, shape: Shape) -> None:
+        name, made = shape.name, shape.implementation
+        self._shapes[name] = shape
+        self._identities[name] = plans.Identity(
+            name, shape.declaration.version, self._sources.code(made, _beside(made))
+        )
 
     def _load_file(self, path: Path) -> None:
         codecs_before = len(sdk.declared_codecs)
-        module = _run_file(path)
+        module = _run_file(path, self._sources)
         try:
             marked = [value for value in vars(module).values() if sdk.DECLARATION in getattr(value, "__dict__", ())]
             for implementation in marked:
@@ -210,7 +241,12 @@ class Registry:
             raise OperatorError(f"{path}: declares no operator; write @operator(...) above a class or function")
 
 
-def _run_file(path: Path) -> ModuleType:
+def _beside(implementation: Callable[..., Any]) -> tuple[ModuleType, ...]:
+    """What belongs to the built-in operators beside the modules that define them."""
+    return (joins, results) if implementation in BUILTIN else ()
+
+
+def _run_file(path: Path, sources: Sources) -> ModuleType:
     if not path.is_file():
         raise OperatorError(f"{path}: no such file of operators")
     full = path.resolve()
@@ -223,7 +259,9 @@ def _run_file(path: Path) -> ModuleType:
     if str(full.parent) not in sys.path:
         sys.path.append(str(full.parent))  # generated messages beside it; last, so that it can hide nothing
     try:
-        spec.loader.exec_module(module)
+        source = full.read_bytes()
+        sources.hold(full, source)
+        exec(compile(source, str(full), "exec"), module.__dict__)  # noqa: S102 - not the bytecode of what was there before
     except Exception as error:  # whatever the file does
         sys.modules.pop(name, None)
         raise OperatorError(f"{path}:{_line(error, str(full))}: {_why(error)}") from error

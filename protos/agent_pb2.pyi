@@ -141,6 +141,18 @@ class PlanStatus(_message.Message):
     units: _containers.RepeatedCompositeFieldContainer[UnitStatus]
     def __init__(self, hash: _Optional[bytes] = ..., epoch: _Optional[int] = ..., state: _Optional[_Union[PlanState, str]] = ..., query: _Optional[str] = ..., ready: _Optional[int] = ..., waiting: _Optional[int] = ..., unacknowledged: _Optional[int] = ..., queries: _Optional[_Iterable[str]] = ..., sources: _Optional[_Iterable[_Union[SourceStatus, _Mapping]]] = ..., units: _Optional[_Iterable[_Union[UnitStatus, _Mapping]]] = ...) -> None: ...
 
+class OperatorIdentity(_message.Message):
+    __slots__ = ("run", "version", "code", "edited")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    EDITED_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    version: str
+    code: str
+    edited: bool
+    def __init__(self, run: _Optional[str] = ..., version: _Optional[str] = ..., code: _Optional[str] = ..., edited: _Optional[bool] = ...) -> None: ...
+
 class Counter(_message.Message):
     __slots__ = ("name", "value")
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -218,7 +230,7 @@ class OutputStatus(_message.Message):
     def __init__(self, name: _Optional[str] = ..., deadline_ns: _Optional[int] = ..., met: _Optional[int] = ..., late: _Optional[int] = ..., undecidable: _Optional[int] = ..., worst_ns: _Optional[int] = ..., latencies: _Optional[_Iterable[_Union[Latencies, _Mapping]]] = ...) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "longest_hold_ns", "places", "outputs", "version", "rt", "restarts", "queue_limit_bytes")
+    __slots__ = ("node", "boot", "runtime_alive", "uptime_ns", "busy_ns", "overhead_ns", "queue_bytes", "plans", "counters", "records_written", "longest_hold_ns", "places", "outputs", "version", "rt", "restarts", "queue_limit_bytes", "operators")
     NODE_FIELD_NUMBER: _ClassVar[int]
     BOOT_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_ALIVE_FIELD_NUMBER: _ClassVar[int]
@@ -236,6 +248,7 @@ class StatusReply(_message.Message):
     RT_FIELD_NUMBER: _ClassVar[int]
     RESTARTS_FIELD_NUMBER: _ClassVar[int]
     QUEUE_LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
     node: str
     boot: int
     runtime_alive: bool
@@ -253,7 +266,8 @@ class StatusReply(_message.Message):
     rt: bool
     restarts: int
     queue_limit_bytes: int
-    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., longest_hold_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputStatus, _Mapping]]] = ..., version: _Optional[str] = ..., rt: _Optional[bool] = ..., restarts: _Optional[int] = ..., queue_limit_bytes: _Optional[int] = ...) -> None: ...
+    operators: _containers.RepeatedCompositeFieldContainer[OperatorIdentity]
+    def __init__(self, node: _Optional[str] = ..., boot: _Optional[int] = ..., runtime_alive: _Optional[bool] = ..., uptime_ns: _Optional[int] = ..., busy_ns: _Optional[int] = ..., overhead_ns: _Optional[int] = ..., queue_bytes: _Optional[int] = ..., plans: _Optional[_Iterable[_Union[PlanStatus, _Mapping]]] = ..., counters: _Optional[_Iterable[_Union[Counter, _Mapping]]] = ..., records_written: _Optional[int] = ..., longest_hold_ns: _Optional[int] = ..., places: _Optional[_Iterable[_Union[StatusReply, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputStatus, _Mapping]]] = ..., version: _Optional[str] = ..., rt: _Optional[bool] = ..., restarts: _Optional[int] = ..., queue_limit_bytes: _Optional[int] = ..., operators: _Optional[_Iterable[_Union[OperatorIdentity, _Mapping]]] = ...) -> None: ...
 
 class ProfileRequest(_message.Message):
     __slots__ = ("hash",)

@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class LocalPlan(_message.Message):
-    __slots__ = ("version", "query", "node", "index", "policy", "streams", "sources", "operators", "units", "outputs", "sends", "peers", "memory_bytes", "emulate_cost_ns", "cpu", "sheddings")
+    __slots__ = ("version", "query", "node", "index", "policy", "streams", "sources", "operators", "units", "outputs", "sends", "peers", "memory_bytes", "emulate_cost_ns", "cpu", "sheddings", "installed")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
@@ -24,6 +24,7 @@ class LocalPlan(_message.Message):
     EMULATE_COST_NS_FIELD_NUMBER: _ClassVar[int]
     CPU_FIELD_NUMBER: _ClassVar[int]
     SHEDDINGS_FIELD_NUMBER: _ClassVar[int]
+    INSTALLED_FIELD_NUMBER: _ClassVar[int]
     version: int
     query: str
     node: str
@@ -40,7 +41,18 @@ class LocalPlan(_message.Message):
     emulate_cost_ns: int
     cpu: int
     sheddings: _containers.RepeatedCompositeFieldContainer[Shedding]
-    def __init__(self, version: _Optional[int] = ..., query: _Optional[str] = ..., node: _Optional[str] = ..., index: _Optional[int] = ..., policy: _Optional[_Union[Policy, _Mapping]] = ..., streams: _Optional[_Iterable[_Union[Stream, _Mapping]]] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., operators: _Optional[_Iterable[_Union[Operator, _Mapping]]] = ..., units: _Optional[_Iterable[_Union[Unit, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., sends: _Optional[_Iterable[_Union[Send, _Mapping]]] = ..., peers: _Optional[_Iterable[_Union[Peer, _Mapping]]] = ..., memory_bytes: _Optional[int] = ..., emulate_cost_ns: _Optional[int] = ..., cpu: _Optional[int] = ..., sheddings: _Optional[_Iterable[_Union[Shedding, _Mapping]]] = ...) -> None: ...
+    installed: _containers.RepeatedCompositeFieldContainer[Installed]
+    def __init__(self, version: _Optional[int] = ..., query: _Optional[str] = ..., node: _Optional[str] = ..., index: _Optional[int] = ..., policy: _Optional[_Union[Policy, _Mapping]] = ..., streams: _Optional[_Iterable[_Union[Stream, _Mapping]]] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ..., operators: _Optional[_Iterable[_Union[Operator, _Mapping]]] = ..., units: _Optional[_Iterable[_Union[Unit, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., sends: _Optional[_Iterable[_Union[Send, _Mapping]]] = ..., peers: _Optional[_Iterable[_Union[Peer, _Mapping]]] = ..., memory_bytes: _Optional[int] = ..., emulate_cost_ns: _Optional[int] = ..., cpu: _Optional[int] = ..., sheddings: _Optional[_Iterable[_Union[Shedding, _Mapping]]] = ..., installed: _Optional[_Iterable[_Union[Installed, _Mapping]]] = ...) -> None: ...
+
+class Installed(_message.Message):
+    __slots__ = ("run", "version", "code")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    version: str
+    code: str
+    def __init__(self, run: _Optional[str] = ..., version: _Optional[str] = ..., code: _Optional[str] = ...) -> None: ...
 
 class Policy(_message.Message):
     __slots__ = ("name", "largest_batch", "phi_ns", "hop_phi_ns", "share_ppm", "first_k")

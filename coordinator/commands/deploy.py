@@ -53,6 +53,7 @@ def register(app: typer.Typer) -> None:
         from coordinator import plan_file
         from coordinator.agents import Agents
         from coordinator.change import running
+        from coordinator.watching.explained import EDITED
 
         made = plan_file.load(plan)
         if without is not None:
@@ -71,11 +72,15 @@ def register(app: typer.Typer) -> None:
         _end_elsewhere(made, given_up - {bytes.fromhex(made["hash"])}, file, without)
         if as_json:
             values = {"plan_hash": done.plan_hash, "epoch": done.epoch, "nodes": done.nodes, "changed": done.changed}
-            typer.echo(json.dumps(values))
+            typer.echo(json.dumps({**values, "edited": done.edited}))
         elif done.changed:
             typer.echo(f"plan {done.plan_hash[:8]} is deployed on {', '.join(done.nodes)}")
+        elif done.edited:
+            typer.echo(f"plan {done.plan_hash[:8]} was deployed already, and the code that it was planned with runs")
         else:
             typer.echo(f"plan {done.plan_hash[:8]} was deployed already; nothing has changed")
+        for node, runs in done.edited.items():
+            tell(f"node {node}: {', '.join(runs)}: {EDITED}")
 
 
 def _end_elsewhere(made: dict[str, Any], hashes: set[bytes], file: Addresses, without: str | None) -> None:

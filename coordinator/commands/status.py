@@ -114,7 +114,12 @@ def _show(
     console.print(_nodes(frame))
     for name, node in nodes.items():
         if node["reachable"]:
-            said = [*_under_way(node), *overload.lines(node), *explained.others(node, logs[name])]
+            said = [
+                *_under_way(node),
+                *explained.operators(node),
+                *overload.lines(node),
+                *explained.others(node, logs[name]),
+            ]
             for line in (f"node {name}:", *(f"  {line}" for line in said)) if said else ():
                 typer.echo(line)
     if queries:

@@ -12,6 +12,11 @@ from coordinator.watching.tables import INDICATION, TIMED, UNITS, Column, count,
 from coordinator.watching.text import table
 from coordinator.watching.watcher import Cost
 
+EDITED = (
+    "edited since the agent loaded it, and what runs is as it was; to run the new code, start the agent again, write"
+    " operators.json anew, plan and deploy; until then the agent refuses this plan when it starts again"
+)
+
 
 @dataclass(frozen=True)
 class Source:
@@ -78,6 +83,7 @@ def node(found: Node, plans: Plans, costs: Sequence[Cost], log: str) -> Iterator
     if found.why:
         yield f"{'' if found.well else 'not well: '}{found.why}"
     yield from plans_of(values)
+    yield from operators(values)
     if units := figures.units(found):
         yield ""
         yield from table(UNITS, units)
@@ -110,6 +116,17 @@ def plans_of(values: Mapping[str, Any]) -> Iterator[str]:
             f"plan {plan['hash'][:8]} of {plan['query']}: {plan['state']}, epoch {plan['epoch']},"
             f" {plan['ready']} ready, {plan['waiting']} waiting, {plan['unacknowledged']} unacknowledged"
         )
+
+
+def operators(values: Mapping[str, Any]) -> Iterator[str]:
+    """What its plans run, a line for each version and code; and what has been edited since it was loaded."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for run, one in values["operators"].items():
+        alike.setdefault((one["version"], one["code"]), []).append(run)
+    for (version, code), runs in alike.items():
+        yield f"operators {', '.join(runs)}: version {version}, code {code[:12]}"
+    if edited := [run for run, one in values["operators"].items() if one["edited"]]:
+        yield f"{', '.join(edited)}: {EDITED}"
 
 
 def others(values: Mapping[str, Any], log: str) -> Iterator[str]:

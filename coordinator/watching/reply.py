@@ -63,6 +63,9 @@ def of(reply: Any, health: Any) -> Values:
         "plans": [_plan(plan) for plan in reply.plans],
         "outputs": {output.name: _output(output) for output in reply.outputs},
         "counters": {counter.name: counter.value for counter in reply.counters},
+        "operators": {
+            each.run: {"version": each.version, "code": each.code, "edited": each.edited} for each in reply.operators
+        },
     }
     if isinstance(health, AgentError):
         return values | {"serving": False, "why": str(health)}

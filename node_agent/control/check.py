@@ -55,9 +55,14 @@ def checked_prepare(request: agent_pb2.PrepareRequest, node: str, cores: int = 1
     parts, queries = dict[int, bytes](), set[str]()
     for core, message in _local_plans(request.plan, node, cores).items():
         try:
-            core_plan(message, int(hash_[:16], 16), request.epoch)
+            plan = core_plan(message, int(hash_[:16], 16), request.epoch)
         except PlanError as error:
             raise RefusalError(f"node {message.node} cannot run this plan: {error}") from None
+        if unknown := plan.runs - {each.run for each in plan.installed}:
+            raise RefusalError(
+                f"node {message.node} cannot run this plan: it does not say which version and code of"
+                f" {', '.join(sorted(unknown))[:200]} it is for; plan again with this release"
+            )
         _check_peers(message, routes)
         parts[core] = message.SerializeToString(deterministic=True)
         queries.add(message.query)

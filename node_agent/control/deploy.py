@@ -146,6 +146,8 @@ class Deployments:
         """Plans that a runtime could not load again, and why."""
         found: dict[str, str] = {}
         for (hash_, _), why in sorted(self._failed.items()):
+            if self.durable.get(hash_) is None:
+                continue  # it was stopped, or another one has followed it
             found[hash_] = f"{found[hash_]}; {why}" if hash_ in found else why
         return found
 

@@ -75,7 +75,7 @@ class RuntimeLink:
         for message, _ in self.channel.receive():
             if isinstance(message, ipc.PlanChanged):
                 self.changed(message)
-            elif isinstance(message, (ipc.PlanAnswer, ipc.Status, ipc.Profile)):
+            elif isinstance(message, (ipc.PlanAnswer, ipc.Status, ipc.Profile, ipc.Operators)):
                 answer = self._open.pop(message.id, None)
                 if answer is not None and not answer.done():
                     answer.set_result(message)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from node_agent import ipc
 from node_agent.control.check import MOST_PLAN_BYTES, RefusalError, checked_hash, checked_prepare
 from node_agent.control.deployment import Deployment, Reply
 from node_agent.control.driver import DeployDriver
+from node_agent.control.identities import Identities
 from node_agent.control.runtime_link import Question
 from node_agent.control.spool_files import SpoolFiles
 from node_agent.settings import Settings, place_name
@@ -51,6 +52,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
     deployments: DeployDriver
     spool: SpoolFiles
     described: str = ""
+    identities: Identities = field(default_factory=Identities)
 
     # -- deployments
 
@@ -108,12 +110,15 @@ class Agent(agent_pb2_grpc.AgentServicer):
         reply = status_reply(self.settings.name, statuses, durable.deployments, self._agent_counters())
         reply.version, restarts = version(), self.deployments.restarts
         reply.restarts = sum(restarts.values())
+        operators = await self._identities()
+        reply.operators.extend(found for place in operators.values() for found in place if found not in reply.operators)
         if len(statuses) > 1:
             for core, status in enumerate(statuses):
                 here = [plan for plan in durable.deployments if core in plan.places]
                 counters = {} if core else self._agent_counters()
                 place = status_reply(place_name(self.settings.name, core), [status], here, counters)
                 place.version, place.restarts = reply.version, restarts.get(core, 0)
+                place.operators.extend(operators.get(core, ()))
                 reply.places.append(place)
         return reply
 
@@ -170,15 +175,26 @@ class Agent(agent_pb2_grpc.AgentServicer):
 
     async def statuses(self) -> list[ipc.Status | None]:
         """Of every place, in order; None: its runtime does not answer."""
-        answers = await self._ask_all(ipc.AskStatus)
+        answers = await self._ask_all(ipc.AskStatus, range(self.settings.cores))
         return [answer if isinstance(answer, ipc.Status) else None for answer in answers]
 
-    async def _ask_all(self, question: Question) -> list[ipc.Message | None]:
-        asked = {core: link.ask(question) for core, link in self.deployments.links.items()}
+    async def _identities(self) -> dict[int, list[agent_pb2.OperatorIdentity]]:
+        """Of what each place has loaded for its plans. They are asked where plans have changed."""
+        links, plans = self.deployments.links, self.deployments.machine.durable.deployments
+        state = tuple((plan.hash, plan.state) for plan in plans)
+        wanted = [core for core, link in links.items() if self.identities.stale(core, (link.boot, state))]
+        for core, answer in zip(wanted, await self._ask_all(ipc.AskOperators, wanted), strict=True):
+            if isinstance(answer, ipc.Operators) and core in links:
+                self.identities.put(core, (links[core].boot, state), answer)
+        return {core: self.identities.of(core) for core in sorted(links)}
+
+    async def _ask_all(self, question: Question, cores: Sequence[int]) -> list[ipc.Message | None]:
+        links = self.deployments.links
+        asked = {core: links[core].ask(question) for core in cores if core in links}
         if asked:
             await asyncio.wait(asked.values(), timeout=ASK_S)
         there = {core: answer.result() for core, answer in asked.items() if answer.done()}
-        return [there.get(core) for core in range(self.settings.cores)]
+        return [there.get(core) for core in cores]
 
     async def _operators(self, context: Context) -> str:
         """In a process of its own: what operators import would stay in this one's memory."""

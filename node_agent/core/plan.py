@@ -105,6 +105,18 @@ class Shedding:
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """Of an installed operator: what a plan was made for. code: hash of its sources, 64 hex digits."""
+
+    run: str
+    version: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"version {self.version}, code {self.code[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
 class Operator:
     """One operator: what it runs, what triggers it (`inputs`) and what it only reads (`sides`)."""
 
@@ -225,7 +237,16 @@ class Plan:
     cpu: int = -1
     parameters: Parameters = DEFAULTS
     sheddings: tuple[Shedding, ...] = ()
+    installed: tuple[Identity, ...] = ()  # what its operators run; none: it was not made by a planner
     operator_by_id: dict[int, Operator] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    @property
+    def runs(self) -> set[str]:
+        """The installed operators that it names."""
+        found = {operator.run for operator in self.operators}
+        found |= {operator.late.run for operator in self.operators if operator.late is not None}
+        found |= {operator.window.size for operator in self.operators if operator.window is not None}
+        return found - {""}
 
     def __post_init__(self) -> None:
         self.operator_by_id.update((operator.id, operator) for operator in self.operators)

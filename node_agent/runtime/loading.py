@@ -55,8 +55,14 @@ def read(directory: Path, plan_hash: str, epoch: int, core_number: int, name: st
 
 def make(plan: core.Plan, registry: Registry, base: Loaded | None) -> Slices[Parts]:
     """Codecs and operators. base: the committed plan, whose instances are taken. Raises PlanError where something is
-    not installed or refuses its parameters."""
+    not installed, is not what was planned, or refuses its parameters."""
     parts = Parts()
+    try:
+        for identity in plan.installed:
+            registry.check(identity)
+            yield
+    except OperatorError as error:
+        raise PlanError(str(error)) from None
     if base is not None:
         yield from _inherit(parts, plan, base)
     try:

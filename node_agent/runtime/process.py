@@ -28,6 +28,7 @@ from protos import records
 Answer = tuple[bool, str]
 
 COLLECT = (20_000, 20, 50)  # tuples and jobs hold no cycles: collecting them often finds nothing
+MOST_OPERATORS, MOST_FILES = 256, 256  # that control is told of
 MOST_WHY = 4000  # characters: an operator's error message may be longer than a message between the processes
 
 
@@ -85,7 +86,7 @@ class Process:
         self.calls: dict[type[ipc.Message], Callable[..., Answer]] = {
             ipc.Commit: lambda ask: self.runtime.plans.commit(ask.hash),
             ipc.Abort: lambda ask: self._unload(self.runtime.plans.abort, ask.hash),
-            ipc.Drain: lambda ask: self._unload(self.runtime.plans.drain, ask.hash),
+            ipc.Drain: self._drain,
         }
 
     def run(self) -> None:
@@ -165,6 +166,12 @@ class Process:
             self._forget(deployed)
         return answer
 
+    def _drain(self, ask: ipc.Drain) -> Answer:
+        """What could not be loaded has nothing left to run."""
+        if ask.hash not in self.runtime.plans.by_hash:
+            self.control.send(ipc.PlanChanged(ask.hash, 0, ENDED, "it is not loaded"))
+        return self._unload(self.runtime.plans.drain, ask.hash)
+
     def _forget(self, deployed: Deployed) -> None:
         self.runtime.outbox.remove(deployed.loaded)
         self.routes.pop(deployed.hash, None)
@@ -203,6 +210,8 @@ class Process:
             deployed = self.runtime.plans.by_hash.get(message.hash)
             found, more = profile.rows(deployed.costs if deployed else (), message.first)
             self.control.send(ipc.Profile(message.id, found, more))
+        elif isinstance(message, ipc.AskOperators):
+            self.control.send(self._operators(message.id))
         elif isinstance(message, ipc.Prepare | ipc.Commit | ipc.Abort | ipc.Drain):
             self._ask(message)
 
@@ -247,6 +256,18 @@ class Process:
             dict(self.shared.counters), figures.outputs, figures.units, figures.sources,
             runtime.plans.limit_bytes, runtime.outbox.told(), os.getpid(),
         )  # fmt: skip
+
+    def _operators(self, id_: int) -> ipc.Operators:
+        plans = self.runtime.plans
+        runs = {run for each in plans.by_hash.values() for run in each.plan.runs}
+        files: dict[tuple[str, str], int] = {}
+        rows: list[tuple[str, str, str, tuple[int, ...]]] = []
+        for identity, made_of in plans.registry.loaded():
+            if identity.run in runs and len(rows) < MOST_OPERATORS:
+                here = [(str(path), sha256) for path, sha256 in made_of.items()]
+                places = tuple(files.setdefault(each, len(files)) for each in here if len(files) < MOST_FILES)
+                rows.append((identity.run, identity.version, identity.code, places))
+        return ipc.Operators(id_, tuple(rows), tuple(files))
 
     # -- the end
 

@@ -1,5 +1,6 @@
 """plan.LocalPlan (protobuf) -> core Plan. What comes from the wire is checked here, once, with limits."""
 
+import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import TypeVar
@@ -24,6 +25,8 @@ LARGEST = (1 << 63) - 1
 MOST_CURVES = 16  # of one unit
 MOST_K = 1_000_000
 LEAST_BEAT_NS = 1_000_000
+LONGEST_VERSION = 100
+CODE = re.compile("[0-9a-f]{64}")
 
 
 Message = TypeVar("Message")
@@ -69,6 +72,7 @@ def reading(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> Slices[c
         cpu=message.cpu,
         parameters=_parameters(message.policy),
         sheddings=(yield from _each(_shedding, message.sheddings)),
+        installed=tuple(_installed(each) for each in message.installed),
     )
     yield from _check(plan)
     _overload(lambda: overload.check(plan))
@@ -179,6 +183,12 @@ def _operator(o: plan_pb2.Operator) -> core.Operator:
         closes=o.closes,
         late=_overload(lambda: overload.late(o.name, o.late)) if o.HasField("late") else None,
     )
+
+
+def _installed(i: plan_pb2.Installed) -> core.Identity:
+    if not i.run or len(i.version) > LONGEST_VERSION or not CODE.fullmatch(i.code):
+        raise PlanError(f"{i.run or 'an operator'} is planned with a version or a hash of its code that is none")
+    return core.Identity(i.run, i.version, i.code)
 
 
 def _check(plan: core.Plan) -> Slices[None]:

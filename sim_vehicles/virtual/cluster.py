@@ -216,6 +216,11 @@ class Cluster:
     def _calls(self, local: core.Plan) -> Calls:
         names = {stream.id: stream.name for stream in local.streams}
         calls: dict[int, tuple[Callable[..., Any], bool]] = {}
+        try:
+            for identity in local.installed:
+                self._registry.check(identity)
+        except OperatorError as error:
+            raise BadInputError(f"node {local.node}: {error}") from None
         for operator in local.operators:
             try:
                 given = operator.called or [names[each] for each in operator.inputs]

@@ -42,7 +42,7 @@ OPERATORS = """{"shimekiri": 1, "codecs": ["json", "my.Box"], "operators": {
  "my.pack": {"version": "1", "kind": "map", "inputs": {"box": "my.Box"}, "side": {}, "output": "my.Box", "with": {}},
  "my.both": {"version": "1", "kind": "join", "inputs": {"left": "json", "right": "json"}, "side": {}, "output": "json",
              "with": {}}}}
-"""
+""".replace('"kind"', '"code": "' + "0" * 64 + '", "kind"')
 
 
 def _problems(files: Files, query: str = QUERY, cluster: str = CLUSTER, operators: str = OPERATORS) -> list[str]:
@@ -238,6 +238,7 @@ def test_cluster(files: Files, old: str, new: str, line: int, said: str, mend: s
         ("[]", "has a wrong"),
         ('{"shimekiri": 9}', "is of version 9"),
         ('{"shimekiri": 1, "operators": {"x": {"kind": "magic", "inputs": {}, "output": "json"}}}', "operators.x.kind"),
+        ('{"shimekiri": 1, "operators": {"x": {"kind": "map", "inputs": {}, "output": "json"}}}', "which code x has"),
     ],
 )
 def test_operators(files: Files, text: str, said: str) -> None:

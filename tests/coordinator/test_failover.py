@@ -53,7 +53,7 @@ outputs:
   seen:  {from: seen, at: a, deadline: 90 ms}
 """
 SORT = """{"shimekiri": 1, "codecs": [], "operators": {"my.sort": {"kind": "map", "inputs": {"box": "json"},
-        "side": {"arm": "json"}, "output": "json"}}}"""
+        "side": {"arm": "json"}, "output": "json"}}}""".replace('"kind"', '"code": "' + "0" * 64 + '", "kind"')
 
 
 def _loaded(files: Files, query: str, cluster: str) -> tuple[Query, Cluster, Mapping[str, str]]:

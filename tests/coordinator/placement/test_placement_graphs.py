@@ -96,7 +96,7 @@ def test_a_node_that_nothing_reaches(files: Files) -> None:
 
 def test_side_inputs_are_shipped_and_are_in_no_deadline_path(files: Files) -> None:
     operators = """{"shimekiri": 1, "codecs": [], "operators": {"my.sort": {"kind": "map", "inputs": {"box": "json"},
-        "side": {"arm": "json"}, "output": "json"}}}"""
+        "side": {"arm": "json"}, "output": "json"}}}""".replace('"kind"', '"code": "' + "0" * 64 + '", "kind"')
     query = QUERY.replace("  sort:  {run: pass, in: see,", "  state: {run: pass, in: poll, cost: 1 ms, nodes: [b]}\n"
                           "  sort:  {run: my.sort, in: see, side: {arm: state},")  # fmt: skip
     query = query.replace("operators:", "  poll: {at: b, type: json, arrival: {burst: 1, period: 1 s}}\noperators:")
@@ -252,7 +252,7 @@ def test_a_fan_out_merges_towards_the_least_deadline() -> None:
 
 def test_ports_are_put_in_the_operators_order(files: Files) -> None:
     operators = """{"shimekiri": 1, "operators": {"my.both": {"kind": "join", "inputs": {"left": "json", "right":
-    "json"}, "output": "json"}}}"""
+    "json"}, "output": "json"}}}""".replace('"kind"', '"code": "' + "0" * 64 + '", "kind"')
     query = DIAMOND.replace("run: join, in: [left, right]", "run: my.both, in: {right: right, left: left}")
     (paths := files(query, CLUSTER + "operators: operators.json\n"))[0].with_name("operators.json").write_text(
         operators

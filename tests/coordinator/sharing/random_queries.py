@@ -21,13 +21,14 @@ INSTALLED = {
     "codecs": ["json"],
     "operators": {
         "my.look": {
+            "code": "0" * 64,
             "kind": "map",
             "inputs": {"in": "any"},
             "side": {"arm": "any"},
             "output": "same",
             "with": {"far": {"type": "number", "default": 5, "required": False}},
         },
-        "my.pair": {"kind": "join", "inputs": {"left": "any", "right": "any"}, "output": "json"},
+        "my.pair": {"code": "1" * 64, "kind": "join", "inputs": {"left": "any", "right": "any"}, "output": "json"},
     },
 }
 MORE = [

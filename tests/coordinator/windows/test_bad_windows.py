@@ -53,7 +53,7 @@ OPERATORS = """{"shimekiri": 1, "codecs": ["json", "my.Car"],
  "my.other": {"version": "1", "kind": "map", "inputs": {"car": "my.Car"}, "output": "json", "with": {}},
  "my.long": {"version": "1", "kind": "map", "inputs": {"a": "any"}, "side": {"b": "any"}, "output": "json", "with": {}}
  }}
-"""
+""".replace('"kind"', '"code": "' + "0" * 64 + '", "kind"')
 HOP = "window: {time: 5 s, hop: 1 s}"
 
 

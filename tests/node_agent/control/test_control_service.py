@@ -34,6 +34,7 @@ def plan_bytes(node: str = "a", **changes: Any) -> bytes:
         "operators": [{"id": 1, "name": "o", "run": "pass", "inputs": [1], "output": 2}],
         "units": [{"id": 1, "operators": [1], "sub_deadline_ns": "5", "deadline_ns": "5", "exits": [2]}],
         "outputs": [{"id": 1, "name": "out", "stream": 2, "deadline_ns": "5"}],
+        "installed": [{"run": "pass", "version": "1", "code": "0" * 64}],
     } | changes
     return json.dumps({"nodes": {node: local}}, sort_keys=True, separators=(",", ":")).encode()
 
@@ -79,6 +80,10 @@ class MemoryRuntime:
             case ipc.AskStatus(id_):
                 plans = tuple((hash_, 1, state, "q", 3, 2, 1) for hash_, state in self.states.items())
                 return ipc.Status(id_, self.boot, True, 5, 25, 7, 8, 9, 10, 11, plans, {"shed": 4})
+            case ipc.AskOperators(id_):
+                return ipc.Operators(
+                    id_, (("pass", "1", "0" * 64, (0,)),), ((str(self.node.source), self.node.sha256),)
+                )
             case ipc.AskProfile(id_):
                 row = (1, "o", False, 10, 100, 120, 50, 40, 2500.0, (9, 51), (9, 1))
                 return ipc.Profile(id_, (row, (2, "p", *row[2:]))[message.first :][:1], 1 - message.first)
@@ -98,6 +103,9 @@ class Node:
 
     def __init__(self, root: Path, cores: int = 1) -> None:
         self.state, self.cores = StateDir(root), cores
+        self.source = root / "operators.py"
+        self.source.write_text("one = 1")
+        self.sha256 = hashlib.sha256(b"one = 1").hexdigest()
         self.start()
 
     def start(self) -> None:
@@ -170,6 +178,26 @@ def test_prepare_commit_stop(node: Node) -> None:
     node.runtime.say(ipc.PlanChanged(hash_.hex(), 1, agent_pb2.ENDED, "drained"))
     wait_for(lambda: not node.plan_states())
     assert sorted(path.name for path in node.state.plans.iterdir()) == ["state.json"]
+
+
+def test_status_names_the_operators_and_what_was_edited(node: Node) -> None:
+    def told() -> list[tuple[str, str, str, bool]]:
+        status = node.stub.Status(agent_pb2.StatusRequest())
+        return [(each.run, each.version, each.code, each.edited) for each in status.operators]
+
+    assert told() == [("pass", "1", "0" * 64, False)]
+    node.source.write_text("one = 2")
+    assert told() == [("pass", "1", "0" * 64, True)]
+    node.source.unlink()
+    assert told() == [("pass", "1", "0" * 64, True)]
+
+
+def test_a_plan_that_does_not_say_what_it_is_for_is_refused(node: Node) -> None:
+    reply = node.stub.Prepare(prepare(plan_bytes(installed=[])))
+    assert not reply.accepted and "does not say which version and code of pass it is for; plan again" in reply.why
+    bad = plan_bytes(installed=[{"run": "pass", "version": "1", "code": "12"}])
+    reply = node.stub.Prepare(prepare(bad))
+    assert not reply.accepted and "pass is planned with a version or a hash of its code that is none" in reply.why
 
 
 def test_a_tuple_that_proves_the_commit_makes_it_durable(node: Node) -> None:

@@ -1,0 +1,48 @@
+"""The identities of the operators that run here, and whether their files have changed since they were loaded."""
+
+from pathlib import Path
+from typing import Any
+
+from node_agent import ipc, operator_source
+from protos import agent_pb2
+
+
+class Identities:
+    """By place, as its runtime told them last. Files are read again only where they look changed."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, tuple[Any, ipc.Operators]] = {}  # by place: when, and what
+        self._seen: dict[str, tuple[tuple[int, int, int], str]] = {}  # by file: how it looked, and its hash
+
+    def stale(self, place: int, when: Any) -> bool:
+        """Whether the runtime has to be asked; when: what differs as soon as the answer may."""
+        return place not in self._told or self._told[place][0] != when
+
+    def put(self, place: int, when: Any, told: ipc.Operators) -> None:
+        """What it has answered."""
+        self._told[place] = when, told
+
+    def of(self, place: int) -> list[agent_pb2.OperatorIdentity]:
+        """Nothing where it has not answered yet."""
+        if place not in self._told:
+            return []
+        told = self._told[place][1]
+        edited = [self._hash(path) != sha256 for path, sha256 in told.files]
+        return [
+            agent_pb2.OperatorIdentity(run=run, version=version, code=code, edited=any(edited[each] for each in files))
+            for run, version, code, files in told.operators
+        ]
+
+    def _hash(self, path: str) -> str:
+        try:
+            found = Path(path).stat()
+        except OSError:
+            return ""
+        looks = found.st_mtime_ns, found.st_size, found.st_ino
+        known = self._seen.get(path)
+        if known is None or known[0] != looks:
+            known = self._seen[path] = looks, operator_source.now(Path(path))
+        return known[1]
+
+
+__all__ = ["Identities"]
