@@ -8,7 +8,7 @@ SIDE_BY_SIDE := -n 2 --dist loadfile
 
 .PHONY: help
 help: ## what there is to do
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 .PHONY: setup
 setup: .venv/.ready ## install everything into .venv
@@ -20,6 +20,14 @@ demo: setup ## a blind crossing, replayed into two live agents, twice: who stops
 .PHONY: test
 test: setup ## run the tests, files side by side on two cores
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
+.PHONY: test-pythons
+test-pythons: setup ## the agent's tests under every other Python found here (QUICK=1: the ones that meet the interpreter most)
+	@$(BIN)/python -m infra.agent_tests pythons $(if $(QUICK),--quick)
+
+.PHONY: test-ranges
+test-ranges: setup ## the agent's tests with the lowest and the highest grpcio, protobuf and psutil that are allowed
+	@$(BIN)/python -m infra.agent_tests ranges $(if $(QUICK),--quick)
 
 .PHONY: check
 check: setup ## format, lint, types, import rules, generated code, tests

@@ -17,6 +17,14 @@ def main() -> None:
         _main()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except Exception as error:
+        from protos import requirements
+
+        unmet = requirements.unmet()
+        if not unmet:
+            raise
+        sys.stderr.write(f"coordinator: {requirements.mend(unmet)}\n")
+        raise SystemExit(1) from error
 
 
 def _main() -> None:

@@ -153,7 +153,15 @@ class Supervisor:
             os.dup2(output, 1)  # stdout is for the line that says ready
             os.close(output)
 
-        child.fork(body, become)
+        def checked(channel: ipc.Channel) -> int:
+            from protos import requirements  # after the fork: the supervisor stays small
+
+            if unmet := requirements.unmet():
+                channel.send(ipc.Failed(requirements.mend(unmet)))
+                return 1
+            return body(channel)
+
+        child.fork(body if child.started_ns else checked, become)  # a restart is quick
 
     # -- serve
 

@@ -2,11 +2,9 @@
 
 import os
 import platform
-import re
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import psutil
@@ -14,8 +12,7 @@ import psutil
 from node_agent.doctor import disk, heat, machine, ports, readers, software, storage
 from node_agent.doctor.finding import Finding
 from node_agent.runtime import scheduling
-
-PACKAGES = ("grpcio", "protobuf", "psutil")
+from protos import requirements
 
 
 @dataclass(frozen=True)
@@ -91,10 +88,10 @@ def _storage(asked: Asked, sources: Sources) -> list[Finding]:
 
 
 def _software(sources: Sources) -> Iterator[Finding]:
-    demanded = _demanded(sources.product)
+    demanded = requirements.demanded(sources.product)
     yield software.python(platform.python_version(), demanded.get("", software.LEAST_PYTHON), 8 * struct.calcsize("P"))
-    for name in PACKAGES:
-        yield software.package(name, _version(name), demanded.get(name))
+    for name in requirements.PACKAGES:
+        yield software.package(name, requirements.installed(name), demanded.get(name))
     yield software.wall_clock(readers.wall_clock(sources.timedatectl, sources.chronyc, sources.ntpstat))
 
 
@@ -110,24 +107,3 @@ def _ports(asked: Asked) -> list[Finding]:
     wanted = ports.wanted(asked.control, asked.data, asked.cores)
     tried = [software.port(ports.read(use, host, port)) for use, (host, port) in wanted.items()]
     return [*tried, *software.same_ports(wanted)]
-
-
-def _demanded(product: str) -> dict[str, str]:
-    """What the installed product demands: clauses by package, Python's under ''. Empty where it is not installed."""
-    try:
-        found = metadata.metadata(product)
-    except metadata.PackageNotFoundError:
-        return {}
-    clauses = {"": found["Requires-Python"]} if "Requires-Python" in found else {}
-    for line in metadata.requires(product) or []:
-        match = re.fullmatch(r"([A-Za-z0-9._-]+)\s*\(?([^;()]*)\)?\s*", line)
-        if match:  # one with a marker belongs to an extra
-            clauses[match[1].lower()] = match[2].strip()
-    return clauses
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None

@@ -2,47 +2,13 @@
 
 import errno
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from node_agent.doctor.finding import Finding, note, ok, wrong
+from protos.requirements import meets
 
 LEAST_PYTHON = ">=3.11"  # where the installed package does not say
-_CLAUSE = re.compile(r"\s*(==|>=|<=|!=|~=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?\s*")
-
-
-def meets(version: str, demanded: str) -> bool:
-    """Whether a version like 6.33.1 meets clauses like `<6.34,>=6.33`; empty: any. ValueError: cannot be read."""
-    have = _numbers(version)
-    for clause in filter(str.strip, demanded.split(",")):
-        match = _CLAUSE.fullmatch(clause)
-        if match is None:
-            raise ValueError(clause)
-        if not _meets(have, match[1], _numbers(match[2]), bool(match[3])):
-            return False
-    return True
-
-
-def _meets(have: tuple[int, ...], sign: str, limit: tuple[int, ...], any_after: bool) -> bool:
-    if any_after and sign in {"==", "!="}:
-        return (have[: len(limit)] == limit) == (sign == "==")
-    wide = max(len(have), len(limit))
-    left, right = (numbers + (0,) * (wide - len(numbers)) for numbers in (have, limit))
-    if sign == "~=":
-        return left >= right and have[: len(limit) - 1] == limit[:-1]
-    return {
-        "==": left == right, "!=": left != right, ">=": left >= right,
-        "<=": left <= right, "<": left < right, ">": left > right,
-    }[sign]  # fmt: skip
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The release part: 6.33.1rc2 is (6, 33, 1)."""
-    match = re.match(r"\d+(\.\d+)*", version)
-    if match is None:
-        raise ValueError(version)
-    return tuple(int(part) for part in match[0].split("."))
 
 
 def python(version: str, demanded: str, bits: int) -> Finding:

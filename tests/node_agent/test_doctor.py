@@ -19,6 +19,7 @@ from node_agent.doctor.heat import Firmware, Zone
 from node_agent.doctor.machine import MIB, RealTime
 from node_agent.doctor.software import Port, WallClock
 from node_agent.doctor.storage import Storage
+from protos import requirements
 
 ROOT = Path(__file__).parents[2]
 SOME = Storage("/state", "", free=10_000 * MIB, bytes_per_s=50_000_000, sync_ns=4_000_000)
@@ -155,7 +156,7 @@ def test_mends_fit_what_is_wrong() -> None:
     ],
 )
 def test_versions_are_compared_by_number(version: str, demanded: str, good: bool) -> None:
-    assert software.meets(version, demanded) is good
+    assert requirements.meets(version, demanded) is good
 
 
 def test_the_table_needs_no_colour_and_the_exit_code_counts_what_is_wrong() -> None:

@@ -23,7 +23,7 @@ def test_no_run_exceeds_its_claims(seed: int, tmp_path: Path) -> None:
     try:
         plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", choices)
     except InfeasibleError:
-        pytest.skip("no plan of this query is guaranteed")
+        return  # nothing is claimed
     for phases in ({}, {"s1": 1}, {"s2": 1}, {"s1": 3 * MS}, {"s2": 7 * MS}):
         done = simulate(plan, Scenario(bursts=3, phase_ns=phases), trace=False)
         for name, output in done.outputs.items():

@@ -79,7 +79,7 @@ def test_the_bound_of_large_problems_is_no_more_than_what_crosses(seed: int) -> 
     """Of a guaranteed plan: utilisations alone, mean ones within the caps and worst ones within 1, ask for no more."""
     found = planned(seed)
     if isinstance(found, InfeasibleError) or not found.standing.holds:
-        pytest.skip("no guaranteed plan to compare with")
+        return  # there is nothing to compare with
     least = large.traffic_bound(finder(seed).needs, Limits(SECONDS), time.monotonic() + SECONDS)
     assert 0 <= least <= float(found.traffic) + 1e-6, f"seed {seed}"
 

@@ -1,0 +1,153 @@
+"""`python -m infra.agent_tests pythons|ranges`: the agent's tests under other Pythons than the project's own, and with
+the lowest and the highest packages that the project allows.
+
+Each environment is made for the run, has what an agent needs and what its tests need, and is removed afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# The tests that need neither the coordinator nor the vehicles.
+AGENT = ("tests/node_agent", "tests/contract/test_requirements.py", "tests/contract/test_trace_records.py")
+# Of these the ones that meet the interpreter and its OpenSSL most: sockets, TLS, the wire, processes.
+QUICK = (
+    "tests/node_agent/test_agent_live.py", "tests/node_agent/test_client.py", "tests/node_agent/test_codecs.py",
+    "tests/node_agent/test_frames.py", "tests/node_agent/test_ipc.py", "tests/node_agent/test_read_stamp.py",
+    "tests/node_agent/test_registry.py", "tests/node_agent/test_ring.py", "tests/node_agent/test_runtime_process.py",
+    "tests/node_agent/test_tls_connection.py", "tests/node_agent/test_tls_live.py",
+    "tests/node_agent/test_tls_openssl.py", "tests/node_agent/test_tls_records.py",
+    "tests/node_agent/test_wire_plan.py", "tests/node_agent/control", "tests/node_agent/link",
+    "tests/node_agent/core/test_engine_stories.py",
+    "tests/contract/test_requirements.py", "tests/contract/test_trace_records.py",
+)  # fmt: skip
+TESTS_NEED = ("pytest", "pytest-xdist", "hypothesis", "cryptography", "prometheus-client", "mcap", "setuptools>=77")
+PYTHONS = tuple(f"python3.{minor}" for minor in range(11, 20))
+ELSEWHERE = ("/usr/bin", "/usr/local/bin", "/opt/*/bin", "~/.pyenv/versions/*/bin", "~/.local/share/uv/python/*/bin")
+
+
+class EnvironmentFailedError(Exception):
+    """An environment cannot be made; the text is the last line of what said so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An interpreter and the packages it gets. pins: as pip takes them."""
+
+    name: str
+    python: str
+    pins: tuple[str, ...]
+
+
+def dependencies() -> tuple[str, ...]:
+    """What pyproject.toml says that an agent needs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return tuple(project["dependencies"])
+
+
+def ends(needed: Sequence[str] | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The lowest and the highest pins of the requirements: each `>=` as `==`, and the ranges as they are."""
+    needed = dependencies() if needed is None else needed
+    lowest = tuple(re.sub(r">=([\d.]+).*", r"==\1", each) for each in needed)
+    return lowest, tuple(needed)
+
+
+def pythons() -> Iterator[tuple[str, str]]:
+    """Version and path of an interpreter of each version from 3.11 on that is found here, but for this one's."""
+    seen: set[tuple[int, ...]] = {sys.version_info[:2]}
+    folders = [os.environ.get("PATH", "").split(os.pathsep)]
+    folders.append([str(found) for each in ELSEWHERE for found in _glob(each)])
+    for name in PYTHONS:
+        for folder in (folder for group in folders for folder in group):
+            version = _version(Path(folder) / name)
+            if version is not None and version[:2] not in seen:
+                seen.add(version[:2])
+                yield ".".join(map(str, version)), str(Path(folder) / name)
+
+
+def _glob(pattern: str) -> list[Path]:
+    path = Path(pattern).expanduser()
+    try:
+        return sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))), reverse=True)
+    except OSError:
+        return []
+
+
+def _version(python: Path) -> tuple[int, ...] | None:
+    """None: it does not run, or has no venv."""
+    code = "import ensurepip, sys; print(*sys.version_info[:3])"
+    try:
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True, timeout=20, check=True)
+        return tuple(map(int, done.stdout.split()))
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+
+
+def make(environment: Environment, folder: Path) -> Path:
+    """Its interpreter. Raises EnvironmentFailedError."""
+    python = folder / "bin/python"
+    _run([environment.python, "-m", "venv", str(folder)])
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-q"]
+    _run([*pip, "--only-binary=:all:", *environment.pins, *TESTS_NEED])
+    copy = folder / "project"  # building leaves traces in the tree it builds
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "tests", "runs", "build", "dist", "*.egg-info"))
+    _run([*pip, "--no-deps", "--no-build-isolation", str(copy)])  # its entry points
+    return python
+
+
+def _run(words: Sequence[str]) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        raise EnvironmentFailedError(lines[-1] if lines else f"{words[0]} ended with {done.returncode}")
+
+
+def test(environment: Environment, tests: Sequence[str]) -> bool:
+    """Make it and run the tests; says how it went. False where a test failed or the environment could not be made."""
+    began = time.monotonic()
+    print(f"{environment.name}: making an environment with {', '.join(environment.pins)}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="shimekiri-environment-") as name:
+        try:
+            python = make(environment, Path(name) / "venv")
+        except EnvironmentFailedError as error:
+            print(f"{environment.name}: cannot be made: {error}", flush=True)
+            return False
+        words = [str(python), "-m", "pytest", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", *tests]
+        quiet = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        code = subprocess.run(words, cwd=ROOT, env=quiet, check=False).returncode
+    told = "passed" if code == 0 else f"FAILED ({code})"
+    print(f"{environment.name}: {told} in {time.monotonic() - began:.0f} s", flush=True)
+    return code == 0
+
+
+def main() -> int:
+    """1 where anything failed; 0 also where there is no other Python, which it says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("pythons", "ranges"))
+    parser.add_argument("--quick", action="store_true", help="the tests of sockets, TLS, wire and processes only")
+    given = parser.parse_args()
+    lowest, highest = ends()
+    if given.what == "ranges":
+        all_of_them = [Environment("lowest", sys.executable, lowest), Environment("highest", sys.executable, highest)]
+    else:
+        all_of_them = [Environment(f"Python {version}", path, highest) for version, path in pythons()]
+    if not all_of_them:
+        print(f"no Python from 3.11 on but {sys.version_info[0]}.{sys.version_info[1]} was found: nothing was run")
+    passed = [test(each, QUICK if given.quick else AGENT) for each in all_of_them]
+    return 0 if all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
