@@ -83,16 +83,21 @@ def _said(line: str) -> tuple[bool, str]:
 
 
 def start(
-    wanted: Sequence[Wanted], operators: Sequence[Path] = (), seconds: float = READY_S, log_json: bool = False
+    wanted: Sequence[Wanted],
+    operators: Sequence[Path] = (),
+    seconds: float = READY_S,
+    log_json: bool = False,
+    checks: bool = False,
 ) -> list[LocalAgent]:
     """Start them all and wait until each is ready. Raises LocalAgentError; what was started is stopped again then.
 
-    log_json: of what they say on stderr.
+    log_json: of what they say on stderr. checks: `--check-operators`.
     """
     agents: list[LocalAgent] = []
+    options = [option for option, is_on in (("--log-json", log_json), ("--check-operators", checks)) if is_on]
     try:
         for each in wanted:
-            agents.append(_start(each, operators, log_json))
+            agents.append(_start(each, operators, options))
         _await_ready(agents, seconds)
     except BaseException:
         stop(agents)
@@ -191,14 +196,14 @@ def _values(words: Sequence[str], option: str) -> list[str]:
     return apart + [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
 
 
-def _start(wanted: Wanted, operators: Sequence[Path], log_json: bool) -> LocalAgent:
+def _start(wanted: Wanted, operators: Sequence[Path], more: Sequence[str]) -> LocalAgent:
     files = [argument for path in operators for argument in ("--operators", str(path.resolve()))]
     command = [
         *(sys.executable, "-m", "node_agent", "run", "--name", wanted.name),
         *("--control", wanted.control, "--data", wanted.data, "--state", str(wanted.state), *files),
         *(("--cores", str(wanted.cores)) if wanted.cores > 1 else ()),
         *(("--tls", str(wanted.tls)) if wanted.tls is not None else ()),
-        *(("--log-json",) if log_json else ()),
+        *more,
     ]
     with _log(wanted) as log:
         before = log.tell()

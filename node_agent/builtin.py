@@ -78,3 +78,4 @@ class Busy:
 
 
 BUILTIN: tuple[Callable[..., Any], ...] = (pass_, Filter, Join, Union, Busy, Aggregate)
+HANDS_ON: tuple[Callable[..., Any], ...] = (pass_, Filter, Union, Busy)  # their results are values that they got

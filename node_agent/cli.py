@@ -108,7 +108,9 @@ def command_line() -> argparse.ArgumentParser:
     )
     run.add_argument("--no-rt", action="store_true", help="stay in the normal scheduling class")
     run.add_argument(
-        "--check-operators", action="store_true", help="for tests: operators that change what others read as well fail"
+        "--check-operators",
+        action="store_true",
+        help="for tests: encode and decode each result, as between nodes, and find operators that change inputs",
     )
     run.add_argument("--metrics", default="", metavar="HOST:PORT", help="serve Prometheus; port 0: any (default: off)")
     run.add_argument("--log-json", action="store_true", help="what it says on stderr: a JSON object per line")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from node_agent.entry_points import Discover, Offers, installed
 from node_agent.link.limits import MAX_PAYLOAD_BYTES
+from node_agent.plain_json import check_keys, foreign, left
 
 GROUP = "shimekiri.codecs"
 MAX_DEPTH = 64
@@ -29,7 +30,8 @@ class UnknownCodecError(Exception):
 
 class Codec(NamedTuple):
     """One stream type. encode and decode raise CodecError; from_json and to_json are for command lines. fields: of its
-    values, for planners, as `described` says them; None: not known."""
+    values, for planners, as `described` says them; None: not known. fit: what a value is after a hop, the same object
+    where a hop changes nothing; raises CodecError where it cannot be encoded."""
 
     name: str
     encode: Callable[[Any], bytes]
@@ -37,6 +39,7 @@ class Codec(NamedTuple):
     from_json: Callable[[Any], Any]
     to_json: Callable[[Any], Any]
     fields: Mapping[str, Any] | None = None
+    fit: Callable[[Any], Any] = lambda value: value
 
 
 def _not_a_number(text: str) -> Any:
@@ -50,7 +53,11 @@ def _finite(text: str) -> float:
     return value
 
 
-_encode_json = json.JSONEncoder(allow_nan=False, separators=(",", ":"), ensure_ascii=False).encode
+def _foreign(value: Any) -> Any:
+    return foreign(value, MAX_PAYLOAD_BYTES)
+
+
+_encode_json = json.JSONEncoder(allow_nan=False, separators=(",", ":"), ensure_ascii=False, default=_foreign).encode
 _plain = json.JSONDecoder(parse_constant=_not_a_number)
 _decode_plain = _plain.decode
 _scan_plain = make_scanner(_plain)  # type: ignore[arg-type]  # the stub asks for a scanner, the function for a decoder
@@ -59,8 +66,13 @@ _large_exponent = re.compile(rb"[eE]\+?\d{3}").search
 
 
 def encode_json(value: Any) -> bytes:
-    """UTF-8 JSON without blanks. Raises CodecError for NaN, infinity, foreign types, and what is too large or deep."""
+    """UTF-8 JSON without blanks. Raises CodecError for NaN, infinity, keys that are no text, foreign types but NumPy's
+    numbers and arrays, and what is too large or deep."""
+    if left(value, MAX_PAYLOAD_BYTES, MAX_DEPTH) >= 0:
+        plain: bytes = _encode_json(value).encode()
+        return plain
     try:
+        check_keys(value, MAX_DEPTH)
         data = _encode_json(value).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise CodecError(f"not a JSON value: {error}") from None
@@ -68,6 +80,11 @@ def encode_json(value: Any) -> bytes:
         raise CodecError(f"{len(data)} bytes of JSON; at most {MAX_PAYLOAD_BYTES}")
     _check_depth(data, value)
     return data
+
+
+def fit_json(value: Any) -> Any:
+    """What the value is after a hop. Raises CodecError, as `encode_json`."""
+    return value if left(value, MAX_PAYLOAD_BYTES, MAX_DEPTH) >= 0 else decode_json(encode_json(value))
 
 
 def decode_json(data: bytes) -> Any:
@@ -117,7 +134,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-JSON = Codec("json", encode_json, decode_json, _same, _same)
+JSON = Codec("json", encode_json, decode_json, _same, _same, None, fit_json)
 
 
 def protobuf(name: str, message: type[Any]) -> Codec:
@@ -157,7 +174,12 @@ def protobuf(name: str, message: type[Any]) -> Codec:
     def to_json(value: Any) -> Any:
         return json_format.MessageToDict(value, preserving_proto_field_name=True)
 
-    return Codec(name, encode, decode, from_json, to_json, described(message.DESCRIPTOR))
+    def fit(value: Any) -> Any:
+        if value.__class__ is not message or value.ByteSize() > MAX_PAYLOAD_BYTES:
+            encode(value)
+        return value
+
+    return Codec(name, encode, decode, from_json, to_json, described(message.DESCRIPTOR), fit)
 
 
 def described(message: Any, depth: int = DESCRIBED) -> dict[str, Any] | None:

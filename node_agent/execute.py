@@ -9,9 +9,10 @@ from typing import Any
 
 from node_agent.core.engine import Engine
 from node_agent.core.parts import Job, Lineage, Step, Unit
+from node_agent.hop import UnencodableError
 from node_agent.ring import HANG, HANG_AT, WRITTEN, RingFacts
 from node_agent.sdk import At, Many
-from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS, CAUSE_QUEUE_FULL
+from protos.records import CAUSE_ENCODE, CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS, CAUSE_QUEUE_FULL
 
 MOST_OUTPUTS = 255  # of one instance on one exit: trace records count outputs in 8 bits
 ORDINAL_LIMIT = 1 << 32
@@ -75,6 +76,13 @@ def apply(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: 
     """Run one operator on one tuple, late or not. Raises OutputsError, and whatever the operator raises."""
     result = step.call(payload) if step.bare else call(step, lineage, payload, now_ns, deadline_ns)
     return results(lineage, result)
+
+
+def cause_of(error: BaseException) -> int:
+    """Why a tuple is lost where its operator raised that."""
+    if isinstance(error, UnencodableError):
+        return CAUSE_ENCODE
+    return CAUSE_ORDINALS if isinstance(error, OutputsError) else CAUSE_OPERATOR_ERROR
 
 
 def _nothing(at_ns: int) -> None:
@@ -282,4 +290,4 @@ class Executor:
     def _cause(self, step: Step, error: BaseException) -> int:
         if self.failed is not None:
             self.failed(step, error)
-        return CAUSE_ORDINALS if isinstance(error, OutputsError) else CAUSE_OPERATOR_ERROR
+        return cause_of(error)

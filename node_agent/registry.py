@@ -16,14 +16,15 @@ from types import ModuleType
 from typing import Any
 
 from node_agent import sdk
-from node_agent.builtin import BUILTIN
-from node_agent.codecs import Codecs
+from node_agent.builtin import BUILTIN, HANDS_ON
+from node_agent.codecs import JSON, Codec, Codecs
 from node_agent.core import plan as plans
 from node_agent.core.windows import joins, results
 from node_agent.core.windows.aggregates import Aggregate, Grouped, Together, Users, field
 from node_agent.core.windows.joins import Join
 from node_agent.core.windows.results import Collecting, result
 from node_agent.entry_points import Discover, Offers, installed
+from node_agent.hop import Checking, fitting
 from node_agent.intact import IntactAggregate, intact
 from node_agent.operator_source import Sources
 from node_agent.signature import Bound, OperatorError, Shape, shape_of
@@ -36,8 +37,9 @@ class Registry:
     """The operators and codecs of this machine.
 
     files: Python files with operators (`--operators`). Raises OperatorError (file:line: what is wrong) for a bad one.
-    checks: operators that change their input, or what they gave out, raise; see `intact`. operators: further classes
-    and functions under `@operator`.
+    checks: operators that change their input, or what they gave out, raise (see `intact`), and all that a plan's
+    operators give is encoded and decoded (see `hop`); `checking` tells what that takes. operators: further classes and
+    functions under `@operator`.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class Registry:
         operators: Iterable[Callable[..., Any]] = (),
     ) -> None:
         self._discover = discover
-        self._checks = checks
+        self.checking = Checking() if checks else None
         self._offers: Offers | None = None
         self._shapes: dict[str, Shape] = {}
         self._broken: dict[str, str] = {}
@@ -124,10 +126,15 @@ class Registry:
         if shape.kind == "aggregate":
             raise OperatorError(f"{run} is an aggregate, which needs a window; write 'window: {{time: 5 s}}'")
         bound = shape.bind(self.create(run, with_json, inputs))
-        return bound._replace(call=intact(run, bound.call, bound.plain)) if self._checks else bound
+        if self.checking is None:
+            return bound
+        return bound._replace(call=intact(run, bound.call, bound.plain, self.checking.timed))
 
-    def calls(self, operator: plans.Operator, inputs: Sequence[str]) -> tuple[Callable[..., Any], bool]:
+    def calls(
+        self, operator: plans.Operator, inputs: Sequence[str], codec: Codec = JSON
+    ) -> tuple[Callable[..., Any], bool]:
         """What a plan's operator runs, as the engine is loaded with it. inputs: what its query calls them, in order.
+        codec: of the stream of its results.
 
         Of a window operator it is what its windows are made with, of one that closes windows what makes their results.
         Raises OperatorError, as `make`.
@@ -135,11 +142,17 @@ class Registry:
         if operator.window is not None:
             return self.collecting(operator.run, operator.with_json, operator.window), False
         if operator.closes:
-            return result, True
-        bound = self.make(operator.run, operator.with_json, inputs)
-        return bound.call, bound.plain
+            return fitting(operator.run, result, True, codec, self.checking), True
+        return self._fitted(operator.run, self.make(operator.run, operator.with_json, inputs), codec)
 
-    def variant(self, operator: plans.Operator, inputs: Sequence[str]) -> tuple[Callable[..., Any], bool]:
+    def _fitted(self, run: str, bound: Bound, codec: Codec) -> tuple[Callable[..., Any], bool]:
+        if self.checking is None and self.shape(run).implementation in HANDS_ON:
+            return bound.call, bound.plain
+        return fitting(run, bound.call, bound.plain, codec, self.checking), bound.plain
+
+    def variant(
+        self, operator: plans.Operator, inputs: Sequence[str], codec: Codec = JSON
+    ) -> tuple[Callable[..., Any], bool]:
         """What runs in a plan's operator's place on what is late for it. Raises OperatorError, as `make`, and where it
         takes other inputs."""
         assert operator.late is not None
@@ -147,7 +160,7 @@ class Registry:
         ports = {port for port, _ in operator.sides}
         if bound.joins != operator.join or not ports.issuperset(bound.sides):
             raise OperatorError(f"{operator.late.run} cannot run in place of {operator.run}: its inputs are others")
-        return bound.call, bound.plain
+        return self._fitted(operator.late.run, bound, codec)
 
     def collecting(self, run: str, with_json: str, window: plans.Window) -> Collecting:
         """The aggregate of a window operator, and how long its windows are where the data says so. Raises
@@ -178,7 +191,7 @@ class Registry:
                 if isinstance(own, Together):
                     inner = own
                 else:
-                    inner = Users(IntactAggregate(run, own) if self._checks else own, len(window.feeds))
+                    inner = Users(IntactAggregate(run, own) if self.checking else own, len(window.feeds))
             return Grouped(field(window.by), inner) if window.by else inner
         except ValueError as error:
             raise OperatorError(f"{run}: {error}") from None

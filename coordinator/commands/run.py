@@ -113,6 +113,12 @@ def register(app: typer.Typer) -> None:
             bool,
             typer.Option("--keep", help="Where all went well, leave the agents up, with the plan deployed; end: down."),
         ] = False,
+        check_operators: Annotated[
+            bool,
+            typer.Option(
+                help="Encode and decode each result, as between nodes, and find operators that change inputs."
+            ),
+        ] = True,
         addresses: AddressesOption = DEFAULT_ADDRESSES,
         as_json: Annotated[bool, typer.Option("--json", help="The account as JSON.")] = False,
     ) -> None:
@@ -137,7 +143,9 @@ def register(app: typer.Typer) -> None:
             _room(output)
             for line in _feeding(feeds, unfed, seconds):
                 tell.say(line)
-            wish = stages.Wish(made, feeds, code, seconds, output, engine.value, addresses if keep else None)
+            wish = stages.Wish(
+                made, feeds, code, seconds, output, engine.value, addresses if keep else None, check_operators
+            )
             ran = stages.run(wish, tell)
         if as_json:
             from coordinator.local_run import account

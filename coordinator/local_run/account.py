@@ -22,6 +22,10 @@ from coordinator.units_of_measure import counted, show_ns
 
 ENDS = ("met", "late", "shed", "lost", "undecidable")
 SHOWN_RESULTS, SHOWN_CHARACTERS = 2, 160
+CHECKED = (
+    "operators were checked: each result was encoded and decoded, as between two nodes, and each input compared after "
+    "the call; latencies have that time in them, measured costs do not; --no-check-operators leaves it out"
+)
 SELDOM = ("undecidable",)  # no column where there are none
 
 
@@ -45,6 +49,7 @@ def document(plan: Mapping[str, Any], ran: Ran) -> dict[str, Any]:
         "missing": ran.missing + ran.left,
         "interrupted": ran.interrupted,
         "real_time": ran.real_time,
+        "checked": ran.checked,
         "report": str(ran.run / "report.json"),
         "page": str(ran.page),
         "addresses": str(ran.kept) if ran.kept else None,
@@ -100,6 +105,8 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
     yield from beyond_caps(plan)
     yield from cost_lines.lines(plan)
     yield _balance(report["conservation"])
+    if ran.checked:
+        yield CHECKED
     for fed in ran.fed:
         for why, number in fed.refused.items():
             yield f"source {fed.feed.source}: {counted(number, 'tuple')} refused: {why}"

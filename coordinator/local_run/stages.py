@@ -57,6 +57,7 @@ class Ran:
     left: list[str] = field(default_factory=list)
     interrupted: bool = False
     real_time: bool = True
+    checked: bool = False
     reports: list[dict[str, Any]] = field(default_factory=list)
     page: Path | None = None
     lost: list[Lost] = field(default_factory=list)
@@ -71,7 +72,7 @@ class Ran:
 @dataclass(frozen=True)
 class Wish:
     """A local run. seconds: of feeding, None: until the files end; keep: addresses.json for agents that stay where all
-    has gone well, None: they are ended."""
+    has gone well, None: they are ended; checks: of what operators give and do to their inputs."""
 
     plan: Plan
     feeds: Sequence[Feed]
@@ -80,6 +81,7 @@ class Wish:
     out: Path
     engine: str
     keep: Path | None
+    checks: bool = True
 
 
 def run(wish: Wish, tell: Tell) -> Ran:
@@ -125,8 +127,8 @@ def _agents(wish: Wish, work: Path, state: Path, tell: Tell) -> Iterator[tuple[l
     tell.begin("agents")
     tell.now(f"starting {', '.join(cores)}")
     wanted = [Wanted(name, ANY_PORT, ANY_PORT, state.resolve() / name, number) for name, number in cores.items()]
-    agents = local_agents.start(wanted, list(wish.operators), log_json=True)
-    ran = Ran(work)
+    agents = local_agents.start(wanted, list(wish.operators), log_json=True, checks=wish.checks)
+    ran = Ran(work, checked=wish.checks)
     try:
         ran.real_time = all(place.rt for agent in agents for place in agent.places)
         tell.done(f"{', '.join(cores)} on this machine")

@@ -76,14 +76,14 @@ def make(plan: core.Plan, registry: Registry, base: Loaded | None) -> Slices[Par
         if operator.id not in parts.calls:
             try:
                 given = operator.called or [names[each] for each in operator.inputs]
-                parts.calls[operator.id] = registry.calls(operator, given)
+                parts.calls[operator.id] = registry.calls(operator, given, parts.codecs[operator.output])
             except OperatorError as error:
                 raise PlanError(f"{operator.name}: {error}") from None
             yield
         if operator.late is not None and operator.late.run and -operator.id not in parts.calls:
             try:
                 given = operator.called or [names[each] for each in operator.inputs]
-                parts.calls[-operator.id] = registry.variant(operator, given)
+                parts.calls[-operator.id] = registry.variant(operator, given, parts.codecs[operator.output])
             except OperatorError as error:
                 raise PlanError(f"{operator.name}, where it is late: {error}") from None
             yield

@@ -47,7 +47,7 @@ class Runtime:
 
     def __init__(self, shared: Shared, facts: RingFacts, registry: Registry, changed: Changed) -> None:
         self.shared, self.facts = shared, facts
-        self.meter = Meter()
+        self.meter = Meter(registry.checking)
         self.outbox = Outbox(shared)
         self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
         self.load = Load(shared, self.plans)

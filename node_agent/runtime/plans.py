@@ -20,6 +20,7 @@ from node_agent.core.parts import Job, Loaded, Step
 from node_agent.core.policies import policy
 from node_agent.core.slices import Slices, finish
 from node_agent.execute import Executor
+from node_agent.hop import UnencodableError
 from node_agent.registry import Registry
 from node_agent.runtime import loading, scheduling
 from node_agent.runtime.announced import Announced
@@ -323,6 +324,9 @@ class Plans:
 
     def _failed(self, step: Step, error: BaseException) -> None:
         name = self.meter.costs[step].name
+        if isinstance(error, UnencodableError):
+            self.shared.note("payloads_unencodable", f"operator {name}: {error}; its tuple is lost")
+            return
         self.shared.counters["operator_errors"] += 1
         text = "".join(traceback.format_exception(error, limit=-8)).rstrip()
         told = f"operator {name} raised; its tuple is lost\n{text}"

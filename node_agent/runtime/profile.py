@@ -17,6 +17,7 @@ from time import thread_time_ns
 
 from node_agent.clock_domain import now_ns
 from node_agent.core.parts import Step
+from node_agent.hop import Checking
 
 EARLY = 16  # calls: caches are cold, the interpreter has not adapted, imports within functions are made
 SLOTS_BITS = 4  # a power of two is divided into 16 buckets
@@ -88,11 +89,12 @@ def rows(costs: Sequence[Cost], first: int) -> tuple[tuple[Row, ...], int]:
 
 
 class Meter:
-    """The Executor's `spend`. Call `start` before the instance."""
+    """The Executor's `spend`. Call `start` before the instance. checking: what is no cost of operators."""
 
-    __slots__ = ("began_ns", "costs", "mark_ns", "wall_ns")
+    __slots__ = ("began_ns", "checking", "costs", "mark_ns", "wall_ns")
 
-    def __init__(self) -> None:
+    def __init__(self, checking: Checking | None = None) -> None:
+        self.checking = checking
         self.costs: dict[Step, Cost] = {}
         self.mark_ns = self.wall_ns = self.began_ns = 0
 
@@ -100,13 +102,27 @@ class Meter:
         """The next instance begins now, with its first operator."""
         self.began_ns = self.wall_ns = now_ns()
         self.mark_ns = thread_time_ns()
+        self._checked()
+
+    def _checked(self) -> tuple[int, int]:
+        """CPU time and time that checks have taken since this was asked before."""
+        checking = self.checking
+        if checking is None:
+            return 0, 0
+        taken = checking.cpu_ns, checking.elapsed_ns
+        checking.cpu_ns = checking.elapsed_ns = 0
+        return taken
 
     def spend(self, step: Step) -> None:
         """The operator has returned: take down its CPU time, then use up what is left of its emulated cost."""
         cost = self.costs[step]
         mark_ns, emulate_ns = self.mark_ns, cost.emulate_ns
         spent_ns = thread_time_ns() - mark_ns
-        cost.add(spent_ns, now_ns() - self.wall_ns)
+        if self.checking is None:
+            cost.add(spent_ns, now_ns() - self.wall_ns)
+        else:
+            checks_ns, waited_ns = self._checked()
+            cost.add(max(0, spent_ns - checks_ns), max(0, now_ns() - self.wall_ns - waited_ns))
         if emulate_ns:
             while spent_ns < emulate_ns:
                 spent_ns = thread_time_ns() - mark_ns

@@ -99,7 +99,10 @@ def simulate(
         str, typer.Option(help="By how much later at most some node commits it, drawn per node, like 20ms.")
     ] = "0",
     operators: Annotated[list[Path] | None, typer.Option(help="FILE.py with operators; may be repeated.")] = None,
-    check_operators: Annotated[bool, typer.Option(help="Operators that change what others read as well fail.")] = False,
+    check_operators: Annotated[
+        bool,
+        typer.Option(help="Encode and decode each result, as between nodes, and find operators that change inputs."),
+    ] = True,
     regret: Annotated[
         bool,
         typer.Option(

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from node_agent.codecs import UnknownCodecError
 from node_agent.core import plan as core
 from node_agent.core.facts import Facts, MemoryFacts, Stretch
 from node_agent.core.load import Calls
@@ -215,6 +216,7 @@ class Cluster:
 
     def _calls(self, local: core.Plan) -> Calls:
         names = {stream.id: stream.name for stream in local.streams}
+        types = {stream.id: stream.codec for stream in local.streams}
         calls: dict[int, tuple[Callable[..., Any], bool]] = {}
         try:
             for identity in local.installed:
@@ -224,10 +226,11 @@ class Cluster:
         for operator in local.operators:
             try:
                 given = operator.called or [names[each] for each in operator.inputs]
-                calls[operator.id] = self._registry.calls(operator, given)
+                codec = self._registry.codecs.get(types[operator.output])
+                calls[operator.id] = self._registry.calls(operator, given, codec)
                 if operator.late is not None and operator.late.run:
-                    calls[-operator.id] = self._registry.variant(operator, given)
-            except OperatorError as error:
+                    calls[-operator.id] = self._registry.variant(operator, given, codec)
+            except (OperatorError, UnknownCodecError) as error:
                 raise BadInputError(f"operator {operator.name} of node {local.node}: {error}") from None
         return calls
 

@@ -18,8 +18,8 @@ from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
 from node_agent.core.policies import policy
 from node_agent.core.refusals import Refusals, age_refused
 from node_agent.core.windows.sequence import NEVER
-from node_agent.execute import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply
-from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS, PLAN, REASON_STOPPED, STATE_DRAINED
+from node_agent.execute import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply, cause_of
+from protos.records import PLAN, REASON_STOPPED, STATE_DRAINED
 from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.events import DISPATCHED, ENDED, EXPIRED, Events
 from sim_vehicles.virtual.link import Link
@@ -287,7 +287,7 @@ class VirtualNode:
         return cost_ns
 
     def _fails(self, step: Step, slot: int, error: BaseException) -> None:
-        self._failed[slot] = CAUSE_ORDINALS if isinstance(error, OutputsError) else CAUSE_OPERATOR_ERROR
+        self._failed[slot] = cause_of(error)
         assert self._unit is not None
         operator = self._unit.loaded.plan.operator_by_id[step.operator_id]
         self._watch.failed(self.name, operator.name, error)

@@ -156,7 +156,7 @@ def _values(source: Source, tuples: Tuples, registry: Registry) -> list[Any]:
         try:
             codec = registry.codecs.get(source.codec)
             made = value if hasattr(value, "SerializeToString") else codec.from_json(value)
-            codec.encode(made)
+            made = codec.decode(codec.encode(made))
         except (CodecError, UnknownCodecError) as error:
             raise BadInputError(f"source {source.name}, tuple {number}: {error}") from None
         found.append(made)

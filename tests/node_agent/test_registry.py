@@ -74,7 +74,7 @@ def test_the_list_says_what_a_planner_needs(manual: Registry) -> None:
     operators = described["operators"]
     assert operators["sort.gate"] == {
         "version": "1", "kind": "map", "inputs": {"parcel": "json"}, "side": {"belt": "json"}, "output": "json",
-        "with": {},
+        "with": {}, "code": manual.identity("sort.gate").code,
     }  # fmt: skip
     assert operators["sort.weigh"]["with"] == {"most_kg": {"type": "number", "default": 30.0, "required": False}}
     assert operators["sort.labels"]["with"] == {"copies": {"type": "integer", "default": 2, "required": False}}

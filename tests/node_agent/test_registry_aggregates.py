@@ -8,7 +8,7 @@ import pytest
 
 from node_agent.core import plan as plans
 from node_agent.core.windows.live import UnfitError, Window
-from node_agent.core.windows.results import Complete, result
+from node_agent.core.windows.results import Complete
 from node_agent.entry_points import Offers
 from node_agent.intact import ChangedError
 from node_agent.registry import Registry
@@ -119,7 +119,7 @@ def test_what_a_plan_of_windows_is_loaded_with(registry: Registry) -> None:
     assert not plain and collecting().size({"n": 2}) == 6_000_000
     closes = plans.Operator(2, "W", "my.trend", (2,), 3, 1, closes=1)
     close, plain = registry.calls(closes, ["W.add"])
-    assert plain and close is result
+    assert plain
     complete = Complete(Window(4, 40, 50, [1, 3], count=2), collecting().aggregate, True)
     with pytest.raises(IndexError):
         close(Complete(Window(4, 40, 50, [], count=0), collecting().aggregate, True))
@@ -143,10 +143,11 @@ def test_the_list_says_what_a_planner_needs(registry: Registry) -> None:
             "scale": {"type": "number", "default": 1.0, "required": False},
             "least": {"type": "integer", "default": 2, "required": False},
         },
+        "code": registry.identity("my.trend").code,
     }  # fmt: skip
     assert described["aggregate"] == {
         "version": "1", "kind": "aggregate", "inputs": {"value": "any"}, "side": {}, "output": "json", "with": {},
-        "open": True,
+        "open": True, "code": registry.identity("aggregate").code,
     }  # fmt: skip
 
 
