@@ -9,14 +9,13 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from coordinator import cost_lines
+from coordinator import cost_lines, missed_share
 from coordinator.deadline_parts import beyond_caps, left_out, standing
 from coordinator.local_run import ends
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
 from coordinator.overload import ADD
 from coordinator.report import beyond
-from coordinator.report.overload_tables import percent
 from coordinator.report.terminal import incomplete
 from coordinator.units_of_measure import counted, show_ns
 
@@ -42,6 +41,7 @@ def document(plan: Mapping[str, Any], ran: Ran) -> dict[str, Any]:
             | {key: plan["guarantee"][name][key] for key in claims if name in plan["guarantee"]}
             for name, found in report["outputs"].items()
         },
+        "offered": report["offered"],
         "conservation": report["conservation"],
         **ends.document(plan, ran),
         "complete": report["completeness"]["complete"],
@@ -68,13 +68,10 @@ def placement(plan: Mapping[str, Any]) -> Table:
 
 
 def outputs(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Table:
-    """What was promised of each output, and what came; fits into 80 columns where nothing is wrong. Where more may have
-    been missed than is counted, as before an operator that filters: how much at most."""
-    unsure = any(found["miss_ratio_hi"] != found["miss_ratio"] for found in report["outputs"].values())
-    share = ("at most",) if unsure else ()
+    """What was promised of each output, and what came; fits into 80 columns where nothing is wrong."""
     ends = [end for end in ENDS if end not in SELDOM or any(found[end] for found in report["outputs"].values())]
     table = Table(title="outputs", title_justify="left")
-    for column in ("output", "deadline", "bound", *ends, *share, "p99"):
+    for column in ("output", "deadline", "bound", *ends, "missed", "p99"):
         table.add_column(column, justify="left" if column == "output" else "right", no_wrap=column != "output")
     for name, found in report["outputs"].items():
         claim = plan["guarantee"].get(name, {})
@@ -84,7 +81,7 @@ def outputs(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Table:
             show_ns(found["deadline_ns"]),
             "none" if bound is None else show_ns(bound),
             *(f"[red]{found[end]}[/]" if end != "met" and found[end] else str(found[end]) for end in ends),
-            *(percent(found["miss_ratio_hi"]) for _ in share),
+            missed_share.markup(found["missed_of_offered"]),
             "-" if p99 is None else f"{p99 / 1e6:.2f} ms",
         )
     return table

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from coordinator import missed_share
 from coordinator.local_run import agent_logs
 from coordinator.local_run.stages import Ran
 from coordinator.report import dearer
-from coordinator.report.overload_tables import AWAY, percent
+from coordinator.report.overload_tables import AWAY
 from coordinator.units_of_measure import counted
 from coordinator.watching import words
 
@@ -57,21 +58,19 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
 
 
 def missed(name: str, found: Mapping[str, Any]) -> Iterator[str]:
-    """Of one output: the share, what it may be at most, and where to look."""
-    share, most = found["miss_ratio"], found["miss_ratio_hi"]
-    if share:
+    """Of one output: the share of what was offered, what lies between its ends, and where to look."""
+    share = found["missed_of_offered"]
+    if found["missed"]:
         ends = [end for end in ("late", "shed", "lost") if found[end]]
         look = ["the page says which hop spent the time"] if found["late"] else []
         look += ["below is why tuples were shed or lost"] if found["shed"] or found["lost"] else []
-        yield f"output {name}: {percent(share)} missed ({', '.join(ends)}); {'; '.join(look)}"
+        yield f"output {name}: {missed_share.text(share)} missed ({', '.join(ends)}); {'; '.join(look)}"
     elif not found["delivered"]:
         yield f"output {name}: nothing came: no tuple led to a result, or the feed was too short for one"
-    if most is not None and most != share:
-        unsure = found["shed_unsure"] + found["lost_unsure"] + found["undecidable"]
-        least = "" if share is None else f"{percent(share)} missed for certain, and "
+    if share is not None and share[0] != share[1]:
         yield (
-            f"output {name}: {least}at most {percent(most)}: of {counted(unsure, 'more result')} nobody knows whether "
-            "an operator would have filtered them, or whether they were in time"
+            f"output {name}: missed {missed_share.text(share)} of what was offered: between lie "
+            f"{missed_share.parts(found['between'])}"
         )
 
 

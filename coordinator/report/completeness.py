@@ -13,7 +13,7 @@ from coordinator.report.reader import Incarnation, Run
 
 LEDGER_KINDS = (2, 3, 4, 5, 8, 9, 10, 11, 12)  # ADMITTED RAN SENT RECEIVED OUTPUT SHED LOST MERGED ABSORBED
 NOT_OVER = "not over when the trace was collected"
-FACT_KINDS = (13, 17)  # WINDOW DEGRADED: told in figures, in no ledger
+FACT_KINDS = (13, 17, 18)  # WINDOW DEGRADED REFUSED: in no ledger of admitted tuples
 
 
 class Status(IntEnum):

@@ -111,6 +111,7 @@ def _unit(number: int, view: UnitView) -> UnitView:
         exits=tuple(_id(number, each) for each in view.exits),
         join=view.join,
         filters=view.filters,
+        gives=view.gives,
     )
 
 

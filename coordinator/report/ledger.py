@@ -11,7 +11,7 @@ from coordinator.report.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT, PlanV
 from coordinator.report.problems import Fault, Problem
 from coordinator.report.reader import Run
 from coordinator.report.settling import settle
-from coordinator.report.shape import PROBLEMS_SHOWN, Counts, Outcome, Rank
+from coordinator.report.shape import POLICED, PROBLEMS_SHOWN, Counts, Outcome, Rank
 from protos import records as rec
 from protos.records import FLAG, NO_REF, Record
 
@@ -152,6 +152,7 @@ def _end(ledger: Ledger, incarnation: int, record: Record) -> None:
 
 def _shed(ledger: Ledger, incarnation: int, record: Record) -> None:
     policy, ordinal = record.w1, record.w2
+    rank = Rank.POLICED if policy in POLICED else Rank.SHED
     if record.ref == NO_REF:  # on admission: none of the stream's consumers here got it
         consumers: tuple[int, ...] = ledger.plan.consumers.get((ledger.node(incarnation), record.w3), ())
     elif of_result(record):
@@ -159,13 +160,13 @@ def _shed(ledger: Ledger, incarnation: int, record: Record) -> None:
         given = ledger.plan.before if policy == rec.POLICY_SELECTIVITY else ledger.plan.through
         kept = given.get((record.ref, record.w4), 0)
         word = sum(0xFF << 8 * exit_ for exit_ in range(4) if kept >> exit_ & 1)
-        _miss(ledger, Rank.SHED, incarnation, record, consumer_id(UNIT, record.ref), ordinal, word)
+        _miss(ledger, rank, incarnation, record, consumer_id(UNIT, record.ref), ordinal, word)
         return
     else:
         consumers = (consumer_id(UNIT, record.ref),)
     for consumer in consumers:
         _book(ledger, incarnation, record, consumer, ordinal, Outcome.SHED, policy)
-        _miss(ledger, Rank.SHED, incarnation, record, consumer, ordinal)
+        _miss(ledger, rank, incarnation, record, consumer, ordinal)
 
 
 def _lost(ledger: Ledger, incarnation: int, record: Record, flagged: bool) -> None:

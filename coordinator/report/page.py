@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from coordinator.report import beyond, dearer, figures, lost, overload_tables
+from coordinator import missed_share
+from coordinator.report import beyond, dearer, figures, lost, offered_tables, overload_tables
 from coordinator.report.overload_tables import percent
 from coordinator.report.page_style import CSS, SCRIPT
 from coordinator.report.reader import Run
@@ -112,28 +113,38 @@ def _outputs(named: Named) -> str:
             found = verdict["outputs"].get(output)
             if found is None:
                 continue
-            missed = found["miss_ratio"]
-            kind = "" if missed is None else "good" if missed == 0 else "bad"
             cells = [escape(output) if len(named) == 1 else f"{escape(output)} {_dot(number)}{escape(name)}"]
             cells += [milliseconds(found["deadline_ns"]), _bound(found)]
             cells += [f"{found[column]:,}" for column in COLUMNS]
-            cells += [f'<b class="{kind}">{percent(missed)}</b>', percent(found["miss_ratio_hi"])]
+            cells += [_missed(found), percent(found["miss_ratio_paper"])]
             cells += [_tenths(found["latency_ns"][column]) for column in LATENCIES]
             rows.append(_row(cells, group=number == 0 and bool(rows)))
-    head = ["output", "deadline", "bound", *COLUMNS, "missed", "at most", *LATENCIES]
+    head = ["output", "deadline", "bound", *COLUMNS, "missed", "of delivered", *LATENCIES]
     sums = [
-        f"{_dot(number)}{escape(query)} {percent(found['miss_ratio'])}, at most {percent(found['miss_ratio_hi'])}"
+        f"{_dot(number)}{escape(query)} {_missed(found)}"
         for number, (_, _, verdict) in enumerate(named)
         if len(verdict.get("queries", ())) > 1
         for query, found in verdict["queries"].items()
     ]
     by_query = f"<p>Missed by query: {'; '.join(sums)}.</p>" if sums else ""
-    note = (
-        "Times in ms. Latencies are upper bounds, over delivered results. <i>Missed</i> is late, shed and lost over "
-        "all that were decided; <i>at most</i> also counts the undecidable, and losses that might have been filtered."
-    )
-    beyond_it = _said(named, "warn", beyond.sentences)
-    return f"<section><h2>Outputs</h2>{_table(head, rows)}{by_query}{beyond_it}<p class=soft>{note}</p></section>"
+    note = f"Times in ms. Latencies are upper bounds, over delivered results. {offered_tables.NOTE}"
+    open_ = _said(named, "warn", lambda verdict: list(offered_tables.sentences(verdict)))
+    more = f"{by_query}{open_}{_offered(named)}{_said(named, 'warn', beyond.sentences)}"
+    return f"<section><h2>Outputs</h2>{_table(head, rows)}{more}<p class=soft>{note}</p></section>"
+
+
+def _missed(found: Mapping[str, Any]) -> str:
+    """Of what was offered, coloured by the upper end."""
+    share = found["missed_of_offered"]
+    kind = "" if share is None else "bad" if missed_share.is_missed(share) else "good"
+    return f'<b class="{kind}">{missed_share.text(share)}</b>'
+
+
+def _offered(named: Named) -> str:
+    """Refused and policed tuples by source; nothing where there are none."""
+    rows = list(offered_tables.offered_rows([(name, verdict) for name, _, verdict in named]))
+    shown = [_run_row(named, row, at=1) for row in rows]
+    return f"<h3>Offered</h3>{_table(offered_tables.OFFERED, shown)}" if rows else ""
 
 
 def _bound(found: Mapping[str, Any]) -> str:

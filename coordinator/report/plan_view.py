@@ -6,6 +6,7 @@ to. Results that policing shed within a unit have a consumer of their own, RESUL
 (`consumer_id`) so that both engines join and sort by the same key.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ from protos.plan_pb2 import LocalPlan
 
 UNIT, SIDE, OUTPUT, PEER, RESULT = range(1, 6)
 MOST_NS = 1 << 60  # a bound beyond it is as good as that
+MOST_GIVEN = 1 << 20  # results of one tuple; more count as that
 
 
 def consumer_id(kind: int, ref: int, stream: int = 0) -> int:
@@ -36,7 +38,8 @@ class PlanUnreadableError(ValueError):
 
 @dataclass(frozen=True)
 class UnitView:
-    """A task unit: its exits are stream ids; `filters[i]`: the plan declares that exit i may give less than it gets."""
+    """A task unit: its exits are stream ids; `filters[i]`: the plan declares that exit i may give less than it gets;
+    `gives[i]`: the most results of one tuple there."""
 
     id: int
     node: int
@@ -45,6 +48,7 @@ class UnitView:
     exits: tuple[int, ...]
     join: bool
     filters: tuple[bool, ...]
+    gives: tuple[int, ...] = ()
 
     @property
     def label(self) -> str:
@@ -115,7 +119,7 @@ def _view(document: Mapping[str, Any]) -> PlanView:
     local = {name: json_format.ParseDict(plan, LocalPlan()) for name, plan in document["nodes"].items()}
     nodes = {int(entry["index"]): str(name) for name, entry in document["cluster"]["nodes"].items()}
     index = {name: number for number, name in nodes.items()}
-    declared = {name: _may_filter(entry.get("selectivity")) for name, entry in document["graph"]["operators"].items()}
+    declared = {name: entry.get("selectivity") for name, entry in document["graph"]["operators"].items()}
     units: dict[int, UnitView] = {}
     outputs: dict[int, OutputView] = {}
     sources: dict[int, tuple[int, int]] = {}
@@ -161,14 +165,26 @@ def _may_filter(selectivity: Mapping[str, Any] | None) -> bool:
     return selectivity.get("mean", 1) < 1 or any(out < into for out, into in selectivity.get("at_most") or ())
 
 
-def _units(plan: LocalPlan, node: int, declared: Mapping[str, bool]) -> Iterable[UnitView]:
+def _gives(selectivity: Mapping[str, Any] | None) -> int:
+    """The most results of one input, as policing lets pass; without `at_most`, the mean for want of a limit."""
+    if not selectivity:
+        return 1
+    pairs = selectivity.get("at_most") or ()
+    if not pairs:
+        mean: float = selectivity.get("mean", 1)
+        return max(1, min(MOST_GIVEN, math.ceil(mean)))
+    most: int = min(out for _, out in pairs)
+    return 1 if all(out <= into for into, out in pairs) else most
+
+
+def _units(plan: LocalPlan, node: int, declared: Mapping[str, Mapping[str, Any] | None]) -> Iterable[UnitView]:
     operators = {operator.id: operator for operator in plan.operators}
     for unit in plan.units:
         chain = [operators[id_] for id_ in unit.operators]
-        filters = []
+        said = []
         for stream in unit.exits:
             upto = next(i for i, operator in enumerate(chain) if operator.output == stream)
-            filters.append(any(declared.get(operator.name, False) for operator in chain[: upto + 1]))
+            said.append([declared.get(operator.name) for operator in chain[: upto + 1]])
         yield UnitView(
             id=unit.id,
             node=node,
@@ -176,7 +192,8 @@ def _units(plan: LocalPlan, node: int, declared: Mapping[str, bool]) -> Iterable
             inputs=tuple(chain[0].inputs),
             exits=tuple(unit.exits),
             join=chain[0].join and not chain[0].HasField("window"),  # that joins by lineage
-            filters=tuple(filters),
+            filters=tuple(any(map(_may_filter, each)) for each in said),
+            gives=tuple(min(MOST_GIVEN, math.prod(map(_gives, each))) for each in said),
         )
 
 

@@ -21,10 +21,12 @@ class Fault(IntEnum):
     RECEIVED_NOWHERE = 8
     ODD_OUTPUT = 9
     ODD_EXIT = 10
+    REFUSED_NOWHERE = 11
+    REFUSED_MISSING = 12
 
 
 class Problem(NamedTuple):
-    """One contradiction. ref: consumer id, or (kinds 6 to 10) source, stream, output or unit. Sorts by kind first."""
+    """One contradiction. ref: consumer id, or (kinds 6 to 12) source, stream, output or unit. Sorts by kind first."""
 
     fault: int
     incarnation: int
@@ -80,6 +82,11 @@ def sentence(run: Run, problem: Problem) -> str:
             text = f"RECEIVED on {plan.streams.get(ref, f'stream {ref}')}, which has no consumer here"
         case Fault.ODD_OUTPUT:
             text = f"OUTPUT for output {ref} with another deadline than the plan's, or an empty interval of origin"
+        case Fault.REFUSED_NOWHERE:
+            return f"{place}: {problem.times} tuples REFUSED at source {ref & 0xFFFF}, which clients do not feed here"
+        case Fault.REFUSED_MISSING:
+            name = plan.streams.get(plan.sources[ref][1], f"{ref & 0xFFFF}")
+            return f"{place}: REFUSED records of source {name} speak of {problem.seq} tuples, and count {problem.times}"
         case _:
             text = f"RAN or LOST of unit {ref} with outputs on an exit that it does not have"
     return f"{place}: {tuple_}: {text}{times}"

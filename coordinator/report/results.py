@@ -39,7 +39,7 @@ def expect(ledger: Ledger, rows: Iterable[Row], counts: Counts) -> dict[Key, int
     return _count(ledger, answers, counts)
 
 
-_UNSURE = {Rank.LOST: Rank.LOST_UNSURE, Rank.SHED: Rank.SHED_UNSURE}
+_UNSURE = {Rank.LOST: Rank.LOST_UNSURE, Rank.SHED: Rank.SHED_UNSURE, Rank.POLICED: Rank.POLICED_UNSURE}
 
 
 def _missing(reach: Reach, miss: Miss) -> dict[int, bool]:

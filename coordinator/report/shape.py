@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from coordinator.report.completeness import Trace, completeness
 from coordinator.report.lost import lost_in_units
 from coordinator.report.missing_windows import MissingWindows, Span
+from coordinator.report.offered import Offered, summed
 from coordinator.report.overload import Overload
 from coordinator.report.plan_view import OutputView, PlanView
 from coordinator.report.problems import Problem, sentence
 from coordinator.report.reader import Run
-from protos.records import CAUSES, SHED_POLICIES
+from protos.records import CAUSES, POLICY_ARRIVALS, POLICY_SELECTIVITY, SHED_POLICIES
 
 PROBLEMS_SHOWN = 10
 QUANTILES = 200  # points of the latency distribution: k/200 for k = 1..200; p50, p95 and p99 are among them
@@ -48,10 +49,15 @@ class Rank(IntEnum):
     UNDECIDABLE = 1
     LOST = 2
     SHED = 3
-    LOST_UNSURE = 4  # an operator on the way may have filtered it
-    SHED_UNSURE = 5
-    MET = 6
-    LATE = 7
+    POLICED = 4  # shed beyond what a source or an operator declared
+    LOST_UNSURE = 5  # an operator on the way may have filtered it
+    SHED_UNSURE = 6
+    POLICED_UNSURE = 7
+    MET = 8
+    LATE = 9
+
+
+POLICED = (POLICY_ARRIVALS, POLICY_SELECTIVITY)  # policies of SHED: a declaration did not hold
 
 
 class Hop(IntEnum):
@@ -80,7 +86,8 @@ class Above(NamedTuple):
 
 class Tally(NamedTuple):
     """Records that are about one thing: how many ended something, ns that they ran (of WINDOW: windows that they are
-    about), and the first and last w0."""
+    about), and the first and last w0. Of REFUSED: tuples, how many are counted up to the last, and the interval that
+    holds their origins."""
 
     n: int
     spent: int
@@ -106,8 +113,9 @@ class Counts:
     blamed: dict[int, tuple[int, int]] = field(default_factory=dict)  # output -> results in the split, in its tail
     latency: dict[int, Spent] = field(default_factory=dict)
     spent: dict[tuple[int, int, int], Spent] = field(default_factory=dict)  # (output, Hop, ref)
-    # (incarnation, kind, ref, word, cause): of ADMITTED the source, of RAN, SHED, LOST and DEGRADED the unit, of WINDOW
-    # the operator; word: policy, operator of DEGRADED, state of WINDOW; cause of WINDOW, LOST; 1 for a result SHED
+    # (incarnation, kind, ref, word, cause): of ADMITTED and REFUSED the source, of RAN, SHED, LOST and DEGRADED the
+    # unit, of WINDOW the operator; word: policy, operator of DEGRADED, state of WINDOW, reason of REFUSED; cause of
+    # WINDOW, LOST; 1 for a result SHED; lineage epoch of REFUSED
     tallies: dict[tuple[int, int, int, int, int], Tally] = field(default_factory=dict)
     shed_tuples: dict[tuple[int, int], int] = field(default_factory=dict)  # (source, policy) -> tuples
     window_answers: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (output, source) -> n, met
@@ -123,19 +131,21 @@ def nearest_rank(n: int, k: int, of: int = QUANTILES) -> int:
 
 
 def assemble(run: Run, counts: Counts) -> dict[str, Any]:
-    """The verdict: report.json's `run`, `plan_hash`, `completeness`, `outputs`, `conservation`, `shed`, `degraded`,
-    `lost_in_units` and `blame`."""
+    """The verdict: report.json's `run`, `plan_hash`, `completeness`, `outputs`, `offered`, `conservation`, `shed`,
+    `degraded`, `lost_in_units` and `blame`."""
     plan, missing = run.plan, MissingWindows(run.plan, counts)
     _lose(plan, counts, missing)
-    overload = Overload(plan, counts, missing)
+    overload, offered = Overload(plan, counts, missing), Offered(plan, counts)
+    _contradict(counts, offered.problems())
     views = sorted(plan.outputs.values(), key=lambda output: output.id)
-    outputs = {view.name: _output(view, plan, counts, overload) for view in views}
+    outputs = {view.name: _output(view, plan, counts, overload) | offered.output(view.id) for view in views}
     return {
         "run": run.name,
         "plan_hash": plan.hash,
         **({"earlier": list(run.earlier)} if run.earlier else {}),
         "completeness": completeness(run, counts.traces),
         "outputs": outputs,
+        "offered": offered.sources(),
         **({"queries": {name: _query(plan, name, outputs) for name in plan.queries}} if plan.queries else {}),
         "conservation": _conservation(run, counts, overload),
         "shed": overload.shed(),
@@ -153,6 +163,11 @@ def _lose(plan: PlanView, counts: Counts, missing: MissingWindows) -> None:
                 counts.results[output, rank] = counts.results.get((output, rank), 0) + n
 
 
+def _contradict(counts: Counts, problems: list[Problem]) -> None:
+    counts.problem_count += len(problems)
+    counts.problems = sorted(counts.problems + problems)[:PROBLEMS_SHOWN]
+
+
 def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
@@ -161,8 +176,9 @@ def _output(view: OutputView, plan: PlanView, counts: Counts, overload: Overload
     def n(rank: Rank) -> int:
         return counts.results.get((view.id, rank), 0)
 
-    met, late, shed, lost, undecidable = (n(r) for r in (Rank.MET, Rank.LATE, Rank.SHED, Rank.LOST, Rank.UNDECIDABLE))
-    unsure = n(Rank.LOST_UNSURE) + n(Rank.SHED_UNSURE)
+    met, late, lost, undecidable = (n(r) for r in (Rank.MET, Rank.LATE, Rank.LOST, Rank.UNDECIDABLE))
+    shed, shed_unsure = n(Rank.SHED) + n(Rank.POLICED), n(Rank.SHED_UNSURE) + n(Rank.POLICED_UNSURE)
+    unsure = n(Rank.LOST_UNSURE) + shed_unsure
     missed = late + shed + lost
     delivered = counts.delivered.get(view.id, 0)
     ranks = counts.ranks.get(view.id, {})
@@ -180,7 +196,7 @@ def _output(view: OutputView, plan: PlanView, counts: Counts, overload: Overload
         "shed": shed,
         "lost": lost,
         "undecidable": undecidable,
-        "shed_unsure": n(Rank.SHED_UNSURE),
+        "shed_unsure": shed_unsure,
         "lost_unsure": n(Rank.LOST_UNSURE),
         "delivered": delivered,
         "miss_ratio": _ratio(missed, met + missed),
@@ -220,6 +236,7 @@ def _query(plan: PlanView, name: str, outputs: dict[str, Any]) -> dict[str, Any]
         **total,
         "miss_ratio": _ratio(missed, total["met"] + missed),
         "miss_ratio_hi": _ratio(missed + unsure, total["met"] + missed + unsure),
+        **summed([outputs[output] for output in mine]),
     }
 
 

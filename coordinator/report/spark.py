@@ -193,6 +193,7 @@ def overload(mine: DataFrame, answers: DataFrame, tables: Plans) -> list[DataFra
     key = ["inc", "kind", "ref", "word", "cause"]
     found = [
         wide(spark_tally.tallies(mine), "tally", [*key, "n", "spent", "first", "last"]),
+        wide(spark_tally.refused(mine), "tally", [*key, "n", "spent", "first", "last"]),
         wide(spark_tally.shed_tuples(mine), "shed", ["source", "policy", "n"]),
         wide(spark_tally.spans(mine), "span", ["inc", "source", "about", "first", "last", "low", "high"]),
     ]

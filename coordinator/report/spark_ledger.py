@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from coordinator.report.completeness import Status
 from coordinator.report.plan_view import PEER, RESULT, UNIT
 from coordinator.report.problems import Fault
-from coordinator.report.shape import LOST_LINK, LOST_RESTART, Outcome, Rank
+from coordinator.report.shape import LOST_LINK, LOST_RESTART, POLICED, Outcome, Rank
 from coordinator.report.spark_entries import arrivals, ends, links, settle
 from coordinator.report.spark_records import (
     BUCKET,
@@ -117,9 +117,8 @@ def misses(rows: DataFrame, plans: Plans, done: DataFrame, opened: DataFrame, li
     columns = ["run", "rank", "consumer", "kept", *TUPLE]
     none = lit(0).alias("kept")
     early = ends(rows.where((is_(rec.SHED) & ~of_result()) | (is_(rec.LOST) & ~of_unit())), plans)
-    dropped = early.withColumns(
-        {"rank": F.when(is_(rec.SHED), Rank.SHED).otherwise(Rank.LOST).cast("long"), "kept": none}
-    )
+    shed = F.when(col("w1").isin(*POLICED), Rank.POLICED).otherwise(Rank.SHED)
+    dropped = early.withColumns({"rank": F.when(is_(rec.SHED), shed).otherwise(Rank.LOST).cast("long"), "kept": none})
     kept = sum(
         (F.when(F.shiftright("outputs", 8 * e).bitwiseAND(lit(255)) > 0, 1 << e).otherwise(0) for e in range(4)), lit(0)
     )
@@ -132,7 +131,7 @@ def misses(rows: DataFrame, plans: Plans, done: DataFrame, opened: DataFrame, li
         .join(before, ["run", "ref", "w4"], "left")
         .withColumns(
             {
-                "rank": lit(Rank.SHED),
+                "rank": shed.cast("long"),
                 "consumer": consumer(UNIT, col("ref")),
                 "ordinal": col("w2"),
                 "kept": F.coalesce(

@@ -37,7 +37,7 @@ def expect(rows: DataFrame, misses: DataFrame, reach: DataFrame, plans: Plans) -
             (instant(col("w0")) - instant(col("w2"))).alias("lower"),
         )
     )  # fmt: skip
-    unsure = lit(Rank.LOST_UNSURE - Rank.LOST)  # the same distance for SHED
+    unsure = lit(Rank.LOST_UNSURE - Rank.LOST)  # the same distance for SHED and POLICED
     rank = F.when(col("sure") | (col("rank") == Rank.UNDECIDABLE), col("rank")).otherwise(col("rank") + unsure)
     missing = misses.join(reach, ["run", "consumer", "kept"]).select(
         "run", "output", *TUPLE, rank.alias("rank"), lit(0).alias("upper"), lit(0).alias("lower")

@@ -44,6 +44,34 @@ def tallies(mine: DataFrame) -> DataFrame:
     )
 
 
+def refused(mine: DataFrame) -> DataFrame:
+    """As `tallies`, of REFUSED: n tuples; how many are counted up to the last; the interval of their origins."""
+    limit = lit(DURATION_LIMIT)
+    count = F.greatest(lit(0), F.least(limit, col("w2")))
+    return (
+        mine.where(is_(rec.REFUSED))
+        .select(
+            "run",
+            "inc",
+            col("kind").cast("long").alias("kind"),
+            col("source").alias("ref"),
+            col("w1").alias("word"),
+            col("epoch").cast("long").alias("cause"),
+            count.alias("count"),
+            (F.least(limit, col("seq")) + count).alias("upto"),
+            instant(instant(col("last")) - instant(col("w4"))).alias("low"),
+            instant(instant(col("w0")) - instant(col("w3"))).alias("high"),
+        )
+        .groupBy("run", "inc", "kind", "ref", "word", "cause")
+        .agg(
+            F.sum("count").alias("n"),
+            F.max("upto").alias("spent"),
+            F.min("low").alias("first"),
+            F.max("high").alias("last"),
+        )
+    )
+
+
 def shed_tuples(mine: DataFrame) -> DataFrame:
     """run source policy n: tuples of which something was shed."""
     tuples = mine.where(is_(rec.SHED)).select("run", *LINEAGE, col("w1").alias("policy")).distinct()

@@ -25,13 +25,29 @@ def tally(rows: Iterable[Row], counts: Counts) -> None:
         if r.kind == rec.SHED:
             shed[r.source, r.w1].add((r.epoch, r.seq))
         about = _about(r)
-        if about is not None:
+        if r.kind == rec.REFUSED:
+            _refused(sums, incarnation, r)
+        elif about is not None:
             key, at_ns = (incarnation, *about), instant(r.w0)
             n, spent, first_ns, last_ns = sums.get(key, Tally(0, 0, at_ns, at_ns))
             n += not (r.kind == rec.RAN and r.flags & FLAG)
             sums[key] = Tally(n, spent + _spent(r), min(first_ns, at_ns), max(last_ns, at_ns))
     counts.tallies = sums
     counts.shed_tuples = {key: len(found) for key, found in shed.items()}
+
+
+def _refused(sums: dict[tuple[int, int, int, int, int], Tally], incarnation: int, r: Record) -> None:
+    """Tuples, how many are counted up to the last, and between which instants they originated."""
+    count, before = max(0, min(DURATION_LIMIT, r.w2)), min(DURATION_LIMIT, r.seq)
+    first_ns, last_ns = origins(r)
+    key = (incarnation, r.kind, r.source, r.w1, r.epoch)
+    n, upto, low_ns, high_ns = sums.get(key, Tally(0, 0, first_ns, last_ns))
+    sums[key] = Tally(n + count, max(upto, before + count), min(low_ns, first_ns), max(high_ns, last_ns))
+
+
+def origins(r: Record) -> tuple[int, int]:
+    """The interval that holds the origins of a REFUSED record's tuples."""
+    return instant(_last(r) - instant(r.w4)), instant(instant(r.w0) - instant(r.w3))
 
 
 def _about(r: Record) -> tuple[int, int, int, int] | None:
@@ -55,5 +71,9 @@ def _spent(r: Record) -> int:
         return 0
     if r.w1 != rec.WINDOW_SKIPPED:
         return 1
-    last = r.last - (2 * SIGN if r.last >= SIGN else 0)  # Spark has signed integers only
-    return max(0, min(DURATION_LIMIT, instant(last) - instant(r.seq) + 1))
+    return max(0, min(DURATION_LIMIT, _last(r) - instant(r.seq) + 1))
+
+
+def _last(r: Record) -> int:
+    """The last word, as Spark has it: signed."""
+    return instant(r.last - (2 * SIGN if r.last >= SIGN else 0))

@@ -6,14 +6,16 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from coordinator.report import beyond, dearer, lost, overload_tables
+from coordinator import missed_share
+from coordinator.report import beyond, dearer, lost, offered_tables, overload_tables
 from coordinator.report.overload_tables import percent
 from coordinator.report.page import COLUMNS, LATENCIES, labels, milliseconds, operators_of
 from coordinator.report.reader import Run
 from coordinator.report.shape import cause_text
 
 WIDE = 140  # columns of text; in less, results and latencies are two tables, and counts that are all 0 a line above
-COUNTS = ("deadline", "bound", *COLUMNS, "missed", "at most")
+SHARES = ("missed", "of delivered")
+COUNTS = ("deadline", "bound", *COLUMNS, *SHARES)
 
 
 def tables(runs: Sequence[Run], reports: Sequence[Mapping[str, Any]], width: int = WIDE) -> Iterator[Table]:
@@ -56,7 +58,7 @@ def _outputs(
 
 def _queries(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) -> Table:
     """The sums over each query's outputs."""
-    columns = (*COLUMNS, "missed", "at most")
+    columns = (*COLUMNS, "missed")
     table = Table(title="queries", title_justify="left")
     for name in ("query", "run")[: 1 if len(reports) == 1 else 2]:
         table.add_column(name, no_wrap=True)
@@ -78,15 +80,17 @@ def _cell(found: Mapping[str, Any], column: str) -> str:
     if column in ("deadline", "bound"):
         return milliseconds(found[f"{column}_ns"])
     if column == "missed":
-        return f"[{'red' if found['miss_ratio'] else 'green'}]{percent(found['miss_ratio'])}[/]"
-    return percent(found["miss_ratio_hi"]) if column == "at most" else str(found[column])
+        return missed_share.markup(found["missed_of_offered"])
+    return percent(found["miss_ratio_paper"]) if column == "of delivered" else str(found[column])
 
 
 def _overload(named: overload_tables.Reports) -> Iterator[Table]:
-    """Windows, and what was shed by policy; no table where there is neither."""
+    """What was offered, windows, and what was shed by policy; no table where there is nothing to say."""
     windows, shed = overload_tables.window_rows(named), overload_tables.shed_rows(named)
     about = "windows: in time of all, and f*, the best share"
+    offered = offered_tables.offered_rows(named)
     for title, columns, rows in (
+        ("offered: tuples", offered_tables.OFFERED, list(offered)),
         (about, overload_tables.WINDOWS, list(windows)),
         ("shed", overload_tables.SHED, list(shed)),
     ):
@@ -132,12 +136,12 @@ def _admitted(books: Mapping[str, Any]) -> str:
 
 
 def told(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Below the tables: results beyond their bound, windows that never came, units that ran longer than planned, where
-    tuples were lost."""
+    """Below the tables: what shares of missed results leave open, results beyond their bound, windows that never came,
+    units that ran longer than planned, where tuples were lost."""
     for report in reports:
         found = [
-            *beyond.sentences(report), *overload_tables.window_sentences(report), *dearer.sentences(report["dearer"]),
-            *lost.sentences(report["lost_in_units"]),
+            *offered_tables.sentences(report), *beyond.sentences(report), *overload_tables.window_sentences(report),
+            *dearer.sentences(report["dearer"]), *lost.sentences(report["lost_in_units"]),
         ]  # fmt: skip
         yield from (f"{report['run']}: {line}" if len(reports) > 1 else line for line in found)
 

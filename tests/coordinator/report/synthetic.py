@@ -157,7 +157,7 @@ class Node:
 
 class Cluster:
     """Runs tuples through a plan, one event at a time; `mishaps` is the probability of each kind of trouble, `policed`
-    that an admission, or results of an instance, are beyond what was declared."""
+    that an admission, or results of an instance, are beyond what was declared, or that tuples before it are refused."""
 
     def __init__(
         self, document: dict[str, Any], seed: int, mishaps: float = 0.1, many: float = 0.1, policed: float = 0.0
@@ -165,7 +165,8 @@ class Cluster:
         self.plan: PlanView = read_plan(document)
         self.document, self.random = document, random.Random(seed)
         self.mishaps, self.many, self.policed = mishaps, many, policed
-        self.policing = random.Random(seed)
+        self.policing, self.refusing = random.Random(seed), random.Random(seed)
+        self.refused: dict[tuple[int, int], int] = {}
         self.nodes = {n: self._start(n, 1) for n in self.plan.nodes}
         self.all = list(self.nodes.values())
         self.events: deque[tuple[Any, ...]] = deque()
@@ -190,6 +191,9 @@ class Cluster:
         node = self.nodes[index]
         seq = self.seqs[source] = self.seqs.get(source, 0) + 1
         node.now += self.random.randrange(3 * MS)
+        if self.refusing.random() < self.policed:
+            reason = self.refusing.randrange(1, len(rec.REASONS))
+            self.refuse(source, self.refusing.randrange(1, 4), reason, self.refusing.randrange(30 * MS))
         age = self.random.randrange(20 * MS)
         blur = self.random.choice((0, 0, 2 * MS, 1 << 63)) if self.chance() else 0
         lo = max(node.now - age - blur, -(1 << 63))
@@ -200,6 +204,16 @@ class Cluster:
             self.absent(node, stream, lineage)
             return
         self.arrive(node, stream, lineage)
+
+    def refuse(self, source: int, count: int, reason: int = rec.REASON_TOO_OLD, age: int = 0, since: int = 0) -> None:
+        """So many at the source's node, of that age, the first of them so long ago."""
+        node = self.nodes[self.plan.sources[source][0]]
+        number = self.refused.get((source, node.boot), 0)
+        self.refused[source, node.boot] = number + count
+        lineage = Lineage(source, node.boot, number, 0, 0, 0)
+        node.write(
+            rec.REFUSED, self.flags, source, lineage, node.now, reason, count, age, age, last=max(0, node.now - since)
+        )
 
     def arrive(self, node: Node, stream: int, lineage: Lineage) -> None:
         if self.chance(0.2):

@@ -112,3 +112,20 @@ def test_both_engines_agree_where_any_one_record_is_missing(spark: "SparkSession
         for run, told in zip(batch, verdicts(spark, batch), strict=True):
             assert not told["conservation"]["balanced"], run.path.name
             assert told == verdict(run), run.path.name
+
+
+def test_both_engines_agree_on_refusals_whatever_their_records_hold(spark: "SparkSession", tmp_path: Path) -> None:
+    """Of sources, windows and sources that are none; with words that damage made."""
+    runs = []
+    for seed in range(6):
+        dice, document = random.Random(seed), overloaded() if seed % 2 else everything()
+        cluster: Cluster = play_windows(document, seed, tuples=12) if seed % 2 else play(document, seed, policed=0.3)
+        for node in cluster.all:
+            for _ in range(12):
+                extreme = [dice.choice((0, 1, -1, 5, 1 << 62, -(1 << 63), (1 << 63) - 1)) for _ in range(4)]
+                number, ref = dice.choice((0, 1, 7, (1 << 63) - 1)), dice.randrange(1, 7)
+                words = (extreme[0], dice.randrange(12), *extreme[1:])
+                last = dice.choice((0, 5, (1 << 64) - 1))
+                node.records.append(rec.RECORD.pack(rec.REFUSED, cluster.flags, ref, ref, 1, number, *words, last))
+        runs.append(read_run(cluster.save(tmp_path / str(seed))))
+    agree(spark, runs, range(6))

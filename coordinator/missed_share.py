@@ -1,0 +1,39 @@
+"""The share of results that were missed of what was offered, in words: an interval, and what lies between its ends."""
+
+from collections.abc import Mapping, Sequence
+
+Share = Sequence[float] | None  # [lo, hi], as `missed_of_offered` in report.json
+MEANT = {
+    "refused": "refused",
+    "policed": "policed (beyond what was declared)",
+    "shed_before_filter": "shed before a filter",
+    "lost_before_filter": "lost before a filter",
+    "undecidable": "undecidable",
+    "windows_without_refused": "windows that refused tuples may belong into",
+}
+
+
+def text(share: Share) -> str:
+    """`0 to 90.9 %`; one figure where both ends read the same."""
+    if share is None:
+        return "–"
+    least, most = (f"{100 * end:.3g}" for end in share)
+    return f"{least} %" if least == most else f"{least} to {most} %"
+
+
+def is_missed(share: Share) -> bool:
+    """Whether anything may have been missed: the upper end decides."""
+    return share is not None and share[1] > 0
+
+
+def markup(share: Share) -> str:
+    """`text` in the colour of its upper end, for rich."""
+    return text(share) if share is None else f"[{'red' if is_missed(share) else 'green'}]{text(share)}[/]"
+
+
+def parts(between: Mapping[str, int]) -> str:
+    """What lies between, in results: `249 policed (beyond what was declared), 3 refused`. Empty: nothing."""
+    return ", ".join(f"{between[key]:,} {meant}" for key, meant in MEANT.items() if between.get(key))
+
+
+__all__ = ["Share", "is_missed", "markup", "parts", "text"]
