@@ -40,7 +40,8 @@ COMMANDS = (
 app = typer.Typer(
     name="coordinator",
     help="Plans stream queries with end-to-end deadlines, deploys them to a few nodes, and reports what was met.\n\n"
-    "Exit codes: 0 done; 2 bad input; 3 infeasible; 4 out of time; 1 anything else.",
+    "Exit codes: 0 done; 2 bad input; 3 infeasible; 4 out of time, or a plan that is neither guaranteed nor disproven; "
+    "1 anything else.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -146,6 +146,16 @@ def verdict(claims: Mapping[str, Mapping[str, Any]]) -> str:
     return f"{holding} of {counted(len(claims), 'output')} guaranteed{said}"
 
 
+def unproven(plan: Plan) -> str:
+    """What a plan of model `sound` leaves open, in a sentence; empty: every output is guaranteed, or nothing is claimed
+    since the model is another."""
+    open_ = [name for name, claim in plan["guarantee"].items() if not claim["guaranteed"]]
+    if plan["model"] != "sound" or not open_:
+        return ""
+    names = f"{', '.join(open_[:4])}{f' and {len(open_) - 4} more' if len(open_) > 4 else ''}"
+    return f"neither guaranteed nor disproven: {names}; '--best-effort' takes such a plan for done (exit code 0)"
+
+
 def beyond_caps(plan: Plan) -> list[str]:
     """Nodes that `--best-effort` uses beyond their caps, a sentence each."""
     nodes, over = plan["cluster"]["nodes"], plan["solver"].get("over_caps", {})

@@ -67,6 +67,12 @@ class OutOfTimeError(CoordinatorError):
     exit_code = 4
 
 
+class UnprovenError(CoordinatorError):
+    """A plan was made, some output of it is neither guaranteed nor proven to be beyond any guarantee."""
+
+    exit_code = 4
+
+
 class AuditError(CoordinatorError):
     """A plan that was just made breaks its own constraints: a defect of the planner, never of the input."""
 

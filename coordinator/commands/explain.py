@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from coordinator.commands import query_files
+from coordinator.commands.planning import searching, watching
 
 if TYPE_CHECKING:
     from coordinator.mend.trial import Case
@@ -85,9 +84,8 @@ def register(app: typer.Typer) -> None:
             )
             case = Case(query, cluster, types, choices)
             try:
-                with _telling(as_json) as tell:
-                    tell("planning")
-                    made = planner.plan(query, cluster, types, choices)
+                with watching(as_json) as watch:
+                    made = planner.plan(query, cluster, types, choices, watch)
             except InfeasibleError as error:
                 now = Outcome(None, tuple(error.reasons))
         now = now or told(made or {})
@@ -121,17 +119,5 @@ def _look(case: Case, now: Any, seconds: float, quiet: bool) -> Any:
     """Mends, with progress on stderr."""
     from coordinator.mend import mends
 
-    with _telling(quiet) as tell:
+    with searching("looking for what mends it", quiet) as tell:
         return mends.find(case, seconds, lambda what: tell(f"looking for what mends it: {what}"), now)
-
-
-@contextmanager
-def _telling(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Progress as one line on stderr, where that is a terminal."""
-    from rich.console import Console
-
-    if quiet:
-        yield lambda _: None
-        return
-    with Console(stderr=True).status("planning") as line:
-        yield line.update

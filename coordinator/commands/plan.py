@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -32,7 +33,11 @@ EPILOG = """Examples:
 
   coordinator plan query.yaml cluster.yaml --costs costs.yaml         (measured by 'coordinator profile')
 
-  coordinator plan query.yaml cluster.yaml --what-if 'v2v.burst=20' --what-if 'b.speed=2'"""
+  coordinator plan query.yaml cluster.yaml --what-if 'v2v.burst=20' --what-if 'b.speed=2'
+
+Exit codes of model sound: 0 every output is guaranteed, 3 it is proven that one cannot be (no plan is written), 4
+neither (the plan is written; 'coordinator explain' tells what would mend it). '--best-effort' accepts both: 0. Plans of
+model paper, and of sqpr, claim nothing: 0."""
 
 
 def register(app: typer.Typer) -> None:
@@ -59,7 +64,8 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         best_effort: Annotated[
-            bool, typer.Option("--best-effort", help="A plan even where it is proven that none is guaranteed.")
+            bool,
+            typer.Option("--best-effort", help="Done, too, where not every output is guaranteed, or none can be."),
         ] = False,
         survive: Annotated[
             int, typer.Option(metavar="[0|1]", help="1: any one node may fail; with a plan for each to deploy then.")
@@ -134,7 +140,7 @@ def register(app: typer.Typer) -> None:
         loaded, known, types = query_files.load(queries, cluster, not no_sharing, measured)
         assert known is not None  # a path was given
         also = [*(["--no-sharing"] if no_sharing else []), *query_files.costs_options(costs, costs_of, margin)]
-        with watching() as watch, hinting([*files, *also], choices, loaded):
+        with watching(as_json) as watch, hinting([*files, *also], choices, loaded):
             made = planner.plan(loaded, known, types, choices, watch)
         plan_file.write(made, output)
         if as_json:
@@ -157,6 +163,16 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps(values))
         else:
             _show(made, output)
+        _conclude(made, best_effort)
+
+
+def _conclude(made: Mapping[str, Any], best_effort: bool) -> None:
+    """Raises UnprovenError where a plan leaves open what it was made for, unless that was accepted."""
+    from coordinator.deadline_parts import unproven
+    from coordinator.errors import UnprovenError
+
+    if not best_effort and (said := unproven(made)):
+        raise UnprovenError(said)
 
 
 def _what_if(
@@ -185,7 +201,7 @@ def _what_if(
 
     now = query_files.load(*files, share, measured)
     then = what_if.load(*files, options, share, measured)
-    with watching() as watch:
+    with watching(as_json) as watch:
         before, after = side(now, watch), side(then, watch)
     if output is not None and after.plan is not None:
         plan_file.write(dict(after.plan), output)
@@ -207,6 +223,7 @@ def _what_if(
             console.print("nothing was written; '-o plan.json' writes the changed plan", soft_wrap=True)
     if after.plan is None:
         raise typer.Exit(InfeasibleError.exit_code)
+    _conclude(after.plan, choices.best_effort)
 
 
 def pair(text: str) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,16 +16,43 @@ if TYPE_CHECKING:
     from coordinator.query import Query
 
 
+EVERY_S = 10.0
+
+
+class NowAndThen:
+    """Tells a step where the last word is long ago: a search that is over soon says nothing."""
+
+    def __init__(self) -> None:
+        self._told_s = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        if time.monotonic() - self._told_s >= EVERY_S:
+            self._told_s = time.monotonic()
+            tell(text)
+
+
 @contextmanager
-def watching() -> Iterator[Watch]:
-    """Tells on stderr how the search goes, where that is a terminal. Ctrl-C ends the search, not the command."""
+def searching(what: str, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Progress on stderr: one line that changes where that is a terminal, else a line every ten seconds. `quiet`: none,
+    for machines."""
     from rich.console import Console
 
+    console = Console(stderr=True)
+    if quiet:
+        yield lambda _: None
+    elif not console.is_terminal:
+        yield NowAndThen()
+    else:
+        with console.status(what) as line:
+            yield line.update
+
+
+@contextmanager
+def watching(quiet: bool = False) -> Iterator[Watch]:
+    """Tells how the search for a plan goes, as `searching`. Ctrl-C ends the search, not the command."""
     try:
-        with Console(stderr=True).status("planning (Ctrl-C: stop)") as line:
-            yield lambda now: line.update(
-                f"planning {now.seconds:.0f} s: {now.sentence()} (Ctrl-C: take the best so far)"
-            )
+        with searching("planning (Ctrl-C: stop)", quiet) as said:
+            yield lambda now: said(f"planning {now.seconds:.0f} s: {now.sentence()} (Ctrl-C: take the best so far)")
     except KeyboardInterrupt:
         tell("interrupted before there was any plan")
         raise

@@ -15,46 +15,11 @@ from coordinator.guarantee.propagate import Delays, Streams, age, propagate
 from coordinator.guarantee.response import Response, load_responses
 from coordinator.guarantee.selectivity import ONE
 from coordinator.guarantee.system import System, Unit
-from coordinator.sound.needs import Needs
 from coordinator.units_of_measure import show_ns
 
 ROUNDS = 2  # any number of them gives a lower bound
 NEVER_NS = 10**18
 NEVER = Bursts(1, NEVER_NS)  # of a rival one job counts
-
-
-def ways_too_long(needs: Needs) -> list[str]:
-    """Outputs that one tuple alone misses wherever operators run: age on admission, and costs on the fastest nodes."""
-    found = []
-    for output in needs.query.outputs:
-        for source in needs.query.sources:
-            if source.name not in needs.reach[output.origin]:
-                continue
-            if source.max_age_ns >= output.deadline_ns:
-                found.append(
-                    f"output {output.name}: {source.name} admits tuples of up to {show_ns(source.max_age_ns)} of age, "
-                    f"its deadline is {show_ns(output.deadline_ns)}; declare a smaller 'max_age' or a longer deadline"
-                )
-                continue
-            need_ns, path = _longest(needs, source.name, output.origin)
-            if source.max_age_ns + need_ns > output.deadline_ns:
-                aged = f" and the age of {source.name} up to {show_ns(source.max_age_ns)}" if source.max_age_ns else ""
-                found.append(
-                    f"output {output.name}: one tuple alone costs {show_ns(need_ns)} on its way {', '.join(path)} even "
-                    f"on the fastest nodes{aged}, its deadline is {show_ns(output.deadline_ns)}"
-                )
-    return found
-
-
-def _longest(needs: Needs, source: str, end: str) -> tuple[int, list[str]]:
-    """The costliest way from a source to an operator, in least costs."""
-    reached: dict[str, tuple[int, list[str]]] = {source: (0, [])}
-    for operator in needs.order:
-        before = [reached[name] for name in operator.inputs if name in reached and source in needs.reach[operator.name]]
-        if before:
-            cost_ns, path = max(before, key=lambda each: each[0])
-            reached[operator.name] = (cost_ns + needs.least_ns[operator.name], [*path, operator.name])
-    return reached[end]
 
 
 def late(system: System, charges: Charges, spared: frozenset[str] = frozenset()) -> str | None:

@@ -16,11 +16,11 @@ from coordinator.placement import milp, routes
 from coordinator.placement.milp import MS, Limits, Model
 from coordinator.placement.problem import Problem
 from coordinator.placement.routes import Hops
+from coordinator.sound.impossible import distances
 from coordinator.sound.needs import Needs, Row
 from coordinator.units_of_measure import counted, show_ns
 
 LARGEST_PAIRS = 150  # pairs of nodes up to which a way's latency is by pair, not the least of all
-LARGEST_MESH = 60
 MOST_REASONS = 4
 TOLERANCE = 1e-6  # ms and relative: what a solver may leave open is not taken for a proof
 
@@ -172,24 +172,6 @@ class Master:
                 away = model.z[one, m] - model.z.get((other, m), 0.0)
                 model.programme.add_linear_constraint(takes >= least / MS * away)
         return takes
-
-
-def distances(problem: Problem, needs: Needs) -> list[list[int]]:
-    """The least latency between any two nodes, over any relays, in ns; 0 where it is not worth computing."""
-    count = len(problem.nodes)
-    if count > LARGEST_MESH or not any(link.latency_ns for link in needs.cluster.links):
-        return [[0] * count for _ in range(count)]
-    far = sum(link.latency_ns for link in needs.cluster.links) + 1
-    found = [[0 if m == n else far for n in range(count)] for m in range(count)]
-    index = {node.name: node.index for node in problem.nodes}
-    for link in needs.cluster.links:
-        one, other = (index[name] for name in link.between)
-        found[one][other] = found[other][one] = link.latency_ns
-    for via in range(count):
-        for m in range(count):
-            for n in range(count):
-                found[m][n] = min(found[m][n], found[m][via] + found[via][n])
-    return [[0 if latency >= far else latency for latency in row] for row in found]
 
 
 def sentence(needs: Needs, row: Row) -> str:

@@ -23,6 +23,7 @@ from coordinator.placement.routes import Hops
 from coordinator.placement.unplaceable import unplaceable
 from coordinator.sound import alone, cuts, large
 from coordinator.sound.draft import Draft, Setting, draft
+from coordinator.sound.impossible import impossible
 from coordinator.sound.master import Master, Offer, nearest
 from coordinator.sound.needs import Needs
 from coordinator.sound.standing import Standing
@@ -126,7 +127,7 @@ class Finder:
         where nothing was looked at in time.
         """
         self.needs.rates  # noqa: B018 - finds sources without a curve
-        reasons = [*self.needs.unbounded, *alone.ways_too_long(self.needs)]
+        reasons = [*self.needs.unbounded, *impossible(self.needs)]
         if reasons:
             more = [f"and {len(reasons) - MOST_REASONS} more"] if len(reasons) > MOST_REASONS else []
             return self._give_up(reasons[:MOST_REASONS] + more, best_effort)

@@ -20,7 +20,7 @@ QUERY = """
 shimekiri: 1
 query: %s
 sources:
-  items: {at: a, type: json, arrival: {burst: 1, period: 10 ms}}
+  items: {at: a, type: json, arrival: {burst: 1, period: 10 ms}, max_age: 5 ms}
 operators:
   spin: {run: busy, in: items, with: {cpu_us: 300}, nodes: [a]}
   %s: {run: pass, in: spin, nodes: [b]}

@@ -1,0 +1,103 @@
+"""What `coordinator plan` ends with, and how soon it says that nothing can be guaranteed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coordinator import planner
+from coordinator.errors import InfeasibleError
+from coordinator.placement.milp import Limits
+
+CHAIN = 40
+FREE = "".join(f"  f{i}: {{run: pass, in: {f'f{i - 1}' if i else 's'}, cost: 1 ms}}\n" for i in range(CHAIN))
+
+
+def files(
+    folder: Path, operators: str, *, deadline: str, last: str, age: str = "5 ms", burst: int = 1, latency: str = "1 ms"
+) -> tuple[Path, Path]:
+    """A query from node a to node c of three."""
+    query, cluster = folder / "query.yaml", folder / "cluster.yaml"
+    query.write_text(
+        "shimekiri: 1\nquery: q\nsources:\n"
+        f"  s: {{at: a, type: json, arrival: {{burst: {burst}, period: 5 s}}, max_age: {age}}}\n"
+        f"operators:\n{operators}outputs: {{o: {{from: {last}, at: c, deadline: {deadline}}}}}\n"
+    )
+    nodes = "".join(f'  {name}: {{address: "127.0.0.1:77{i}0"}}\n' for i, name in enumerate("abc"))
+    links = "".join(f"  - {{between: [{pair}], latency: {latency}}}\n" for pair in ("a, b", "a, c", "b, c"))
+    cluster.write_text(f"shimekiri: 1\nnodes:\n{nodes}links:\n{links}security: insecure-loopback\n")
+    return query, cluster
+
+
+def coordinator(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "coordinator", *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+
+
+WINDOW = "  w: {run: aggregate, in: s, cost: 1 ms, with: {n: count}, window: {time: 1 s%s}}\n"
+
+
+@pytest.mark.parametrize(
+    ("operators", "given", "said"),
+    [
+        (FREE, {"last": "f39", "deadline": "40 ms"}, "one tuple of s alone takes 41 ms even on the nodes that suit it"),
+        (FREE, {"last": "f39", "deadline": "60 ms", "latency": "30 ms"}, "(40 ms of costs, 30 ms of links by way of"),
+        (FREE, {"last": "f39", "deadline": "45 ms"}, "and its age of up to 5 ms, its deadline is 45 ms; it needs at"),
+        (FREE, {"last": "f39", "deadline": "5 ms"}, "s admits tuples of up to 5 ms of age, its deadline is 5 ms;"),
+        (FREE, {"last": "f39", "deadline": "60 ms", "burst": 30}, "operator f0: 30 tuples that come at once take"),
+        (WINDOW % "", {"last": "w", "deadline": "55 ms"}, "50 ms until its window is complete by way of"),
+        (WINDOW % ", deadline: first", {"last": "w", "deadline": "1010 ms"}, "1.05 s until its window is complete"),
+    ],
+)  # fmt: skip
+def test_what_is_plainly_impossible_is_told_without_a_search(
+    tmp_path: Path, operators: str, given: dict[str, object], said: str
+) -> None:
+    query, cluster = files(tmp_path, operators, **given)  # type: ignore[arg-type]
+    with pytest.raises(InfeasibleError) as refused:  # a search would be out of time at once
+        planner.make_plan(query, cluster, planner.Choices(limits=Limits(seconds=1e-9)))
+    assert said in "\n".join(refused.value.reasons)
+
+
+ONE = "  f: {run: pass, in: s, cost: 1 ms}\n"
+EVER = (("max_age: 5 ms", "tolerance: 1 ms"),)  # tuples of any age come in
+
+
+@pytest.mark.parametrize(
+    ("deadline", "edits", "options", "code", "written"),
+    [
+        ("50 ms", (), (), 0, True),
+        ("6 ms", (), (), 3, False),
+        ("6 ms", (), ("--best-effort",), 0, True),
+        ("50 ms", EVER, (), 4, True),
+        ("50 ms", EVER, ("--best-effort",), 0, True),
+        ("50 ms", (), ("--policy", "fifo"), 4, True),
+        ("50 ms", (), ("--policy", "fifo", "--json"), 4, True),
+        ("50 ms", EVER, ("--model", "paper"), 0, True),
+        ("50 ms", EVER, ("--allocator", "sqpr"), 0, True),
+        ("50 ms", (), ("--what-if", "o.deadline=6 ms"), 3, False),
+        ("50 ms", EVER, ("--what-if", "o.deadline=60 ms"), 4, False),
+        ("50 ms", EVER, ("--what-if", "o.deadline=60 ms", "--best-effort"), 0, False),
+    ],
+)  # fmt: skip
+def test_the_exit_code_says_what_is_guaranteed(
+    tmp_path: Path,
+    deadline: str,
+    edits: tuple[tuple[str, str], ...],
+    options: tuple[str, ...],
+    code: int,
+    written: bool,
+) -> None:
+    query, _ = files(tmp_path, ONE, deadline=deadline, last="f")
+    for old, new in edits:
+        query.write_text(query.read_text().replace(old, new))
+    done = coordinator(tmp_path, "plan", "query.yaml", "cluster.yaml", *options)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert (tmp_path / "plan.json").exists() == written
+    if code == 4:
+        assert "neither guaranteed nor disproven: o" in done.stderr and "--best-effort" in done.stderr
+    if "--json" in options:
+        assert json.loads(done.stdout)["guarantee"]["o"]["guaranteed"] is False
