@@ -7,11 +7,12 @@
 
 The address is the agent's data address. Both reconnect: a Source resends what has not been taken over, and the agent
 recognises what it has already seen, so nothing is admitted twice; a Sink goes on after the last result that it got.
+A peer that is gone without a word is noticed by heartbeats, in six seconds.
 """
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -89,6 +90,8 @@ class _Client:
         codecs: Codecs | None,
         drift_ppm: int,
         tls: str | Path | None,
+        outage_s: float,
+        on_outage: Callable[[str], object] | None,
     ) -> None:
         parse_address(address)
         self._greet: Greet = Connection
@@ -99,6 +102,8 @@ class _Client:
         self._address = address
         self._peer = peer
         self._timeout_s = timeout_s
+        self._outage_s, self._on_outage = outage_s, on_outage
+        self._lost_ns = 0  # when the connection was lost that is not there again; 0: it is
         self._codecs = codecs or Codecs({each.name: each.message for each in sdk.declared_codecs})
         self._drift_ppm = drift_ppm
         self._clock = clock_domain()
@@ -137,11 +142,32 @@ class _Client:
             self._connection.close()
             self._connection = None
 
+    def _lose(self, why: str) -> None:
+        """The connection ended by itself."""
+        self._drop()
+        if not self._lost_ns:
+            self._lost_ns = now_ns()
+            self._tell(f"the connection to the agent at {self._address} is lost ({why})")
+            if self._outage_s:
+                self._tell(f"connecting again, for {self._outage_s:g} s at most")
+
+    def _tell(self, text: str) -> None:
+        if self._on_outage is not None:
+            self._on_outage(text)
+
+    @property
+    def _over_ns(self) -> int:
+        """When the outage has lasted for as long as it may."""
+        return (self._lost_ns or now_ns()) + int(self._outage_s * SECOND)
+
     def _dial(self, hello: frames.Hello, timeout_s: float, backoff: Backoff) -> Connection:
         if self._closed:
             raise ValueError(f"{self._peer} is closed")
         self._connection = dial(self._address, hello, timeout_s, backoff, self._greet)
         self._connects += 1
+        if self._lost_ns:
+            self._tell(f"connected again after {(now_ns() - self._lost_ns) / SECOND:.1f} s")
+            self._lost_ns = 0
         return self._connection
 
     def _hello(self, resume_after: int, credit_bytes: int = 0, peer_boot: int = 0) -> frames.Hello:
@@ -153,9 +179,11 @@ class _Client:
 class Source(_Client):
     """Puts tuples into the source `name` of the plan that runs at `address` (host:data port).
 
-    timeout: seconds that connecting, and then each `send`, may take. drift_ppm: how far this machine's clock may be
-    off; it matters where the agent has another clock. tls: folder of an identity, for agents that speak TLS. Raises
-    UnreachableError and NotAcceptedError, TlsError (a ValueError) for an identity that cannot be used. Not thread-safe.
+    timeout: seconds that connecting, and then each `send`, may take. outage: seconds for which a `send` also waits for
+    a connection that was lost, its tuples growing older meanwhile; on_outage: is told in a sentence when one begins and
+    ends. drift_ppm: how far this machine's clock may be off; it matters where the agent has another clock. tls: folder
+    of an identity, for agents that speak TLS. Raises UnreachableError and NotAcceptedError, TlsError (a ValueError) for
+    an identity that cannot be used. Not thread-safe.
     """
 
     def __init__(
@@ -164,15 +192,18 @@ class Source(_Client):
         name: str,
         *,
         timeout: float = 5.0,
+        outage: float = 0.0,
+        on_outage: Callable[[str], object] | None = None,
         codecs: Codecs | None = None,
         drift_ppm: int = 100,
         tls: str | Path | None = None,
     ) -> None:
-        super().__init__(address, f"source:{name}", timeout, codecs, drift_ppm, tls)
+        super().__init__(address, f"source:{name}", timeout, codecs, drift_ppm, tls, outage, on_outage)
         self._backoff = Backoff()
         self._sender = Sender(self, backoff=self._backoff)
         self._open: dict[int, tuple[list[Admitted | Refused | None], int]] = {}  # by link_seq: no outcome known yet
         self._last_seq = 0
+        self._until_ns = 0  # of the `send` that runs
         self._connect(timeout)
 
     def send(self, value: Any, *, age_ms: float | tuple[float, float] = 0.0) -> Admitted | Refused:
@@ -197,18 +228,19 @@ class Source(_Client):
 
     def _send(self, burst: list[tuple[Any, tuple[int, int]]]) -> list[Admitted | Refused]:
         """Values with their origins."""
-        until_ns = now_ns() + int(self._timeout_s * SECOND)
-        if self._codec is None or self._connection is None:
-            self._connect(self._timeout_s)
+        self._until_ns = now_ns() + int(self._timeout_s * SECOND)
+        if self._connection is None:
+            self._again()
         assert self._codec is not None
+        worth_ns = self._until_ns + int(self._outage_s * SECOND)
         payloads = [(self._codec.encode(value), origin) for value, origin in burst]
         results: list[Admitted | Refused | None] = [None] * len(payloads)
         for i, (payload, (lo_ns, hi_ns)) in enumerate(payloads):
             data = frames.encode_tuple((0, 0, 0, 0, lo_ns, hi_ns), 0, 0, payload)
-            while not self._sender.offer(now_ns(), data, until_ns, (results, i)):
-                self._pump(until_ns, results)
+            while not self._sender.offer(now_ns(), data, worth_ns, (results, i)):
+                self._pump(worth_ns, results)
         while None in results:
-            self._pump(until_ns, results)
+            self._pump(worth_ns, results)
         return [result for result in results if result is not None]
 
     # What the link tells (link.sender.SenderFacts).
@@ -227,10 +259,22 @@ class Source(_Client):
             results, i = tag
             results[i] = Refused(f"not sent within {self._timeout_s:g} s: the agent at {self._address} takes nothing")
 
-    def _pump(self, until_ns: int, results: list[Admitted | Refused | None]) -> None:
-        """Write what may be written, wait for one answer."""
-        if now_ns() >= until_ns:
-            self._sender.sweep(now_ns())
+    def _again(self) -> Connection:
+        """Connected once more; the time of an outage counts for no `send`."""
+        over_ns = max(self._until_ns, self._over_ns if self._outage_s else 0)
+        try:
+            connection = self._connect((over_ns - now_ns()) / SECOND)
+        except UnreachableError:
+            self._lost_ns = 0  # the next `send` may wait as long
+            raise
+        if self._outage_s:
+            self._until_ns = max(self._until_ns, now_ns() + int(self._timeout_s * SECOND))
+        return connection
+
+    def _pump(self, worth_ns: int, results: list[Admitted | Refused | None]) -> None:
+        """Write what may be written, wait for one answer. worth_ns: until when tuples of this `send` are sent."""
+        if now_ns() >= self._until_ns and not (self._connection is None and self._outage_s):
+            self._sender.sweep(max(now_ns(), worth_ns + 1))
             missing = sum(result is None for result in results)
             if not missing:
                 return
@@ -240,7 +284,8 @@ class Source(_Client):
                 list(results),
             )
         try:
-            connection = self._connection or self._connect((until_ns - now_ns()) / SECOND)
+            connection = self._connection or self._again()
+            until_ns = self._until_ns
             while (out := self._sender.poll(now_ns())) is not None:
                 connection.write(frames.encode_batch(out.first, now_ns, out.tuples), until_ns)
             if None in results:
@@ -248,8 +293,8 @@ class Source(_Client):
                     self._on_frame(frame)
             if self._sender.stalled(now_ns()):
                 raise LostError("no acknowledgement for too long")
-        except (LostError, LinkError):
-            self._drop()
+        except (LostError, LinkError) as error:
+            self._lose(str(error))
             self._sender.on_disconnected(now_ns())
 
     def _on_frame(self, frame: frames.Frame) -> None:
@@ -281,8 +326,9 @@ class Sink(_Client):
     """Iterates over the results of output `name` of the plan that runs at `address` (host:data port).
 
     Results from the connection on; none is given twice. timeout: seconds without a result after which the iteration
-    ends; None: never. connect_timeout: seconds that connecting, and reconnecting, may take. Ctrl-C ends the iteration.
-    tls, and what is raised: as with Source. Not thread-safe.
+    ends; None: never. connect_timeout: seconds that connecting may take. outage: seconds for which a connection that
+    was lost is waited for, as long as that unless given; results meanwhile are not kept. Ctrl-C ends the iteration.
+    on_outage, tls, and what is raised: as with Source. Not thread-safe.
     """
 
     def __init__(
@@ -292,17 +338,20 @@ class Sink(_Client):
         *,
         timeout: float | None = None,
         connect_timeout: float = 5.0,
+        outage: float | None = None,
+        on_outage: Callable[[str], object] | None = None,
         codecs: Codecs | None = None,
         drift_ppm: int = 100,
         tls: str | Path | None = None,
     ) -> None:
-        super().__init__(address, f"sink:{name}", connect_timeout, codecs, drift_ppm, tls)
+        outage_s = connect_timeout if outage is None else outage
+        super().__init__(address, f"sink:{name}", connect_timeout, codecs, drift_ppm, tls, outage_s, on_outage)
         self._patience_s = timeout
         self._inbox = Inbox(most_receivers=4)
         self._receiver: Receiver | None = None
         self._agent_boot = 0
         self._ready: deque[Arrived] = deque()
-        self._connect()
+        self._connect(connect_timeout)
 
     def __iter__(self) -> Self:
         return self
@@ -324,15 +373,27 @@ class Sink(_Client):
         while not self._ready:
             if until_ns is not None and now_ns() >= until_ns:
                 raise TimeoutError(f"no result of {self._peer} from {self._address} within {timeout} s")
-            step_ns = now_ns() + SECOND
-            self._read(step_ns if until_ns is None else min(step_ns, until_ns))
+            if self._connection is None:
+                self._again(until_ns)
+            else:
+                step_ns = now_ns() + SECOND
+                self._read(self._connection, step_ns if until_ns is None else min(step_ns, until_ns))
         assert self._codec is not None
         item = self._ready.popleft()
         lineage = item.lineage
         return Result(self._codec.decode(item.payload), item.at_ns, lineage[4:], lineage[:4])
 
-    def _read(self, until_ns: int) -> None:
-        connection = self._connection or self._connect()
+    def _again(self, until_ns: int | None) -> None:
+        """Connected once more, or the time is over. Raises UnreachableError after the longest outage."""
+        over_ns = self._over_ns
+        try:
+            self._connect(((over_ns if until_ns is None else min(over_ns, until_ns)) - now_ns()) / SECOND)
+        except UnreachableError:
+            if until_ns is None or over_ns <= until_ns:
+                self._lost_ns = 0  # the next `get` may wait as long
+                raise
+
+    def _read(self, connection: Connection, until_ns: int) -> None:
         assert self._receiver is not None
         try:
             for frame in connection.read(until_ns):
@@ -344,12 +405,12 @@ class Sink(_Client):
             ack = self._receiver.ack(SINK_CREDIT, drained=True)
             if ack is not None:
                 connection.write(frames.encode_ack(*ack), until_ns + SECOND)
-        except (LostError, LinkError):
-            self._drop()
+        except (LostError, LinkError) as error:
+            self._lose(str(error))
 
-    def _connect(self) -> Connection:
+    def _connect(self, timeout_s: float) -> Connection:
         last = self._receiver.last if self._receiver else 0
-        connection = self._dial(self._hello(last, SINK_CREDIT, self._agent_boot), self._timeout_s, Backoff())
+        connection = self._dial(self._hello(last, SINK_CREDIT, self._agent_boot), timeout_s, Backoff())
         hello = connection.hello
         self._codec = self._codecs.get(hello.codec)
         self._receiver = self._inbox.hello(hello.peer, hello.boot, alone=True)

@@ -25,6 +25,9 @@ sensor that does not wait. With --steady a delay puts off this line and all that
 it, and nothing comes closer together than it should. With --repeat, the last gap is kept between the last line and the
 first.
 
+A connection that is lost is told and made again, for --outage seconds at most; what is sent after it is that much
+older, and what the agent finds too old is refused and counted.
+
 The last line on stderr says what became of all. Exit codes: 0 all lines were sent, or Ctrl-C; 2 bad arguments or input
 (file:line: ...); 1 the agent cannot be reached, refuses the source, or gives no answer.
 """
@@ -37,8 +40,10 @@ Each result, from the connection on, is a JSON line: {"value": ..., "at_ns": whe
 clock, "latency_ns": [lo, hi] from origin to delivery, "lineage": [source, epoch, seq, ordinal]}. Protobuf messages are
 shown as JSON.
 
+A connection that is lost is told and made again, for --outage seconds at most; results meanwhile do not come.
+
 Exit codes: 0 ended as asked, by --count, --timeout or Ctrl-C; 4 --timeout was over before --count had come; 2 bad
-arguments; 1 the agent cannot be reached or refuses the output.
+arguments; 1 the agent cannot be reached, by then, or refuses the output.
 """
 Positive = Callable[[str], float]
 
@@ -100,6 +105,10 @@ def _add_node(parser: argparse.ArgumentParser, option: str) -> None:
     parser.add_argument(
         "--patience", type=_between(0.01, 3600), default=5.0, metavar="S",
         help="seconds that connecting, and an answer, may take (default 5)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--outage", type=_between(0, 1e6), default=60.0, metavar="S",
+        help="seconds for which a lost connection is waited for (default 60)",
     )  # fmt: skip
 
 

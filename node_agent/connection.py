@@ -1,4 +1,8 @@
-"""A client's blocking connection to an agent's data address: dial, greet, read frames, answer probes."""
+"""A client's blocking connection to an agent's data address: dial, greet, read frames, answer probes.
+
+A peer that is cut off or without power sends no end of its connection. So where nothing comes for a while, a Probe
+asks; any agent answers it, and a connection on which nothing comes back is lost.
+"""
 
 import contextlib
 import select
@@ -16,6 +20,8 @@ _ATTEMPT_S = 2.0  # for one attempt to connect
 _CHUNK = 1 << 16
 _PROBES = 4  # answered before an agent with another clock is sent anything: its first verdicts need them
 _PROBES_S = 0.3
+ASK_NS = 1 * SECOND  # of silence, until the agent is asked whether it is there
+ANSWER_NS = 5 * SECOND  # for the answer: an operator that runs puts it off
 
 
 class AgentError(Exception):
@@ -65,10 +71,17 @@ class Connection:
         self._reader = frames.FrameReader()
         self._pending: list[frames.Frame] = []
         self._probes = 0
+        self._asked_ns = 0  # when a heartbeat went out that nothing has come after; 0: none
+        self._heard_ns = now_ns()
+        self._beats = 0
+        self._greeting = True
         self.write(frames.encode_hello(hello), until_ns)
         first = self.read(until_ns)
         while not first:
+            if now_ns() >= until_ns:
+                raise LostError("something accepts the connection there and says nothing")
             first = self.read(until_ns)
+        self._greeting = False
         if isinstance(first[0], frames.Refused):
             raise NotAcceptedError(first[0].why)
         if not isinstance(first[0], frames.Hello):
@@ -103,7 +116,7 @@ class Connection:
         if self._pending:
             pending, self._pending = self._pending, []
             return pending
-        data = self._receive(until_ns)
+        data = self._heard(until_ns)
         if not data:
             return []
         arrived_ns = now_ns()
@@ -111,12 +124,34 @@ class Connection:
         try:
             for frame in self._reader.feed(data):
                 if isinstance(frame, frames.Probe):
-                    self._answer(frame, arrived_ns, until_ns)
+                    if not (frame.t1_ns or frame.t2_ns):  # else it answers a heartbeat, and has been heard
+                        self._answer(frame, arrived_ns, until_ns)
                 else:
                     got.append(frame)
         except LinkError as error:
             raise LostError(f"the agent sent what is no frame: {error}") from error
         return got
+
+    def _heard(self, until_ns: int) -> bytes:
+        """As `_receive`, with heartbeats while nothing comes. Raises LostError where the agent answers none."""
+        while True:
+            due_ns = self._asked_ns + ANSWER_NS if self._asked_ns else self._heard_ns + ASK_NS
+            data = self._receive(until_ns if self._greeting else min(until_ns, due_ns))
+            at_ns = now_ns()
+            if data:
+                self._heard_ns, self._asked_ns = at_ns, 0
+                return data
+            if at_ns >= due_ns and not self._greeting:
+                self._beat(at_ns)
+            if at_ns >= until_ns:
+                return b""
+
+    def _beat(self, at_ns: int) -> None:
+        """Ask the agent whether it is there. Raises LostError where it was asked and has not answered."""
+        if self._asked_ns:
+            raise LostError(f"no answer to a heartbeat within {ANSWER_NS / SECOND:g} s")
+        self._asked_ns, self._beats = at_ns, self._beats + 1
+        self.write(frames.encode_probe(frames.Probe(self._beats, at_ns)), at_ns + SECOND)
 
     def _receive(self, until_ns: int) -> bytes:
         """What has come; empty: the time is over. Raises LostError, also at the end of the stream."""

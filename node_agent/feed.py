@@ -174,7 +174,8 @@ def _feed(parsed: argparse.Namespace, account: Account) -> None:
         if parsed.repeat and given.live:
             raise InputError(f"--repeat: {given.name} cannot be read again; give a file")
         codecs = client_codecs(parsed.operators)
-        with Source(address, parsed.source, timeout=parsed.patience, codecs=codecs, tls=tls) as source:
+        waits = {"timeout": parsed.patience, "outage": parsed.outage}
+        with Source(address, parsed.source, **waits, on_outage=_say, codecs=codecs, tls=tls) as source:
             typed = given.typed if isinstance(given, Recording) else None
             feeder = Feeder(source, account, parsed.age_ms, parsed.steady, typed)
             given.before_wait = feeder.send

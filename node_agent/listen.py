@@ -33,7 +33,8 @@ def _listen(parsed: argparse.Namespace) -> int:
     addresses = addresses_of(parsed.node, parsed.addresses)
     address, tls = data_address(parsed.node, addresses), identity_folder(parsed.tls, addresses)
     codecs = client_codecs(parsed.operators)
-    with Sink(address, parsed.output, connect_timeout=parsed.patience, codecs=codecs, tls=tls) as sink:
+    waits = {"connect_timeout": parsed.patience, "outage": parsed.outage}
+    with Sink(address, parsed.output, **waits, on_outage=_say, codecs=codecs, tls=tls) as sink:
         _say(f"{parsed.output} at {address}, results from now on")
         shown = unreadable = 0
         while parsed.count is None or shown < parsed.count:

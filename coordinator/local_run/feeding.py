@@ -109,7 +109,19 @@ class Feeding:
     def _start(self, feed: Feed, node: AgentAddress, operators: Sequence[Path], logs: Path, repeat: bool) -> None:
         again = ("--repeat",) if repeat and feed.path.is_file() else ()
         command = [
-            *(sys.executable, "-m", "node_agent", "feed", feed.source, str(feed.path), "--to", node.data, "--json"),
+            *(
+                sys.executable,
+                "-m",
+                "node_agent",
+                "feed",
+                feed.source,
+                str(feed.path),
+                "--to",
+                node.data,
+                "--json",
+                "--outage",
+                "5",
+            ),
             *(*feed.pace.options, *feed.options, *again),
             *(word for file in operators for word in ("--operators", str(file))),
         ]

@@ -32,7 +32,7 @@ class Listening:
         folder.mkdir()
         try:
             for name, node in outputs.items():
-                command = [sys.executable, "-m", "node_agent", "listen", name, "--from", node.data]
+                command = [sys.executable, "-m", "node_agent", "listen", name, "--from", node.data, "--outage", "5"]
                 with self.results(name).open("wb") as out, self._log(name).open("wb") as said:
                     self._running[name] = subprocess.Popen(
                         [*command, "--count", str(MOST_RESULTS), *files],

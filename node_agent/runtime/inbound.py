@@ -94,6 +94,7 @@ class Inbound:
         accepted.connection.authorise(hello.peer)
         kind = hello.peer.partition(":")[0]
         if kind == "sink":
+            self._close_others(hello.peer, hello.boot)  # one that was cut off may seem to be there for long
             sink = SinkRole(self.context, accepted.connection, hello)
             self.sinks.setdefault(sink.output_name, []).append(sink)
             return sink

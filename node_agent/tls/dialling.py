@@ -78,6 +78,8 @@ def _shake(sock: socket.socket, session: Session, until_ns: int) -> None:
             if session.done:
                 break
             data = sock.recv(_CHUNK)
+            if now_ns() >= until_ns:
+                raise LostError("no end of the TLS handshake")
             if not data:
                 raise LostError("the agent closed the connection during the TLS handshake")
     except PlainError:

@@ -175,7 +175,9 @@ class Agent:
                 if not data:
                     return
                 for frame in reader.feed(data):
-                    if isinstance(frame, frames.Ack):
+                    if isinstance(frame, frames.Probe):
+                        sock.sendall(frames.encode_probe(frame._replace(t1_ns=now_ns(), t2_ns=now_ns())))
+                    elif isinstance(frame, frames.Ack):
                         with self.lock:
                             sender.on_ack(now_ns(), frame.upto, frame.credit_bytes)
 
@@ -321,7 +323,7 @@ def test_a_sink_ends_when_nothing_comes_and_get_says_so(agent: Agent) -> None:
 def test_ctrl_c_ends_the_iteration(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     sink = Sink(agent.address, "o")
 
-    def interrupt(until_ns: int) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sink, "_read", interrupt)
