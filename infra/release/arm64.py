@@ -42,7 +42,7 @@ def arm64(suite: str, clone: Path, trees: Path | None, logs: Path) -> list[Outco
         _page(trial)
         system.place(clone, PROJECT)
         if trial.step("what the tests need", [*pip, *FOR_TESTS], INSTALL_S):
-            run = ["env", "-C", PROJECT, PYTHON, "-m", "pytest", "-q", *TESTS]
+            run = ["env", "-C", PROJECT, PYTHON, "-m", "pytest", *TESTS]
             trial.step("core and wire tests", run, TESTS_S, COUNTED, note=COUNTED)
     return trial.outcomes
 

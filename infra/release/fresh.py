@@ -36,6 +36,6 @@ def _as(suite: str, user: str, clone: Path, trees: Path | None, logs: Path) -> l
         java = JAVA if user == "root" else "without Spark: (.*no `java` was found)"
         if trial.step("set-up", [*make, "setup"], SET_UP_S, java, note=java):
             trial.step("demo", [*make, "demo"], DEMO_S, "AVOIDED", note=r"Done in \d+ s")
-            python, tests = f"{project}/.venv/bin/python", ["-q", *SAMPLE]
-            trial.step("tests", ["env", "-C", project, python, "-m", "pytest", *tests], TESTS_S, COUNTED, note=COUNTED)
+            python = f"{project}/.venv/bin/python"
+            trial.step("tests", ["env", "-C", project, python, "-m", "pytest", *SAMPLE], TESTS_S, COUNTED, note=COUNTED)
     return trial.outcomes
