@@ -29,6 +29,10 @@ test-pythons: setup ## the agent's tests under every other Python found here (QU
 test-ranges: setup ## the agent's tests with the lowest and the highest grpcio, protobuf and psutil that are allowed
 	@$(BIN)/python -m infra.agent_tests ranges $(if $(QUICK),--quick)
 
+.PHONY: soak
+soak: setup ## whole sweeps of what `make test` samples: every bit, cut and deletion of a small run's files; hours
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m soak
+
 .PHONY: check
 check: setup ## format, lint, types, import rules, generated code, tests
 	@$(BIN)/ruff format --check .

@@ -1,24 +1,34 @@
 """The raw traces of a run directory while they are being collected: appended, synced, counted, resumed.
 
-    <run>/trace/raw/<node>/<boot, 16 hex>/NNNN.trace      segment header, then records
+    <run>/trace/raw/<node>/<boot, 16 hex>/NNNN.trace      a segment of blocks (protos/segments.py)
 
-A node here is a place: each core's runtime of an agent writes a trace of its own, under its place's name. How many
-records are held follows from the files' sizes, so a collection that was killed goes on where it was: a torn record at
-the end is cut off. `first`, the number of the first record that came, is 0 unless an earlier collection into another
-directory had made the agent free what was before; run.json keeps it.
+A node here is a place: each core's runtime of an agent writes a trace of its own, under its place's name. Blocks are
+kept as the agent made them. How many records are held follows from the files, so a collection that was killed goes on
+where it was: a torn block at the end is cut off. `first`, the number of the first record that came, is 0 unless an
+earlier collection into another directory had made the agent free what was before; run.json keeps it.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from coordinator.addresses import host_of
 from coordinator.errors import CoordinatorError
 from protos import trace_pb2
-from protos.records import HEADER_BYTES, PLAN, RECORD_BYTES, STATE_DRAINED, STATE_ENDED, unpack_header, unpack_records
+from protos.records import (
+    HEADER_BYTES,
+    PLAN,
+    RECORD_BYTES,
+    STATE_CRASHED,
+    STATE_DRAINED,
+    STATE_ENDED,
+    unpack_header,
+    unpack_records,
+)
+from protos.segments import MISSING, SEAL, Block, Flaw, Trail, records_in, scan
 
 SEGMENT_BYTES = 64 << 20
 SUFFIX = ".trace"
@@ -41,6 +51,9 @@ class Incarnation:
     ended: bool = False
     crashed: bool = False
     reachable: bool = True
+    missing: int = 0  # records that are here as one GAP only, beyond that GAP
+    name: int | None = None  # what the next block has to call the one before
+    sealed: int = 0  # the PLAN state that closed it, once that is here
     unsynced: set[Path] = field(default_factory=set)
 
     @property
@@ -50,19 +63,63 @@ class Incarnation:
 
     def add(self, chunk: trace_pb2.TraceChunk) -> int:
         """Append what is new in a chunk. Returns the records added. Raises TraceError where it leaves a hole."""
-        count = len(chunk.records) // RECORD_BYTES
+        if self.sealed:
+            return 0
         if not self.records and self.written is None:
             self.first = chunk.first
-        if len(chunk.records) % RECORD_BYTES or chunk.first > self.held:
+        if chunk.first > self.held:
             raise TraceError(
                 f"node {self.node}: records {self.held} to {chunk.first} of {self.boot:016x} are neither on the agent"
                 f" any more nor in {self.directory}; collect into a new directory"
             )
+        if chunk.written < self.held:
+            raise TraceError(
+                f"node {self.node}: the agent has lost records of {self.boot:016x} that are in {self.directory}: it"
+                f" knows of {chunk.written}, {self.held} were collected"
+            )
         self.written, self.ended, self.crashed = chunk.written, chunk.ended, chunk.crashed
-        new = chunk.records[(self.held - chunk.first) * RECORD_BYTES :]
-        if new:
-            self._append(chunk.header, new)
-        return count - (len(chunk.records) - len(new)) // RECORD_BYTES
+        new, before = [], self.records
+        try:
+            for _, block in scan(chunk.blocks, 0):
+                if isinstance(block, Flaw) or block.boot != self.boot:
+                    raise TraceError(f"node {self.node}: a chunk of {self.boot:016x} came damaged; collect again")
+                if block.end > self.held or block.flags & SEAL:
+                    new.append(self._next(block))
+        finally:
+            if new:
+                self._append(chunk.header, b"".join(block.packed() for block in new))
+        return self.records - before
+
+    def _next(self, block: Block) -> Block:
+        """The block, as it continues what is here. Raises TraceError where it does not."""
+        if block.flags & MISSING and block.first < self.held:  # some of it was here before it went missing there
+            previous = self.name or block.previous
+            block = replace(block, first=self.held, count=block.end - self.held, previous=previous)
+        if block.first != self.held or self.sealed or self.name not in (None, block.previous):
+            raise TraceError(
+                f"node {self.node}: records {block.first} to {block.end} of {self.boot:016x} do not continue those in"
+                f" {self.directory}; collect into a new directory"
+            )
+        self.records += block.count
+        self.missing += block.count - 1 if block.flags & MISSING else 0
+        self.name, self.sealed = block.name, block.state if block.flags & SEAL else 0
+        return block
+
+    def restore(self) -> None:
+        """What an earlier collection left: a torn block at the end is cut off, other damage stays for the report."""
+        trail = Trail(self.boot, end=self.first)
+        for path in self.segments():
+            data = path.read_bytes()
+            blocks = trail.follow(data)
+            whole = HEADER_BYTES + sum(len(block.packed()) for block in blocks)
+            if len(data) < HEADER_BYTES:
+                os.truncate(path, 0)
+            elif path == self.segments()[-1] and trail.flaws and trail.flaws[-1].at == whole:
+                os.truncate(path, whole)
+        self.records, self.missing = (trail.end or self.first) - self.first, trail.missing
+        self.name, self.sealed = trail.name, trail.sealed
+        if self.sealed:
+            self.written, self.ended, self.crashed = self.held, True, self.sealed == STATE_CRASHED
 
     def sync(self) -> None:
         """What was added is on disk when this returns."""
@@ -78,7 +135,8 @@ class Incarnation:
             "node": self.node,
             "boot": f"{self.boot:016x}",
             "first": self.first,
-            "records": None if self.written is None else max(self.written, self.held) - self.first,
+            "records": None if self.written is None else max(self.written, self.held) - self.first - self.missing,
+            "sealed": bool(self.sealed),
             "ended": self.ended or self._over({int(each[:16], 16) for each in hashes}),
             "crashed": self.crashed,
             "reachable": self.reachable,
@@ -101,7 +159,6 @@ class Incarnation:
             if not file.tell():
                 file.write(header)
             file.write(data)
-        self.records += len(data) // RECORD_BYTES
         self.unsynced.add(path)
 
     def _over(self, stamps: set[int]) -> bool:
@@ -114,7 +171,7 @@ class Incarnation:
         """The last state of every plan that ran here, by the start of its hash."""
         found: dict[int, int] = {}
         for path in self.segments():
-            data = memoryview(path.read_bytes())[HEADER_BYTES:]
+            data = memoryview(records_in(path.read_bytes()))
             kinds = bytes(data[::RECORD_BYTES])
             at = kinds.find(PLAN)
             while at >= 0:
@@ -135,7 +192,7 @@ class RunTraces:
             key = (directory.parent.name, int(directory.name, 16))
             incarnation = self.incarnation(*key)
             incarnation.first = firsts.get(key, 0)
-            incarnation.records = sum(map(_mend, incarnation.segments()))
+            incarnation.restore()
 
     def incarnation(self, node: str, boot: int) -> Incarnation:
         """The incarnation, begun here if it is new."""
@@ -170,16 +227,6 @@ def place_of(chunk: trace_pb2.TraceChunk, node: str) -> str:
     if host_of(place) != node:
         raise TraceError(f"node {node}: a chunk of {place}/{chunk.boot:016x} came; correct the addresses")
     return place
-
-
-def _mend(path: Path) -> int:
-    """Cut off a torn record; a file with half a header begins anew. Returns the records in it."""
-    size = path.stat().st_size
-    records = max(0, size - HEADER_BYTES) // RECORD_BYTES
-    whole = HEADER_BYTES + records * RECORD_BYTES if size >= HEADER_BYTES else 0
-    if size != whole:
-        os.truncate(path, whole)
-    return records
 
 
 def _sync(path: Path) -> None:

@@ -99,6 +99,10 @@ def command_line() -> argparse.ArgumentParser:
     )  # fmt: skip
     run.add_argument("--tls", type=Path, metavar="DIR", help="speak mutual TLS with the identity in DIR (certs/NAME)")
     run.add_argument("--state", type=Path, metavar="DIR", help="plans and traces; default: ./.shimekiri/NAME")
+    run.add_argument(
+        "--sync", type=float, default=1.0, metavar="SECONDS",
+        help="bring the trace to the disk this often: what a loss of power may cost (default 1)",
+    )  # fmt: skip
     run.add_argument("--operators", type=Path, action="append", default=[], metavar="FILE.py", help="may be repeated")
     run.add_argument(
         "--drift-ppm", type=int, default=50, metavar="N", help="how far this clock may be off (default 50)"
@@ -163,6 +167,8 @@ def _run(parsed: argparse.Namespace) -> int:
                 raise _InputError(f"--operators {file}: no such file")
         if not 0 <= parsed.drift_ppm <= 100_000:
             raise _InputError(f"--drift-ppm {parsed.drift_ppm}: between 0 and 100000")
+        if not 0.01 <= parsed.sync <= 3600:
+            raise _InputError(f"--sync {parsed.sync:g}: between 0.01 and 3600 seconds")
         if len(parsed.clock_domain) > 40:
             raise _InputError("--clock-domain: at most 40 characters")
         tls = parsed.tls
@@ -180,7 +186,7 @@ def _run(parsed: argparse.Namespace) -> int:
         name=name, control=control, data=data, state=state, operators=tuple(parsed.operators),
         drift_ppm=parsed.drift_ppm, clock=parsed.clock_domain or clock_domain(), rt=not parsed.no_rt,
         cores=parsed.cores, tls=tls, checks=parsed.check_operators,
-        log_json=parsed.log_json, metrics=metrics,
+        log_json=parsed.log_json, metrics=metrics, sync_s=parsed.sync,
     )  # fmt: skip
     return Supervisor(settings).run()
 

@@ -40,14 +40,20 @@ class Place:
     def begin(self) -> Ring:
         """The number and the ring of a new incarnation. Raises OSError where there is no room for them."""
         state = self.settings.state
-        count = state.count_start()
         header = records.Header(
             node=self.name, node_index=records.NO_REF, boot=new_boot(), clock=self.settings.clock,
             drift_ppm=self.settings.drift_ppm, started_ns=now_ns(), wall_ns=time.time_ns(),
+            starts=state.starts.count + 1,
         )  # fmt: skip
-        self.ring = Ring.create(state.rings.path_of(header.boot), header)
-        self.count = count
-        return self.ring
+        ring = Ring.create(state.rings.path_of(header.boot), header)
+        try:
+            state.starts.add(header)
+        except OSError:
+            ring.close()
+            ring.path.unlink(missing_ok=True)
+            raise
+        self.ring, self.count = ring, header.starts
+        return ring
 
     def started(self) -> ipc.RuntimeStarted | None:
         """What control is told of the incarnation; None: there is none."""

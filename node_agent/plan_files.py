@@ -9,12 +9,12 @@ A plan counts only if state.json names it; files without an entry are left-overs
 """
 
 import hashlib
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from node_agent.durable_files import checked
 from node_agent.settings import place_name
 
 STATE_FILE = "state.json"
@@ -66,7 +66,7 @@ def read_state(directory: Path) -> StoredState:
     """What is stored; an empty state where nothing is. Raises ValueError where the file is damaged."""
     path = directory / STATE_FILE
     try:
-        values = json.loads(path.read_bytes())
+        values = checked(path.read_bytes())
         plans = tuple(
             StoredPlan(
                 each["hash"], int(each["epoch"]), int(each["state"]),
@@ -78,7 +78,7 @@ def read_state(directory: Path) -> StoredState:
         return StoredState(int(values["epoch"]), plans)
     except FileNotFoundError:
         return StoredState()
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged ({error!r}): remove it and deploy again") from None
 
 

@@ -34,6 +34,7 @@ class Settings:
     checks: bool = False  # of what operators change; see `intact`
     log_json: bool = False  # lines on stderr are JSON objects
     metrics: Address | None = None  # where they are served; None: nowhere
+    sync_s: float = 1.0  # how often the trace is brought to the disk
     places: tuple[tuple[str, Address], ...] = ()  # all of the agent: name and data socket; empty until they listen
 
     def at(self, core: int) -> "Settings":

@@ -1,17 +1,23 @@
 """The agent's state directory: what survives a restart, and where each file is.
 
-lock           held by the supervisor as long as the agent runs
-starts         how often a runtime was started here (text); its value modulo 65536 is the lineage epoch
-plans/         plan files and their states (plan_files.py); written by control
-spool/         drained trace records until the coordinator holds them; control's
-rings/         the trace rings, where there is no memory file system; else they are there (ring_directory.py)
+    lock           held by the supervisor as long as the agent runs
+    starts         how often a runtime was started here, and once more in starts.copy (starts.py)
+    plans/         plan files and their states (plan_files.py); written by control
+    spool/         drained trace records until the coordinator holds them; control's
+    rings/         the trace rings, where there is no memory file system; else they are there (ring_directory.py)
+
+Each of these files has a checksum. One that is damaged is set aside as *.damaged, and the agent goes on with the rest.
 """
 
+import contextlib
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from node_agent.ring_directory import RingDirectory
+from node_agent.starts import Starts
+from protos.records import HEADER_BYTES, unpack_header
 
 
 class StateError(Exception):
@@ -24,7 +30,7 @@ class StateDir:
     def __init__(self, root: Path) -> None:
         self.root = root = root.resolve()
         self.plans, self.spool = root / "plans", root / "spool"
-        self.rings = RingDirectory(root)
+        self.rings, self.starts = RingDirectory(root), Starts(root)
         self._lock = -1
         try:
             for directory in (root, self.plans, self.spool):
@@ -34,7 +40,9 @@ class StateDir:
             raise StateError(f"cannot use the state directory {root}: {why}; give another with --state") from None
 
     def lock(self) -> None:
-        """Take the lock for the life of this process. Raises StateError where another agent holds it."""
+        """Take the lock for the life of this process. Raises StateError where another agent holds it, OSError where the
+        disk or the memory is full."""
+        new = not (self.root / "lock").exists()
         descriptor = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -48,6 +56,13 @@ class StateDir:
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         self._lock = descriptor
         self.rings.hold()
+        self.starts.load(max(self._starts_told(), default=0), new)
+
+    def _starts_told(self) -> Iterator[int]:
+        """The start counts in the headers of traces that are here, in the spool and in memory."""
+        for path in (*self.spool.glob("*/*"), *self.rings.paths()):
+            with contextlib.suppress(OSError, ValueError), path.open("rb") as file:
+                yield unpack_header(file.read(HEADER_BYTES)).starts
 
     def unlock(self) -> None:
         """For a child that was forked with the locks: drop its copies, so that only the supervisor's life counts."""
@@ -55,37 +70,3 @@ class StateDir:
         if self._lock >= 0:
             os.close(self._lock)
         self._lock = -1
-
-    def count_start(self) -> int:
-        """Count a start of the runtime, durably, before it admits anything: 1, 2, ..."""
-        path = self.root / "starts"
-        try:
-            count = int(path.read_text()) + 1
-        except FileNotFoundError:
-            count = 1
-        except ValueError:
-            raise StateError(
-                f"{path} is damaged: write the number of runtime starts into it, or a larger one"
-            ) from None
-        write_durably(path, f"{count}\n".encode())
-        return count
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Replace a file's content so that a crash leaves the old or the new, and the new is on disk on return."""
-    temporary = path.parent / f".{path.name}.{os.getpid()}"  # one writer per process; a left-over is overwritten
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

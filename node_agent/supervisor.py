@@ -60,7 +60,12 @@ class Supervisor:
 
     def _prepare(self) -> None:
         state = self.settings.state
-        state.lock()
+        try:
+            state.lock()
+        except OSError as error:
+            raise StartError(f"cannot start: {error.strerror}; make room in {state.root}") from None
+        for problem in state.starts.problems:
+            self._say("starts_damaged", problem)
         state.rings.mark_abandoned()
         state.rings.sweep()
         self._listen()

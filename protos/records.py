@@ -1,7 +1,7 @@
 """Trace records: facts that a node writes down, 64 bytes each; the sole definition of their layout.
 
-Standard library only. A segment is a header of 128 bytes and then records. All instants are nanoseconds of the
-node's CLOCK_MONOTONIC_RAW (virtual runs: of virtual time). A record is
+Standard library only. How records lie in files, in blocks behind a header of 128 bytes, is in segments.py. All instants
+are nanoseconds of the node's CLOCK_MONOTONIC_RAW (virtual runs: of virtual time). A record is
 
     kind u8, flags u8, ref u16, source u16, epoch u16, seq u64, five words i64, one last word u64
 
@@ -48,15 +48,18 @@ within age_lo to age_hi. seq: how many of that source were refused under that pl
 of a source follow one another without a gap.
 MERGED: a contributor of a join ended there; `absent` 1: its partner was filtered, shed or lost.
 ABSORBED with FLAG: the value could not be read and was not kept.
+GAP with FLAG: the records were damaged on the disk, or lost with the memory as the node lost power; dropped 0: nobody
+knows how many.
 The deadline in RAN is the sub-deadline's instant (release + sub-deadline); in OUTPUT the end-to-end deadline in
 nanoseconds, a duration.
 """
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
 
-VERSION = 1
+VERSION = 2
 RECORD = Struct("<BBHHHQqqqqqQ")
 RECORD_BYTES = RECORD.size  # 64
 
@@ -117,6 +120,7 @@ MOST_SKIPPED = 1024
 
 HEADER = Struct("<8sHHHHQIIqq32s40s")
 HEADER_BYTES = 128
+HEADER_CHECK_AT = HEADER_BYTES - 8
 MAGIC = b"SHIMETRC"
 VIRTUAL = 1  # header flag: virtual time
 
@@ -132,6 +136,7 @@ class Header(NamedTuple):
     started_ns: int  # on the node's clock
     wall_ns: int  # wall clock at started_ns, for people only; never enters a verdict
     flags: int = 0
+    starts: int = 0  # runtime starts of the agent up to this one; modulo 65536 the lineage epoch
 
 
 class Record(NamedTuple):
@@ -157,22 +162,34 @@ def pack_header(header: Header) -> bytes:
     if len(node) > 32 or len(clock) > 40:
         raise ValueError(f"node name {header.node!r} or clock domain {header.clock!r} is too long (32 and 40 bytes)")
     packed = HEADER.pack(
-        MAGIC, VERSION, HEADER_BYTES, header.node_index, header.flags, header.boot, header.drift_ppm, 0,
+        MAGIC, VERSION, HEADER_BYTES, header.node_index, header.flags, header.boot, header.drift_ppm, header.starts,
         header.started_ns, header.wall_ns, node, clock,
     )  # fmt: skip
-    return packed.ljust(HEADER_BYTES, b"\0")
+    return packed + _check(packed)
+
+
+def header_check(header: Header) -> int:
+    """The checksum in its last 8 bytes."""
+    return int.from_bytes(pack_header(header)[HEADER_CHECK_AT:], "little")
+
+
+def _check(packed: bytes) -> bytes:
+    return blake2b(packed, digest_size=8).digest()
 
 
 def unpack_header(data: bytes) -> Header:
     """Read a segment's head. Raises ValueError where it is none, or of another version."""
     if len(data) < HEADER_BYTES:
         raise ValueError(f"a trace segment starts with {HEADER_BYTES} bytes of header, found {len(data)}")
-    magic, version, size, index, flags, boot, drift, _, started, wall, node, clock = HEADER.unpack_from(data)
+    magic, version, size, index, flags, boot, drift, starts, started, wall, node, clock = HEADER.unpack_from(data)
     if magic != MAGIC:
         raise ValueError("not a trace segment")
     if version != VERSION or size != HEADER_BYTES:
         raise ValueError(f"trace segment of version {version}, this reader knows {VERSION}")
-    return Header(node.rstrip(b"\0").decode(), index, boot, clock.rstrip(b"\0").decode(), drift, started, wall, flags)
+    if bytes(data[HEADER_CHECK_AT:HEADER_BYTES]) != _check(bytes(data[:HEADER_CHECK_AT])):
+        raise ValueError("the head of the trace segment is damaged")
+    names = node.rstrip(b"\0").decode(), clock.rstrip(b"\0").decode()
+    return Header(names[0], index, boot, names[1], drift, started, wall, flags, starts)
 
 
 def unpack_records(data: bytes | memoryview) -> Iterator[Record]:

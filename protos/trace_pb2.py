@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12protos/trace.proto\x12\x0fshimekiri.trace\"7\n\x0cTraceRequest\x12\'\n\x04held\x18\x01 \x03(\x0b\x32\x19.shimekiri.trace.Position\")\n\x08Position\x12\x0c\n\x04\x62oot\x18\x01 \x01(\x06\x12\x0f\n\x07records\x18\x02 \x01(\x04\"{\n\nTraceChunk\x12\x0c\n\x04\x62oot\x18\x01 \x01(\x06\x12\r\n\x05\x66irst\x18\x02 \x01(\x04\x12\x0e\n\x06header\x18\x03 \x01(\x0c\x12\x0f\n\x07records\x18\x04 \x01(\x0c\x12\r\n\x05\x65nded\x18\x05 \x01(\x08\x12\x0f\n\x07written\x18\x06 \x01(\x04\x12\x0f\n\x07\x63rashed\x18\x07 \x01(\x08\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12protos/trace.proto\x12\x0fshimekiri.trace\"7\n\x0cTraceRequest\x12\'\n\x04held\x18\x01 \x03(\x0b\x32\x19.shimekiri.trace.Position\")\n\x08Position\x12\x0c\n\x04\x62oot\x18\x01 \x01(\x06\x12\x0f\n\x07records\x18\x02 \x01(\x04\"z\n\nTraceChunk\x12\x0c\n\x04\x62oot\x18\x01 \x01(\x06\x12\r\n\x05\x66irst\x18\x02 \x01(\x04\x12\x0e\n\x06header\x18\x03 \x01(\x0c\x12\x0e\n\x06\x62locks\x18\x04 \x01(\x0c\x12\r\n\x05\x65nded\x18\x05 \x01(\x08\x12\x0f\n\x07written\x18\x06 \x01(\x04\x12\x0f\n\x07\x63rashed\x18\x07 \x01(\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,5 +36,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_POSITION']._serialized_start=96
   _globals['_POSITION']._serialized_end=137
   _globals['_TRACECHUNK']._serialized_start=139
-  _globals['_TRACECHUNK']._serialized_end=262
+  _globals['_TRACECHUNK']._serialized_end=261
 # @@protoc_insertion_point(module_scope)

@@ -21,19 +21,19 @@ class Position(_message.Message):
     def __init__(self, boot: _Optional[int] = ..., records: _Optional[int] = ...) -> None: ...
 
 class TraceChunk(_message.Message):
-    __slots__ = ("boot", "first", "header", "records", "ended", "written", "crashed")
+    __slots__ = ("boot", "first", "header", "blocks", "ended", "written", "crashed")
     BOOT_FIELD_NUMBER: _ClassVar[int]
     FIRST_FIELD_NUMBER: _ClassVar[int]
     HEADER_FIELD_NUMBER: _ClassVar[int]
-    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_FIELD_NUMBER: _ClassVar[int]
     ENDED_FIELD_NUMBER: _ClassVar[int]
     WRITTEN_FIELD_NUMBER: _ClassVar[int]
     CRASHED_FIELD_NUMBER: _ClassVar[int]
     boot: int
     first: int
     header: bytes
-    records: bytes
+    blocks: bytes
     ended: bool
     written: int
     crashed: bool
-    def __init__(self, boot: _Optional[int] = ..., first: _Optional[int] = ..., header: _Optional[bytes] = ..., records: _Optional[bytes] = ..., ended: _Optional[bool] = ..., written: _Optional[int] = ..., crashed: _Optional[bool] = ...) -> None: ...
+    def __init__(self, boot: _Optional[int] = ..., first: _Optional[int] = ..., header: _Optional[bytes] = ..., blocks: _Optional[bytes] = ..., ended: _Optional[bool] = ..., written: _Optional[int] = ..., crashed: _Optional[bool] = ...) -> None: ...

@@ -1,10 +1,11 @@
 """Is a trace whole? One judgement per incarnation, from counts that either engine gathers.
 
-A trace is whole when as many usable records were found as run.json says were written, none was dropped (GAP), every
+A trace is whole when as many usable records were found as run.json says were written, none was dropped or lost on its
+node (GAP), every
 LOAD record stands where it says it does, and every record's plan epoch is named by a PLAN record of that incarnation.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -32,7 +33,9 @@ class Scan:
     found: int = 0
     unusable: int = 0
     gaps: int = 0  # GAP records
-    dropped: int = 0  # records that they count
+    dropped: int = 0  # records that they count, for want of room
+    lost: int = 0  # and that were damaged on the node's disk
+    cut: int = 0  # GAP records after which nobody knows what was written
     foreign: int = 0  # records of other plans
     misplaced: tuple[int, int] | None = None  # first LOAD record out of place: (place, what it says)
     unnamed: int = 0  # ledger records under a plan epoch that no PLAN record names
@@ -68,8 +71,7 @@ def judge(incarnation: Incarnation, scan: Scan, node: str) -> Trace:
     place = f"{node}/{incarnation.boot_hex}"
     if not said.reachable:
         why.append("not reachable when the trace was collected")
-    if scan.gaps:
-        why.append(f"{scan.dropped} records dropped: the node had no more room for its trace, in memory or on disk")
+    why.extend(_gaps(scan))
     if said.records is None:
         why.append("nobody knows how many records it wrote")
     elif said.reachable and said.records != scan.found:
@@ -87,13 +89,19 @@ def judge(incarnation: Incarnation, scan: Scan, node: str) -> Trace:
     if known and not (said.ended or crashed):
         known = False
         why.append(NOT_OVER)
-    if not known:
-        status = Status.UNKNOWN
-    elif faults:
-        status = Status.DAMAGED
-    else:
-        status = Status.CRASHED if crashed else Status.CLEAN
+    status = Status.CRASHED if crashed else Status.CLEAN
+    if faults or not known:
+        status = Status.DAMAGED if known else Status.UNKNOWN
     return Trace(incarnation, scan, status, tuple(faults), tuple(why))
+
+
+def _gaps(scan: Scan) -> Iterator[str]:
+    if scan.dropped or (scan.gaps and not scan.lost and not scan.cut):
+        yield f"{scan.dropped} records dropped: the node had no more room for its trace, in memory or on disk"
+    if scan.lost:
+        yield f"{scan.lost} records were damaged on the node's disk"
+    if scan.cut:
+        yield "the node lost power, or its memory was emptied: nobody knows what it did after its last record here"
 
 
 def judge_all(run: Run, scans: Iterable[Scan]) -> list[Trace]:
@@ -131,6 +139,7 @@ def completeness(run: Run, traces: Iterable[Trace]) -> dict[str, Any]:
                 "found": trace.scan.found,
                 "unusable": trace.scan.unusable,
                 "dropped": trace.scan.dropped,
+                "lost": trace.scan.lost,
                 "other_plans": trace.scan.foreign,
                 "status": trace.status.name.lower(),
                 "complete": trace.whole,

@@ -16,7 +16,8 @@ from typing import Any
 from coordinator.errors import CoordinatorError
 from coordinator.report.joined import join
 from coordinator.report.plan_view import PlanUnreadableError, PlanView, read_plan
-from protos.records import HEADER_BYTES, KINDS, RECORD_BYTES, Record, unpack_header, unpack_records
+from protos.records import KINDS, VIRTUAL, Record, unpack_records
+from protos.segments import Trail, bodies
 
 SEQ_LIMIT = 1 << 63  # a lineage's seq beyond it is damage; it also keeps within Spark's integers
 
@@ -40,6 +41,7 @@ class Declared:
     ended: bool = False
     crashed: bool = False
     reachable: bool = True
+    sealed: bool = False  # the seal came, so it has to be here
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def records_of(incarnation: Incarnation) -> Iterator[tuple[int, Record]]:
 
 @dataclass
 class _Found:
+    trail: Trail | None = None
     chunks: list[bytes] = field(default_factory=list)
     clock: str = ""
     virtual: bool = False
@@ -114,7 +117,7 @@ def read_run(path: Path) -> Run:
     raw = path / "trace" / "raw"
     if not raw.is_dir() and any(each.records for each in declared.values()):
         raise NoRunError(f"{raw}: is not there, so there is nothing to judge; give a copy of the run that has it")
-    found = _segments(raw, plan, damage)
+    found = _segments(raw, plan, declared, damage)
     incarnations = []
     for number, key in enumerate(sorted({*declared, *found})):
         trace = found.get(key, _Found())
@@ -122,6 +125,8 @@ def read_run(path: Path) -> Run:
         if said is None:
             damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: a trace that run.json does not name")
             said = Declared()
+        if said.sealed and not (trace.trail and trace.trail.sealed):
+            damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: its end is missing")
         incarnations.append(Incarnation(number, *key, said, tuple(trace.chunks), trace.clock, trace.virtual))
     name = str(document.get("run") or path.resolve().name)
     hashes = tuple(str(each["hash"]) for each in earlier)
@@ -165,13 +170,16 @@ def _declared(document: Mapping[str, Any], plan: PlanView, damage: list[str]) ->
                 ended=bool(entry.get("ended", False)),
                 crashed=bool(entry.get("crashed", False)),
                 reachable=bool(entry.get("reachable", True)),
+                sealed=bool(entry.get("sealed", False)),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             damage.append(f"run.json: traces holds an entry that cannot be read: {str(entry)[:120]}")
     return declared
 
 
-def _segments(root: Path, plan: PlanView, damage: list[str]) -> dict[tuple[int, int], _Found]:
+def _segments(
+    root: Path, plan: PlanView, declared: Mapping[tuple[int, int], Declared], damage: list[str]
+) -> dict[tuple[int, int], _Found]:
     found: dict[tuple[int, int], _Found] = {}
     for directory in sorted(root.glob("*/*")):
         node, boot = directory.parent.name, directory.name
@@ -179,14 +187,16 @@ def _segments(root: Path, plan: PlanView, damage: list[str]) -> dict[tuple[int, 
         if node not in plan.index or not _is_boot(boot):
             damage.append(f"{place}: not a trace of a node of this plan; left out")
             continue
-        trace = found.setdefault((plan.index[node], int(boot, 16)), _Found())
+        key = plan.index[node], int(boot, 16)
+        trail = Trail(key[1], end=declared[key].first if key in declared else None)
+        trace = found.setdefault(key, _Found(trail))
         before: int | None = None
         for segment in sorted(directory.glob("*.trace")):
             if segment.stem.isdigit():
                 if before is not None and int(segment.stem) != before + 1:
                     damage.append(f"{place}: segments between {before:04d} and {segment.stem} are missing")
                 before = int(segment.stem)
-            _segment(segment, node, int(boot, 16), trace, damage)
+            _segment(segment, node, trail, trace, damage)
     return found
 
 
@@ -194,23 +204,20 @@ def _is_boot(name: str) -> bool:
     return len(name) == 16 and all(letter in "0123456789abcdef" for letter in name)
 
 
-def _segment(path: Path, node: str, boot: int, trace: _Found, damage: list[str]) -> None:
-    place = f"{node}/{boot:016x}/{path.name}"
+def _segment(path: Path, node: str, trail: Trail, trace: _Found, damage: list[str]) -> None:
+    place = f"{node}/{trail.boot:016x}/{path.name}"
     try:
         data = path.read_bytes()
-        header = unpack_header(data)
-    except (OSError, ValueError) as error:
+    except OSError as error:
         damage.append(f"{place}: left out: {error}")
         return
-    if header.node != node or header.boot != boot:
+    blocks = trail.follow(data)
+    damage.extend(f"{place}: {flaw.text}" for flaw in trail.flaws)
+    header = trail.header
+    if header is not None and header.node != node:
         damage.append(f"{place}: left out: it belongs to {header.node}/{header.boot:016x}")
         return
-    torn = (len(data) - HEADER_BYTES) % RECORD_BYTES
-    if torn:
-        damage.append(f"{place}: ends within a record, {torn} bytes left out")
-    if trace.clock and trace.clock != header.clock:
-        damage.append(f"{place}: clock domain changed within an incarnation")
-    trace.clock, trace.virtual = header.clock, trace.virtual or bool(header.flags & 1)
-    body = data[HEADER_BYTES : len(data) - torn]
-    if body:
+    if header is not None:
+        trace.clock, trace.virtual = header.clock, trace.virtual or bool(header.flags & VIRTUAL)
+    if body := bodies(blocks):
         trace.chunks.append(body)

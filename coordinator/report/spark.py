@@ -21,7 +21,7 @@ from coordinator.report.missing_windows import Span
 from coordinator.report.problems import Problem
 from coordinator.report.reader import Run
 from coordinator.report.shape import PROBLEMS_SHOWN, Above, Counts, Hop, Rank, Spent, Tally, assemble
-from coordinator.report.spark_records import LINEAGE, TUPLE, is_
+from coordinator.report.spark_records import LINEAGE, TUPLE, flagged, is_
 from coordinator.report.spark_tables import (
     Plans,
     col,
@@ -89,7 +89,9 @@ def scan(
     found = every.groupBy("run", "inc").agg(
         F.count("*").alias("n"),
         F.count_if(is_(rec.GAP)).alias("gaps"),
-        F.coalesce(F.sum(F.when(is_(rec.GAP), col("w1"))), lit(0)).alias("dropped"),
+        F.coalesce(F.sum(F.when(is_(rec.GAP) & ~flagged(), col("w1"))), lit(0)).alias("dropped"),
+        F.coalesce(F.sum(F.when(is_(rec.GAP) & flagged(), col("w1"))), lit(0)).alias("lost"),
+        F.count_if(is_(rec.GAP) & flagged() & (col("w1") == 0)).alias("cut"),
         F.min(F.when(misplaced, F.struct("place", "last"))).alias("misplaced"),
     )
     named = (
@@ -107,7 +109,7 @@ def scan(
     rows = reduce(
         DataFrame.unionByName,
         [
-            wide(found, "found", ["inc", "n", "gaps", "dropped", "misplaced.place", "misplaced.last"]),
+            wide(found, "found", ["inc", "n", "gaps", "dropped", "lost", "cut", "misplaced.place", "misplaced.last"]),
             wide(named, "plan", ["inc", "state", "w1", "last"]),
             wide(epochs, "epoch", ["inc", "plan_epoch", "count"]),
             wide(zero, "zero", ["ref", "exit"]),
@@ -129,9 +131,9 @@ def scans(run: Run, rows: list[Row]) -> list[Scan]:
     numbers = {signed(hash_): number for hash_, number in run.plan.numbers.items()}
     for row in (row for row in rows if row.what == "found"):
         each = found[row.v0]
-        each.found, each.gaps, each.dropped = row.v1, row.v2, row.v3
-        if row.v4 is not None:
-            each.misplaced = (row.v4 - run.incarnations[row.v0].declared.first, row.v5 % (1 << 64))
+        each.found, each.gaps, each.dropped, each.lost, each.cut = row.v1, row.v2, row.v3, row.v4, row.v5
+        if row.v6 is not None:
+            each.misplaced = (row.v6 - run.incarnations[row.v0].declared.first, row.v7 % (1 << 64))
     for row in (row for row in rows if row.what == "plan"):
         epoch = row.v2 & rec.PLAN_EPOCH_MASK
         named[row.v0].add(epoch)

@@ -14,7 +14,7 @@ from coordinator.report.settling import seen_filtering
 from coordinator.report.shape import Counts, assemble
 from coordinator.report.spans import spans
 from coordinator.report.tally import tally
-from protos.records import GAP, LOAD, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_DRAINING, Record
+from protos.records import FLAG, GAP, LOAD, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_DRAINING, Record
 
 
 def verdict(run: Run) -> dict[str, Any]:
@@ -57,7 +57,10 @@ def scan_trace(incarnation: Incarnation, records: list[tuple[int, Record]], plan
                 mine[epoch] = min(plan.numbers[record.last], mine.get(epoch, MOST_PLANS))
         elif record.kind == GAP:
             scan.gaps += 1
-            scan.dropped += record.w1
+            if not record.flags & FLAG:
+                scan.dropped += record.w1
+            scan.lost += record.w1 if record.flags & FLAG else 0
+            scan.cut += bool(record.flags & FLAG and not record.w1)
         elif record.kind == LOAD and record.last != first + place and scan.misplaced is None:
             scan.misplaced = (place, record.last)
     scan.epochs = mine

@@ -34,6 +34,7 @@ WORDS = {
     "cpu_not_pinned": "times that a core to run on did not exist",
     "probes_unmatched": "clock probes answered that were not asked",
     "trace_problems": "problems with the trace",
+    "files_damaged": "damaged files, set aside",
     "figures_left_out": "outputs, sources or units left out of the status, which has room for some hundreds",
 }
 PREFIXES = {

@@ -7,17 +7,14 @@ SHA-256. A damaged file is set aside as *.damaged and reported; what it names is
 """
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from node_agent.control.deployment import Deployment, Durable, State
+from node_agent.durable_files import checked, set_aside, with_check, write_durably
 from node_agent.plan_files import STATE_FILE, local_path, missing_cores, read_locals, whole_path
-from node_agent.state_dir import write_durably
-
-DAMAGED = ".damaged"
 
 
 @dataclass(slots=True)
@@ -37,7 +34,7 @@ class PlanStore:
             durable = self._parse(path.read_bytes())
         except FileNotFoundError:
             return Durable()
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             self._set_aside(path, f"the states of all plans are lost ({error}); deploy again")
             return Durable()
         for each in durable.deployments:
@@ -58,8 +55,7 @@ class PlanStore:
         """Replace the state; plan files of neither `durable` nor `keep` go. Raises OSError where it is not on disk."""
         plans = [self._entry(each) for each in sorted(durable.deployments, key=_resume_order)]
         values = {"epoch": durable.seen, "fence": durable.fence, "plans": plans}
-        values["check"] = _check(values)
-        write_durably(self.directory / STATE_FILE, json.dumps(values, indent=1).encode())
+        write_durably(self.directory / STATE_FILE, with_check(values))
         self.remove_left_overs(durable, keep)
 
     def remove_left_overs(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
@@ -85,9 +81,7 @@ class PlanStore:
         return entry | {"locals": others} if others else entry
 
     def _parse(self, data: bytes) -> Durable:
-        values: dict[str, Any] = json.loads(data)
-        if values.pop("check") != _check(values):
-            raise ValueError("its content and its check differ")
+        values = checked(data)
         deployments = []
         for each in values["plans"]:
             routes = tuple((int(index), str(node), str(address)) for index, node, address in each["routes"])
@@ -107,19 +101,13 @@ class PlanStore:
                     continue
             except OSError as error:
                 return f"{file.name} cannot be read ({error.strerror})"
-            file.replace(file.with_name(file.name + DAMAGED))
-            return f"{file.name} is damaged, set aside as {file.name}{DAMAGED}"
+            return f"{file.name} is damaged, set aside as {set_aside(file)}"
         return ""
 
     def _set_aside(self, path: Path, what: str) -> None:
-        path.replace(path.with_name(path.name + DAMAGED))
-        self.problems.append(f"{path} is damaged, set aside as {path.name}{DAMAGED}: {what}")
+        self.problems.append(f"{path} is damaged, set aside as {set_aside(path)}: {what}")
 
 
 def _resume_order(deployment: Deployment) -> tuple[bool, int]:
     """A runtime that starts reads from the top: committing a plan lets the earlier ones of its query drain."""
     return deployment.state is not State.DRAINING, deployment.epoch
-
-
-def _check(values: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

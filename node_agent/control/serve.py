@@ -33,7 +33,8 @@ class Control:
     async def run(self) -> int:
         """Serve; returns the exit code."""
         self.over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self.spool = SpoolFiles(self.settings.state.spool, self.settings.state.rings.paths, log=self.log)
+        state = self.settings.state
+        self.spool = SpoolFiles(state.spool, state.rings.paths, log=self.log, headers=state.starts.headers)
         name, cores = self.settings.name, self.settings.cores
         self.deployments = DeployDriver(PlanStore(self.settings.state.plans, node=name, cores=cores), self.log)
         for problem in self.deployments.store.problems:
@@ -56,13 +57,15 @@ class Control:
         gc.freeze()
         gc.enable()
         self._supervisor_says()
-        draining = asyncio.create_task(self._drain())
+        spooling = asyncio.create_task(self._drain()), asyncio.create_task(self._sync(agent))
         code = await self.over
-        draining.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await draining
+        for task in spooling:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
         await server.stop(GRACE_S)
         self.spool.drain()
+        await agent.spool_sync()
         return code
 
     async def _serve_metrics(self, agent: Agent) -> tuple[int, str]:
@@ -118,3 +121,8 @@ class Control:
         while True:
             self.spool.drain()
             await asyncio.sleep(DRAIN_S)
+
+    async def _sync(self, agent: Agent) -> None:
+        while True:
+            await asyncio.sleep(self.settings.sync_s)
+            await agent.spool_sync()

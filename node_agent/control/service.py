@@ -18,7 +18,7 @@ from node_agent.control.deployment import Deployment, Reply
 from node_agent.control.driver import DeployDriver
 from node_agent.control.identities import Identities
 from node_agent.control.runtime_link import Question
-from node_agent.control.spool_files import SpoolFiles
+from node_agent.control.spool_files import SpoolFiles, sync
 from node_agent.settings import Settings, place_name
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 
@@ -126,6 +126,8 @@ class Agent(agent_pb2_grpc.AgentServicer):
         counters = {"highest_epoch": self.deployments.machine.durable.seen}
         if self.spool.problems:
             counters["trace_problems"] = len(self.spool.problems)  # Health and the log name them
+        if damaged := len(self.settings.state.starts.problems) + len(self.deployments.store.problems):
+            counters["files_damaged"] = damaged  # the same
         return counters
 
     async def Profile(self, request: agent_pb2.ProfileRequest, context: Context) -> agent_pb2.ProfileReply:  # noqa: N802
@@ -153,7 +155,7 @@ class Agent(agent_pb2_grpc.AgentServicer):
             if status is None:
                 of = f" of {place_name(self.settings.name, core)}" if self.settings.cores > 1 else ""
                 wrong.append(f"the runtime{of} does not answer")
-        notes = [*wrong, *self.deployments.store.problems, *self.spool.problems]
+        notes = [*wrong, *self.settings.state.starts.problems, *self.deployments.store.problems, *self.spool.problems]
         return agent_pb2.HealthReply(serving=not wrong, why="; ".join(notes[:16]))
 
     # -- the trace
@@ -166,12 +168,22 @@ class Agent(agent_pb2_grpc.AgentServicer):
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"at most {MOST_HELD} incarnations in one request")
         held = {position.boot: position.records for position in request.held}
         self.spool.drain()
+        upto = self.spool.totals()
+        await self.spool_sync()  # what the coordinator holds is never unknown here
         self.spool.hold(held)
-        for chunk in self.spool.chunks(held):
+        for chunk in self.spool.chunks(held, upto):
             yield trace_pb2.TraceChunk(**chunk._asdict())
             await asyncio.sleep(0)
 
     # -- inside
+
+    async def spool_sync(self) -> None:
+        """What the spool has now is on the disk, or the log says why not."""
+        paths = self.spool.unsynced()
+        try:
+            await asyncio.to_thread(sync, paths)
+        except OSError as error:
+            self.spool.failed_to_sync(paths, error)
 
     async def statuses(self) -> list[ipc.Status | None]:
         """Of every place, in order; None: its runtime does not answer."""

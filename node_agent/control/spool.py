@@ -1,64 +1,71 @@
 """Which trace records are kept, where, and when they go: the spool's decisions, without files or clock.
 
 An incarnation's records are numbered from 0 in the order in which they will be collected. They lie in segments, files
-of about `SEGMENT_RECORDS`; a segment knows its first record's number and its `shift`, how many more records the runtime
-had written before it than the spool counts (0 unless something was dropped). So the end of the last file says how far
-the ring was read, and control can be killed at any instant without losing or doubling a record.
+of about `SEGMENT_RECORDS`, in blocks (protos/segments.py) each of which says how many of the ring's records are
+accounted for. That may be more than its own number: by `shift`, where something was dropped. So the last block says how
+far the ring was read, and control can be killed at any instant without losing or doubling a record.
 
 The limit counts bytes over all incarnations. Beyond it whole arrivals are dropped and one GAP record says how many when
 there is room again, or when the incarnation ends. Rejected: leaving the records in the ring, so that the runtime counts
 the drops itself. The rings of killed incarnations would pile up in memory.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from protos.records import GAP, NO_REF, RECORD, RECORD_BYTES
+from protos.segments import HEAD_BYTES, MOST_RECORDS, Chain, lost_record
 
 SEGMENT_RECORDS = 16_384  # 1 MiB
 LIMIT_BYTES = 256 << 20
-CHUNK_RECORDS = 1024  # 64 KiB
 MOST_INCARNATIONS = 64  # ended ones that the coordinator holds are remembered up to here
 
 
 @dataclass(slots=True)
 class Segment:
-    """One file of records. first, shift: see above; records: how many are in it."""
+    """One file of blocks. first: number of its first record; end: of the one after its last; bytes: of its blocks;
+    name: what its first block calls the one before."""
 
     first: int
-    shift: int
-    records: int = 0
-
-    @property
-    def end(self) -> int:
-        """Number of the record after the last one in here."""
-        return self.first + self.records
+    end: int
+    bytes: int = 0
+    name: int = 0
 
 
 @dataclass(slots=True)
 class Incarnation:
-    """One run of the runtime. ended: 0 or the PLAN state that closed it. dropped: records since the last kept one."""
+    """One run of the runtime. chain: where its blocks have come to; ended: 0 or the PLAN state that closed it.
 
-    boot: int
-    started_ns: int
-    segments: list[Segment] = field(default_factory=lambda: [Segment(0, 0)])
+    shift: see above; dropped: records since the last kept one; starts: of the agent's runtime starts.
+    """
+
+    chain: Chain
+    started_ns: int = 0
+    segments: list[Segment] = field(default_factory=list)
+    shift: int = 0
     dropped: int = 0
     ended: int = 0
+    starts: int = 0
+
+    @property
+    def boot(self) -> int:
+        """Which incarnation it is."""
+        return self.chain.boot
 
     @property
     def total(self) -> int:
         """Records that the spool counts, also those that were freed."""
-        return self.segments[-1].end
+        return self.chain.end
 
     @property
     def first(self) -> int:
         """The first record that is still here; `total` where none is."""
-        return self.segments[0].first
+        return self.segments[0].first if self.segments else self.total
 
     @property
     def position(self) -> int:
         """How many of the ring's records are accounted for."""
-        return self.total + self.segments[-1].shift + self.dropped
+        return self.total + self.shift + self.dropped
 
     @property
     def records(self) -> int:
@@ -76,15 +83,6 @@ class Append:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Part of a segment to be read: `count` records from number `first` on."""
-
-    segment: Segment
-    first: int
-    count: int
-
-
 class Spool:
     """All incarnations of one node. Methods say what the driver has to do with files."""
 
@@ -94,20 +92,15 @@ class Spool:
 
     @property
     def bytes(self) -> int:
-        """Bytes of records that are here."""
-        return sum(each.records for each in self.incarnations.values()) * RECORD_BYTES
+        """Bytes of blocks that are here."""
+        return sum(segment.bytes for each in self.incarnations.values() for segment in each.segments)
 
-    def restore(self, boot: int, started_ns: int, segments: Iterable[Segment], ended: int) -> None:
-        """What the disk has of an incarnation, at the start."""
-        # Of segments with the same first record only one has any: the others were begun and not written.
-        ordered = sorted(segments, key=lambda segment: (segment.first, segment.records, -segment.shift))
-        kept = [segment for segment in ordered[:-1] if segment.records] + ordered[-1:]
-        self.incarnations[boot] = Incarnation(boot, started_ns, kept or [Segment(0, 0)], 0, ended)
+    def restore(self, incarnation: Incarnation) -> None:
+        """What the disk has of an incarnation, at the start; or one that is new."""
+        self.incarnations[incarnation.boot] = incarnation
 
-    def see(self, boot: int, started_ns: int, taken: int) -> Incarnation:
+    def see(self, boot: int, taken: int) -> Incarnation:
         """A ring of this incarnation, of which `taken` records were taken before. What the spool lacks is a gap."""
-        if boot not in self.incarnations:
-            self.restore(boot, started_ns, (), 0)
         incarnation = self.incarnations[boot]
         incarnation.dropped += max(0, taken - incarnation.position)
         return incarnation
@@ -115,79 +108,67 @@ class Spool:
     def arrive(self, boot: int, count: int) -> Append | None:
         """`count` more records of the ring, from `position` on. None: drop them; the spool is full."""
         incarnation = self.incarnations[boot]
-        gap = RECORD_BYTES if incarnation.dropped else 0
-        if self.bytes + gap + count * RECORD_BYTES > self.limit_bytes:
+        if self.bytes + size_of(count + bool(incarnation.dropped)) > self.limit_bytes:
             incarnation.dropped += count
             return None
         return self._append(incarnation, count)
 
+    def wrote(self, boot: int, append: Append, bytes_: int) -> None:
+        """The disk has it, in blocks of so many bytes; the chain has moved on."""
+        incarnation = self.incarnations[boot]
+        if append.segment not in incarnation.segments:
+            incarnation.segments.append(append.segment)
+        append.segment.end = incarnation.total
+        append.segment.bytes += bytes_
+        if append.gap:  # it stands for `dropped` of the ring's: from here on the ring's count is that much ahead
+            incarnation.shift += append.dropped - 1
+            incarnation.dropped -= append.dropped
+
     def failed(self, boot: int, append: Append) -> None:
         """The disk did not take it: as if the spool had been full."""
-        segment, incarnation = append.segment, self.incarnations[boot]
-        segment.records -= append.count + bool(append.gap)
-        if append.gap:
-            segment.shift -= append.dropped - 1
-        incarnation.dropped += append.count + append.dropped
+        self.incarnations[boot].dropped += append.count
 
-    def end(self, boot: int, state: int) -> Append | None:
+    def end(self, boot: int) -> Append | None:
         """The ring is empty and closed. What was dropped last is written down, beyond the limit if need be."""
         incarnation = self.incarnations[boot]
-        incarnation.ended = state
         return self._append(incarnation, 0) if incarnation.dropped else None
 
-    def hold(self, boot: int, records: int) -> list[Segment]:
-        """The coordinator holds the first `records` of them: segments whose files may go, the oldest first.
+    def lose(self, boot: int) -> Append:
+        """Nobody knows what the incarnation wrote after what is here."""
+        append = self._append(self.incarnations[boot], 0)
+        return Append(append.segment, lost_record(), 0, 0)
 
-        The last one's place is kept by an empty segment, since its name says where the incarnation stands.
-        """
+    def hold(self, boot: int, records: int) -> list[Segment]:
+        """The coordinator holds the first `records` of them: segments whose files may go, the oldest first."""
         incarnation = self.incarnations.get(boot)
         if incarnation is None:
             return []
-        segments = incarnation.segments
-        freed = [segment for segment in segments if segment.records and segment.end <= records]
-        if freed:
-            last = segments[-1]
-            kept = [segment for segment in segments if segment.end > records]
-            incarnation.segments = kept or [Segment(last.end, last.shift)]
+        freed = [segment for segment in incarnation.segments if segment.end <= records]
+        incarnation.segments = incarnation.segments[len(freed) :]
         return freed
 
-    def pieces(self, boot: int, held: int) -> Iterator[Piece]:
-        """What the coordinator lacks of what is here now, in pieces of at most CHUNK_RECORDS."""
-        incarnation = self.incarnations[boot]
-        for segment in tuple(incarnation.segments):
-            at, end = max(held, segment.first), segment.end
-            while at < end:
-                count = min(CHUNK_RECORDS, end - at)
-                yield Piece(segment, at, count)
-                at += count
-
-    def forgettable(self, held: dict[int, int]) -> list[int]:
+    def forgettable(self, held: Iterable[int]) -> list[int]:
         """Ended incarnations that the coordinator holds and that are too many to remember, the oldest first."""
-        over = [each for each in self.incarnations.values() if each.ended and not each.records and each.boot in held]
-        over.sort(key=lambda each: each.started_ns)
-        return [each.boot for each in over[: max(0, len(self.incarnations) - MOST_INCARNATIONS)]]
+        told, newest = set(held), sorted((each.starts for each in self.incarnations.values()), reverse=True)
+        if len(newest) <= MOST_INCARNATIONS:
+            return []
+        over = [each for each in self.incarnations.values() if each.ended and not each.records and each.boot in told]
+        over.sort(key=lambda each: each.starts)
+        return [each.boot for each in over if each.starts < newest[MOST_INCARNATIONS - 1]]
 
     def forget(self, boot: int) -> None:
         """The incarnation's directory is gone."""
         self.incarnations.pop(boot, None)
 
     def _append(self, incarnation: Incarnation, count: int) -> Append:
-        last = incarnation.segments[-1]
-        gap, dropped = b"", incarnation.dropped
-        if dropped:
-            gap = RECORD.pack(GAP, 0, NO_REF, 0, 0, 0, 0, dropped, 0, 0, 0, 0)
-            # The gap record stands for `dropped` of the ring's: from here on the ring's count is that much ahead.
-            last = self._next(incarnation, last, last.shift + dropped - 1)
-            incarnation.dropped = 0
-        elif last.records and last.records + count > SEGMENT_RECORDS:
-            last = self._next(incarnation, last, last.shift)
-        last.records += count + (1 if gap else 0)
+        segments, dropped = incarnation.segments, incarnation.dropped
+        gap = RECORD.pack(GAP, 0, NO_REF, 0, 0, 0, 0, dropped, 0, 0, 0, 0) if dropped else b""
+        last = segments[-1] if segments else None
+        if last is None or last.end - last.first + count + bool(gap) > SEGMENT_RECORDS:
+            last = Segment(incarnation.total, incarnation.total, 0, incarnation.chain.name)
         return Append(last, gap, dropped, count)
 
-    @staticmethod
-    def _next(incarnation: Incarnation, last: Segment, shift: int) -> Segment:
-        new = Segment(last.end, shift)
-        if not last.records:
-            incarnation.segments.pop()
-        incarnation.segments.append(new)
-        return new
+
+def size_of(records: int) -> int:
+    """Bytes of blocks with so many records."""
+    return records * RECORD_BYTES + -(-records // MOST_RECORDS) * HEAD_BYTES

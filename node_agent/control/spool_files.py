@@ -1,28 +1,37 @@
 """The spool's driver: from the trace rings into files, and from the files into chunks for the coordinator.
 
-    spool/<boot, 16 hex>/header                      the segment header of protos/records.py
-    spool/<boot, 16 hex>/<first>-<shift>.rec         records (spool.py says what the numbers mean)
-    spool/<boot, 16 hex>/ended                       the PLAN state that closed the incarnation, a number
+    spool/<boot, 16 hex>/freed              whose records these are; those before its FREED block were freed
+    spool/<boot, 16 hex>/<first>.rec        a segment of blocks (protos/segments.py), the last one with a seal where the
+                                            incarnation has ended; `first` is the number of its first record
 
-Files are not synced: a killed agent loses nothing, a machine without power may lose the last seconds, and the count of
-records says so. An fsync each 30 ms would wear out the memory card that such machines boot from.
+`sync` brings to the disk what was written since the last time; control calls it every second. A killed agent loses
+nothing. A machine without power loses its rings and what was not synced: an incarnation that has neither a seal nor a
+ring gets a GAP record at its end that says so. An fsync each 30 ms would wear out the memory card that such machines
+boot from. What the coordinator is sent is on the disk, so nothing that it holds comes to be unknown here.
 """
 
+import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from node_agent.control.spool import LIMIT_BYTES, Append, Incarnation, Segment, Spool
+from node_agent.control.spool_mending import FREED_FILE, freed_file, restore, segment_name
+from node_agent.durable_files import DAMAGED, set_aside, write_durably
 from node_agent.log import WARNING, Log
 from node_agent.ring import DATA, STATE, TAKEN, WRITTEN, Ring
 from protos.records import HEADER_BYTES, RECORD_BYTES, STATE_CRASHED, unpack_header
+from protos.segments import HEAD_BYTES, Block, Chain, scan
 
 MOST_AT_ONCE = 1 << 20  # bytes that are copied from a ring in one go
+CHUNK_BYTES = 64 << 10
 MOST_PROBLEMS = 32
+NAME = re.compile("[0-9a-f]{16}")
 SCARCE = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # another time there may be more
-HEADER_FILE, ENDED_FILE, SUFFIX = "header", "ended", ".rec"
 
 
 class Chunk(NamedTuple):
@@ -31,7 +40,7 @@ class Chunk(NamedTuple):
     boot: int
     first: int
     header: bytes
-    records: bytes
+    blocks: bytes
     ended: bool
     crashed: bool
     written: int
@@ -40,20 +49,23 @@ class Chunk(NamedTuple):
 class SpoolFiles:
     """All trace records of this node that the coordinator does not hold yet. ring_paths: the rings there are now.
 
-    dropped: records that there was no room for, since the start.
+    headers: of incarnations that were started here, by boot, from elsewhere than the spool; one of which the spool has
+    nothing was lost. dropped: records that there was no room for, since the start.
     """
 
     def __init__(
         self, root: Path, ring_paths: Callable[[], Sequence[Path]], limit_bytes: int = LIMIT_BYTES,
-        log: Log | None = None,
+        log: Log | None = None, headers: Mapping[int, bytes] | None = None,
     ) -> None:  # fmt: skip
         self.root, self.ring_paths = root, ring_paths
         self.log = log or Log("", "control")
         self.dropped = 0
         self.spool = Spool(limit_bytes)
         self.problems: list[str] = []
+        self._headers: dict[int, bytes] = dict(headers or {})
         self._rings: dict[Path, Ring] = {}
         self._refused: set[Path] = set()
+        self._unsynced: set[Path] = set()
         self._restore()
 
     # -- from the rings
@@ -64,7 +76,7 @@ class SpoolFiles:
         try:
             paths = self.ring_paths()
         except OSError as error:
-            self._note(f"the rings cannot be looked for ({error.strerror}); they wait")
+            self.note(f"the rings cannot be looked for ({error.strerror}); they wait")
             return 0
         for path in paths:
             try:
@@ -72,10 +84,11 @@ class SpoolFiles:
                 if ring is not None:
                     count += self._drain(ring)
             except OSError as error:
-                self._note(f"the spool in {self.root} cannot be written ({error.strerror}); the ring waits")
+                self.note(f"the spool in {self.root} cannot be written ({error.strerror}); the ring waits")
         return count
 
-    def _note(self, problem: str) -> None:
+    def note(self, problem: str) -> None:
+        """A problem with the trace, for Health, Status and the log."""
         if problem not in self.problems and len(self.problems) < MOST_PROBLEMS:
             self.problems.append(problem)
             self.log.say("trace_problem", f"trace: {problem}", WARNING)
@@ -91,18 +104,29 @@ class SpoolFiles:
             if isinstance(error, OSError) and error.errno in SCARCE:
                 raise
             self._refused.add(path)
-            self._note(f"trace ring {path} cannot be read ({error}); its records are missing")
+            self.note(f"trace ring {path} cannot be read ({error}); its records are missing")
             return None
-        header = ring.header
-        directory = self._directory(header.boot)
-        if not (directory / HEADER_FILE).exists():
-            directory.mkdir(mode=0o700, exist_ok=True)
-            (directory / HEADER_FILE).write_bytes(bytes(ring.memory[:HEADER_BYTES]))
-        incarnation = self.spool.see(header.boot, header.started_ns, ring.cells[TAKEN] // RECORD_BYTES)
+        boot = ring.header.boot
+        if boot not in self.spool.incarnations:
+            self._begin(bytes(ring.memory[:HEADER_BYTES]))
+        incarnation = self.spool.see(boot, ring.cells[TAKEN] // RECORD_BYTES)
+        if incarnation.dropped:
+            self.note(f"{incarnation.dropped} records of {boot:016x} were taken from its ring and are not in the spool")
         # Killed between the append and this store: these records are in the spool already.
         ring.cells[TAKEN] = min(incarnation.position * RECORD_BYTES, ring.cells[WRITTEN])
         self._rings[path] = ring
         return ring
+
+    def _begin(self, header: bytes) -> Incarnation:
+        told = unpack_header(header)
+        incarnation = Incarnation(Chain.of(told), told.started_ns, starts=told.starts)
+        directory = self._directory(told.boot)
+        directory.mkdir(mode=0o700, exist_ok=True)
+        self._write(directory / FREED_FILE, freed_file(header, incarnation.chain, 0, 0), 0)
+        self._unsynced.update((directory, self.root))
+        self._headers[told.boot] = header
+        self.spool.restore(incarnation)
+        return incarnation
 
     def _drain(self, ring: Ring) -> int:
         boot, count = ring.header.boot, 0
@@ -116,7 +140,10 @@ class SpoolFiles:
             ring.cells[TAKEN] += len(data)
             count += len(data) // RECORD_BYTES
         if closed:
-            self._end(ring, closed)
+            self._end(boot, closed)
+            del self._rings[ring.path]
+            ring.close()
+            ring.path.unlink(missing_ok=True)
         return count
 
     def _full(self, records: int) -> None:
@@ -124,69 +151,163 @@ class SpoolFiles:
         text = f"trace: the spool is full ({self.spool.limit_bytes >> 20} MiB), records are dropped until"
         self.log.say("spool_full", f"{text} 'coordinator collect' takes some", WARNING, "spool_full")
 
-    def _end(self, ring: Ring, state: int) -> None:
-        boot = ring.header.boot
-        if append := self.spool.end(boot, state):
-            self._append(boot, append, b"")
-        (self._directory(boot) / ENDED_FILE).write_text(str(state))
-        del self._rings[ring.path]
-        ring.close()
-        ring.path.unlink(missing_ok=True)
+    def _end(self, boot: int, state: int) -> None:
+        """Raises OSError where the end cannot be written."""
+        if (append := self.spool.end(boot)) and not self._append(boot, append, b""):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        incarnation = self.spool.incarnations[boot]
+        if not incarnation.segments:
+            self._write_freed(incarnation, state)
+        else:
+            last = incarnation.segments[-1]
+            seal = self._seal(incarnation, state)
+            self._write(self._file(boot, last), seal, HEADER_BYTES + last.bytes)
+            last.bytes += len(seal)
+        incarnation.ended = state
 
-    def _append(self, boot: int, append: Append, data: bytes) -> None:
-        segment, content = append.segment, append.gap + data
-        before = (segment.records - append.count - bool(append.gap)) * RECORD_BYTES
+    def _append(self, boot: int, append: Append, data: bytes) -> bool:
+        """False: the disk did not take it, and it counts as dropped."""
+        incarnation, segment = self.spool.incarnations[boot], append.segment
+        chain = replace(incarnation.chain)
+        position = incarnation.position + append.count
+        blocks = chain.add(append.gap + data, position)
+        head = b"" if segment.bytes else self._headers[boot]
+        path = self._file(boot, segment)
         try:
-            descriptor = os.open(self._file(boot, segment), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                if os.pwrite(descriptor, content, before) != len(content):
-                    os.ftruncate(descriptor, before)
-                    self.spool.failed(boot, append)
-            finally:
-                os.close(descriptor)
+            self._write(path, head + blocks, 0 if head else HEADER_BYTES + segment.bytes)
         except OSError as error:
             self.spool.failed(boot, append)
             self.dropped += append.count
-            self._note(f"the spool in {self.root} cannot be written ({error.strerror}); records are dropped")
+            self.note(f"the spool in {self.root} cannot be written ({error.strerror}); records are dropped")
+            return False
+        if head:
+            self._unsynced.add(path.parent)
+        incarnation.chain = chain
+        self.spool.wrote(boot, append, len(blocks))
+        return True
+
+    def _write(self, path: Path, content: bytes, at: int) -> None:
+        """Whole or not at all. Raises OSError."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            written = -1
+            with contextlib.suppress(BlockingIOError):
+                written = os.pwrite(descriptor, content, at)
+            if written != len(content):
+                os.ftruncate(descriptor, at)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            os.close(descriptor)
+        self._unsynced.add(path)
+
+    # -- to the disk
+
+    def unsynced(self) -> list[Path]:
+        """What was written since it was asked last, for `sync`: files, and folders with new ones."""
+        paths, self._unsynced = sorted(self._unsynced), set()
+        return paths
+
+    def failed_to_sync(self, paths: Iterable[Path], error: OSError) -> None:
+        """Another time, and the log tells."""
+        self._unsynced.update(paths)
+        self.note(f"the spool in {self.root} cannot be synced ({error.strerror}); a loss of power costs more of it")
 
     # -- to the coordinator
 
     def hold(self, held: Mapping[int, int]) -> None:
-        """The coordinator holds so many records of each incarnation; their files go."""
+        """The coordinator holds so many records of each incarnation; their files go. On a full disk as well."""
         for boot, records in held.items():
-            freed = self.spool.hold(boot, records)
-            if freed and not (last := self.spool.incarnations[boot].segments[-1]).records:
-                self._file(boot, last).touch()  # first: it says where the incarnation stands
-            for segment in freed:
-                self._file(boot, segment).unlink(missing_ok=True)
-        for boot in self.spool.forgettable(dict(held)):
+            if freed := self.spool.hold(boot, records):
+                self._free(self.spool.incarnations[boot], freed)
+        for boot in self.spool.forgettable(held):
             import shutil  # rare, and it loads five compression libraries
 
             shutil.rmtree(self._directory(boot), ignore_errors=True)
             self.spool.forget(boot)
+            self._headers.pop(boot, None)
 
-    def chunks(self, held: Mapping[int, int]) -> Iterator[Chunk]:
-        """Everything after `held` that is here when this begins; at least one chunk for each incarnation."""
-        for incarnation in sorted(self.spool.incarnations.values(), key=lambda each: each.started_ns):
-            yield from self._chunks(incarnation, held.get(incarnation.boot, 0))
-
-    def _chunks(self, incarnation: Incarnation, held: int) -> Iterator[Chunk]:
-        boot, total, pieces = incarnation.boot, incarnation.total, list(self.spool.pieces(incarnation.boot, held))
-        ended, crashed = bool(incarnation.ended), incarnation.ended == STATE_CRASHED
+    def _free(self, incarnation: Incarnation, freed: Sequence[Segment]) -> None:
+        paths = [self._file(incarnation.boot, segment) for segment in freed]
+        sealed = 0 if incarnation.segments else incarnation.ended
         try:
-            header = (self._directory(boot) / HEADER_FILE).read_bytes()
-            for piece in pieces:
-                data = self._read(boot, piece.segment, piece.first, piece.count)
-                last = piece.first + piece.count == total
-                yield Chunk(boot, piece.first, header, data, ended and last, crashed, total)
-        except FileNotFoundError:
-            return  # freed meanwhile, by another call that holds more
-        if not pieces:
-            yield Chunk(boot, total, header, b"", ended, crashed, total)
+            self._write_freed(incarnation, sealed)
+        except OSError:
+            os.truncate(paths[0], 0)
+            self._write_freed(incarnation, sealed)
+        for path in paths:
+            path.unlink(missing_ok=True)
 
-    def _read(self, boot: int, segment: Segment, first: int, count: int) -> bytes:
-        with self._file(boot, segment).open("rb") as file:
-            return os.pread(file.fileno(), count * RECORD_BYTES, (first - segment.first) * RECORD_BYTES)
+    def _write_freed(self, incarnation: Incarnation, sealed: int) -> None:
+        boot, header, first = incarnation.boot, self._headers[incarnation.boot], incarnation.first
+        name = incarnation.segments[0].name if incarnation.segments else incarnation.chain.name
+        freed = freed_file(header, Chain(boot, name, first), incarnation.total + incarnation.shift, sealed)
+        write_durably(self._directory(boot) / FREED_FILE, freed)
+
+    def totals(self) -> dict[int, int]:
+        """Of each incarnation, how many records there are now."""
+        return {boot: each.total for boot, each in self.spool.incarnations.items()}
+
+    def chunks(self, held: Mapping[int, int], upto: Mapping[int, int] | None = None) -> Iterator[Chunk]:
+        """Everything after `held`, and before `upto`, that is here; at least one chunk for each incarnation."""
+        most = self.totals() if upto is None else upto
+        for incarnation in sorted(self.spool.incarnations.values(), key=lambda each: each.starts):
+            boot = incarnation.boot
+            if boot in most:
+                yield from self._chunks(incarnation, held.get(boot, 0), most[boot])
+
+    def _chunks(self, incarnation: Incarnation, held: int, upto: int) -> Iterator[Chunk]:
+        boot, header = incarnation.boot, self._headers[incarnation.boot]
+        ended = incarnation.ended if upto == incarnation.total else 0
+        blocks, first, at = b"", max(held, incarnation.first), held
+        for segment in tuple(incarnation.segments):
+            if segment.end <= held or segment.first >= upto:
+                continue
+            if segment not in incarnation.segments:
+                return  # freed meanwhile, by another call that holds more
+            found = self._read(incarnation, segment)
+            if found is None:  # mended: once more from there
+                yield from self._chunks(incarnation, at, upto)
+                return
+            for block, packed in found:
+                if block.end <= held or block.end > upto or not block.count:
+                    continue
+                if blocks and len(blocks) + len(packed) > CHUNK_BYTES - HEAD_BYTES:
+                    yield Chunk(boot, first, header, blocks, False, False, upto)
+                    blocks = b""
+                first = first if blocks else block.first
+                blocks, at = blocks + packed, block.end
+        if ended:
+            blocks += self._seal(incarnation, ended)
+        yield Chunk(boot, first, header, blocks, bool(ended), ended == STATE_CRASHED, upto)
+
+    def _read(self, incarnation: Incarnation, segment: Segment) -> list[tuple[Block, bytes]] | None:
+        """Its blocks as they are on the disk; None: one of the incarnation's files was damaged and has been mended."""
+        try:
+            data = self._file(incarnation.boot, segment).read_bytes()
+        except FileNotFoundError:
+            data = b""
+        found, end = [], segment.first
+        for at, block in scan(data):
+            if isinstance(block, Block):
+                end = block.end
+                found.append((block, data[at : at + HEAD_BYTES + len(block.records)]))
+        if end == segment.end and len(data) == HEADER_BYTES + sum(len(packed) for _, packed in found):
+            return found
+        self._mend(incarnation)
+        return None
+
+    def _mend(self, incarnation: Incarnation) -> None:
+        """A file was damaged while the agent runs: what was in it and is not any more is missing from now on."""
+        directory = self._directory(incarnation.boot)
+        restored = restore(directory, incarnation.boot, self._headers[incarnation.boot], incarnation.chain)
+        for problem in restored.problems:
+            self.note(problem)
+        incarnation.segments = restored.segments
+        if incarnation.ended and not restored.sealed:
+            self._end(incarnation.boot, incarnation.ended)
+
+    def _seal(self, incarnation: Incarnation, state: int) -> bytes:
+        return replace(incarnation.chain).seal(state, incarnation.position)
 
     # -- files
 
@@ -194,29 +315,60 @@ class SpoolFiles:
         return self.root / f"{boot:016x}"
 
     def _file(self, boot: int, segment: Segment) -> Path:
-        return self._directory(boot) / f"{segment.first:012d}-{segment.shift:012d}{SUFFIX}"
+        return self._directory(boot) / segment_name(segment.first)
 
     def _restore(self) -> None:
         rings = {path.stem for path in self.ring_paths()}
         for directory in sorted(self.root.iterdir()):
+            if directory.suffix == DAMAGED:
+                continue
+            if not NAME.fullmatch(directory.name):
+                self.note(f"{directory} is no trace of this agent; it was left alone")
+                continue
             try:
-                self._restore_one(directory)
-                if directory.name not in rings and not (directory / ENDED_FILE).exists():
-                    # The machine went down: its ring was in memory, and what was not drained is lost with it.
-                    self.spool.incarnations[int(directory.name, 16)].ended = STATE_CRASHED
+                self._restore_one(directory, int(directory.name, 16))
             except (OSError, ValueError) as error:
-                self._note(f"{directory} is no trace of this agent ({error}); it was left alone")
+                aside = set_aside(directory)
+                self.note(f"{directory} cannot be read as a trace ({error}); it was set aside as {aside}")
+        for boot, header in self._headers.copy().items():
+            if boot not in self.spool.incarnations and f"{boot:016x}" not in rings:
+                self._begin(header)
+                self.note(f"{self._directory(boot)} is missing, with a trace that was begun")
+        for boot, incarnation in self.spool.incarnations.items():
+            if not incarnation.ended and f"{boot:016x}" not in rings:
+                self._lose(boot)
+                self.note(f"{self._directory(boot)} has neither an end nor its ring: what was done last is unknown")
 
-    def _restore_one(self, directory: Path) -> None:
-        header = unpack_header((directory / HEADER_FILE).read_bytes())
-        ended = directory / ENDED_FILE
-        segments = []
-        for path in directory.glob(f"*{SUFFIX}"):
-            first, shift = path.stem.split("-")
-            segments.append(Segment(int(first), int(shift), path.stat().st_size // RECORD_BYTES))
-        self.spool.restore(
-            header.boot, header.started_ns, segments, int(ended.read_text() or 0) if ended.exists() else 0
-        )
+    def _restore_one(self, directory: Path, boot: int) -> None:
+        found = restore(directory, boot, self._headers.get(boot))
+        told = unpack_header(found.header)
+        for problem in found.problems:
+            self.note(problem)
+        self._headers[boot] = found.header
+        shift = found.position - found.chain.end
+        incarnation = Incarnation(found.chain, told.started_ns, found.segments, shift, 0, found.sealed, told.starts)
+        self.spool.restore(incarnation)
+
+    def _lose(self, boot: int) -> None:
+        """Its ring was in memory, which is gone: nobody knows what it wrote last, and whether it ended."""
+        with contextlib.suppress(
+            OSError
+        ):  # told; without a seal it is not taken for whole, and the next start tries again
+            if self._append(boot, self.spool.lose(boot), b""):
+                self._end(boot, STATE_CRASHED)
+
+
+def sync(paths: Iterable[Path]) -> None:
+    """Bring them to the disk. Raises OSError."""
+    for path in paths:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:  # freed meanwhile
+            continue
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _peek(ring: Ring) -> bytes:

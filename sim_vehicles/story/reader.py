@@ -17,7 +17,8 @@ from google.protobuf import json_format
 
 from protos import records as rec
 from protos.plan_pb2 import LocalPlan
-from protos.records import HEADER_BYTES, PLAN_EPOCH_MASK, RECORD_BYTES, Record, unpack_header
+from protos.records import PLAN_EPOCH_MASK, RECORD_BYTES, Record, unpack_header
+from protos.segments import Block, Flaw, bodies, scan
 from sim_vehicles.errors import BadInputError
 
 Lineage = tuple[int, int, int]  # source, epoch, seq
@@ -149,13 +150,13 @@ def read_trace(run: Path) -> RunTrace:
         for path in sorted(directory.glob("*.trace")):
             try:
                 data = path.read_bytes()
-                header = unpack_header(data)
+                clock = unpack_header(data).clock
             except (OSError, ValueError) as error:
                 damage.append(f"{path}: left out: {error}")
                 continue
-            whole = (len(data) - HEADER_BYTES) // RECORD_BYTES * RECORD_BYTES
-            clock = header.clock
-            chunks.append(data[HEADER_BYTES : HEADER_BYTES + whole])
+            parts = [part for _, part in scan(data)]
+            damage.extend(f"{path}: {flaw.text}" for flaw in parts if isinstance(flaw, Flaw))
+            chunks.append(bodies(block for block in parts if isinstance(block, Block)))
         if chunks and directory.parent.name in plan.index:
             found.append(Incarnation(directory.parent.name, clock, tuple(chunks)))
     return RunTrace(plan, tuple(found), tuple(damage))

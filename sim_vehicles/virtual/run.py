@@ -12,7 +12,8 @@ from node_agent.core.facts import MemoryFacts
 from node_agent.registry import Registry
 from node_agent.signature import OperatorError
 from protos import vehicle_pb2
-from protos.records import RECORD_BYTES, VIRTUAL, Header, pack_header
+from protos.records import RECORD_BYTES, STATE_ENDED, VIRTUAL, Header, pack_header
+from protos.segments import segment
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.cluster import Cluster
 from sim_vehicles.virtual.course import Change, Course, read_course
@@ -35,9 +36,9 @@ class Trace:
 
     @property
     def segment(self) -> bytes:
-        """Header and records, as in the run directory."""
+        """Header and blocks, as in the run directory."""
         header = Header(self.node, self.index, self.boot, CLOCK, 0, self.started_ns, 0, VIRTUAL)
-        return pack_header(header) + self.records
+        return segment(pack_header(header), self.records, STATE_ENDED)
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def write_run(simulation: Simulation, directory: Path, more: Mapping[str, Any] |
         (folder / "0000.trace").write_bytes(trace.segment)
         traces.append({
             "node": trace.node, "boot": f"{trace.boot:016x}", "records": len(trace.records) // RECORD_BYTES,
-            "ended": True, "crashed": False, "reachable": True,
+            "ended": True, "crashed": False, "reachable": True, "sealed": True,
         })  # fmt: skip
     run = {
         "run": directory.name,

@@ -35,7 +35,7 @@ def constant(kind: str, name: str) -> str:
 
 def test_numbers_never_change() -> None:
     """A trace holds them: a kind, state or cause is added at the end, and none is given out again."""
-    assert rec.VERSION == 1 and rec.MAGIC == b"SHIMETRC" and rec.NO_REF == 0xFFFF
+    assert rec.VERSION == 2 and rec.MAGIC == b"SHIMETRC" and rec.NO_REF == 0xFFFF
     assert [getattr(rec, name) for name in rec.KINDS[1:]] == list(range(1, 19))
     assert [getattr(rec, f"STATE_{name.upper()}") for name in rec.STATES[1:]] == list(range(1, 7))
     assert [getattr(rec, f"CAUSE_{name.upper()}") for name in rec.CAUSES[1:]] == list(range(1, 11))
@@ -69,7 +69,8 @@ def test_a_header_comes_back() -> None:
         (b"", "128 bytes of header, found 0"),
         (rec.pack_header(HEADER)[:127], "found 127"),
         (b"X" + rec.pack_header(HEADER)[1:], "not a trace segment"),
-        (rec.MAGIC + b"\2" + rec.pack_header(HEADER)[9:], "version 2, this reader knows 1"),
+        (rec.MAGIC + b"\1" + rec.pack_header(HEADER)[9:], "version 1, this reader knows 2"),
+        (rec.pack_header(HEADER)[:40] + b"?" + rec.pack_header(HEADER)[41:], "damaged"),
     ],
 )
 def test_what_is_no_header_is_refused(data: bytes, said: str) -> None:

@@ -14,11 +14,13 @@ from protos.records import (
     RECORD,
     RECORD_BYTES,
     STATE_COMMITTED,
+    STATE_CRASHED,
     STATE_DRAINED,
     Header,
     pack_header,
     unpack_records,
 )
+from protos.segments import Chain, records_in
 
 HASH = "0123456789abcdef" + "0" * 48
 OTHER = "ab" * 32
@@ -33,16 +35,31 @@ def plan_record(state: int) -> bytes:
     return RECORD.pack(PLAN, 0, state, 0, 0, 0, 0, 1, 0, 0, 0, STAMP)
 
 
-def chunk(first: int, count: int, boot: int = 7, data: bytes = b"", **values: object) -> trace_pb2.TraceChunk:
-    header = pack_header(Header("a", 0, boot, "clock", 50, 0, 0))
-    body = data or records(first, count)
-    fields = {"written": first + len(body) // RECORD_BYTES} | values
-    return trace_pb2.TraceChunk(boot=boot, first=first, header=header, records=body, **fields)  # type: ignore[arg-type]
+def header(boot: int = 7) -> Header:
+    return Header("a", 0, boot, "clock", 50, 0, 0)
+
+
+def chunk(first: int, count: int, boot: int = 7, sealed: int = 0, **values: object) -> trace_pb2.TraceChunk:
+    """Records numbered as their seq, each a block, as an agent has them that has written nothing else."""
+    chain = Chain.of(header(boot))
+    blocks = [chain.add(records(number, 1)) for number in range(first + count)][first:]
+    seal = chain.seal(sealed) if sealed else b""
+    fields = {"written": first + count, "ended": bool(sealed), "crashed": sealed == STATE_CRASHED} | values
+    packed, body = pack_header(header(boot)), b"".join(blocks) + seal
+    return trace_pb2.TraceChunk(boot=boot, first=first, header=packed, blocks=body, **fields)  # type: ignore[arg-type]
+
+
+def wrote(chain: Chain, data: bytes) -> trace_pb2.TraceChunk:
+    """What an agent wrote, after what it wrote before."""
+    first, blocks = chain.end, chain.add(data)
+    return trace_pb2.TraceChunk(
+        boot=chain.boot, first=first, header=pack_header(header(chain.boot)), blocks=blocks, written=chain.end
+    )
 
 
 def seqs(root: Path, boot: int = 7) -> list[int]:
     files = sorted((root / "a" / f"{boot:016x}").glob("*.trace"))
-    return [record.seq for file in files for record in unpack_records(file.read_bytes()[HEADER_BYTES:])]
+    return [record.seq for file in files for record in unpack_records(records_in(file.read_bytes()))]
 
 
 def test_chunks_are_appended_and_counted(tmp_path: Path) -> None:
@@ -87,7 +104,7 @@ def test_a_killed_collection_goes_on_behind_the_torn_record(tmp_path: Path) -> N
 
 
 def test_segments_are_rolled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_traces, "SEGMENT_BYTES", HEADER_BYTES + 20 * RECORD_BYTES)
+    monkeypatch.setattr(run_traces, "SEGMENT_BYTES", HEADER_BYTES + 40 * RECORD_BYTES)
     traces = RunTraces(tmp_path, [])
     for first in range(0, 50, 10):
         traces.incarnation("a", 7).add(chunk(first, 10))
@@ -98,37 +115,37 @@ def test_segments_are_rolled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_an_incarnation_that_was_over_before_is_left_out(tmp_path: Path) -> None:
     traces = RunTraces(tmp_path, [])
     incarnation = traces.incarnation("a", 7)
-    empty = trace_pb2.TraceChunk(boot=7, first=40, header=chunk(0, 1).header, ended=True, written=40)
+    empty = trace_pb2.TraceChunk(boot=7, first=40, header=pack_header(header()), ended=True, written=40)
     assert incarnation.add(empty) == 0
     assert traces.entries(HASH) == []
 
 
 def test_a_plan_that_has_drained_is_over_there_though_the_runtime_goes_on(tmp_path: Path) -> None:
     traces = RunTraces(tmp_path, [])
-    incarnation = traces.incarnation("a", 7)
-    incarnation.add(chunk(0, 0, data=plan_record(STATE_COMMITTED) + records(1, 5)))
+    incarnation, chain = traces.incarnation("a", 7), Chain.of(header())
+    incarnation.add(wrote(chain, plan_record(STATE_COMMITTED) + records(1, 5)))
     assert not incarnation.entry(HASH)["ended"]
-    incarnation.add(chunk(6, 0, data=plan_record(STATE_DRAINED)))
+    incarnation.add(wrote(chain, plan_record(STATE_DRAINED)))
     assert incarnation.entry(HASH)["ended"]
-    incarnation.add(chunk(7, 0, data=plan_record(STATE_COMMITTED)))
+    incarnation.add(wrote(chain, plan_record(STATE_COMMITTED)))
     assert not incarnation.entry(HASH)["ended"], "it was deployed again"
 
 
 def test_a_run_of_several_plans_is_over_when_the_last_of_them_has_drained(tmp_path: Path) -> None:
     traces = RunTraces(tmp_path, [])
-    incarnation = traces.incarnation("a", 7)
-    incarnation.add(chunk(0, 0, data=plan_record(STATE_COMMITTED) + plan_record(STATE_DRAINED)))
+    incarnation, chain = traces.incarnation("a", 7), Chain.of(header())
+    incarnation.add(wrote(chain, plan_record(STATE_COMMITTED) + plan_record(STATE_DRAINED)))
     other = bytearray(plan_record(STATE_COMMITTED))
     other[-8:] = int(OTHER[:16], 16).to_bytes(8, "little")
     assert incarnation.entry(HASH, OTHER)["ended"], "the other one has not run here"
-    incarnation.add(chunk(2, 0, data=bytes(other)))
+    incarnation.add(wrote(chain, bytes(other)))
     assert incarnation.states() == {int(HASH[:16], 16): STATE_DRAINED, int(OTHER[:16], 16): STATE_COMMITTED}
     assert incarnation.entry(HASH)["ended"] and not incarnation.entry(HASH, OTHER)["ended"]
 
 
 def test_crashes_and_unreachable_nodes_are_kept(tmp_path: Path) -> None:
     traces = RunTraces(tmp_path, [])
-    traces.incarnation("a", 7).add(chunk(0, 3, ended=True, crashed=True, written=3))
+    traces.incarnation("a", 7).add(chunk(0, 3, sealed=STATE_CRASHED))
     traces.incarnation("a", 8).add(chunk(0, 3, boot=8, written=9))
     traces.incarnation("a", 8).reachable = False
     crashed, cut_off = traces.entries(HASH)

@@ -15,6 +15,7 @@ from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Admitted, Sink, Source
 from protos import records
+from protos.segments import records_in
 
 MS = 1_000_000
 QUERY = """
@@ -110,7 +111,7 @@ def _admitted(run: Path, given: dict[int, tuple[int, int]]) -> list[Tuple]:
         if records.unpack_header(data).node == "a":
             found += [
                 Tuple(each.seq, each.w1, *given[each.seq])
-                for each in records.unpack_records(data[records.HEADER_BYTES :])
+                for each in records.unpack_records(records_in(data))
                 if each.kind == records.ADMITTED and each.seq in given
             ]
     return sorted(found)

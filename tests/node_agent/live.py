@@ -18,7 +18,7 @@ from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.spool_files import SpoolFiles
 from node_agent.state_dir import StateDir
-from protos import plan_pb2, records
+from protos import plan_pb2, records, segments
 
 ROOT = Path(__file__).parents[2]
 WHOLE = b'{"stands for":"the whole plan"}'
@@ -141,7 +141,7 @@ def spooled(state: Path) -> list[records.Record]:
     while files.drain():
         pass
     paths = sorted(directory.spool.glob("*/*.rec"), key=lambda path: (path.parent.stat().st_ctime_ns, path.name))
-    return [record for path in paths for record in records.unpack_records(path.read_bytes())]
+    return [record for path in paths for record in records.unpack_records(segments.records_in(path.read_bytes()))]
 
 
 def kinds(found: list[records.Record]) -> Counter[str]:

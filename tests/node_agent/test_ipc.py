@@ -61,10 +61,10 @@ def test_a_state_that_is_missing_is_empty_and_a_damaged_one_is_refused(tmp_path)
         plan_files.read_state(tmp_path)
 
 
-def test_the_state_directory_counts_starts_and_has_one_owner(tmp_path) -> None:
+def test_the_state_directory_has_one_owner(tmp_path) -> None:
     state = StateDir(tmp_path / "s")
     state.lock()
     with pytest.raises(StateError, match=f"pid {os.getpid()}"):
         StateDir(tmp_path / "s").lock()
+    state.rings.tidy()
     state.unlock()
-    assert [state.count_start() for _ in range(3)] == [1, 2, 3]

@@ -1,6 +1,7 @@
 """One real agent with two cores: a chain across its places, of which one crashes, hangs or is missing."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -123,10 +124,10 @@ def _await_again(far: Sink, source: Source, near: Sink) -> None:
 
 def _check_traces(state: Path) -> None:
     """Each place writes traces of its own; three incarnations ran in a.1, each with a lineage epoch of its own."""
-    nodes = sorted(records.unpack_header(path.read_bytes()).node for path in (state / "spool").glob("*/header"))
+    nodes = sorted(records.unpack_header(path.read_bytes()).node for path in (state / "spool").glob("*/freed"))
     assert nodes == ["a", "a.1", "a.1", "a.1"]
     found = spooled(state)
-    assert (state / "starts").read_text() == "4\n"
+    assert json.loads((state / "starts").read_bytes())["starts"] == 4
     count = kinds(found)
     assert count["ADMITTED"] == sum(each.kind == records.OUTPUT and each.ref == 1 for each in found)
     lost = [each for each in found if each.kind == records.LOST]

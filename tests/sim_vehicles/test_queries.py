@@ -7,6 +7,7 @@ from pathlib import Path
 from coordinator import planner
 from node_agent.registry import Registry
 from protos import records
+from protos.segments import records_in
 from sim_vehicles.loop.brake import AUTO
 from sim_vehicles.loop.world import replay_virtual
 from sim_vehicles.replay import Options, prepare
@@ -74,7 +75,7 @@ def test_a_replay_keeps_what_the_guaranteed_query_declares(tmp_path: Path) -> No
     assert len(laps) == 4
     (trace,) = (tmp_path / "run" / "trace" / "raw" / "a").glob("*/*.trace")
     passed: dict[int, list[tuple[int, int]]] = {}
-    for fact in records.unpack_records(trace.read_bytes()[records.HEADER_BYTES :]):
+    for fact in records.unpack_records(records_in(trace.read_bytes())):
         if fact.kind == records.RAN and fact.ref == unit:
             passed.setdefault(fact.epoch, []).append((fact.seq, fact.last & 0xFF))
         assert fact.kind != records.SHED

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from protos import records as rec
-from protos.records import HEADER_BYTES, RECORD, RECORD_BYTES, Record
+from protos.records import RECORD, RECORD_BYTES, Record
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.story.reader import read_trace
 from sim_vehicles.story.split import explain_in
@@ -17,6 +17,7 @@ from sim_vehicles.story.trace import MissingRecordError, explain, gantt, split
 from sim_vehicles.story.walk import shares
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
+from tests import traces
 from tests.simulation.plans import MS, paper, planned
 from tests.simulation.random_plans import documents, registry
 
@@ -207,13 +208,12 @@ def test_a_message_older_than_the_tuple_on_admission_is_not_believed(tmp_path: P
 
 def rewritten(run: Path, node: str, change: Callable[[list[Record]], list[Record]], clock: str | None = None) -> None:
     """The node's segment with other records, and in another clock domain."""
-    (path,) = (run / "trace" / "raw" / node).glob("*/*.trace")
-    data = path.read_bytes()
-    header = rec.unpack_header(data)
+    (directory,) = (run / "trace" / "raw" / node).iterdir()
+    header, found = traces.read(directory)
     if clock is not None:
         header = header._replace(clock=clock)
-    body = change(list(rec.unpack_records(data[HEADER_BYTES:])))
-    path.write_bytes(rec.pack_header(header) + b"".join(RECORD.pack(*record) for record in body))
+    body = change(list(rec.unpack_records(b"".join(found))))
+    traces.write(directory, header, [RECORD.pack(*record) for record in body])
 
 
 AHEAD_NS = 7_000_000_123

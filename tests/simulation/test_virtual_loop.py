@@ -12,6 +12,7 @@ from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.registry import Registry
 from protos import records
+from protos.segments import records_in
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.feed import feeds
 from sim_vehicles.inputs import InputOptions
@@ -157,7 +158,7 @@ def test_a_run_of_laps_is_a_run_for_the_report_and_holds_the_deciding_tuple(tmp_
     document = verdict(read_run(tmp_path / "run"))
     assert document["conservation"]["admitted"] == document["conservation"]["accounted"] == 320
     (trace,) = (tmp_path / "run").glob("trace/raw/a/*/0000.trace")
-    facts = list(records.unpack_records(trace.read_bytes()[records.HEADER_BYTES :]))
+    facts = list(records.unpack_records(records_in(trace.read_bytes())))
     for lap in laps:
         deciding = lap.verdict["deciding"]
         outputs = [

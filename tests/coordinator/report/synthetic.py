@@ -15,6 +15,7 @@ from google.protobuf import json_format
 from coordinator.report.plan_view import OUTPUT, PEER, SIDE, PlanView, consumer_parts, read_plan
 from protos import records as rec
 from protos.plan_pb2 import LocalPlan, Operator, Output, Peer, Policy, Send, Side, Source, Stream, Unit
+from tests import traces
 
 MS = 1_000_000
 Op = dict[
@@ -422,7 +423,7 @@ class Cluster:
         (path / "plan.json").write_text(json.dumps(self.document))
         traces = [{
             "node": n.name, "boot": f"{n.boot:016x}", "records": len(n.records) if n.count_known else None,
-            "ended": n.ended, "crashed": n.crashed, "reachable": n.reachable,
+            "ended": n.ended, "crashed": n.crashed, "reachable": n.reachable, "sealed": n.ended or n.crashed,
         } for n in self.all]  # fmt: skip
         run = {"run": path.name, "plan_hash": self.plan.hash, "virtual": True, "traces": traces, "scenario": {}}
         (path / "run.json").write_text(json.dumps(run))
@@ -433,13 +434,9 @@ class Cluster:
 
 def write_trace(path: Path, node: Node, per_segment: int = 40) -> None:
     directory = path / "trace" / "raw" / node.name / f"{node.boot:016x}"
-    directory.mkdir(parents=True, exist_ok=True)
-    for old in directory.glob("*.trace"):
-        old.unlink()
-    header = rec.pack_header(rec.Header(node.name, node.index, node.boot, node.clock, 0, 0, 0, rec.VIRTUAL))
-    for number, at in enumerate(range(0, max(1, len(node.records)), per_segment)):
-        body = b"".join(node.records[at : at + per_segment])
-        (directory / f"{number:04d}.trace").write_bytes(header + body)
+    header = rec.Header(node.name, node.index, node.boot, node.clock, 0, 0, 0, rec.VIRTUAL)
+    sealed = rec.STATE_CRASHED if node.crashed else rec.STATE_ENDED if node.ended else 0
+    traces.write(directory, header, node.records, sealed, per_segment)
 
 
 def everything() -> dict[str, Any]:

@@ -20,6 +20,7 @@ from protos import records as rec
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
+from tests import traces
 from tests.simulation.random_plans import registry
 from tests.simulation.random_queries_virtual import MS, Two, by_traffic
 
@@ -169,10 +170,8 @@ def test_both_engines_agree(tmp_path: Path, spark: "SparkSession") -> None:
 
 def spoil(run: Run, dice: random.Random) -> None:
     """Take, double or change a few records of one node."""
-    segment = dice.choice(sorted(run.path.glob("trace/raw/*/*/*.trace")))
-    data = segment.read_bytes()
-    header, body = data[: rec.HEADER_BYTES], data[rec.HEADER_BYTES :]
-    found = [body[i : i + rec.RECORD_BYTES] for i in range(0, len(body), rec.RECORD_BYTES)]
+    directory = dice.choice(sorted(run.path.glob("trace/raw/*/*")))
+    header, found = traces.read(directory)
     for _ in range(4):
         place = dice.randrange(len(found))
         fields = list(rec.RECORD.unpack(found[place]))
@@ -185,4 +184,4 @@ def spoil(run: Run, dice: random.Random) -> None:
                 fields[dice.randrange(1, 6)] = dice.choice((0, 1, 2, 130))
                 fields[dice.randrange(6, 11)] = dice.choice((0, 1, -1, 1 << 40, (1 << 63) - 1))
                 found[place] = rec.RECORD.pack(*fields)
-    segment.write_bytes(header + b"".join(found))
+    traces.write(directory, header, found)

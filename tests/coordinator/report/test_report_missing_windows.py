@@ -19,6 +19,7 @@ from coordinator.report.terminal import told as said
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Sink, Source
 from protos import records as rec
+from tests import traces
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Node, plan_document
 from tests.coordinator.report.synthetic_windows import hashed, with_windows
 from tests.coordinator.test_deploy_live import Street
@@ -213,11 +214,9 @@ def as_two_plans(path: Path, between: bool = False) -> dict[str, Any]:
     (path / "plan.json").write_text(json.dumps(last))
     told = {"plan_hash": last["hash"], "earlier": [each["hash"] for each in earlier]}
     (path / "run.json").write_text(json.dumps(said | told))
+    old, new = (int(each["hash"][:16], 16).to_bytes(8, "little") for each in (first, last))
     node = max((path / "trace" / "raw" / "b").iterdir())
-    for segment in node.iterdir():
-        data = segment.read_bytes()
-        old, new = (int(each["hash"][:16], 16).to_bytes(8, "little") for each in (first, last))
-        segment.write_bytes(data.replace(old, new))
+    traces.change(node, lambda found: [record.replace(old, new) for record in found])
     return verdict(read_run(path))
 
 

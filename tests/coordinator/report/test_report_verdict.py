@@ -321,7 +321,7 @@ def cut_header(segment: Path) -> None:
 
 def foreign(segment: Path) -> None:
     other = rec.pack_header(rec.Header("zz", 7, 5, "c", 0, 0, 0))
-    (segment.parent / "9999.trace").write_bytes(other + bytes(64))
+    (segment.parent / "9999.trace").write_bytes(other)
 
 
 def noise(segment: Path) -> None:
@@ -334,13 +334,18 @@ def stranger(segment: Path) -> None:
     (directory / "0000.trace").write_bytes(b"")
 
 
+def unsealed(segment: Path) -> None:
+    last = max(segment.parent.iterdir())
+    last.write_bytes(last.read_bytes()[:-64])
+
+
 @pytest.mark.parametrize(
     ("damage", "balanced"),
-    [(truncate, False), (cut_header, False), (noise, False), (foreign, True), (stranger, True)],
+    [(truncate, False), (cut_header, False), (noise, False), (foreign, True), (stranger, True), (unsealed, True)],
 )
 def test_damage_is_reported_and_never_crashes(tmp_path: Path, damage: Damage, balanced: bool) -> None:
     path = full_run(0.0, 0.0).save(tmp_path / "run")
-    damage(path / "trace/raw/a/0000000000000001/0001.trace")
+    damage(path / "trace/raw/a/0000000000000001/0000.trace")
     result = verdict(read_run(path))
     assert result["conservation"]["balanced"] is balanced
     assert not result["completeness"]["complete"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node_agent.control.spool import SEGMENT_RECORDS, Segment, Spool
+from node_agent.control.spool import SEGMENT_RECORDS, Incarnation, Spool
 from node_agent.control.spool_files import SpoolFiles
 from node_agent.ring import DROPPED, STATE, TAKEN, Ring, RingFacts
 from protos.records import (
@@ -19,9 +19,15 @@ from protos.records import (
     STATE_CRASHED,
     STATE_ENDED,
     Header,
-    unpack_header,
     unpack_records,
 )
+from protos.segments import HEAD_BYTES, Chain, Trail, bodies
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is on the disk when the power goes is not looked at here, and a busy disk takes its time."""
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
 
 
 class Node:
@@ -33,6 +39,7 @@ class Node:
         (root / "spool").mkdir()
         self.written: dict[int, int] = {}
         self.facts: RingFacts
+        self.started = 0
         self.start_control()
 
     def rings(self) -> list[Path]:
@@ -42,7 +49,8 @@ class Node:
         self.files = SpoolFiles(self.root / "spool", self.rings, self.limit)
 
     def start_runtime(self, boot: int) -> Ring:
-        header = Header("a", 0, boot, "clock", 50, boot, 0)
+        self.started += 1
+        header = Header("a", 0, boot, "clock", 50, boot, 0, 0, self.started)
         self.ring = Ring.create(self.root / "rings" / f"{boot:016x}.ring", header, self.capacity)
         self.facts = RingFacts(self.ring)
         self.boot = boot
@@ -68,21 +76,31 @@ class Collector:
         self.count: dict[int, int] = {}
         self.over: dict[int, bool] = {}
         self.crashed: dict[int, bool] = {}
+        self.trails: dict[int, Trail] = {}
+        self.lost: dict[int, list[tuple[int, int]]] = {}
 
     def pull(self, node: Node) -> None:
         node.files.hold(dict(self.count))
         for chunk in node.files.chunks(dict(self.count)):
             held = self.count.setdefault(chunk.boot, 0)
             assert chunk.first == held, "no hole and no double"
-            assert len(chunk.records) <= 64 << 10
-            assert unpack_header(chunk.header).boot == chunk.boot
-            for record in unpack_records(chunk.records):
-                if record.kind == GAP:
+            assert len(chunk.blocks) <= 64 << 10
+            trail = self.trails.setdefault(chunk.boot, Trail(chunk.boot))
+            if trail.sealed:
+                assert chunk.ended and len(chunk.blocks) == HEAD_BYTES, "asked again, the end is told again"
+                continue
+            blocks = trail.follow(chunk.header + chunk.blocks)
+            assert not trail.flaws, "each chunk goes on where the one before ended"
+            for record in unpack_records(bodies(blocks)):
+                if record.kind == GAP and record.flags:
+                    self.lost.setdefault(chunk.boot, []).append((held, record.w1))
+                elif record.kind == GAP:
                     self.gaps[chunk.boot] = self.gaps.get(chunk.boot, 0) + record.w1
                 else:
                     self.records.setdefault(chunk.boot, []).append(record.seq)
-            self.count[chunk.boot] += len(chunk.records) // RECORD_BYTES
+            self.count[chunk.boot] = trail.end or 0
             self.over[chunk.boot] = chunk.ended
+            assert chunk.ended == bool(trail.sealed)
             self.crashed[chunk.boot] = chunk.crashed
             assert chunk.written >= self.count[chunk.boot]
 
@@ -112,11 +130,11 @@ def test_what_the_coordinator_holds_is_freed_also_from_the_disk(tmp_path: Path) 
     for _ in range(4):
         node.write(10_000)
         node.files.drain()
-    assert node.files.spool.bytes == 40_000 * RECORD_BYTES
+    assert node.files.spool.bytes == 40_000 * RECORD_BYTES + 40 * HEAD_BYTES
     collector.pull(node)
     collector.pull(node)
     assert node.files.spool.bytes == 0
-    assert [path.stat().st_size for path in (tmp_path / "spool").rglob("*.rec")] == [0]
+    assert [path.name for path in (tmp_path / "spool").glob("*/*")] == ["freed"]
     node.start_control()
     node.write(5)
     node.files.drain()
@@ -143,11 +161,12 @@ def test_a_killed_agent_leaves_its_ring_and_the_next_one_drains_it(tmp_path: Pat
 def test_killed_between_the_file_and_the_ring(tmp_path: Path) -> None:
     node, collector = Node(tmp_path), Collector()
     ring = node.start_runtime(1)
-    node.write(50)
-    node.files.drain()
+    for count in (10, 40):
+        node.write(count)
+        node.files.drain()
     ring.cells[TAKEN] = 10 * RECORD_BYTES  # the append is there, the ring was not told
     path = next((tmp_path / "spool").rglob("*.rec"))
-    path.write_bytes(path.read_bytes()[:-RECORD_BYTES] + b"half")  # and the last record is torn
+    path.write_bytes(path.read_bytes()[:-RECORD_BYTES] + b"half")  # and the last block is torn
     node.start_control()
     node.write(5)
     node.files.drain()
@@ -164,16 +183,17 @@ def test_a_machine_that_went_down_leaves_a_crashed_incarnation(tmp_path: Path) -
     node.start_control()
     node.files.drain()
     collector.pull(node)
-    assert collector.over[1] and collector.crashed[1] and collector.count[1] == 50
+    assert collector.over[1] and collector.crashed[1] and collector.records[1] == list(range(50))
+    assert collector.lost[1] == [(0, 0)], "nobody knows what else was in the ring"
 
 
 def test_a_full_spool_drops_and_says_how_many(tmp_path: Path) -> None:
-    node, collector = Node(tmp_path, limit=100 * RECORD_BYTES), Collector()
+    node, collector = Node(tmp_path, limit=100 * RECORD_BYTES + 2 * HEAD_BYTES), Collector()
     node.start_runtime(1)
     for count in (60, 60, 60):
         node.write(count)
         node.files.drain()
-    assert node.files.spool.bytes == 60 * RECORD_BYTES
+    assert node.files.spool.bytes == 60 * RECORD_BYTES + HEAD_BYTES
     collector.pull(node)
     collector.pull(node)
     node.write(10)
@@ -240,7 +260,7 @@ def test_a_disk_that_fails_at_the_beginning_leaves_the_records_in_the_ring(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", full)
+        patch.setattr("os.pwrite", full)
         assert node.files.drain() == 0 and node.files.drain() == 0
     assert len(node.files.problems) == 1
     assert node.files.drain() == 5
@@ -274,23 +294,18 @@ def test_strange_directories_are_named_and_left_alone(tmp_path: Path) -> None:
     assert len(node.files.problems) == 2 and node.files.spool.incarnations == {}
 
 
-def test_of_segments_begun_twice_the_written_one_counts() -> None:
-    spool = Spool()
-    spool.restore(1, 0, [Segment(0, 0, 5), Segment(5, 9, 0), Segment(5, 0, 0), Segment(5, 4, 3)], 0)
-    assert spool.incarnations[1].segments == [Segment(0, 0, 5), Segment(5, 4, 3)]
-    spool.restore(1, 0, [Segment(0, 0, 5), Segment(5, 9, 0), Segment(5, 0, 0)], 0)
-    assert spool.incarnations[1].position == 5
-
-
 def test_segments_are_rolled() -> None:
     spool = Spool()
-    spool.see(1, 0, 0)
+    spool.restore(Incarnation(Chain(1, 0)))
     for _ in range(5):
-        spool.arrive(1, SEGMENT_RECORDS // 2)
-    assert [segment.records for segment in spool.incarnations[1].segments] == [16384, 16384, 8192]
+        append = spool.arrive(1, SEGMENT_RECORDS // 2)
+        assert append is not None
+        spool.incarnations[1].chain.end += append.count
+        spool.wrote(1, append, 1)
+    assert [each.end - each.first for each in spool.incarnations[1].segments] == [16384, 16384, 8192]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32), limit=st.sampled_from([1 << 30, 200 * RECORD_BYTES]))
 def test_any_order_of_writes_drains_kills_and_pulls(
     tmp_path_factory: pytest.TempPathFactory, seed: int, limit: int

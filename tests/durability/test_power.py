@@ -1,0 +1,86 @@
+"""A node loses its power: what it did last is unknown, which is neither lost nor complete."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from coordinator import collect, deploy
+from coordinator.report.reader import read_run
+from coordinator.report.verdict import verdict
+from node_agent.sdk import Sink, Source
+from node_agent.state_dir import StateDir
+from protos.records import HEADER_BYTES, unpack_header
+from protos.segments import HEAD_BYTES, Block, scan
+from tests.coordinator.test_deploy_live import Street
+
+SENT = 40
+
+
+@pytest.fixture
+def street(tmp_path: Path) -> Iterator[Street]:
+    street = Street(tmp_path)
+    yield street
+    street.close()
+
+
+def deliver(street: Street) -> None:
+    """As many results as tuples."""
+    address = street.addresses.nodes["a"].data
+    with Sink(address, "out", timeout=60) as sink, Source(address, "s", timeout=60) as source:
+        source.send_many([{"n": n} for n in range(SENT)])
+        for _ in range(SENT):
+            sink.get(60)
+
+
+def power_off(street: Street) -> StateDir:
+    """Of node a: nothing is written any more, and what was in memory is gone."""
+    street.kill("a")
+    state = StateDir(street.root / "state/a")
+    for path in state.rings.paths():
+        path.unlink()
+    return state
+
+
+def control_of(street: Street) -> psutil.Process:
+    """The process that drains the rings: the one with gRPC."""
+    children = psutil.Process(street.agents["a"].process.pid).children()
+    return next(each for each in children if "grpc" in Path(f"/proc/{each.pid}/maps").read_text())
+
+
+def cut_in_half(path: Path) -> None:
+    """At a block's end."""
+    data = path.read_bytes()
+    ends = [at + HEAD_BYTES + len(block.records) for at, block in scan(data) if isinstance(block, Block)]
+    os.truncate(path, max([HEADER_BYTES, *(end for end in ends if end <= len(data) // 2)]))
+
+
+def test_what_was_delivered_before_a_loss_of_power_is_unknown_not_lost(street: Street) -> None:
+    with street.connect() as agents:
+        done = deploy.deploy(street.plan, agents)
+        control_of(street).send_signal(signal.SIGSTOP)
+        deliver(street)
+        power_off(street)  # with only the ring lost
+        street.restart("a")
+        deliver(street)
+        state = power_off(street)  # and with half of what was not synced
+        (last,) = (each for each in state.spool.glob("*/*.rec") if unpack_header(each.read_bytes()).starts == 2)
+        cut_in_half(last)
+        street.restart("a")
+        deliver(street)
+    with street.connect() as agents:
+        assert deploy.stop({bytes.fromhex(done.plan_hash)}, agents, 60) == []
+        status = agents.status()["a"]
+        assert {each.name: each.value for each in status.counters}["trace_problems"] == 1
+        run = collect.new_run(street.root / "runs", street.plan, street.root / "plan.json", street.addresses.path)
+        assert collect.collect(run, street.plan, agents).problems == []
+    report = verdict(read_run(run))
+    kept = [each for each in report["completeness"]["incarnations"] if each["node"] == "a"]
+    assert sorted(each["status"] for each in kept) == ["clean", "unknown", "unknown"]
+    assert sum("lost power" in why for each in kept for why in each["why"]) == 2
+    assert not report["completeness"]["complete"]
+    assert report["outputs"]["out"]["lost"] == 0 and report["outputs"]["out"]["met"] >= SENT
+    assert report["conservation"]["balanced"], report["conservation"]["problems"]
