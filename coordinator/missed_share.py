@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+WINDOWS = "windows_without_refused"
 Share = Sequence[float] | None  # [lo, hi], as `missed_of_offered` in report.json
 MEANT = {
     "refused": "refused",
@@ -9,8 +10,15 @@ MEANT = {
     "shed_before_filter": "shed before a filter",
     "lost_before_filter": "lost before a filter",
     "undecidable": "undecidable",
-    "windows_without_refused": "windows that refused tuples may belong into",
+    WINDOWS: "windows that refused tuples may belong into",
 }
+
+
+def interval(met: int, missed: int, between: Mapping[str, int]) -> list[float] | None:
+    """[lo, hi] of results; None where nothing was offered."""
+    open_ = sum(between.values())
+    whole = met + missed + open_ - between.get(WINDOWS, 0)  # those were met, and are counted there
+    return [missed / whole, (missed + open_) / whole] if whole else None
 
 
 def text(share: Share) -> str:
@@ -36,4 +44,4 @@ def parts(between: Mapping[str, int]) -> str:
     return ", ".join(f"{between[key]:,} {meant}" for key, meant in MEANT.items() if between.get(key))
 
 
-__all__ = ["Share", "is_missed", "markup", "parts", "text"]
+__all__ = ["MEANT", "WINDOWS", "Share", "interval", "is_missed", "markup", "parts", "text"]

@@ -22,8 +22,9 @@ EPILOG = """Examples:
 
   coordinator status --addresses run/addresses.json --plan next.json --json
 
-What 'missed' says is an indication while things run: of the results that came, those that were late. The verdict, with
-what was shed and lost, is the report's. 'coordinator top' shows the same live."""
+What 'missed' says is an indication while things run, of what was offered: from what came late to all that may be
+missing because it was refused, policed, shed or lost. The verdict is the report's. 'coordinator top' shows the same
+live."""
 
 DEFAULT_PLAN = Path("plan.json")
 PIPED = 160  # characters: nobody has to read it on a terminal
@@ -93,6 +94,7 @@ def _output(plan: Mapping[str, Any], name: str, frame: Frame) -> dict[str, Any]:
     if live is not None:
         delivered = {
             "met": live.met, "late": live.late, "undecidable": live.undecidable, "miss_ratio": live.miss_ratio,
+            "missed_of_offered": live.missed_of_offered, "between": live.between,
             "p99_ns": live.p99_ns, "worst_ns": live.worst_ns, "slack_ns": live.slack_ns, "shed_before": live.shed,
         }  # fmt: skip
     return {key: claim[key] for key in CLAIMED} | {"promise": PROMISE[standing(claim)], "delivered": delivered}
@@ -172,8 +174,9 @@ def _under_way(node: Mapping[str, Any]) -> Iterator[str]:
 
 def _outputs(queries: Mapping[str, Any], silent: set[str]) -> Table:
     """By query; what came is since the runtime began. silent: outputs whose node does not answer."""
+    from coordinator import missed_share
     from coordinator.units_of_measure import show_ns
-    from coordinator.watching.tables import count, duration, percent
+    from coordinator.watching.tables import count, duration
 
     table = _table("query", "state", "output", "deadline", "bound", "promise", "results", "missed", "longest")
     for name, plans in queries.items():
@@ -188,7 +191,7 @@ def _outputs(queries: Mapping[str, Any], silent: set[str]) -> Table:
                 if came := claim["delivered"]:
                     results = came["met"] + came["late"] + came["undecidable"]
                     longest = duration(came["worst_ns"] or None)
-                    cells = [count(results), percent(came["miss_ratio"]), longest]
+                    cells = [count(results), missed_share.markup(came["missed_of_offered"]), longest]
                 row = name, states, output, show_ns(claim["deadline_ns"]), bound, claim["promise"]
                 table.add_row(*row, *cells)
     return table
@@ -196,6 +199,8 @@ def _outputs(queries: Mapping[str, Any], silent: set[str]) -> Table:
 
 def _wrong(frame: Frame) -> Iterator[str]:
     """What is not well, once each."""
+    from coordinator import missed_share
+
     said = dict[str, None]()
     for node in frame.nodes:
         if node.why:
@@ -208,4 +213,7 @@ def _wrong(frame: Frame) -> Iterator[str]:
         if output.late:
             late = f"{output.late:,} of {output.results:,} results were late"
             said[f"output {output.name}: {late}; 'coordinator top' shows where the time goes"] = None
+        if parts := missed_share.parts(output.between):
+            missed = missed_share.text(output.missed_of_offered)
+            said[f"output {output.name}: missed {missed} of what was offered: between lie {parts}"] = None
     yield from said

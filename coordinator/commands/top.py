@@ -26,8 +26,8 @@ EPILOG = """Examples:
 Keys: s sorts by the next column, r turns the order around, Enter opens a node or an output, Escape goes back, ? says
 what the columns mean, q leaves.
 
-The share of missed results is an indication: it counts what was delivered. The verdict, with what was shed and lost, is
-the report's."""
+The share of missed results is an indication, of what was offered: from what came late to all that may be missing
+because it was refused, policed, shed or lost. The verdict is the report's."""
 
 LEAST_S, MOST_S = 0.2, 3600.0
 

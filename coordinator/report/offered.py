@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from coordinator.missed_share import MEANT, WINDOWS, interval
 from coordinator.report.completeness import Status
 from coordinator.report.plan_view import OUTPUT, PlanView, consumer_parts
 from coordinator.report.problems import Fault, Problem
@@ -18,8 +19,6 @@ from protos import records as rec
 if TYPE_CHECKING:
     from coordinator.report.shape import Counts, Tally
     from coordinator.report.windows_view import WindowView
-
-BETWEEN = ("refused", "policed", "shed_before_filter", "lost_before_filter", "undecidable", "windows_without_refused")
 
 
 class Offered:
@@ -98,10 +97,10 @@ class Offered:
             "shed_before_filter": n(Rank.SHED_UNSURE),
             "lost_before_filter": n(Rank.LOST_UNSURE),
             "undecidable": n(Rank.UNDECIDABLE),
-            "windows_without_refused": min(met, self._windows_touched(output)),
+            WINDOWS: min(met, self._windows_touched(output)),
         }
         missed = n(Rank.LATE, Rank.SHED, Rank.LOST)
-        return {"missed": missed, "between": between, "missed_of_offered": _interval(met, missed, between)}
+        return {"missed": missed, "between": between, "missed_of_offered": interval(met, missed, between)}
 
     def _admitted(self) -> Mapping[int, int]:
         found: dict[int, int] = defaultdict(int)
@@ -165,17 +164,11 @@ def _on_grid(view: WindowView, tallies: Sequence[Tally]) -> Iterator[int]:
         yield sum((tally.last_ns - tally.first_ns + view.length_ns) // view.hop_ns + 1 for tally in tallies)
 
 
-def _interval(met: int, missed: int, between: Mapping[str, int]) -> list[float] | None:
-    open_ = sum(between.values())
-    whole = met + missed + open_ - between["windows_without_refused"]  # those were met, and are counted there
-    return [missed / whole, (missed + open_) / whole] if whole else None
-
-
 def summed(outputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The same of several outputs together."""
-    between = {key: sum(each["between"][key] for each in outputs) for key in BETWEEN}
+    between = {key: sum(each["between"][key] for each in outputs) for key in MEANT}
     met, missed = (sum(each[key] for each in outputs) for key in ("met", "missed"))
-    return {"missed": missed, "between": between, "missed_of_offered": _interval(met, missed, between)}
+    return {"missed": missed, "between": between, "missed_of_offered": interval(met, missed, between)}
 
 
-__all__ = ["BETWEEN", "Offered", "summed"]
+__all__ = ["Offered", "summed"]

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator import missed_share
 from coordinator.watching import figures, overload, words
 from coordinator.watching.figures import Node, Output, Plans, Unit
+from coordinator.watching.reply import SOURCE
 from coordinator.watching.tables import INDICATION, TIMED, UNITS, Column, count, duration, percent, rate, size
 from coordinator.watching.text import table
 from coordinator.watching.watcher import Cost
@@ -24,7 +26,9 @@ class Source:
 
     name: str
     admitted: int
+    refused: int
     shed: int
+    policed: int
     lost: int
 
 
@@ -47,7 +51,9 @@ COSTS: tuple[Column[Cost], ...] = (
 SOURCES: tuple[Column[Source], ...] = (
     Column("source", lambda s: s.name, lambda s: s.name, "", right=False),
     Column("admitted", lambda s: count(s.admitted), lambda s: s.admitted, "tuples"),
+    Column("refused", lambda s: count(s.refused), lambda s: s.refused, "", bad=lambda s: bool(s.refused)),
     Column("shed", lambda s: count(s.shed), lambda s: s.shed, "", bad=lambda s: bool(s.shed)),
+    Column("policed", lambda s: count(s.policed), lambda s: s.policed, "of the shed", bad=lambda s: bool(s.policed)),
     Column("lost", lambda s: count(s.lost), lambda s: s.lost, "", bad=lambda s: bool(s.lost)),
 )
 HOPS: tuple[Column[Hop], ...] = (
@@ -93,7 +99,7 @@ def node(found: Node, plans: Plans, costs: Sequence[Cost], log: str) -> Iterator
         yield from table(COSTS, costs)
         yield "CPU time of a call, of those that were measured since the plan was loaded."
     sources = [
-        Source(name, *(source[key] for key in ("admitted", "shed", "lost")))
+        Source(name, *(source[key] for key in SOURCE))
         for plan in values["plans"]
         for name, source in plan["sources"].items()
     ]
@@ -158,7 +164,9 @@ def output(found: Output, nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def _delivered(found: Output) -> Iterator[str]:
-    yield f"the last {found.span_s:.1f} s: {rate(found.per_s)} results/s, {percent(found.miss_ratio)} of them missed"
+    missed, parts = missed_share.text(found.missed_of_offered), missed_share.parts(found.between)
+    between = f": between lie {parts}" if parts else ""
+    yield f"the last {found.span_s:.1f} s: {rate(found.per_s)} results/s, missed {missed} of what was offered{between}"
     if found.results:
         yield (
             f"99 of 100 took at most {duration(found.p99_ns)}, all at most {duration(found.most_ns)}: "

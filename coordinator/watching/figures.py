@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coordinator.deadline_parts import ADMITTED, MISSED, standing
+from coordinator.missed_share import WINDOWS, interval
 from coordinator.watching import paths, reply
-from coordinator.watching.paths import Path
+from coordinator.watching.paths import Ends, Path
 
 PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
 SHED, LOST = "shed.", "lost."
@@ -77,6 +78,7 @@ class Output:
     shed: int | None = None  # tuples before it
     shed_all_time: int | None = None
     path: Path | None = None
+    ends: Ends = field(default_factory=Ends)  # of what gave no result, between the looks
     silent: bool = False  # its node does not answer: nothing but what the plan says is known
 
     @property
@@ -94,6 +96,21 @@ class Output:
         """Of what was delivered and decided; None: nothing was."""
         decided = self.met + self.late
         return self.late / decided if decided else None
+
+    @property
+    def between(self) -> dict[str, int]:
+        """What may have been missed, in results: of a tuple at least one is taken, whatever filters stand before it."""
+        ends = self.ends
+        return {
+            "refused": ends.refused, "policed": ends.policed, "shed_before_filter": ends.shed,
+            "lost_before_filter": ends.lost, "undecidable": self.undecidable,
+            WINDOWS: min(self.met, ends.refused_of_windows),
+        }  # fmt: skip
+
+    @property
+    def missed_of_offered(self) -> list[float] | None:
+        """[lo, hi] of what was offered, as in the report, as far as it is known here."""
+        return interval(self.met, self.late, self.between)
 
     @property
     def slack_ns(self) -> int | None:
@@ -283,7 +300,7 @@ def _output(node: Node, name: str, now: Values, known: _Known | None, nodes: tup
         name, node.name, now["deadline_ns"], known.query if known else "", known.bound_ns if known else None,
         known.promise if known else "", node.span_s, met, late, undecidable,
         (now["met"], now["late"], now["undecidable"]), now["worst_ns"], p99_ns, most_ns,
-        shed, shed_all_time, path,
+        shed, shed_all_time, path, _ends(path, nodes),
     )  # fmt: skip
 
 
@@ -301,6 +318,14 @@ def _latencies(now: Values, old: Values | None) -> tuple[int | None, int | None]
         if seen >= rank:
             return most_ns, new[-1][0]
     raise AssertionError("the rank is at most the number")
+
+
+def _ends(path: Path | None, nodes: tuple[Node, ...]) -> Ends:
+    """Between the looks, or, where no node was seen before, ever."""
+    seen = [(node.values, node.before) for node in nodes if node.before is not None]
+    if not seen:
+        return paths.ends(path, [node.values for node in nodes])
+    return paths.ends(path, [now for now, _ in seen]).since(paths.ends(path, [before for _, before in seen]))
 
 
 def _shed(path: Path | None, nodes: tuple[Node, ...]) -> tuple[int | None, int | None]:

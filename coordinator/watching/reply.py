@@ -90,7 +90,7 @@ def _plan(plan: agent_pb2.PlanStatus) -> Values:
     }
 
 
-SOURCE = ("admitted", "shed", "lost")
+SOURCE = ("admitted", "refused", "shed", "policed", "lost")
 UNIT = ("sub_deadline_ns", "queued", "runs", "shed", "lost", "timed", "timed_ns", "worst_ns", "recent_ns")
 OUTPUT = ("deadline_ns", "met", "late", "undecidable", "worst_ns")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from coordinator import missed_share
 from coordinator.watching.figures import Node, Output, Unit
 
 NONE = "-"
@@ -139,9 +140,10 @@ OUTPUTS: tuple[Column[Output], ...] = (
         "delivered; no answer: of its node", bad=lambda o: o.silent,
     ),
     Column(
-        "missed", lambda o: percent(o.miss_ratio), lambda o: o.miss_ratio,
-        "of the results that came and could be judged, those that were late; what never came is not in it",
-        bad=lambda o: bool(o.late),
+        "missed", lambda o: missed_share.text(o.missed_of_offered),
+        lambda o: o.missed_of_offered[1] if o.missed_of_offered else None,
+        "of what was offered: from what came late to all that may be missing (refused, policed, shed, lost, unknown)",
+        bad=lambda o: missed_share.is_missed(o.missed_of_offered),
     ),
     Column("p99", lambda o: duration(o.p99_ns), lambda o: o.p99_ns, "99 of 100 results took at most so long"),
     Column("max", lambda o: duration(o.most_ns), lambda o: o.most_ns, "and none longer"),
@@ -171,6 +173,6 @@ UNITS: tuple[Column[Unit], ...] = (
 )  # fmt: skip
 TIMED = "Times are of the instances that were timed: one in a millisecond at most, every one on an emulated node."
 INDICATION = (
-    "An indication while things run: it counts what was delivered. What was shed or lost never becomes a result; the "
-    "verdict, with everything that was due, is the report's ('coordinator collect', 'coordinator report')."
+    "An indication while things run: of a tuple that was refused, policed, shed or lost a result may be missing, "
+    "whatever filters would have made of it. The verdict is the report's ('coordinator collect', 'coordinator report')."
 )

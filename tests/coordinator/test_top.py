@@ -133,9 +133,9 @@ def test_tables_are_sorted_and_opened_by_keys(watched: Street) -> None:
 
 def test_misses_are_of_the_last_interval(watched: Street) -> None:
     async def act(app: Top, pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: cells(app, "outputs", "out")["missed"] == "-")
+        await until(pilot, lambda: cells(app, "outputs", "out")["missed"] == "–")
         feeding = asyncio.create_task(asyncio.to_thread(feed, watched, 10, 2500))
-        await until(pilot, lambda: cells(app, "outputs", "out")["missed"] == "100%!")
+        await until(pilot, lambda: cells(app, "outputs", "out")["missed"] == "100 %!")
         slack = cells(app, "outputs", "out")["slack"]
         assert slack.startswith("-") and slack.endswith("!")
         await feeding
@@ -227,7 +227,7 @@ def test_a_status_in_words(
     delivered = queries["there_and_back"][watched.plan["hash"]]["outputs"]["out"]["delivered"]
     assert (delivered["met"], delivered["late"], delivered["miss_ratio"], delivered["shed_before"]) == (3, 1, 0.25, 0)
     said = told(watched, monkeypatch, capsys, "status")
-    assert "there_and_back" in said and "25%" in said
+    assert "there_and_back" in said and "25 %" in said
     assert "node a: its runtime was started again once; the agent's log says why" in said
     assert "output out: 1 of 4 results were late; 'coordinator top' shows where the time goes" in said
 

@@ -100,7 +100,7 @@ def test_nothing_came() -> None:
     now = look(status("a", 3), status("b", 3, met=5, latencies={100: 5}))
     (out,) = frame(now, look(status("a", 5), status("b", 5, met=5, latencies={100: 5}))).outputs
     assert (out.results, out.per_s, out.miss_ratio, out.p99_ns, out.slack_ns) == (0, 0.0, None, None, None)
-    assert "0 results/s, - of them missed" in "\n".join(explained.output(out, ()))
+    assert "0 results/s, missed – of what was offered\n" in "\n".join(explained.output(out, ()))
 
 
 def test_an_incarnation_begins_with_nothing() -> None:
@@ -223,3 +223,49 @@ def test_counters_in_words() -> None:
         "7 tuples of source radio beyond what it declared, shed",
         "1 something new",
     ]
+
+
+def offered(node: agent_pb2.StatusReply, **source: int) -> agent_pb2.StatusReply:
+    """The same, with other counts of source `in`, which is before `slow` through windows and before `quick` without."""
+    for name, n in source.items():
+        setattr(node.plans[0].sources[0], name, n)
+    return node
+
+
+def test_what_was_refused_or_policed_lies_between_the_ends_of_the_share() -> None:
+    """Policing shed 90 of 100 and 40 were refused: of 10 results in time not 0 % is missed, but 0 to 93 %."""
+    node = status("a", 10)
+    made = node.outputs.add(name="quick", deadline_ns=1000, met=10, worst_ns=5)
+    made.latencies.add(most_ns=5, results=10)
+    now = look(offered(node, admitted=100, shed=92, policed=90, refused=40, lost=1), status("b", 10, met=50))
+    quick, slow = frame(None, now).outputs
+    assert quick.between == {
+        "refused": 40, "policed": 90, "shed_before_filter": 2, "lost_before_filter": 1, "undecidable": 0,
+        "windows_without_refused": 0,
+    }  # fmt: skip
+    assert quick.missed_of_offered == [0.0, 133 / 143] and quick.miss_ratio == 0.0
+    assert slow.between["windows_without_refused"] == 40 and slow.between["policed"] == 0, "windows go by the calendar"
+    assert slow.missed_of_offered == [0.0, 40 / 50]
+    (column,) = (each for each in tables.OUTPUTS if each.title == "missed")
+    assert column.cell(quick) == "0 to 93 %!" and column.key(quick) == 133 / 143
+    told = "\n".join(explained.output(quick, ()))
+    assert "missed 0 to 93 % of what was offered: between lie 40 refused, 90 policed (beyond what was declared)" in told
+
+
+def test_shares_are_of_what_came_between_two_looks() -> None:
+    then = look(offered(status("a", 10), refused=40), status("b", 10, met=50, late=10))
+    now = look(offered(status("a", 12), refused=45), status("b", 12, met=60, late=10))
+    (out,) = frame(then, now).outputs
+    assert out.missed_of_offered == [0.0, 5 / 10] and out.between["windows_without_refused"] == 5
+
+
+def test_without_a_plan_everything_may_lie_before_an_output() -> None:
+    now = look(offered(status("a", 10), refused=30), status("b", 10, met=10))
+    (out,) = between(None, now, {}).outputs
+    assert out.missed_of_offered == [0.0, 30 / 40]
+
+
+def test_windows_without_a_result_are_between() -> None:
+    told = {"windows.watch.abandoned": 3, "windows.watch.abandoned_removed": 3, "windows.watch.skipped": 2}
+    (out,) = frame(None, look(status("a", 10), status("b", 10, met=5, counters=told))).outputs
+    assert out.between["shed_before_filter"] == 5 and out.missed_of_offered == [0.0, 0.5]
