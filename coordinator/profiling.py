@@ -191,14 +191,19 @@ def doubts(plan: Plan, found: Mapping[tuple[str, str], Profiled], rt: Mapping[st
                 "'--seconds' measures without them"
             )
         if waiting(one.mean_ns, one.elapsed_ns):
-            why = "it waits, for a file, a socket or in a sleep"
-            if not rt.get(node):
-                why += ", or the runtime is preempted (it has no real-time class)"
-            lines.append(
-                f"{name} on {node}: a call takes {show_ns(one.elapsed_ns)} by the clock and {show_ns(one.mean_ns)} of "
-                f"CPU time: {why}; what comes behind it waits as well, so declare a cost that has it"
-            )
+            lines.append(waits(name, node, one, rt.get(node, False)))
     return lines
+
+
+def waits(name: str, node: str, one: Profiled, rt: bool) -> str:
+    """Of an operator that takes much longer by the clock than on the CPU. rt: its runtime has the real-time class."""
+    why = "it waits, for a file, a socket or in a sleep"
+    if not rt:
+        why += ", or the runtime is preempted (it has no real-time class)"
+    return (
+        f"{name} on {node}: a call takes {show_ns(one.elapsed_ns)} by the clock and {show_ns(one.mean_ns)} of "
+        f"CPU time: {why}; what comes behind it waits as well, so declare a cost that has it"
+    )
 
 
 def emulated(plan: Plan) -> list[str]:

@@ -140,7 +140,7 @@ class Registry:
         Raises OperatorError, as `make`.
         """
         if operator.window is not None:
-            return self.collecting(operator.run, operator.with_json, operator.window), False
+            return self.collecting(operator.run, operator.with_json, operator.window, inputs), False
         if operator.closes:
             return fitting(operator.run, result, True, codec, self.checking), True
         return self._fitted(operator.run, self.make(operator.run, operator.with_json, inputs), codec)
@@ -162,7 +162,9 @@ class Registry:
             raise OperatorError(f"{operator.late.run} cannot run in place of {operator.run}: its inputs are others")
         return self._fitted(operator.late.run, bound, codec)
 
-    def collecting(self, run: str, with_json: str, window: plans.Window) -> Collecting:
+    def collecting(
+        self, run: str, with_json: str, window: plans.Window, inputs: Sequence[str] = ("left", "right")
+    ) -> Collecting:
         """The aggregate of a window operator, and how long its windows are where the data says so. Raises
         OperatorError."""
         size = None
@@ -171,11 +173,14 @@ class Registry:
             if not bound.plain or self.shape(window.size).kind != "map":
                 raise OperatorError(f"{window.size}: what says how long a window is takes one tuple and nothing else")
             size = bound.call
-        return Collecting(self.aggregate(run, with_json, window), size)
+        return Collecting(self.aggregate(run, with_json, window, inputs), size)
 
-    def aggregate(self, run: str, with_json: str, window: plans.Window) -> Aggregate:
+    def aggregate(
+        self, run: str, with_json: str, window: plans.Window, inputs: Sequence[str] = ("left", "right")
+    ) -> Aggregate:
         """A fresh aggregate of that window's feeds, each of which is one of its sources, in their order. run: `join`,
-        where the window has keys, or an installed aggregate. Raises OperatorError."""
+        where the window has keys, or an installed aggregate; inputs: of a join, as its query calls them. Raises
+        OperatorError."""
         inner: Aggregate
         try:
             if window.on:
@@ -183,7 +188,8 @@ class Registry:
                     raise OperatorError(f"{run} joins no two streams; write 'run: join'")
                 left, right = (field(path) for path in window.on)
                 of_right = frozenset(i for i, (_, number) in enumerate(window.feeds) if number)
-                inner = Join((left, right), len(window.feeds), of_right)
+                one, two = inputs
+                inner = Join((left, right), len(window.feeds), of_right, names=(one, two))
             elif self.shape(run).kind != "aggregate":
                 raise OperatorError(f"{run} is no aggregate, and a window needs one; write 'run: aggregate'")
             else:

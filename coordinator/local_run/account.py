@@ -50,6 +50,7 @@ def document(plan: Mapping[str, Any], ran: Ran) -> dict[str, Any]:
         "interrupted": ran.interrupted,
         "real_time": ran.real_time,
         "checked": ran.checked,
+        "waits": [{"operator": name, "node": node, "told": text} for (name, node), text in ran.waits.items()],
         "report": str(ran.run / "report.json"),
         "page": str(ran.page),
         "addresses": str(ran.kept) if ran.kept else None,
@@ -96,7 +97,7 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
         if claim is not None:
             yield f"output {name}: {standing(claim)}: {claim['why']}"
             yield from (f"  {line}" for line in left_out(claim))
-        yield from ends.missed(name, found)
+        yield from ends.missed(name, found, ends.ended(plan, ran, name))
     yield from beyond.sentences(report)
     yield from ends.sentences(plan, ran)
     yield from beyond_caps(plan)

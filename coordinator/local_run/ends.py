@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from coordinator import missed_share
+from coordinator.addresses import host_of
+from coordinator.costs_file import DEGRADED
 from coordinator.local_run import agent_logs
 from coordinator.local_run.stages import Ran
 from coordinator.report import dearer
@@ -52,19 +54,38 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
     yield from _windows(report)
     yield from _lost(ran, report)
     yield from _first(list(_said(plan, ran)), "more kinds of warnings: logs/ of the run")
-    if report["dearer"]:
-        yield from dearer.sentences(report["dearer"])
+    yield from _dearer(ran, report["dearer"])
+
+
+def _dearer(ran: Ran, found: list[dict[str, Any]]) -> Iterator[str]:
+    """Units that took longer than their plan counts; measuring their CPU time helps with those that compute."""
+    waiting = {(name.removesuffix(DEGRADED), node): text for (name, node), text in ran.waits.items()}
+    computing = []
+    for one in found:
+        here = [
+            waiting[name, host_of(one["node"])] for name in one["operators"] if (name, host_of(one["node"])) in waiting
+        ]
+        if here:
+            yield dearer.sentences([one])[0]
+            yield from (f"  {text}" for text in here)
+        else:
+            computing.append(one)
+    if computing:
+        yield from dearer.sentences(computing)
         yield "to measure them here: run with --keep, feed again, 'coordinator profile', run with --costs costs.yaml"
 
 
-def missed(name: str, found: Mapping[str, Any]) -> Iterator[str]:
-    """Of one output: the share of what was offered, what lies between its ends, and where to look."""
+def missed(name: str, found: Mapping[str, Any], ended: int = 0) -> Iterator[str]:
+    """Of one output: the share of what was offered, what lies between its ends, and where to look. ended: tuples that
+    were shed or lost on ways that lead to it."""
     share = found["missed_of_offered"]
     if found["missed"]:
         ends = [end for end in ("late", "shed", "lost") if found[end]]
         look = ["the page says which hop spent the time"] if found["late"] else []
         look += ["below is why tuples were shed or lost"] if found["shed"] or found["lost"] else []
         yield f"output {name}: {missed_share.text(share)} missed ({', '.join(ends)}); {'; '.join(look)}"
+    elif not found["delivered"] and ended:
+        yield f"output {name}: nothing came: {counted(ended, 'tuple')} ended on the way to it; below is why"
     elif not found["delivered"]:
         yield f"output {name}: nothing came: no tuple led to a result, or the feed was too short for one"
     if share is not None and share[0] != share[1]:
@@ -72,6 +93,19 @@ def missed(name: str, found: Mapping[str, Any]) -> Iterator[str]:
             f"output {name}: missed {missed_share.text(share)} of what was offered: between lie "
             f"{missed_share.parts(found['between'])}"
         )
+
+
+def ended(plan: Mapping[str, Any], ran: Ran, output: str) -> int:
+    """Tuples that were shed or lost where they might have led to that output. Where several operators are on one way, a
+    tuple is lost at one of them."""
+    (report,) = ran.reports
+    operators, before = plan["graph"]["operators"], {plan["graph"]["outputs"][output]["from"]}
+    for _ in operators:
+        before |= {name for each in before & operators.keys() for name in operators[each]["in"]}
+    lost: int = sum(one.tuples for one in ran.lost if not one.operators or before & {*one.operators})
+    sheds = report["shed"]["sources"].items()
+    shed: int = sum(n["tuples"] for name, one in sheds if name in before for n in one["policies"].values())
+    return lost + shed
 
 
 def unfed(plan: Mapping[str, Any], ran: Ran) -> list[str]:

@@ -16,9 +16,10 @@ from typing import Any, Protocol
 
 from coordinator import collect as collection
 from coordinator import deploy as deployment
-from coordinator import interrupts, local_agents, plan_file
+from coordinator import interrupts, local_agents, plan_file, profiling
 from coordinator.addresses import Addresses, AgentAddress, host_of
 from coordinator.agents import Agents, AgentsError
+from coordinator.costs import waiting
 from coordinator.local_agents import LOG, LocalAgent, Wanted
 from coordinator.local_run import agent_logs
 from coordinator.local_run.agent_logs import Said
@@ -28,8 +29,9 @@ from coordinator.local_run.listening import Listening
 from coordinator.local_run.losses import Lost, lost
 from coordinator.plan_file import Plan
 from coordinator.units_of_measure import counted
+from protos import agent_pb2
 
-DRAIN_S = 30.0
+DRAIN_S, PROFILE_S = 30.0, 5.0
 ANY_PORT = "127.0.0.1:0"
 
 
@@ -49,7 +51,8 @@ class Tell(Protocol):
 @dataclass
 class Ran:
     """What came of it. run: the directory; missing: what is not as it should be, a line each; said: warnings of the
-    agents until the traces were collected; kept: where the agents that still run are."""
+    agents until the traces were collected; kept: where the agents that still run are; waits: by operator and node, of
+    those that take longer by the clock than on the CPU, a sentence."""
 
     run: Path
     fed: list[Fed] = field(default_factory=list)
@@ -58,6 +61,7 @@ class Ran:
     interrupted: bool = False
     real_time: bool = True
     checked: bool = False
+    waits: dict[tuple[str, str], str] = field(default_factory=dict)
     reports: list[dict[str, Any]] = field(default_factory=list)
     page: Path | None = None
     lost: list[Lost] = field(default_factory=list)
@@ -190,6 +194,7 @@ def _feed(
 
 def _collect(wish: Wish, called: Agents, work: Path, state: Path, ran: Ran, tell: Tell) -> None:
     tell.begin("collect")
+    ran.waits = _waits(wish.plan, called, ran.real_time)
     try:
         ran.left = deployment.stop({bytes.fromhex(wish.plan["hash"])}, called, DRAIN_S, tell.now)
     except AgentsError as error:
@@ -204,6 +209,19 @@ def _collect(wish: Wish, called: Agents, work: Path, state: Path, ran: Ran, tell
     for fed in ran.fed:
         fed.log = Path(shutil.copyfile(fed.log, logs / fed.log.name))
     tell.done(f"{counted(done.records, 'record')} of {counted(len(called.addresses), 'node')}")
+
+
+def _waits(plan: Plan, called: Agents, rt: bool) -> dict[tuple[str, str], str]:
+    """While the plan is there; agents that do not answer are left out."""
+    request = agent_pb2.ProfileRequest(hash=bytes.fromhex(plan["hash"]))
+    replies = called.try_all("Profile", dict.fromkeys(called.addresses, request), PROFILE_S)
+    told = {node: reply for node, reply in replies.items() if isinstance(reply, agent_pb2.ProfileReply)}
+    found = profiling.since({}, profiling.counts(plan, told))
+    return {
+        (name, node): profiling.waits(name, node, one, rt)
+        for (name, node), one in found.items()
+        if waiting(one.mean_ns, one.elapsed_ns)
+    }
 
 
 def _moved(file: Path, folder: Path) -> None:

@@ -91,6 +91,6 @@ def sentences(found: list[dict[str, Any]]) -> list[str]:
         lines.append(
             "that is by the clock, with preemption; where it is the operators themselves, bounds do not hold: "
             "'coordinator profile' measures their CPU time while they run, 'coordinator plan ... --costs costs.yaml' "
-            "plans with it"
+            "plans with it; of an operator that waits (a sleep, a file, a socket), declare a 'cost:' that has the wait"
         )
     return lines

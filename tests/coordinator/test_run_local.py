@@ -308,6 +308,56 @@ def test_why_tuples_did_not_become_results(here: Path) -> None:
     assert not (here / "operators.json").exists()
 
 
+IDLE = """
+shimekiri: 1
+query: idle
+sources:
+  s: {at: a, type: json, arrival: {rate: 100}}
+operators:
+  nap: {run: my.nap, in: s, cost: 100 us, nodes: [a]}
+  picky: {run: my.picky, in: s, cost: 100 us, nodes: [a]}
+outputs:
+  naps: {from: nap, at: a, deadline: 30 s}
+  picked: {from: picky, at: a, deadline: 30 s}
+"""
+NAPPING = """
+import time
+from node_agent.sdk import operator
+
+@operator("my.nap")
+def nap(value):
+    time.sleep(0.02)
+    return value
+
+@operator("my.picky")
+def picky(value):
+    if value < 47:
+        raise ValueError(f"no {value}")
+    return None
+"""
+
+
+def test_an_operator_that_sleeps_and_one_that_raises_are_told_as_such(here: Path) -> None:
+    for path in here.iterdir():
+        path.unlink()
+    for name, text in (("query.yaml", IDLE), ("cluster.yaml", TWO_NODES), ("operators.py", NAPPING)):
+        (here / name).write_text(text)
+    (here / "s.jsonl").write_text("".join(f"{number}\n" for number in range(48)))
+    with Running(here, "--no-check-operators") as running:
+        code, out, err = running.end()
+    assert code == 0, out + err
+    lines = out.splitlines()
+    assert "too short" not in out
+    assert "lost: 47 tuples at picky on a, because an operator raised; the trace back is in " in out
+    (told,) = [line for line in lines if line.startswith("nap on a: ")]
+    assert "instances ran a tenth longer than the plan counts" in told
+    (why,) = [line for line in lines if line.startswith("  nap on a: a call takes 2")]
+    assert "it waits, for a file, a socket or in a sleep" in why and "declare a cost that has it" in why
+    assert not any("operators were checked" in line for line in lines)
+    if not any(line.startswith("picky on a: ") for line in lines):  # which a slow machine may stretch
+        assert "'coordinator profile' measures" not in out
+
+
 def test_the_end_of_a_trace_back_in_one_line() -> None:
     text = 'told\nTraceback (most recent call last):\n  File "/x/a.py", line 1, in f\n    g()\n'
     assert exception(text + '  File "/x/b.py", line 22, in g\n    h\n    ^\nKeyError: 1\nmore') == (

@@ -101,7 +101,14 @@ def test_groups_pairs_and_a_users_own_aggregate(registry: Registry) -> None:
     }
     assert made_of(registry, "my.trend", {"scale": 2}, window(), *lanes) == {"result": 6.0}
     two = window(feeds=((1, 0), (2, 1)), on=("lane", "row"))
-    assert made_of(registry, "join", {}, two, *lanes[:2], (1, {"row": 2})) == {"pairs": [[lanes[1][1], {"row": 2}]]}
+    paired = {"pairs": [{"left": lanes[1][1], "right": {"row": 2}}]}
+    assert made_of(registry, "join", {}, two, *lanes[:2], (1, {"row": 2})) == paired
+    spec = plans.Operator(1, "W.add", "join", (1, 2), 3, 1, window=two)
+    named = registry.calls(spec, ["cars", "rows"])[0]().aggregate
+    state = named.start()
+    named.add(state, 0, lanes[1][1])
+    named.add(state, 1, {"row": 2})
+    assert named.result(state) == {"pairs": [{"cars": lanes[1][1], "rows": {"row": 2}}]}
     with pytest.raises(OperatorError, match="joins no two streams"):
         registry.aggregate("aggregate", '{"n": "count"}', two)
     with pytest.raises(OperatorError, match="is no aggregate"):

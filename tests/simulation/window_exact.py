@@ -84,7 +84,10 @@ def exact(query: Query, windows: Windows, ran: Ran, trial: int, start: int, end:
     if windows.kind == "join":
         left, right = (inside[source.name] for source in windows.sources)
         keys = sorted({str(each["k"]) for each in left})
-        pairs = [[a, b] for key in keys for a in left if str(a["k"]) == key for b in right if str(b["k"]) == key]
+        one, two = (source.stream for source in windows.sources)
+        pairs = [
+            {one: a, two: b} for key in keys for a in left if str(a["k"]) == key for b in right if str(b["k"]) == key
+        ]
         return {"count": len(left) + len(right), "pairs": pairs}
     every = [payload for source in windows.sources for payload in inside[source.name]]
     if not windows.by:

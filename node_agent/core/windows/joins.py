@@ -10,20 +10,22 @@ Kept = list[dict[str, list[Any]]]  # per source: tuples by key, in the order of 
 
 
 class Join:
-    """{"pairs": [[left, right], ...]}, by key, then by source and number of the left one, then of the right one.
+    """{"pairs": [{LEFT: tuple, RIGHT: tuple}, ...]}, by key, then by source and number of the left one, then of the
+    right one.
 
-    right: the sources of the right side, all others are of the left one. Both sides are kept until the window closes:
-    UnfitError beyond `most` tuples, or beyond `most_pairs` pairs, which are counted as the tuples come.
+    names: of the left and the right input. right: the sources of the right side, all others are of the left one. Both
+    sides are kept until the window closes: UnfitError beyond `most` tuples, or beyond `most_pairs` pairs, which are
+    counted as the tuples come.
     """
 
     def __init__(
         self, on: tuple[Callable[[Any], Any], Callable[[Any], Any]], sources: int, right: frozenset[int],
-        most: int = 65_536, most_pairs: int = 65_536,
+        most: int = 65_536, most_pairs: int = 65_536, names: tuple[str, str] = ("left", "right"),
     ) -> None:  # fmt: skip
         if not right or not right < frozenset(range(sources)):
             raise ValueError(f"sources {sorted(right)} of {sources} are no right side: each side needs one")
         self._on, self._sources, self._right = on, sources, right
-        self._most, self._most_pairs = most, most_pairs
+        self._most, self._most_pairs, self._names = most, most_pairs, names
 
     def start(self) -> tuple[list[int], Kept]:
         """How many tuples and pairs there are, and the tuples."""
@@ -45,11 +47,11 @@ class Join:
         """All pairs."""
         kept = state[1]
         left = [source for source in range(self._sources) if source not in self._right]
-        pairs = []
+        pairs, (one, two) = [], self._names
         for key in sorted(set().union(*(kept[source] for source in left))):
             others = [each for source in sorted(self._right) for each in kept[source].get(key, ())]
             for source in left:
-                pairs += [[mine, other] for mine in kept[source].get(key, ()) for other in others]
+                pairs += [{one: mine, two: other} for mine in kept[source].get(key, ()) for other in others]
         return {"pairs": pairs}
 
 

@@ -76,7 +76,7 @@ def test_a_join_of_two_sources_by_key() -> None:
     node.admit(11, 1, k="u").admit(12, 1, source=2, k="v").admit(13, 2, source=2, k="u").run()
     node.beat(20, 2).beat(20, 3, source=2).run()
     (only,) = node.results
-    assert only["count"] == 3 and only["pairs"] == [[{"x": 1, "k": "u"}, {"x": 2, "k": "u"}]]
+    assert only["count"] == 3 and only["pairs"] == [{"left": {"x": 1, "k": "u"}, "right": {"x": 2, "k": "u"}}]
 
 
 def test_groups_and_a_users_own_aggregate() -> None:

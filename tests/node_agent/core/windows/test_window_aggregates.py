@@ -121,7 +121,8 @@ def test_groups_and_pairs(tuples: list[tuple[int, Any, Any]]) -> None:
         if source != 1 and right == 1 and by == key
     )  # fmt: skip
     assert len(pairs) == len(want)
-    assert sorted((a["speed"], b["speed"]) for a, b in pairs) == sorted((a, b) for _, a, b in want)
+    got_pairs = [(pair["left"]["speed"], pair["right"]["speed"]) for pair in pairs]
+    assert sorted(got_pairs) == sorted((a, b) for _, a, b in want)
 
 
 @pytest.mark.parametrize("speed", [None, "1", True, float("nan"), float("inf"), [1]])
