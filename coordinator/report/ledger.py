@@ -49,7 +49,7 @@ def surplus_of(record: Record) -> int:
 
 def of_result(record: Record) -> bool:
     """Whether a SHED is about a result of an operator in the unit, not about the unit's tuple."""
-    return record.ref != NO_REF and (record.w1 == rec.POLICY_SELECTIVITY or record.w4 != 0)
+    return record.ref != NO_REF and (record.w1 in rec.OWN_RESULT or record.w4 != 0)
 
 
 def instance_key(incarnation: int, record: Record) -> tuple[int, ...]:
@@ -157,7 +157,7 @@ def _shed(ledger: Ledger, incarnation: int, record: Record) -> None:
         consumers: tuple[int, ...] = ledger.plan.consumers.get((ledger.node(incarnation), record.w3), ())
     elif of_result(record):
         _book(ledger, incarnation, record, consumer_id(RESULT, record.ref), ordinal, Outcome.SHED, policy)
-        given = ledger.plan.before if policy == rec.POLICY_SELECTIVITY else ledger.plan.through
+        given = ledger.plan.before if policy in rec.OWN_RESULT else ledger.plan.through
         kept = given.get((record.ref, record.w4), 0)
         word = sum(0xFF << 8 * exit_ for exit_ in range(4) if kept >> exit_ & 1)
         _miss(ledger, rank, incarnation, record, consumer_id(UNIT, record.ref), ordinal, word)

@@ -135,7 +135,7 @@ def misses(rows: DataFrame, plans: Plans, done: DataFrame, opened: DataFrame, li
                 "consumer": consumer(UNIT, col("ref")),
                 "ordinal": col("w2"),
                 "kept": F.coalesce(
-                    F.when(col("w1") == rec.POLICY_SELECTIVITY, col("kept")).otherwise(col("through")), lit(0)
+                    F.when(col("w1").isin(*rec.OWN_RESULT), col("kept")).otherwise(col("through")), lit(0)
                 ),
             }
         )

@@ -42,7 +42,7 @@ def of_unit() -> Column:
 
 def of_result() -> Column:
     """SHED of a result within a unit."""
-    return is_(rec.SHED) & (col("ref") != rec.NO_REF) & ((col("w1") == rec.POLICY_SELECTIVITY) | (col("w4") != 0))
+    return is_(rec.SHED) & (col("ref") != rec.NO_REF) & (col("w1").isin(*rec.OWN_RESULT) | (col("w4") != 0))
 
 
 def word() -> Column:

@@ -258,14 +258,17 @@ class Branches(Closings):
             name = unit.loaded.plan.operator_by_id[step.operator_id].name
             self.degraded[name] = self.degraded.get(name, 0) + 1
             return late.variant
-        self.facts.write(
-            SHED, unit.flags, unit.id, source, epoch, seq, at_ns, POLICY_LATE, ordinal, 0, late.before
-        )  # fmt: skip
-        self._count_shed(POLICY_LATE)
+        self._shed_result(at_ns, unit, lineage, POLICY_LATE, late.before, slot)
+        return None
+
+    def _shed_result(self, at_ns: int, unit: Unit, lineage: Lineage, policy: int, operator_id: int, slot: int) -> None:
+        """What that operator of the running instance gave is late."""
+        source, epoch, seq, ordinal, _, _ = lineage
+        self.facts.write(SHED, unit.flags, unit.id, source, epoch, seq, at_ns, policy, ordinal, 0, operator_id)
+        self._count_shed(policy)
         unit.shed += 1
         self.surplus[slot] = self.surplus.get(slot, 0) + 1
         self.slow = True
-        return None
 
     def _take_surplus(self, slot: int = 0) -> int:
         return min(self.surplus.pop(slot, 0), SURPLUS_MOST) << SURPLUS_SHIFT

@@ -14,10 +14,10 @@ from node_agent.core.closings import release as release_windows
 from node_agent.core.facts import Facts
 from node_agent.core.lateness import Expiry
 from node_agent.core.measure import NodeMeter
-from node_agent.core.parts import ABSENT, Job, Lineage, Mark, Unit
+from node_agent.core.parts import ABSENT, Exit, Job, Lineage, Mark, Unit
 from node_agent.core.policies.parts import Policy
 from node_agent.core.windowed import Windowed
-from protos.records import FLAG, POLICY_LATE, RAN, SHED
+from protos.records import FLAG, POLICY_LATE, POLICY_OUTDATED, RAN, SHED
 
 
 class Choice(Branches):
@@ -273,6 +273,11 @@ class Choice(Branches):
             for unit in expiry.units:
                 if unit in changed and unit.queue:
                     self._head(unit)
+
+    def _outdated(self, at_ns: int, exit_: Exit, lineage: Lineage, slot: int) -> None:
+        """A result of the running instance that its outputs can have too late only."""
+        assert self.job is not None
+        self._shed_result(at_ns, self.job[3], lineage, POLICY_OUTDATED, exit_.operator_id, slot)
 
     def _drop(self, job: Job) -> None:
         self._shed(self.ended_ns, job, POLICY_LATE)

@@ -162,8 +162,11 @@ class Engine(Entrance):
 
     def emit(self, at_ns: int, exit_: Exit, lineage: Lineage, payload: Any, slot: int = 0) -> None:
         """An operator of the running instance has ended with this output; slot: which job of a batch."""
-        self.counts[slot] += exit_.one
         route = exit_.route
+        if exit_.outdated_ns and at_ns - lineage[5] > exit_.outdated_ns:
+            self._outdated(at_ns, exit_, lineage, slot)
+            return
+        self.counts[slot] += exit_.one
         if route.simple:
             for unit in route.units:
                 self.released = n = self.released + 1

@@ -4,13 +4,16 @@ Its age is taken at the lower bound: it is late only if it is so on any reading 
 of a unit sheds what is late, the engine does it as it chooses, so that it costs no instance, and looks at the heads of
 all such units at every choice by which one may have waited so long: nothing waits for longer, whatever its deadline.
 Within a unit, and where a cheaper operator runs in place of the usual one, whoever runs the operators asks just before.
+
+What an operator will cost is declared, and may be wrong. So a result for outputs alone is judged once more as its
+operator ends, by the clock: what an operator that sheds the late gives is not delivered where it is late for sure.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.parts import Lineage, Loaded, Step, Unit
+from node_agent.core.parts import Lineage, Loaded, Route, Step, Unit
 
 Calls = Mapping[int, tuple[Callable[..., Any], bool]]  # of what runs in an operator's place, by its negative id
 
@@ -51,6 +54,14 @@ def wire(plan: plans.Plan, spec: plans.Unit, steps: Mapping[int, Step], calls: C
         before = operator_id
 
 
+def outdated_ns(operator: plans.Operator, route: Route) -> int:
+    """How old a result may be as its operator ends, where that one sheds what is late and nothing but outputs here
+    takes the result; 0: of any age."""
+    if operator.late is None or operator.late.run or route.units or route.joins or route.sides or route.sends:
+        return 0
+    return max((output.deadline_ns for output in route.outputs), default=0)
+
+
 class Expiry:
     """The units of an engine whose first operator sheds what is late. No head of them has waited for longer than it may
     before due_ns."""
@@ -68,4 +79,4 @@ def expiry(loaded: Iterable[Loaded]) -> Expiry | None:
     return Expiry(units) if units else None
 
 
-__all__ = ["Expiry", "Lateness", "expiry", "wire"]
+__all__ = ["Expiry", "Lateness", "expiry", "outdated_ns", "wire"]

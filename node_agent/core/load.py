@@ -48,7 +48,7 @@ def _add_unit(loaded: Loaded, spec: plans.Unit, steps: list[Step], policy: Polic
     plan = loaded.plan
     for index, stream in enumerate(spec.exits):
         producer = next(step for step in steps if plan.operator_by_id[step.operator_id].output == stream)
-        producer.exit = Exit(index, loaded.routes[stream])
+        producer.exit = Exit(index, loaded.routes[stream], producer.operator_id)
     rest: Unit | None = None
     marks: tuple[Exit, ...] = ()
     pieces = [(step,) for step in steps] if policy.yields else [tuple(steps)]
@@ -94,6 +94,9 @@ def _connect(loaded: Loaded, steps: dict[int, Step]) -> Slices[None]:
         route.settle()
         if not number % 16:
             yield
+    for unit in loaded.units:
+        for exit_ in unit.exits:
+            exit_.outdated_ns = lateness.outdated_ns(plan.operator_by_id[exit_.operator_id], exit_.route)
     yield from _keep_what_is_read_beside(loaded)
 
 

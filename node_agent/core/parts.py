@@ -43,12 +43,14 @@ class SideSlot:
 
 
 class Exit:
-    """A stream that leaves a unit. `one` is added to the instance's outputs word per output."""
+    """A stream that leaves a unit. `one` is added to the instance's outputs word per output. outdated_ns: a result that
+    is older for sure is shed as one of that `operator_id`; 0: none is."""
 
-    __slots__ = ("index", "one", "route")
+    __slots__ = ("index", "one", "operator_id", "outdated_ns", "route")
 
-    def __init__(self, index: int, route: "Route") -> None:
-        self.index, self.route, self.one = index, route, 1 << (8 * index)
+    def __init__(self, index: int, route: "Route", operator_id: int) -> None:
+        self.index, self.route, self.operator_id, self.one = index, route, operator_id, 1 << (8 * index)
+        self.outdated_ns = 0
 
 
 class Step:

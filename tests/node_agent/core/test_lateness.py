@@ -9,8 +9,17 @@ from hypothesis import strategies as st
 from node_agent.core import plan as plans
 from node_agent.core.handover import hand_over
 from node_agent.core.plan import Late
-from protos.records import ADMITTED, DEGRADED, POLICY_LATE, RAN, ran_outputs, ran_surplus
-from tests.node_agent.core.guard_play import EVERY_POLICY, Arrival, Node, conserved, counted, plan_of, with_operators
+from protos.records import ADMITTED, DEGRADED, POLICY_LATE, POLICY_OUTDATED, RAN, ran_outputs, ran_surplus
+from tests.node_agent.core.guard_play import (
+    DEADLINE_NS,
+    EVERY_POLICY,
+    Arrival,
+    Node,
+    conserved,
+    counted,
+    plan_of,
+    with_operators,
+)
 
 POLICIES = st.sampled_from(EVERY_POLICY)
 GAPS = st.lists(st.tuples(st.integers(1, 2), st.integers(0, 30), st.integers(0, 150)), max_size=50)
@@ -33,12 +42,15 @@ def dropping(late_ns: int = 100, *names: str) -> plans.Plan:
 
 
 def test_late_tuples_go_in_one_decision_and_cost_nothing() -> None:
-    """While the first one runs for 2000 ns the others of its unit get late; the other source's one is in time."""
+    """While the first one runs for 2000 ns the others of its unit get late, and so does its own result; the other
+    source's one is in time."""
     node = Node(dropping(1000, "O3", "O5"), cost_ns=lambda number: 2000 if number == 3 else 10)
     node.run([Arrival(1, 0), Arrival(1, 1), Arrival(1, 2), Arrival(2, 1990)])
     late = node.shed(POLICY_LATE)
     assert [(each.ref, each.seq, each.w0) for each in late] == [(2, 2, late[0].w0), (2, 3, late[0].w0)]
-    assert [each.seq for each in node.of(RAN) if each.ref == 2] == [1] and node.engine.shed_by == {POLICY_LATE: 2}
+    assert [(each.seq, each.w4) for each in node.shed(POLICY_OUTDATED)] == [(1, 3)]
+    assert [each.seq for each in node.of(RAN) if each.ref == 2] == [1]
+    assert node.engine.shed_by == {POLICY_LATE: 2, POLICY_OUTDATED: 1}
     conserved(node)
 
 
@@ -89,6 +101,26 @@ def test_a_queue_that_is_a_heap_sheds_what_is_late_as_well() -> None:
     node = Node(dropping(100, "O5"), "edf-e2e", cost_ns=lambda _: 60)
     node.run([Arrival(2, 0, 0), Arrival(2, 0, 30), Arrival(2, 0, 10), Arrival(2, 0, 90)])
     assert [each.seq for each in node.of(RAN)] == [4, 2] and [each.seq for each in node.shed()] == [3, 1]
+    conserved(node)
+
+
+# -- a result, as its operator ends
+
+
+@pytest.mark.parametrize(("names", "given"), [(("O5",), [2, 3]), (("O1",), [1, 2, 3])])
+def test_a_result_that_is_late_for_sure_is_not_given_whatever_was_declared(
+    names: tuple[str, ...], given: list[int]
+) -> None:
+    """O5 begins in time and takes longer than its plan says: of the first tuple all origins are too old as it ends, of
+    the second only some, of the third none. Without `on_late` it gives all of them."""
+    node = Node(dropping(DEADLINE_NS - 1, *names), cost_ns=lambda number: DEADLINE_NS // 2 if number == 5 else 0)
+    for seq, age_ns in ((1, DEADLINE_NS // 2 + 1), (2, DEADLINE_NS // 2), (3, 0)):
+        node.now_ns += DEADLINE_NS
+        oldest_ns = node.now_ns - (DEADLINE_NS * 3 // 4 if seq < 3 else 0)
+        node.engine.admit(node.now_ns, node.loaded, 2, (2, 1, seq, 0, oldest_ns, node.now_ns - age_ns), 0, 0)
+        node.run([])
+    assert [seq for _, seq, _ in node.delivered] == given
+    assert [(each.seq, each.w1, each.w4) for each in node.shed()] == [(1, POLICY_OUTDATED, 5)] * (3 - len(given))
     conserved(node)
 
 
