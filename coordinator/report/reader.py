@@ -7,6 +7,7 @@ Nothing in a trace can make this fail: what cannot be used is left out and said 
 complete follows from the counts in run.json. Layouts come from protos/records.py alone.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -112,7 +113,7 @@ def read_run(path: Path) -> Run:
     told = document.get("plan_hash")
     if told is not None and told != plan.hash:
         raise NoRunError(f"{path}: run.json speaks of plan {str(told)[:8]}, plan.json is plan {plan.hash[:8]}")
-    damage: list[str] = []
+    damage = [sentence for each in (plan_document, *earlier) for sentence in _changed(each)]
     declared = _declared(document, plan, damage)
     raw = path / "trace" / "raw"
     if not raw.is_dir() and any(each.records for each in declared.values()):
@@ -145,6 +146,14 @@ def _earlier(path: Path, document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
+def _changed(plan: Mapping[str, Any]) -> Iterator[str]:
+    """Whether it is not as it was made: its hash is that of coordinator/plan_file.py, which would load the planner."""
+    rest = {key: value for key, value in plan.items() if key != "hash"}
+    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    if plan["hash"] != hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest():
+        yield f"plan {str(plan['hash'])[:8]} was changed after it was made: its hash differs"
+
+
 def _json(path: Path, name: str) -> dict[str, Any]:
     try:
         document = json.loads((path / name).read_text(encoding="utf-8"))
@@ -167,9 +176,9 @@ def _declared(document: Mapping[str, Any], plan: PlanView, damage: list[str]) ->
             declared[key] = Declared(
                 records=None if records is None else int(records),
                 first=int(entry.get("first", 0)),
-                ended=bool(entry.get("ended", False)),
-                crashed=bool(entry.get("crashed", False)),
-                reachable=bool(entry.get("reachable", True)),
+                ended=bool(entry["ended"]),
+                crashed=bool(entry["crashed"]),
+                reachable=bool(entry["reachable"]),
                 sealed=bool(entry.get("sealed", False)),
             )
         except (KeyError, TypeError, ValueError, AttributeError):

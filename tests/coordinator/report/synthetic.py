@@ -116,9 +116,14 @@ def plan_document(
             name: json_format.MessageToDict(plan, preserving_proto_field_name=True) for name, plan in local.items()
         },
     }
+    return hashed(document)
+
+
+def hashed(document: dict[str, Any]) -> dict[str, Any]:
+    """A plan with its hash."""
+    document = {key: value for key, value in document.items() if key != "hash"}
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    document["hash"] = sha256(canonical.encode()).hexdigest()
-    return document
+    return document | {"hash": sha256(canonical.encode()).hexdigest()}
 
 
 @dataclass
@@ -163,8 +168,8 @@ class Cluster:
     def __init__(
         self, document: dict[str, Any], seed: int, mishaps: float = 0.1, many: float = 0.1, policed: float = 0.0
     ) -> None:
-        self.plan: PlanView = read_plan(document)
-        self.document, self.random = document, random.Random(seed)
+        self.document, self.random = hashed(document), random.Random(seed)
+        self.plan: PlanView = read_plan(self.document)
         self.mishaps, self.many, self.policed = mishaps, many, policed
         self.policing, self.refusing = random.Random(seed), random.Random(seed)
         self.refused: dict[tuple[int, int], int] = {}

@@ -4,12 +4,11 @@ their own, some are abandoned or skipped, tuples are shed at the door, above a l
 import json
 import random
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from protos import records as rec
-from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Node, plan_document
+from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Node, hashed, plan_document
 
 Z, H = 50 * MS, 40 * MS
 DOOR = (rec.POLICY_WINDOW_AWARE, rec.POLICY_FRONT, rec.POLICY_RANDOM, rec.POLICY_DROP_TAIL)
@@ -183,10 +182,3 @@ def as_earlier(path: Path) -> Path:
     (path / "plan.json").write_text(json.dumps(last))
     (path / "run.json").write_text(json.dumps(said | {"plan_hash": last["hash"], "earlier": [document["hash"]]}))
     return path
-
-
-def hashed(document: dict[str, Any]) -> dict[str, Any]:
-    """With its hash."""
-    document = {key: value for key, value in document.items() if key != "hash"}
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return document | {"hash": sha256(canonical.encode()).hexdigest()}

@@ -9,8 +9,7 @@ from coordinator.report.command import judge
 from coordinator.report.page import page
 from coordinator.report.reader import Run, read_run, records_of
 from protos import records as rec
-from tests.coordinator.report.synthetic import MS, Cluster, Lineage, everything, plan_document, play
-from tests.coordinator.report.synthetic_windows import hashed
+from tests.coordinator.report.synthetic import MS, Cluster, Lineage, everything, hashed, plan_document, play
 
 BOUND_NS = 7 * MS
 

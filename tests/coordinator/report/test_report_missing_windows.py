@@ -20,8 +20,8 @@ from coordinator.report.verdict import verdict
 from node_agent.sdk import Sink, Source
 from protos import records as rec
 from tests import traces
-from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Node, plan_document
-from tests.coordinator.report.synthetic_windows import hashed, with_windows
+from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Node, hashed, plan_document
+from tests.coordinator.report.synthetic_windows import with_windows
 from tests.coordinator.test_deploy_live import Street
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ def tamper(cluster: Cluster, dice: random.Random) -> None:
         case 2:
             node.count_known = False
         case 3:
-            node.write(rec.GAP, 0, 0, None, 0, 3)
+            node.write(rec.GAP, dice.choice((0, rec.FLAG)), 0, None, 0, dice.choice((0, 3)))
         case 4 if node.records:
             node.records.append(dice.choice(node.records))
         case 5 if node.records:

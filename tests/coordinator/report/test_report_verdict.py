@@ -207,23 +207,35 @@ def test_open_obligations_of_a_crashed_incarnation_are_lost_and_balance(tmp_path
     assert result["completeness"]["complete"]
 
 
-def test_a_trace_with_a_gap_is_undecidable_and_still_balances(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("flags", "records", "why"),
+    [
+        (0, 8, "8 records dropped: the node had no more room for its trace, in memory or on disk"),
+        (rec.FLAG, 8, "8 records were damaged on the node's disk"),
+        (
+            rec.FLAG,
+            0,
+            "the node lost power, or its memory was emptied: nobody knows what it did after its last record here",
+        ),
+    ],
+)
+def test_a_trace_with_a_gap_is_undecidable_and_still_balances(
+    tmp_path: Path, flags: int, records: int, why: str
+) -> None:
     cluster = chain()
     for _ in range(4):
         cluster.admit(1)
         cluster.drain()
     b = cluster.nodes[1]
     b.records = [r for r in b.records if r[0] not in (rec.RAN, rec.OUTPUT)]
-    b.write(rec.GAP, 0, 0, None, 0, 8)
+    b.write(rec.GAP, flags, 0, None, 0, records)
     cluster.finish()
     result = judged(cluster, tmp_path)
     assert result["conservation"]["balanced"]
     assert result["conservation"]["by_outcome"]["undecidable"] == 4
     assert result["outputs"]["out"]["undecidable"] == 4
     assert result["outputs"]["out"]["miss_ratio_hi"] == 1.0
-    assert result["completeness"]["incarnations"][1]["why"] == [
-        "8 records dropped: the node had no more room for its trace, in memory or on disk"
-    ]
+    assert result["completeness"]["incarnations"][1]["why"] == [why]
 
 
 def test_a_join_with_a_lost_partner_misses_one_result(tmp_path: Path) -> None:
