@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +47,14 @@ def live_summary(prepared: Prepared, done: LiveReplay, failure: FeedError | None
     }
 
 
-def virtual_summary(prepared: Prepared, laps: Sequence[Lap]) -> dict[str, Any]:
-    """What replay.json holds of a replay in virtual time."""
+def virtual_summary(prepared: Prepared, laps: Sequence[Lap], shed: Mapping[str, int]) -> dict[str, Any]:
+    """What replay.json holds of a replay in virtual time. shed: tuples of all laps, by policy."""
     return {
         **_head(prepared),
         "virtual": True,
         "rate": 1.0,
         "refused": sum(lap.refused for lap in laps),
+        "shed": dict(sorted(shed.items())),
         "ended": "done",
         "why": None,
         "utilisation": prepared.utilisation(1.0),

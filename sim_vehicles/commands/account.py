@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Row = tuple[str, str]
+SHED = {
+    "arrivals": "tuples policed: beyond what their source declared",
+    "selectivity": "results policed: beyond what their operator declared",
+    "late": "tuples too late for every output",
+    "memory": "tuples for want of memory",
+    "rate": "tuples above their source's limit",
+}
 
 
 def outcome(verdict: dict[str, Any]) -> str:
@@ -196,6 +203,11 @@ def _bench(what: dict[str, Any]) -> Iterator[Row]:
         yield "note", note
     if what["virtual"] and what.get("refused"):
         yield "refused", f"{what['refused']} tuples were older on arrival than their source takes, in all laps"
+    for policy, number in what.get("shed", {}).items():
+        yield (
+            "shed",
+            f"{number} {SHED.get(policy, f'by policy {policy}')}, in all laps: none of them could warn anybody",
+        )
     skipped = what["skipped_rows"]
     if skipped:
         yield "skipped", f"{len(skipped)} bad rows, the first: {skipped[0]}"

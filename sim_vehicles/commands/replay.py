@@ -198,11 +198,11 @@ def _virtual(prepared: Prepared, told: Console, out: Path | None, tell: Tell) ->
     options, inputs = prepared.options, prepared.inputs.options
     registry = operators_here(options.operators)
     with _bar(told, "laps", options.phases * options.laps) as advance:
-        laps = replay_virtual(
+        done = replay_virtual(
             prepared.plan, prepared.scenario, prepared.feeds, inputs, options.brake, options.phases, options.laps,
             registry, out, advance, options.phase,
         )  # fmt: skip
-    what = virtual_summary(prepared, laps)
+    what = virtual_summary(prepared, done.laps, done.shed)
     if out is not None:
         write_summary(out, what)
         if what["verdict"] is not None:

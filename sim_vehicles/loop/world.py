@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from node_agent.registry import Registry
 from protos.vehicle_pb2 import Warning as Told
@@ -26,11 +26,18 @@ from sim_vehicles.virtual.scenario import Scenario as Conditions
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
 
 
+class Replayed(NamedTuple):
+    """shed: tuples, results and windows of all laps, by policy."""
+
+    laps: list[Lap]
+    shed: Mapping[str, int]
+
+
 class CrossingWorld:
     """The vehicles around a virtual cluster; instant 0 of a trial is `start_ns` of the recording.
 
     loops: one per trial so far, in order. make: the closed loop of trial 1, 2, ... Tuples that are too old on arrival
-    for their source's max_age are not admitted, as an agent refuses them.
+    for their source's max_age are refused by their node, as by an agent.
     """
 
     def __init__(self, make: Callable[[int], ClosedLoop], sources: Mapping[str, Any]) -> None:
@@ -64,9 +71,8 @@ class CrossingWorld:
         start_ns = self.loops[-1].inputs.options.start_ns
         found = []
         for burst in bursts:
-            if not self._too_old(burst):
-                offers = tuple(Offer(value, burst.age_ns) for value in burst.values)
-                found.append(Admission(burst.at_ns - start_ns, burst.source, offers))
+            offers = tuple(Offer(value, burst.age_ns) for value in burst.values)
+            found.append(Admission(burst.at_ns - start_ns, burst.source, offers))
         return found
 
     def refused(self, loop: ClosedLoop) -> int:
@@ -90,7 +96,7 @@ def replay_virtual(
     out: Path | None = None,
     progress: Callable[[], None] | None = None,
     only: tuple[int, int] | None = None,
-) -> list[Lap]:
+) -> Replayed:
     """Play the scenario in virtual time at each of `phases` phases of the bursts, `laps` times over (all the same).
 
     Trial t (from 1) is phase (t - 1) mod phases; its tuples carry t as lineage epoch. out: a run directory is written
@@ -126,7 +132,7 @@ def replay_virtual(
     ]
     if out is not None:
         write_run(done, out, {"laps": [_summary(number, lap) for number, lap in enumerate(found)]})
-    return found
+    return Replayed(found, done.shed)
 
 
 def _lap(loop: ClosedLoop, phase: tuple[int, int], shift_ns: int, why: str | None) -> Lap:

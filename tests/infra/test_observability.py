@@ -25,18 +25,23 @@ def test_the_scrape_configuration_names_the_rules_and_both_ways_to_scrape() -> N
 
 
 def test_alerts_ask_for_metrics_and_labels_that_there_are() -> None:
-    (group,) = load("alerts.yml")["groups"]
+    records, alerts = (group["rules"] for group in load("alerts.yml")["groups"])
     families = {f"shimekiri_{each.name}": {"node", "le", *each.labels} for each in FAMILIES}
-    assert {"AgentDown", "DeadlinesMissed", "TuplesShed"} <= {rule["alert"] for rule in group["rules"]}
-    for rule in group["rules"]:
-        assert {"alert", "expr", "labels", "annotations"} <= set(rule) and rule["labels"]["severity"]
+    made = {rule["record"] for rule in records}
+    assert {"AgentDown", "DeadlinesMissed", "DeadlinesMaybeMissed", "TuplesShed"} <= {rule["alert"] for rule in alerts}
+    for rule in (*records, *alerts):
+        if "alert" in rule:
+            assert {"alert", "expr", "labels", "annotations"} <= set(rule) and rule["labels"]["severity"]
         expression = rule["expr"]
+        assert set(re.findall(r"shimekiri:[\w:]+", expression)) <= made
         assert expression.count("(") == expression.count(")")
         names = re.findall(r"shimekiri_\w+", expression)
-        asked = set(re.findall(r"(\w+)=~?\"", expression)) | set(re.findall(r"labels\.(\w+)", str(rule["annotations"])))
+        asked = set(re.findall(r"(\w+)=~?\"", expression)) | set(
+            re.findall(r"labels\.(\w+)", str(rule.get("annotations")))
+        )
         for by in re.findall(r"by \(([\w, ]+)\)", expression):
             asked |= set(by.split(", "))
         for name in names:
             assert name in families, name
         if names:
-            assert asked <= set().union(*(families[name] for name in names)), rule["alert"]
+            assert asked <= set().union(*(families[name] for name in names)), rule

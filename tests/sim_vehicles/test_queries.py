@@ -71,7 +71,7 @@ def test_a_replay_keeps_what_the_guaranteed_query_declares(tmp_path: Path) -> No
     prepared = prepare(Options("crossing_50", virtual=tmp_path / "plan.json"))
     laps = replay_virtual(
         plan, prepared.scenario, prepared.feeds, prepared.inputs.options, AUTO, 4, 1, Registry(), tmp_path / "run"
-    )
+    ).laps
     assert len(laps) == 4
     (trace,) = (tmp_path / "run" / "trace" / "raw" / "a").glob("*/*.trace")
     passed: dict[int, list[tuple[int, int]]] = {}

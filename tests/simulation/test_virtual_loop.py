@@ -124,7 +124,7 @@ def play(level: int = 2, phases: int = 2, laps: int = 1, age_ms: int = 50, **mor
     document, registry = alarm(level)
     options = InputOptions(9_000_000_000, 13_000_000_000, age_ns=age_ms * MS)
     found = feeds(document, Path("plan.json"), None)
-    return replay_virtual(document, crossing(), found, options, AUTO, phases, laps, registry, **more)
+    return replay_virtual(document, crossing(), found, options, AUTO, phases, laps, registry, **more).laps
 
 
 def test_the_crossing_in_virtual_time_phase_by_phase(tmp_path: Path) -> None:
