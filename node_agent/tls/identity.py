@@ -164,6 +164,8 @@ def _shake(server: ssl.SSLContext, client: ssl.SSLContext, folder: Path, name: s
     try:
         return _handshake(server, client, name)
     except ssl.SSLError as error:
+        if error.reason == "BAD_SIGNATURE":
+            raise TlsError(f"{folder / KEY}: is damaged: it does not sign for {CERTIFICATE} beside it", MAKE) from None
         if not isinstance(error, ssl.SSLCertVerificationError):
             raise TlsError(*no_tls13(error)) from None
         what, mend = verify_text(error, folder)
