@@ -47,6 +47,10 @@ REFUSED: `count` tuples that were offered to a source and not admitted, the last
 within age_lo to age_hi. seq: how many of that source were refused under that plan and epoch before, so that the records
 of a source follow one another without a gap.
 MERGED: a contributor of a join ended there; `absent` 1: its partner was filtered, shed or lost.
+CLOCK with FLAG, ref NO_REF: the node's own clock stood still, as its machine was suspended, between w1 and at of it,
+for w2 ns at least. What was under way took longer than the clock says.
+LOAD with FLAG: seq is the sum, in its low 63 bits, of 2 * at - origin_lo - origin_hi of all OUTPUT records of the
+incarnation before it, as the engine added them up.
 ABSORBED with FLAG: the value could not be read and was not kept.
 GAP with FLAG: the records were damaged on the disk, or lost with the memory as the node lost power; dropped 0: nobody
 knows how many.
@@ -67,6 +71,7 @@ FLAG = 0x80
 SURPLUS_SHIFT = 48  # of RAN's word w4
 SURPLUS_MOST = 0xFFFF  # results shed in one instance that it can count
 PLAN_EPOCH_MASK = 0x7F
+SUM_MASK = (1 << 63) - 1  # of the sum of latencies in LOAD
 NO_REF = 0xFFFF
 
 PLAN, ADMITTED, RAN, SENT, RECEIVED, ACKED, GAVE_UP, OUTPUT = range(1, 9)

@@ -142,11 +142,13 @@ def refuse_unbalanced(reports: Sequence[dict[str, Any]]) -> None:
 def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
     from rich.console import Console
 
-    from coordinator.report.terminal import WIDE, incomplete, tables, told
+    from coordinator.report.terminal import WIDE, contradictions, incomplete, tables, told
 
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=WIDE)
+    for line in contradictions(reports):
+        console.print(line, markup=False, soft_wrap=True)
     for table in tables(runs, reports, console.width):
         console.print(table)
     for line in (*told(reports), *incomplete(reports)):

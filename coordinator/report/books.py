@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from coordinator.report.completeness import Trace
@@ -71,6 +72,12 @@ class Ledger:
     problems: list[Problem] = field(default_factory=list)
     misses: list[Miss] = field(default_factory=list)
     obligations: int = 0
+    suspended: frozenset[tuple[int, int, int]] = frozenset()  # lineages that took longer than their clock says
+
+    @cached_property
+    def doubted(self) -> frozenset[tuple[int, int, int]]:
+        """Once it is settled: the lineages that something contradicts."""
+        return frozenset((p.source, p.epoch, p.seq) for p in self.problems)
 
     def node(self, incarnation: int) -> int:
         return self.traces[incarnation].incarnation.node

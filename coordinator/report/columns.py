@@ -9,17 +9,13 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coordinator.report.reader import SEQ_LIMIT, Incarnation, Run
-from protos.records import KINDS, RECORD, Record
+from coordinator.report.raw import raw_records, usable_records
+from coordinator.report.reader import Incarnation, Run
+from protos.records import RECORD, Record
 
-_LETTERS = {"B": "<u1", "H": "<u2", "q": "<i8", "Q": "<u8"}
-RECORD_DTYPE = np.dtype(
-    [(name, _LETTERS[letter]) for name, letter in zip(Record._fields, RECORD.format.lstrip("<"), strict=True)]
-)
 _WIDE = {"B": np.int32, "H": np.int32, "q": np.int64, "Q": np.int64}
 COLUMNS = {
     name: _WIDE[letter] for name, letter in zip(Record._fields, RECORD.format.lstrip("<"), strict=True)
@@ -28,8 +24,8 @@ COLUMNS = {
 
 def table(incarnation: Incarnation) -> pa.Table:
     """The usable records of one incarnation."""
-    raw: npt.NDArray[np.void] = np.frombuffer(b"".join(incarnation.chunks), dtype=RECORD_DTYPE)
-    usable = (raw["kind"] > 0) & (raw["kind"] < len(KINDS)) & (raw["seq"] < SEQ_LIMIT)
+    raw = raw_records(incarnation)
+    usable = usable_records(raw)
     place = np.arange(len(raw), dtype=np.int64)[usable] + incarnation.declared.first
     kept = raw[usable]
     columns = {name: kept[name].astype(kind) for name, kind in COLUMNS.items() if name != "place"}

@@ -3,15 +3,17 @@
 This is the readable reference; spark_ledger.py says the same in columns, and README.md has the rules in prose.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from coordinator.report.books import Bucket, Ledger, Miss, Row
 from coordinator.report.completeness import Trace
 from coordinator.report.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT, PlanView, consumer_id
-from coordinator.report.problems import Fault, Problem
+from coordinator.report.problems import Fault, Problem, grouped
 from coordinator.report.reader import Run
 from coordinator.report.settling import settle
 from coordinator.report.shape import POLICED, PROBLEMS_SHOWN, Counts, Outcome, Rank
+from coordinator.report.witness.compare import compare
 from protos import records as rec
 from protos.records import FLAG, NO_REF, Record
 
@@ -24,13 +26,16 @@ def keep(run: Run, traces: list[Trace], rows: Iterable[Row], counts: Counts) -> 
         _arrival(ledger, *row)
         _end(ledger, *row)
     settle(ledger, run)
-    bad = {(p.source, p.epoch, p.seq) for p in ledger.problems}
+    problems, ledger.suspended = compare(run.plan, traces)
+    ledger.problems += problems
+    bad = ledger.doubted
     admitted = [record for _, record in rows if record.kind == rec.ADMITTED]
     counts.admitted = len(admitted)
     counts.accounted = sum((r.source, r.epoch, r.seq) not in bad for r in admitted)
     counts.obligations = ledger.obligations
     counts.outcomes = dict(ledger.outcomes)
     counts.problem_count = len(ledger.problems)
+    counts.contradictions = dict(Counter(map(grouped, ledger.problems)))
     counts.problems = sorted(ledger.problems)[:PROBLEMS_SHOWN]
     return ledger
 

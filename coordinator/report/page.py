@@ -12,6 +12,7 @@ from coordinator.report.page_style import CSS, SCRIPT
 from coordinator.report.reader import Run
 from coordinator.report.shape import cause_text
 from coordinator.report.timeline import timeline
+from coordinator.units_of_measure import counted
 
 Verdict = Mapping[str, Any]
 COLUMNS = ("met", "late", "shed", "lost", "undecidable")
@@ -103,6 +104,13 @@ def _head(named: Named) -> str:
             kind = "good" if scene["outcome"] == "AVOIDED" else "bad"
             text += f' <b class="{kind}">{escape(str(scene["outcome"]))}</b>'
         parts.append(f"<p>{text}</p>")
+        books = verdict["conservation"]
+        if not books["balanced"]:
+            told = [
+                f"{e['node']}/{e['boot']}: {counted(e['times'], 'time')}: {e['what']}" for e in books["contradictions"]
+            ]
+            about = f"The trace contradicts itself, {counted(books['problem_count'], 'time')}"
+            parts.append(f"<p class=bad>{about}; results that it concerns count as undecidable.</p>{_list(told)}")
     return "".join(parts)
 
 

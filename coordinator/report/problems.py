@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordinator.report.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT, PlanView, consumer_parts
+from protos.records import KINDS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from coordinator.report.reader import Run
 
 
@@ -23,10 +26,25 @@ class Fault(IntEnum):
     ODD_EXIT = 10
     REFUSED_NOWHERE = 11
     REFUSED_MISSING = 12
+    # of a record and its second witness (`witness`):
+    BEFORE_ITS_CAUSE = 13
+    OVERLAP = 14
+    OUT_OF_ORDER = 15
+    OUTSIDE_ITS_RUN = 16
+    ODD_ORIGIN = 17
+    LINK_NUMBER = 18
+    IMPOSSIBLE_END = 19
+    ADMITTED_AGAIN = 20
+    NEVER_ADMITTED = 21
+    ODD_SUM = 22
+
+
+FIRST_OF_WITNESSES = Fault.BEFORE_ITS_CAUSE
 
 
 class Problem(NamedTuple):
-    """One contradiction. ref: consumer id, or (kinds 6 to 12) source, stream, output or unit. Sorts by kind first."""
+    """One contradiction. ref: consumer id, or (kinds 6 to 12) source, stream, output or unit, or (from 13 on) the kind
+    of the record. Sorts by kind first."""
 
     fault: int
     incarnation: int
@@ -36,6 +54,11 @@ class Problem(NamedTuple):
     seq: int
     ordinal: int
     times: int
+
+
+def grouped(problem: Problem) -> tuple[int, int, int]:
+    """What it is summed up by: kind, incarnation, and kind of the record where there is one."""
+    return problem.fault, problem.incarnation, problem.ref if problem.fault >= FIRST_OF_WITNESSES else 0
 
 
 def consumer_text(plan: PlanView, consumer: int) -> str:
@@ -58,6 +81,46 @@ def consumer_text(plan: PlanView, consumer: int) -> str:
 _ENDS = {
     UNIT: "RAN, SHED, LOST or MERGED", SIDE: "ABSORBED", OUTPUT: "OUTPUT", PEER: "SENT or LOST", RESULT: "SHED",
 }  # fmt: skip
+
+
+_SECOND = {
+    Fault.BEFORE_ITS_CAUSE: "is from before its cause: its tuple came, started or was sent later",
+    Fault.OVERLAP: "overlaps with the instance before or behind it, on one thread",
+    Fault.OUT_OF_ORDER: "stands between records of other instants",
+    Fault.OUTSIDE_ITS_RUN: "is of an instant at which the unit that made the result did not run",
+    Fault.ODD_ORIGIN: "has another origin than the tuple was ADMITTED with",
+    Fault.LINK_NUMBER: "has a number on its link that names another tuple at the other end",
+    Fault.IMPOSSIBLE_END: "is an end that the plan does not have there",
+    Fault.ADMITTED_AGAIN: "is of a tuple that was admitted before",
+    Fault.NEVER_ADMITTED: "is of a tuple that was never admitted",
+    Fault.ODD_SUM: "is among results whose latencies add up to another sum than the node's own",
+}
+
+
+_FIRST = {
+    Fault.OPEN: "tuples came and have no end",
+    Fault.NO_ARRIVAL: "tuples ended that never came",
+    Fault.NOT_SENT: "tuples were RECEIVED that their peer has not SENT",
+    Fault.ADMITTED_NOWHERE: "ADMITTED names a source that the plan does not have there",
+    Fault.RECEIVED_NOWHERE: "RECEIVED names a stream that nobody consumes there",
+    Fault.ODD_OUTPUT: "OUTPUT has another deadline than the plan's, or an empty interval of origin",
+    Fault.ODD_EXIT: "RAN or LOST has outputs on exits that its unit lacks",
+    Fault.REFUSED_NOWHERE: "REFUSED names a source that nobody feeds there",
+    Fault.REFUSED_MISSING: "REFUSED records do not add up",
+}
+
+
+def summary(run: Run, counted: Mapping[tuple[int, int, int], int]) -> list[dict[str, Any]]:
+    """`{node, boot, what, times}` per kind of contradiction. counted: by kind, incarnation and kind of record or 0."""
+    return [
+        {
+            "node": run.plan.nodes[run.incarnations[inc].node],
+            "boot": run.incarnations[inc].boot_hex,
+            "what": _FIRST[Fault(fault)] if fault in _FIRST else f"{KINDS[kind]} {_SECOND[Fault(fault)]}",
+            "times": times,
+        }
+        for (fault, inc, kind), times in sorted(counted.items())
+    ]
 
 
 def sentence(run: Run, problem: Problem) -> str:
@@ -87,6 +150,8 @@ def sentence(run: Run, problem: Problem) -> str:
         case Fault.REFUSED_MISSING:
             name = plan.streams.get(plan.sources[ref][1], f"{ref & 0xFFFF}")
             return f"{place}: REFUSED records of source {name} speak of {problem.seq} tuples, and count {problem.times}"
-        case _:
+        case Fault.ODD_EXIT:
             text = f"RAN or LOST of unit {ref} with outputs on an exit that it does not have"
+        case _:
+            text = f"{KINDS[ref]} {_SECOND[Fault(problem.fault)]}"
     return f"{place}: {tuple_}: {text}{times}"

@@ -30,6 +30,10 @@ def expect(ledger: Ledger, rows: Iterable[Row], counts: Counts) -> dict[Key, int
         view = ledger.plan.outputs.get(r.ref) if r.kind == rec.OUTPUT else None
         if view is not None and view.node == ledger.node(incarnation):
             upper, lower = instant(r.w0) - instant(r.w1), instant(r.w0) - instant(r.w2)
+            if (r.source, r.epoch, r.seq) in ledger.doubted:
+                upper, lower = INSTANT_LIMIT, -INSTANT_LIMIT
+            elif (r.source, r.epoch, r.seq) in ledger.suspended:
+                upper = INSTANT_LIMIT
             answer((view.id, r.source, r.epoch, r.seq, r.w4), (Rank.DELIVERED, upper, lower))
     reach = Reach(ledger.plan, seen_filtering(ledger))
     for miss in ledger.misses:

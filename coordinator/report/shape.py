@@ -3,6 +3,7 @@
 Engines fill `Counts` with integers only; ratios appear here, at the very end.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from coordinator.report.missing_windows import MissingWindows, Span
 from coordinator.report.offered import Offered, summed
 from coordinator.report.overload import Overload
 from coordinator.report.plan_view import OutputView, PlanView
-from coordinator.report.problems import Problem, sentence
+from coordinator.report.problems import Problem, grouped, sentence, summary
 from coordinator.report.reader import Run
 from protos.records import CAUSES, POLICY_ARRIVALS, POLICY_SELECTIVITY, SHED_POLICIES
 
@@ -106,6 +107,7 @@ class Counts:
     outcomes: dict[tuple[int, int], int] = field(default_factory=dict)  # (Outcome, cause or policy, else 0) -> n
     problems: list[Problem] = field(default_factory=list)  # the first PROBLEMS_SHOWN, sorted
     problem_count: int = 0
+    contradictions: dict[tuple[int, int, int], int] = field(default_factory=dict)  # `problems.grouped` -> how many
     results: dict[tuple[int, int], int] = field(default_factory=dict)  # (output, Rank) -> n
     delivered: dict[int, int] = field(default_factory=dict)
     above: dict[int, Above] = field(default_factory=dict)  # output -> results beyond the bound, where there are any
@@ -165,6 +167,8 @@ def _lose(plan: PlanView, counts: Counts, missing: MissingWindows) -> None:
 
 def _contradict(counts: Counts, problems: list[Problem]) -> None:
     counts.problem_count += len(problems)
+    for key, n in Counter(map(grouped, problems)).items():
+        counts.contradictions[key] = counts.contradictions.get(key, 0) + n
     counts.problems = sorted(counts.problems + problems)[:PROBLEMS_SHOWN]
 
 
@@ -259,6 +263,7 @@ def _conservation(run: Run, counts: Counts, overload: Overload) -> dict[str, Any
         "balanced": not faults and counts.problem_count == 0,
         "problem_count": len(faults) + counts.problem_count,
         "problems": sentences[:PROBLEMS_SHOWN],
+        "contradictions": summary(run, counts.contradictions),
     }
 
 

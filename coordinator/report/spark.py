@@ -18,7 +18,7 @@ from coordinator.report import spark_results as results
 from coordinator.report.completeness import LEDGER_KINDS, Scan, Trace, judge_all
 from coordinator.report.joined import MOST_PLANS
 from coordinator.report.missing_windows import Span
-from coordinator.report.problems import Problem
+from coordinator.report.problems import FIRST_OF_WITNESSES, Problem
 from coordinator.report.reader import Run
 from coordinator.report.shape import PROBLEMS_SHOWN, Above, Counts, Hop, Rank, Spent, Tally, assemble
 from coordinator.report.spark_records import LINEAGE, TUPLE, flagged, is_
@@ -32,6 +32,7 @@ from coordinator.report.spark_tables import (
     small,
     status_tables,
     traces,
+    witnessed,
 )  # fmt: skip
 from protos import records as rec
 from protos.records import RECORD_BYTES
@@ -61,10 +62,10 @@ def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lamb
         counts = [Counts(traces=each, filtering=frozenset(seen[n])) for n, each in enumerate(judged)]
         reach = [row for number, run in enumerate(runs) for row in reach_rows(number, run.plan, seen[number])]
         statuses, nodes = status_tables(spark, runs, judged)
-        books = ledger.keep(rows, done, tables, statuses, nodes, persist)
-        answers = persist(
-            results.expect(rows, books.misses, small(spark, "run consumer kept output sure:bool", reach), tables)
-        )
+        second, slow = witnessed(spark, runs, judged)
+        books = ledger.keep(rows, done, tables, statuses, nodes, second, persist)
+        reached = small(spark, "run consumer kept output sure:bool", reach)
+        answers = persist(results.expect(rows, books.misses, reached, tables, books.problems, slow))
         parts = persist(results.split(rows, answers, books.linked, tables))
         told = gather(rows, books, answers, parts, tables) + overload(mine, answers, tables)
         for row in reduce(DataFrame.unionByName, told).collect():
@@ -173,6 +174,8 @@ def gather(
     accounted = admitted.join(bad, ["run", *LINEAGE], "left_anti")
     order = Window.partitionBy("run").orderBy("fault", "inc", "ref", *TUPLE, "times")
     first = books.problems.withColumn("place", F.row_number().over(order)).where(col("place") <= PROBLEMS_SHOWN)
+    record = F.when(col("fault") >= FIRST_OF_WITNESSES, col("ref")).otherwise(lit(0))
+    grouped = books.problems.groupBy("run", "fault", "inc", record.alias("record"))
     outcomes = books.outcomes.groupBy("run", "outcome", "cause").agg(F.sum("n").alias("n"))
     delivered = answers.where("delivered")
     ranks, above = results.quantiles(delivered), results.above(delivered, tables)
@@ -181,7 +184,7 @@ def gather(
         wide(accounted.groupBy("run").count(), "accounted", ["count"]),
         wide(books.obligations, "obligations", ["n"]),
         wide(outcomes, "outcome", ["outcome", "cause", "n"]),
-        wide(books.problems.groupBy("run").count(), "problems", ["count"]),
+        wide(grouped.count(), "problems", ["fault", "inc", "record", "count"]),
         wide(first, "problem", ["fault", "inc", "ref", *TUPLE, "times"]),
         wide(answers.groupBy("run", "output", "rank").count(), "result", ["output", "rank", "count"]),
         wide(ranks, "quantile", ["output", "n", "at", "upper"]),
@@ -216,7 +219,8 @@ def note(counts: Counts, what: str, values: Sequence[int | None]) -> None:
         case "outcome":
             counts.outcomes[v[0], v[1]] = v[2]
         case "problems":
-            counts.problem_count = v[0]
+            counts.contradictions[v[0], v[1], v[2]] = v[3]
+            counts.problem_count += v[3]
         case "problem":
             counts.problems.append(Problem(*v[:8]))
         case "result":

@@ -44,15 +44,17 @@ class Books:
 
 
 def keep(
-    rows: DataFrame, done: DataFrame, plans: Plans, statuses: DataFrame, nodes: DataFrame, persist: Persist
-) -> Books:
-    """Settle the ledger. rows: `own`; done: `instances`; statuses, nodes: spark_tables.status_tables."""
+    rows: DataFrame, done: DataFrame, plans: Plans, statuses: DataFrame, nodes: DataFrame, second: DataFrame,
+    persist: Persist,
+) -> Books:  # fmt: skip
+    """Settle the ledger. rows: `own`; done: `instances`; statuses, nodes: spark_tables.status_tables; second:
+    spark_tables.witnessed."""
     arrived, nowhere = arrivals(rows, plans)
     ended = ends(rows, plans)
     settled = persist(settle(arrived.unionByName(ended.drop("kind", "w1"))).join(statuses, ["run", "inc"]))
     linked = persist(links(rows).join(nodes.withColumnRenamed("node", "to_node"), ["run", "to_node"], "left"))
     opened = settled.where(col("open") > 0)
-    problems = [nowhere, odd(rows, plans), open_problems(opened), excess(settled, plans), unsent(linked, nodes)]
+    problems = [nowhere, odd(rows, plans), open_problems(opened), excess(settled, plans), unsent(linked, nodes), second]
     return Books(
         obligations=arrived.groupBy("run").agg(F.count("*").alias("n")),
         outcomes=outcomes(rows, ended, done, plans, opened, linked),

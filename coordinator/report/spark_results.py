@@ -24,21 +24,28 @@ def duration(until: Column, since: Column) -> Column:
     return F.greatest(lit(0), F.least(lit(DURATION_LIMIT), instant(until) - instant(since)))
 
 
-def expect(rows: DataFrame, misses: DataFrame, reach: DataFrame, plans: Plans) -> DataFrame:
+def expect(
+    rows: DataFrame, misses: DataFrame, reach: DataFrame, plans: Plans, problems: DataFrame, slow: DataFrame
+) -> DataFrame:
     """RESULT rank upper lower: one answer per expected result. reach: spark_tables.reach_rows."""
     outputs = plans.outputs.withColumnRenamed("out_node", "at_node")
+    doubted = problems.select("run", *LINEAGE, F.lit(True).alias("doubted")).distinct()
+    unsure = col("doubted").isNotNull()
+    upper, lower = instant(col("w0")) - instant(col("w1")), instant(col("w0")) - instant(col("w2"))
     delivered = (
         rows.where(is_(rec.OUTPUT))
         .join(outputs, ["run", "ref", "at_node"])
+        .join(doubted, ["run", *LINEAGE], "left")
+        .join(slow, ["run", *LINEAGE], "left")
         .select(
             "run", col("ref").cast("long").alias("output"), *LINEAGE, col("w4").alias("ordinal"),
             lit(Rank.DELIVERED).alias("rank"),
-            (instant(col("w0")) - instant(col("w1"))).alias("upper"),
-            (instant(col("w0")) - instant(col("w2"))).alias("lower"),
+            F.when(unsure | col("slow").isNotNull(), lit(INSTANT_LIMIT)).otherwise(upper).alias("upper"),
+            F.when(unsure, lit(-INSTANT_LIMIT)).otherwise(lower).alias("lower"),
         )
     )  # fmt: skip
-    unsure = lit(Rank.LOST_UNSURE - Rank.LOST)  # the same distance for SHED and POLICED
-    rank = F.when(col("sure") | (col("rank") == Rank.UNDECIDABLE), col("rank")).otherwise(col("rank") + unsure)
+    farther = lit(Rank.LOST_UNSURE - Rank.LOST)  # the same distance for SHED and POLICED
+    rank = F.when(col("sure") | (col("rank") == Rank.UNDECIDABLE), col("rank")).otherwise(col("rank") + farther)
     missing = misses.join(reach, ["run", "consumer", "kept"]).select(
         "run", "output", *TUPLE, rank.alias("rank"), lit(0).alias("upper"), lit(0).alias("lower")
     )

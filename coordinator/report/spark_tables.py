@@ -14,6 +14,7 @@ from coordinator.report.columns import COLUMNS, write_parquet
 from coordinator.report.completeness import Trace, incomplete_nodes, unknown_nodes
 from coordinator.report.plan_view import OUTPUT, PEER, UNIT, PlanView, Reach, consumer_id
 from coordinator.report.reader import Run
+from coordinator.report.witness.compare import compare
 
 _TYPES = {"int32": IntegerType(), "int64": LongType()}
 PARQUET_SCHEMA = StructType(
@@ -140,6 +141,20 @@ def reach_rows(number: int, plan: PlanView, seen: Iterable[tuple[int, int]]) -> 
     found += [(consumer_id(PEER, *where), 0, reach.stream(*where)) for where in plan.consumers]
     found += [(consumer_id(OUTPUT, output), 0, {output: True}) for output in plan.outputs]
     return [(number, consumer, kept, o, sure) for consumer, kept, to in found for o, sure in to.items()]
+
+
+def witnessed(
+    spark: SparkSession, runs: Sequence[Run], judged: Sequence[Sequence[Trace]]
+) -> tuple[DataFrame, DataFrame]:
+    """(run fault inc ref LINEAGE ordinal times, where records and their second witnesses disagree; run LINEAGE slow,
+    tuples that took longer than their clock says)."""
+    told = [compare(run.plan, traces) for run, traces in zip(runs, judged, strict=True)]
+    problems = [(n, *each) for n, (found, _) in enumerate(told) for each in found]
+    slow = [(n, *lineage, True) for n, (_, lineages) in enumerate(told) for lineage in sorted(lineages)]
+    return (
+        small(spark, "run fault inc ref source epoch seq ordinal times", problems),
+        small(spark, "run source epoch seq slow:bool", slow),
+    )
 
 
 def status_tables(

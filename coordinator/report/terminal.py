@@ -12,6 +12,7 @@ from coordinator.report.overload_tables import percent
 from coordinator.report.page import COLUMNS, LATENCIES, labels, milliseconds, operators_of
 from coordinator.report.reader import Run
 from coordinator.report.shape import cause_text
+from coordinator.units_of_measure import counted
 
 WIDE = 140  # columns of text; in less, results and latencies are two tables, and counts that are all 0 a line above
 SHARES = ("missed", "of delivered")
@@ -133,6 +134,20 @@ def _conservation(names: Sequence[str], reports: Sequence[Mapping[str, Any]]) ->
 
 def _admitted(books: Mapping[str, Any]) -> str:
     return f"{books['admitted']} ({books['windows']} windows)" if books["windows"] else str(books["admitted"])
+
+
+def contradictions(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Before all else, of each run whose records contradict each other: how, how often, and the first as an example."""
+    for report in reports:
+        books = report["conservation"]
+        if not books["balanced"]:
+            yield (
+                f"{report['run']}: the trace contradicts itself, {counted(books['problem_count'], 'time')}: results "
+                "that it concerns count as undecidable"
+            )
+            for each in books["contradictions"]:
+                yield f"  {each['node']}/{each['boot']}: {counted(each['times'], 'time')}: {each['what']}"
+            yield f"  the first: {books['problems'][0]}"
 
 
 def told(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:

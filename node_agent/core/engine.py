@@ -274,6 +274,7 @@ class Engine(Entrance):
             self.facts.write(
                 OUTPUT, flags, output.id, source, epoch, seq, at_ns, lineage[4], lineage[5], output.deadline_ns, ordinal
             )
+            self.facts.latencies_ns += 2 * at_ns - lineage[4] - lineage[5]
             self.commands.deliver(at_ns, route.loaded, output, lineage, payload)
 
 

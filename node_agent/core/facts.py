@@ -13,13 +13,17 @@ Stretch = tuple[int, int]  # first free byte, first byte that is not free
 
 
 class Facts:
-    """Packs records. `refill()` returns the next free stretch of the buffer, asked for when the last one is full."""
+    """Packs records. `refill()` returns the next free stretch of the buffer, asked for when the last one is full.
 
-    __slots__ = ("buffer", "limit", "position", "refill")
+    latencies_ns: what all results so far took, the most and the least of each: LOAD has it as their second witness.
+    """
+
+    __slots__ = ("buffer", "latencies_ns", "limit", "position", "refill")
 
     def __init__(self, buffer: bytearray | memoryview, refill: Callable[[], Stretch]) -> None:
         self.buffer = buffer
         self.refill = refill
+        self.latencies_ns = 0
         self.position, self.limit = refill()
 
     def write(

@@ -183,6 +183,12 @@ class Inbound:
         for accepted in list(self._accepted):
             accepted.tick(at_ns)
 
+    def suspended(self, at_ns: int) -> None:
+        """This machine was suspended: what was known of others' clocks holds no more."""
+        for accepted in list(self._accepted):
+            if accepted.role is not None:
+                accepted.role.clock.suspended(at_ns)
+
     def close_all(self) -> None:
         """The runtime ends."""
         for accepted in list(self._accepted):

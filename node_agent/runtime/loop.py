@@ -32,6 +32,8 @@ from node_agent.runtime.profile import Meter
 from node_agent.runtime.roles import Context
 from node_agent.runtime.shared import Shared
 from node_agent.runtime.sliced import Sliced
+from node_agent.suspension import Suspension
+from protos.records import CLOCK, FLAG, NO_REF
 
 DRAIN_EVERY_NS = 100_000
 MEASURE_EVERY_NS = 1_000_000
@@ -52,6 +54,7 @@ class Runtime:
         self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
         self.load = Load(shared, self.plans)
         self.sliced = Sliced(lambda: self.plans.running)  # loading plans, while others run
+        self.suspension = Suspension()
         self.context = Context(shared, self.plans, self.load)
         self.beats = Beats(shared, self.plans, self.context.seqs, self.context.promised)
         self.plans.looked_up = self._looked_up
@@ -241,9 +244,20 @@ class Runtime:
         self._tick_ns = due_ns = max(due_ns, self._ticked_ns + TICK_NS)
         return due_ns
 
+    def _look_for_suspension(self) -> None:
+        """The clock stood still: nothing is known of other clocks any more, nor how long what was under way took."""
+        found = self.suspension.look()
+        if found is None:
+            return
+        self.facts.write(CLOCK, FLAG, NO_REF, 0, 0, 0, found.until_ns, found.since_ns, found.slept_ns)
+        self.shared.note("suspensions", f"the machine was suspended for {found.slept_ns / 1e9:g} s")
+        if self.inbound is not None:
+            self.inbound.suspended(found.until_ns)
+
     def _tick(self, at_ns: int) -> None:
         """Timers."""
         self._tick_ns, self._ticked_ns = at_ns + MOST_TICK_NS, at_ns
+        self._look_for_suspension()
         due_ns = self.outbox.tick(at_ns)
         if self.inbound is not None:
             self.inbound.tick(at_ns)

@@ -18,6 +18,7 @@ from node_agent.execute import apply
 from node_agent.registry import Registry
 from node_agent.signature import OperatorError
 from protos.records import (
+    FLAG,
     LOAD,
     NO_REF,
     PLAN,
@@ -27,6 +28,7 @@ from protos.records import (
     STATE_COMMITTED,
     STATE_ENDED,
     STATE_PREPARED,
+    SUM_MASK,
 )
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import draws
@@ -136,7 +138,8 @@ class Cluster:
         """The incarnation of every node ends: write what a stopping node writes."""
         for node, (*_, local) in self._locals.items():
             facts = self.facts[node]
-            facts.write(LOAD, local.epoch & PLAN_EPOCH_MASK, NO_REF, 0, 0, 0, self.now_ns, 0, 0,
+            facts.write(LOAD, FLAG | local.epoch & PLAN_EPOCH_MASK, NO_REF, 0, 0, facts.latencies_ns & SUM_MASK,
+                        self.now_ns, 0, 0,
                         self.busy_ns[node], self.overhead_ns[node],
                         facts.position // RECORD_BYTES)  # fmt: skip
             self._state(local, STATE_ENDED)

@@ -160,6 +160,12 @@ class Node:
         w = (*words, 0, 0, 0, 0, 0)[:5]
         self.records.append(rec.RECORD.pack(kind, flags, ref, source, epoch, seq, *w, last))
 
+    def in_order(self) -> None:
+        """Put what was written without regard to time into the order of its instants."""
+        found = [rec.Record._make(rec.RECORD.unpack(record)) for record in self.records]
+        order = sorted(range(len(found)), key=lambda at: found[at].w2 if found[at].kind == rec.RAN else found[at].w0)
+        self.records = [self.records[at] for at in order]
+
 
 class Cluster:
     """Runs tuples through a plan, one event at a time; `mishaps` is the probability of each kind of trouble, `policed`
@@ -173,18 +179,20 @@ class Cluster:
         self.mishaps, self.many, self.policed = mishaps, many, policed
         self.policing, self.refusing = random.Random(seed), random.Random(seed)
         self.refused: dict[tuple[int, int], int] = {}
+        self.flags = 3
         self.nodes = {n: self._start(n, 1) for n in self.plan.nodes}
         self.all = list(self.nodes.values())
         self.events: deque[tuple[Any, ...]] = deque()
         self.seqs: dict[int, int] = {}
         self.link_seq = 0
-        self.flags = 3
 
     def _start(self, index: int, boot: int) -> Node:
         clock = f"clock{index if self.random.random() < 0.3 else 0}"
         node = Node(self.plan.nodes[index], index, boot, clock)
         for state in (rec.STATE_PREPARED, rec.STATE_COMMITTED):
             node.write(rec.PLAN, 0, state, None, node.now, 131, last=self.plan.hash_u64)
+        for peer in self.plan.nodes:  # whatever clock it has, it shows the same
+            node.write(rec.CLOCK, self.flags, peer, None)
         node.write(rec.PLAN, 0, rec.STATE_COMMITTED, None, node.now, 9, last=77)
         node.write(rec.ADMITTED, 9, 1, Lineage(1, 40, 1, 0, 0, 0), 5, 0, 0)  # of another plan
         return node
@@ -337,10 +345,10 @@ class Cluster:
             if sliced and e == 0:
                 last = lineage.ordinal << 32 | word
                 node.write(
-                    rec.RAN, self.flags | rec.FLAG, unit, lineage, release, start, node.now, release + MS, 5, last=last
+                    rec.RAN, self.flags | rec.FLAG, unit, lineage, release, start, node.now, release + MS, 0, last=last
                 )
                 start, word = node.now, 0
-        shed = self.shed_results(node, unit, lineage)
+        shed = self.shed_results(node, unit, lineage, sum(1 << e for e in range(done) if outs[e]))
         if crash:
             self.crash(node)
         elif fails:
@@ -368,15 +376,17 @@ class Cluster:
                 start,
                 node.now,
                 release + MS,
-                5 + (shed << rec.SURPLUS_SHIFT),
+                shed << rec.SURPLUS_SHIFT,
                 last=lineage.ordinal << 32 | word,
             )
 
-    def shed_results(self, node: Node, unit: int, lineage: Lineage) -> int:
-        """Beside what the exits gave; how many there were."""
+    def shed_results(self, node: Node, unit: int, lineage: Lineage, given: int) -> int:
+        """Beside what the exits gave (a bit set); how many there were."""
         if self.policing.random() >= self.policed:
             return 0
-        operators = [operator for of, operator in self.plan.before if of == unit]
+        operators = [
+            operator for (of, operator), exits in self.plan.through.items() if of == unit and not exits & ~given
+        ]
         children = [lineage.child(lineage.ordinal * 256 + i) for i in (5, 6, 7)] if lineage.ordinal < 1 << 24 else []
         shed = self.policing.choice([[lineage], children or [lineage], children[1:2] or [lineage]])
         for each in shed:

@@ -40,8 +40,8 @@ def single(deadline: int = 10 * MS) -> Cluster:
 
 def deliver(cluster: Cluster, seq: int, at: int, lo: int, hi: int, copies: int = 1) -> None:
     node, lineage = cluster.nodes[0], Lineage(1, 1, seq, 0, lo, hi)
-    node.write(rec.ADMITTED, cluster.flags, 1, lineage, 0, lo, hi)
-    node.write(rec.RAN, cluster.flags, 1, lineage, 0, 0, at, MS, 0, last=copies)
+    node.write(rec.ADMITTED, cluster.flags, 1, lineage, at, lo, hi)
+    node.write(rec.RAN, cluster.flags, 1, lineage, at, at, at + copies - 1, MS, 0, last=copies)
     for copy in range(copies):
         deadline = cluster.plan.outputs[1].deadline_ns
         node.write(rec.OUTPUT, cluster.flags, 1, lineage, at + copy, lo, hi, deadline, 0)
@@ -93,15 +93,16 @@ def test_nothing_delivered_gives_null_ratios_and_no_quantiles(tmp_path: Path) ->
     assert result["conservation"]["balanced"]
 
 
-def test_a_duplicate_delivery_counts_once_and_the_earliest(tmp_path: Path) -> None:
+def test_a_second_delivery_that_nothing_brought_makes_the_result_undecidable(tmp_path: Path) -> None:
     cluster = single(deadline=10)
     node, lineage = cluster.nodes[0], Lineage(1, 1, 1, 0, 0, 0)
     deliver(cluster, 1, 11, 0, 0)
-    node.write(rec.OUTPUT, cluster.flags, 1, lineage, 9, 0, 0, 10, 0)
+    node.write(rec.OUTPUT, cluster.flags, 1, lineage, 11, 0, 0, 10, 0)
     cluster.finish()
     result = judged(cluster, tmp_path)
-    assert (result["outputs"]["out"]["met"], result["outputs"]["out"]["late"]) == (1, 0)
-    assert not result["conservation"]["balanced"]  # nothing brought the second one there
+    out = result["outputs"]["out"]
+    assert (out["met"], out["late"], out["undecidable"], out["delivered"]) == (0, 0, 1, 1)
+    assert not result["conservation"]["balanced"]
 
 
 def chain(mean: float | None = None) -> Cluster:

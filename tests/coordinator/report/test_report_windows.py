@@ -79,7 +79,7 @@ class Overload(Cluster):
         )
         long = {"length": str(5 * S), "hop": str(4 * S)}
         super().__init__(with_windows(document, {"mean": long | (window or {})}), 1, mishaps=0, many=0)
-        self.node = self.nodes[0]
+        self.node, self.free_ns = self.nodes[0], 0
         del self.node.records[-2:]  # of another plan
 
     def tuple(self, seq: int, at: int, run_ns: int, policy: int = 0) -> None:
@@ -88,7 +88,9 @@ class Overload(Cluster):
         if policy:
             self.node.write(rec.SHED, self.flags, 1, lineage, at, policy, 0)
         else:
-            self.node.write(rec.RAN, self.flags, 1, lineage, at, at + 7, at + 7 + run_ns, 0, 0)
+            start = max(at + 7, self.free_ns)
+            self.free_ns = start + run_ns
+            self.node.write(rec.RAN, self.flags, 1, lineage, at, start, self.free_ns, 0, 0)
 
     def window(
         self, number: int, state: int, cause: int = 0, late_ns: int = 0, gives: bool = True, last: int = 0
@@ -105,11 +107,12 @@ class Overload(Cluster):
                 self.node.write(rec.SHED, self.flags, rec.NO_REF, lineage, end, rec.POLICY_WINDOW, 0, 2)
                 continue
             at = end + late_ns
-            self.node.write(rec.RAN, self.flags, 2, lineage, end, end, at, 0, 0, last=int(gives))
+            self.node.write(rec.RAN, self.flags, 2, lineage, end, at, at, 0, 0, last=int(gives))
             if gives:
                 self.node.write(rec.OUTPUT, self.flags, 1, lineage, at, end, end, self.plan.outputs[1].deadline_ns, 0)
 
     def told(self, path: Path) -> dict[str, Any]:
+        self.node.in_order()
         self.finish()
         return judged(self, path)
 

@@ -1,0 +1,131 @@
+"""Instants against their causes, within one incarnation: its clock is one, and its tuples run on one thread.
+
+Nothing happens to a tuple before it came. Instances do not overlap, and each begins no earlier than its decision after
+the one before. A result leaves its operator while its instance runs. And records are written in the order of what
+they are about, but for what is drained from the sockets as an instance ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator.report.plan_view import OUTPUT, PlanView, consumer_parts
+from coordinator.report.problems import Fault
+from coordinator.report.witness.keys import LEAST, MOST, Bools, Ints, Pairs
+from coordinator.report.witness.rows import Rows, mapped
+from protos import records as rec
+
+DECISION_MASK = (1 << rec.SURPLUS_SHIFT) - 1
+Found = tuple[Fault, Rows]
+
+
+def compare(plan: PlanView, found: Rows) -> Iterator[Found]:
+    """Rows whose instants contradict others'."""
+    ran = instances(found)
+    yield Fault.BEFORE_ITS_CAUSE, found.where(_too_early(found))
+    yield Fault.OVERLAP, ran.rows.where(_overlapping(ran))
+    yield Fault.OUT_OF_ORDER, found.where(_out_of_order(found, ran))
+    outputs = found.of(rec.OUTPUT)
+    yield Fault.OUTSIDE_ITS_RUN, outputs.where(_outside(plan, outputs, ran))
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """What ran: RAN, and LOST of what had begun. at: their places among all rows; turn: a number that those which ran
+    at once, as a batch, share; it grows in each incarnation."""
+
+    rows: Rows
+    at: Ints
+    since: Ints  # its decision began
+    start: Ints
+    end: Ints
+    turn: Ints
+
+
+def instances(found: Rows) -> Instances:
+    """All that ran, in order."""
+    is_ran = found.kind == rec.RAN
+    began = (found.kind == rec.LOST) & (found.flagged == 0) & (found.ref != rec.NO_REF) & (found.w4 != 0)
+    at = np.flatnonzero(is_ran | began)
+    rows = found.where(at)
+    ran = rows.kind == rec.RAN
+    start, end = np.where(ran, rows.w1, rows.w4), np.where(ran, rows.w2, rows.w0)
+    since = start - np.where(ran, rows.w4 & DECISION_MASK, 0)
+    new = np.ones(len(at), np.bool_)
+    new[1:] = (np.diff(start) != 0) | (np.diff(end) != 0) | (np.diff(rows.inc) != 0)
+    return Instances(rows, at, since, start, end, np.cumsum(new))
+
+
+def _too_early(found: Rows) -> Bools:
+    """Before the tuple came to this incarnation; or released after it started, or ended before."""
+    came = found.of(rec.ADMITTED, rec.RECEIVED)
+    arrived = Pairs((found.inc, found.lineage), (came.inc, came.lineage)).least(came.w0)
+    backwards = (found.kind == rec.RAN) & ((found.w0 > found.w1) | (found.w1 > found.w2))
+    lost = (found.kind == rec.LOST) & (found.flagged == 0) & (found.ref != rec.NO_REF)
+    backwards |= lost & (found.w4 > found.w0)
+    admitted = (found.kind == rec.ADMITTED) & (found.w1 > found.w2)
+    wrong: Bools = ((arrived != MOST) & (found.w0 < arrived)) | backwards | admitted
+    return wrong
+
+
+def _overlapping(ran: Instances) -> Bools:
+    """Instances that began before the one before them had ended; and these."""
+    wrong = np.zeros(len(ran.at), np.bool_)
+    late = (ran.since[1:] < ran.end[:-1]) & (np.diff(ran.turn) > 0) & (np.diff(ran.rows.inc) == 0)
+    wrong[1:] |= late
+    wrong[:-1] |= late
+    return wrong
+
+
+def _out_of_order(found: Rows, ran: Instances) -> Bools:
+    """Written behind an instance that ended later, or before the one that precedes an instance which began earlier."""
+    if not len(ran.at):
+        return np.zeros(len(found), np.bool_)
+    instant = found.w0
+    behind = np.searchsorted(ran.at, np.arange(len(found)), side="left")  # instances that were written before
+    last = np.maximum(behind - 1, 0)
+    had_one = (behind > 0) & (ran.rows.inc[last] == found.inc)
+    early = had_one & (instant < ran.end[last])
+    first_of_turn = np.flatnonzero(np.diff(ran.turn, prepend=0) > 0)
+    ahead = np.minimum(behind, len(ran.at) - 1)
+    second = ran.turn[ahead]  # turns count from 1, so this is the place of the turn after that of `ahead`
+    has_second = (behind < len(ran.at)) & (second < len(first_of_turn))
+    then = first_of_turn[np.minimum(second, len(first_of_turn) - 1)]
+    late = has_second & (ran.rows.inc[then] == found.inc) & (instant > ran.start[then])
+    wrong: Bools = (early | late) & (found.kind != rec.RAN)
+    return wrong
+
+
+def _outside(plan: PlanView, outputs: Rows, ran: Instances) -> Bools:
+    """Results at other instants than those at which what made them ran."""
+    unit = mapped(_streams(plan, outputs), {stream: unit for stream, (unit, _) in plan.producer.items()}, -1)
+    since, until = np.full(len(outputs), MOST), np.full(len(outputs), LEAST)
+    for bits in (0, 8, 16, 24, 32):
+        pairs = Pairs(
+            (outputs.inc, unit, outputs.lineage, outputs.ordinal >> bits),
+            (ran.rows.inc, ran.rows.ref, ran.rows.lineage, ran.rows.ordinal),
+        )
+        since = np.minimum(since, pairs.least(ran.start))
+        until = np.maximum(until, pairs.most(ran.end))
+    same_end = Pairs((outputs.inc, unit, outputs.w0), (ran.rows.inc, ran.rows.ref, ran.end)).any()
+    # What waited for the rest of its burst left with the last of it.
+    held_back = (outputs.w0 > until) & same_end
+    wrong: Bools = (since != MOST) & ((outputs.w0 < since) | ((outputs.w0 > until) & ~held_back))
+    return wrong
+
+
+def _streams(plan: PlanView, outputs: Rows) -> Ints:
+    """The stream that each result came on: an output that several plans have is fed by one of each."""
+    fed: dict[int, int] = {}
+    for (_, stream), consumers in plan.consumers.items():
+        for consumer in consumers:
+            kind, ref, _ = consumer_parts(consumer)
+            if kind == OUTPUT:
+                fed[ref << 8 | stream >> 16] = stream
+    return mapped(outputs.ref << 8 | outputs.number, fed, -1)
+
+
+__all__ = ["Found", "Instances", "compare", "instances"]

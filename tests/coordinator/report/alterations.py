@@ -1,0 +1,83 @@
+"""A run of which one record was changed, taken out or doubled, with every count that tells of it put right again."""
+
+import dataclasses
+import random
+
+from coordinator.report.reader import Incarnation, Run
+from protos import records as rec
+from protos.records import RECORD_BYTES, Record
+
+MS = 1_000_000
+STEPS_NS = (1, 1000, MS // 10, MS, 5 * MS, 10 * MS, 100 * MS, 5000 * MS)
+LEDGER = (
+    rec.ADMITTED, rec.RAN, rec.SENT, rec.RECEIVED, rec.OUTPUT, rec.SHED, rec.LOST, rec.MERGED, rec.ABSORBED,
+)  # fmt: skip
+
+
+def records(incarnation: Incarnation) -> list[Record]:
+    """All records of an incarnation."""
+    return list(rec.unpack_records(b"".join(incarnation.chunks)))
+
+
+def rewritten(run: Run, number: int, found: list[Record]) -> Run:
+    """With these records in place of an incarnation's; its count, and what LOAD says of places, agree with them."""
+    placed = [
+        each._replace(last=place) if each.kind == rec.LOAD else each for place, each in enumerate(found)
+    ]  # fmt: skip
+    data = b"".join(rec.RECORD.pack(*each) for each in placed)
+    old = run.incarnations[number]
+    new = dataclasses.replace(
+        old, chunks=(data,), declared=dataclasses.replace(old.declared, records=len(data) // RECORD_BYTES)
+    )
+    incarnations = [new if each.number == number else each for each in run.incarnations]
+    return dataclasses.replace(run, incarnations=tuple(incarnations))
+
+
+def replaced(run: Run, number: int, place: int, **fields: int) -> Run:
+    """With other fields in one record."""
+    found = records(run.incarnations[number])
+    found[place] = found[place]._replace(**fields)
+    return rewritten(run, number, found)
+
+
+def altered(run: Run, dice: random.Random) -> tuple[str, Run]:
+    """What was done, and the run with it: to a record of the ledger, three times in four."""
+    number = dice.choice([each.number for each in run.incarnations if each.chunks])
+    found = records(run.incarnations[number])
+    kinds = LEDGER if dice.random() < 0.75 else range(len(rec.KINDS))
+    kind = dice.choice(sorted({each.kind for each in found if each.kind in kinds}))
+    place = dice.choice([at for at, each in enumerate(found) if each.kind == kind])
+    before = found[place]
+    match dice.randrange(10):
+        case 0:
+            what = "removed"
+            del found[place]
+        case 1:
+            what = "doubled"
+            found.insert(dice.randrange(len(found) + 1), before)
+        case 2:
+            what = "bit"
+            bit = dice.randrange(8 * RECORD_BYTES)
+            number_of_bits = int.from_bytes(rec.RECORD.pack(*before), "little") ^ 1 << bit
+            found[place] = Record._make(rec.RECORD.unpack(number_of_bits.to_bytes(RECORD_BYTES, "little")))
+        case 3:
+            what = "kind"
+            found[place] = before._replace(kind=dice.randrange(1, len(rec.KINDS)))
+        case 4 | 5:
+            what = "another's field"
+            other = dice.choice(found)
+            name = dice.choice(Record._fields[1:])
+            found[place] = before._replace(**{name: getattr(other, name)})
+        case 6:
+            what = "origin moved"
+            by_ns = dice.choice((-1, 1)) * dice.choice(STEPS_NS)
+            found[place] = before._replace(w1=before.w1 + by_ns, w2=before.w2 + by_ns)
+        case _:
+            what = "word moved"
+            name = dice.choice(("w0", "w1", "w2", "w3", "w4"))
+            found[place] = before._replace(
+                **{name: getattr(before, name) + dice.choice((-1, 1)) * dice.choice(STEPS_NS)}
+            )
+    after = found[place] if place < len(found) else None
+    story = f"{run.incarnations[number].node}: {rec.KINDS[kind]} at {place}: {what}: {before} -> {after}"
+    return story, rewritten(run, number, found)

@@ -1,0 +1,227 @@
+"""Every fact has two witnesses: a trace in which one record was altered says so, or its verdict is what it was."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from coordinator.commands.report import UnbalancedError, register
+from coordinator.report.reader import Run, read_run
+from coordinator.report.verdict import verdict
+from protos import records as rec
+from protos.records import Record
+from protos.segments import segment
+from sim_vehicles.virtual.run import simulate, write_run
+from sim_vehicles.virtual.scenario import Scenario
+from tests.coordinator.report.alterations import MS, altered, records, replaced, rewritten
+from tests.coordinator.report.synthetic import Cluster, Lineage, plan_document
+from tests.coordinator.report.test_report_changes import CLUSTER, FIRST
+from tests.simulation.random_plans import registry
+from tests.simulation.random_queries_virtual import Two, by_traffic
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SAMPLE, SWEEP = 60, 2000
+COUNTS = ("met", "late", "shed", "lost", "undecidable", "shed_unsure", "lost_unsure")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Virtual, on two nodes: a filter, a join across nodes, a side input, an operator that fails, a link that loses."""
+    directory = tmp_path_factory.mktemp("runs") / "whole"
+    plan = Two(CLUSTER, FIRST, FIRST.replace("first", "second")).plan("first", choices=by_traffic())
+    write_run(simulate(plan, Scenario(bursts=6, seed=3, spread_ns=30 * MS, loss=0.05), registry()), directory)
+    return read_run(directory)
+
+
+def counts(report: dict[str, Any]) -> dict[str, dict[str, int]]:
+    return {name: {key: found[key] for key in COUNTS} for name, found in report["outputs"].items()}
+
+
+def said(report: dict[str, Any]) -> bool:
+    return not report["conservation"]["balanced"] or not report["completeness"]["complete"]
+
+
+def check(run: Run, seed: int, whole: dict[str, Any]) -> None:
+    story, other = altered(run, random.Random(seed))
+    told = verdict(other)
+    before, after = counts(whole), counts(told)
+    for name, found in after.items():
+        assert found["met"] <= before[name]["met"], f"seed {seed}: {name} met more often: {story}"
+        assert said(told) or sum(found.values()) >= sum(before[name].values()), f"seed {seed}: nothing told: {story}"
+
+
+def sweep(run: Run, first: int, number: int) -> None:
+    whole = verdict(run)
+    assert not said(whole), whole["conservation"]["problems"]
+    assert all(sum(found[key] for found in whole["outputs"].values()) for key in ("met", "late", "lost"))
+    for seed in range(first, first + number):
+        check(run, seed, whole)
+
+
+def test_no_altered_record_is_met_or_removes_a_result_unnoticed(run: Run) -> None:
+    sweep(run, random.SystemRandom().randrange(1 << 32), SAMPLE)
+
+
+@pytest.mark.soak
+def test_no_altered_record_is_met_or_removes_a_result_unnoticed_many_times(run: Run) -> None:
+    sweep(run, 0, SWEEP)
+
+
+def at(run: Run, kind: int, chosen: Callable[[Record], bool] = lambda _: True) -> tuple[int, int, Record]:
+    """Incarnation, place and content of the first record of that kind."""
+    return next(
+        (each.number, place, record)
+        for each in run.incarnations
+        for place, record in enumerate(records(each))
+        if record.kind == kind and chosen(record)
+    )
+
+
+def moved_origins(run: Run, by_ns: int) -> Run:
+    """With the origins of all results moved."""
+    for each in run.incarnations:
+        found = [
+            r._replace(w1=r.w1 + by_ns, w2=r.w2 + by_ns) if r.kind == rec.OUTPUT else r for r in records(each)
+        ]  # fmt: skip
+        run = rewritten(run, each.number, found)
+    return run
+
+
+@pytest.mark.parametrize("by_ns", [10 * MS, 5000 * MS, 1])
+def test_results_with_another_origin_than_their_tuples_are_met_by_nobody(run: Run, by_ns: int) -> None:
+    told = verdict(moved_origins(run, by_ns))
+    for found in told["outputs"].values():
+        assert (found["met"], found["late"]) == (0, 0) and found["undecidable"] == found["delivered"] > 0
+    books = told["conservation"]
+    assert not books["balanced"]
+    first = books["contradictions"][0]
+    assert first["node"] in ("a", "b") and first["what"].startswith("OUTPUT has another origin") and first["times"]
+
+
+def test_a_moved_instant_is_told_and_its_result_is_not_met(run: Run) -> None:
+    number, place, record = at(run, rec.OUTPUT, lambda r: r.w0 - r.w1 > r.w3)
+    for by_ns in (record.w0 - record.w1 - record.w3, 1):
+        told = verdict(replaced(run, number, place, w0=record.w0 - by_ns))
+        assert said(told)
+        name = run.plan.outputs[record.ref].name
+        assert told["outputs"][name]["met"] <= verdict(run)["outputs"][name]["met"]
+
+
+FIELDS = {
+    rec.ADMITTED: {"w0": 10 * MS, "w1": -MS, "w2": -MS},
+    rec.RAN: {"w1": 50 * MS, "w2": -5 * MS},
+    rec.SENT: {"w0": -5 * MS, "w1": 1},
+    rec.RECEIVED: {"w0": 200 * MS, "w1": 1, "w2": -200 * MS},
+    rec.OUTPUT: {"w0": -MS, "w1": MS, "w2": MS, "w3": 1},
+    rec.LOST: {"w0": -200 * MS},
+}
+
+
+@pytest.mark.parametrize(("kind", "word"), [(kind, word) for kind, words in FIELDS.items() for word in words])
+def test_a_second_witness_speaks_up(run: Run, kind: int, word: str) -> None:
+    given = {r[3:6] for each in run.incarnations for r in records(each) if r.kind == rec.OUTPUT}
+    number, place, record = at(
+        run, kind, lambda r: not r.flags & rec.FLAG if kind == rec.LOST else kind != rec.ADMITTED or r[3:6] in given
+    )
+    altered_run = replaced(run, number, place, **{word: getattr(record, word) + FIELDS[kind][word]})
+    assert not verdict(altered_run)["conservation"]["balanced"]
+
+
+def test_lineages_that_repeat_are_told(run: Run) -> None:
+    """As after a start counter that was set back: every tuple of an incarnation is named like one before."""
+    number, place, record = at(run, rec.ADMITTED)
+    found = records(run.incarnations[number])
+    second = next(p for p, r in enumerate(found) if r.kind == rec.ADMITTED and p > place and r.source == record.source)
+    told = verdict(replaced(run, number, second, seq=record.seq))
+    assert any("admitted before" in each["what"] for each in told["conservation"]["contradictions"])
+
+
+def apart(lo_ns: int, hi_ns: int) -> Cluster:
+    """Two nodes with clocks of their own: b's is ahead of a's by lo_ns to hi_ns; a result of 10 ms on b."""
+    ahead = (lo_ns + hi_ns) // 2
+    ops = [{"name": "x", "at": "a", "in": ["s"]}, {"name": "y", "at": "b", "in": ["x"]}]
+    cluster = Cluster(plan_document(["a", "b"], {"s": "a"}, ops, {"out": ("y", "b", 8 * MS)}), 0, 0, 0)
+    a, b = cluster.all
+    a.clock, b.clock = "one", "two"
+    for node in (a, b):
+        node.records = [each for each in node.records if each[0] == rec.PLAN]
+    one, there = Lineage(1, 1, 1, 0, 0, 0), Lineage(1, 1, 1, 0, lo_ns, hi_ns)
+    a.write(rec.ADMITTED, 3, 1, one, MS, 0, 0)
+    a.write(rec.RAN, 3, 1, one, MS, 2 * MS, 3 * MS, 0, 0, last=1)
+    a.write(rec.SENT, 3, 1, one, 3 * MS, 1, 2, 0)
+    b.write(rec.CLOCK, 3, 0, None, ahead, lo_ns, hi_ns, hi_ns - lo_ns, 0)
+    b.write(rec.RECEIVED, 3, 0, one, ahead + 4 * MS, 1, 3 * MS, 2, 0)
+    b.write(rec.RAN, 3, 2, one, ahead + 4 * MS, ahead + 5 * MS, ahead + 10 * MS, 0, 0, last=1)
+    b.write(rec.OUTPUT, 3, 1, there, ahead + 10 * MS, lo_ns, hi_ns, 8 * MS, 0)
+    cluster.finish()
+    return cluster
+
+
+@pytest.mark.parametrize(("by_ns", "noticed"), [(0, False), (-MS, False), (MS, True), (3 * MS, True), (-3 * MS, True)])
+def test_origins_are_compared_through_what_was_known_of_the_clocks(tmp_path: Path, by_ns: int, noticed: bool) -> None:
+    """An origin that came over a link is never younger than the clocks allow, and lies where they may be."""
+    run = read_run(apart(50 * MS, 51 * MS).save(tmp_path / "run"))
+    number, place, record = at(run, rec.OUTPUT)
+    told = verdict(replaced(run, number, place, w1=record.w1 + by_ns, w2=record.w2 + by_ns))
+    assert told["conservation"]["balanced"] is not noticed, told["conservation"]["problems"]
+    assert told["outputs"]["out"]["met"] == 0
+
+
+def test_an_unknown_clock_gives_no_origin(tmp_path: Path) -> None:
+    """Where no record tells of the sender's clock, a result that claims to know its origin contradicts."""
+    run = read_run(apart(50 * MS, 51 * MS).save(tmp_path / "run"))
+    number, place, _ = at(run, rec.CLOCK, lambda r: r.w1 == 50 * MS)
+    without = records(run.incarnations[number])
+    del without[place]
+    told = verdict(rewritten(run, number, without))
+    assert not told["conservation"]["balanced"] and told["outputs"]["out"]["undecidable"] == 1
+
+
+def test_a_result_that_spans_a_suspension_is_not_met(run: Run) -> None:
+    """The clock stood still: only what is late by it is late for certain."""
+    number, _, record = at(run, rec.OUTPUT, lambda r: r.w0 - r.w1 <= r.w3)
+    slept = Record(rec.CLOCK, rec.FLAG, rec.NO_REF, 0, 0, 0, record.w0 - 1, record.w1 + 1, 3600 * 1000 * MS, 0, 0, 0)
+    told, whole = verdict(rewritten(run, number, [*records(run.incarnations[number]), slept])), verdict(run)
+    assert told["conservation"]["balanced"]
+    name = run.plan.outputs[record.ref].name
+    found, before = told["outputs"][name], whole["outputs"][name]
+    assert found["met"] < before["met"] and found["late"] == before["late"]
+    assert found["undecidable"] == before["met"] - found["met"]
+
+
+def test_the_command_says_first_that_the_trace_contradicts_itself(run: Run, tmp_path: Path) -> None:
+    other = tmp_path / "run"
+    for each in moved_origins(run, 10 * MS).incarnations:
+        folder = other / "trace" / "raw" / run.plan.nodes[each.node] / each.boot_hex
+        folder.mkdir(parents=True)
+        header = next((run.path / "trace/raw" / folder.parent.name / folder.name).glob("*.trace")).read_bytes()
+        data = segment(header[: rec.HEADER_BYTES], b"".join(each.chunks), rec.STATE_ENDED)
+        (folder / "0000.trace").write_bytes(data)
+    for name in ("plan.json", "run.json"):
+        (other / name).write_bytes((run.path / name).read_bytes())
+    app = typer.Typer()
+    register(app)
+    result = CliRunner().invoke(app, [str(other), "--engine", "python"])
+    assert isinstance(result.exception, UnbalancedError) and result.exception.exit_code == 3, result.output
+    lines = [line for line in result.output.splitlines() if "ledgers and verdict" not in line]
+    told = next(at for at, line in enumerate(lines) if "the trace contradicts itself" in line)
+    table = next(at for at, line in enumerate(lines) if "outputs: ms" in line)
+    assert told < table and "OUTPUT has another origin than the tuple was ADMITTED with" in lines[told + 1]
+    document = json.loads((other / "report.json").read_text())
+    assert all(found["met"] == 0 for found in document["outputs"].values())
+    assert "contradicts itself" in (other / "report.html").read_text()
+
+
+def test_both_engines_tell_the_same_of_altered_runs(run: Run, spark: "SparkSession", tmp_path: Path) -> None:
+    from coordinator.report.spark import verdicts
+
+    runs = [moved_origins(run, 10 * MS), *(altered(run, random.Random(seed))[1] for seed in (1, 4))]
+    for each, told in zip(runs, verdicts(spark, runs), strict=True):
+        assert told == verdict(each)

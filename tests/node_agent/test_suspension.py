@@ -1,0 +1,46 @@
+"""A machine that was suspended: one clock stood still and another went on."""
+
+from node_agent.suspension import Suspended, Suspension
+
+MS = 1_000_000
+
+
+class Machine:
+    """Each reading takes some time; `suspend` moves only the clock that counts suspensions."""
+
+    def __init__(self, reading_ns: int) -> None:
+        self.at_ns, self.slept_ns, self.reading_ns = 5_000 * MS, 70_000 * MS, reading_ns
+
+    def awake(self) -> int:
+        self.at_ns += self.reading_ns
+        return self.at_ns
+
+    def through(self) -> int:
+        return self.awake() + self.slept_ns
+
+
+def test_a_suspension_is_told_once_with_the_instants_around_it() -> None:
+    machine = Machine(reading_ns=300)
+    suspension = Suspension(machine.awake, machine.awake, machine.through)
+    assert suspension.look() is None
+    since_ns = machine.at_ns
+    machine.at_ns += 20 * MS
+    machine.slept_ns += 90 * MS
+    found = suspension.look()
+    assert isinstance(found, Suspended)
+    assert found.since_ns == since_ns and found.until_ns == machine.at_ns
+    assert 89 * MS < found.slept_ns <= 90 * MS
+    assert suspension.look() is None
+
+
+def test_readings_that_take_long_are_no_suspension() -> None:
+    machine = Machine(reading_ns=300)
+    suspension = Suspension(machine.awake, machine.awake, machine.through)
+    for reading_ns in (500 * MS, 300, 40 * MS, 2_000 * MS, 300):
+        machine.reading_ns = reading_ns
+        assert suspension.look() is None
+
+
+def test_this_machine_is_awake() -> None:
+    suspension = Suspension()
+    assert all(suspension.look() is None for _ in range(1000))
