@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 
 OPTIONS = (
     ("grpc.max_send_message_length", 17 << 20),
-    ("grpc.max_receive_message_length", 4 << 20),
+    ("grpc.max_receive_message_length", 17 << 20),
     ("grpc.enable_http_proxy", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
@@ -116,6 +116,19 @@ class Agents:
     def status(self, seconds: float = 5.0) -> dict[str, agent_pb2.StatusReply]:
         """Status of all. Raises AgentsError."""
         return self.all("Status", dict.fromkeys(self.addresses, agent_pb2.StatusRequest()), seconds)
+
+    def plans(
+        self, name: str, seconds: float, held: Iterable[str] = (), wanted: Iterable[str] = (), forget: bool = False
+    ) -> list[agent_pb2.PlanDocument]:
+        """The plans that ran on the node since the last collection, by hash: only those that are `wanted`, none: all,
+        without those that are `held`, which it forgets where `forget` says that their runs are held as well. Raises
+        AgentError."""
+        named = ([bytes.fromhex(hash_) for hash_ in hashes] for hashes in (held, wanted))
+        request = agent_pb2.PlansRequest(**dict(zip(("held", "wanted"), named, strict=True)), forget=forget)
+        try:
+            return list(self._stubs[name].Plans(request, timeout=seconds))
+        except grpc.RpcError as error:
+            raise self._failure(name, error, seconds) from None
 
     def trace(self, name: str, held: Mapping[int, int], seconds: float) -> Iterator[trace_pb2.TraceChunk]:
         """What the node has beyond `held` (boot: records). Raises AgentError."""

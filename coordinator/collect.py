@@ -1,4 +1,4 @@
-"""Pull the traces of a plan's nodes into a run directory. The agents free only what is durable here.
+"""Pull what ran on some nodes into a run directory: traces and plans. The agents free only what is durable here.
 
     runs/<utc>-<plan8>/  run.json  plan.json  addresses.json  trace/raw/<node>/<boot>/NNNN.trace
 
@@ -7,7 +7,7 @@ held, which the agent then frees. run.json is replaced after every round, so a c
 with by naming its directory. A plan that still runs keeps its trace on the agents unless its directory is gone on
 with: a collection into a new one would miss the plan's beginning, without which the rest cannot be judged.
 
-Where plans changed during the run, the earlier ones are kept in earlier/<hash>.json and judged together with the last.
+Every plan that ran is part of the run (`run_plans.py`): the last one in plan.json, those before in earlier/.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from coordinator import addresses
+from coordinator import addresses, plan_file, run_plans
 from coordinator.addresses import host_of
 from coordinator.agents import AgentError, Agents
 from coordinator.errors import BadInputError, Problem, unwritable
@@ -38,8 +38,8 @@ Progress = Callable[[str], None]
 
 @dataclass
 class Collected:
-    """What a collection brought. problems: nodes that could not be read, one line each; ran: whether any trace tells of
-    the plan itself."""
+    """What a collection brought. problems: nodes that could not be read and plans that nobody has, one line each; ran:
+    whether any trace tells of the plan itself."""
 
     run: Path
     records: int
@@ -56,8 +56,9 @@ def check_out(out: Path) -> None:
         raise unwritable(out, error) from error
 
 
-def new_run(out: Path, plan: Plan, plan_file: Path, addresses_file: Path) -> Path:
-    """A fresh run directory below `out`, with copies of the plan and the addresses. Raises BadInputError."""
+def new_run(out: Path, plan: Plan, plan_path: Path | None, addresses_file: Path) -> Path:
+    """A fresh run directory below `out`, with the plan and the addresses. plan_path: copied where there is one. Raises
+    BadInputError."""
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{plan['hash'][:8]}"
     try:
         for number in range(1, 100):
@@ -66,20 +67,28 @@ def new_run(out: Path, plan: Plan, plan_file: Path, addresses_file: Path) -> Pat
                 run.mkdir(parents=True)
             except FileExistsError:
                 continue
-            _copy(plan_file, addresses_file, run)
+            _begin(plan, plan_path, addresses_file, run)
             return run
     except OSError as error:
         raise unwritable(out, error) from error
     raise BadInputError([Problem(str(out), 0, f"has a hundred runs called {stamp} already; give another -o")])
 
 
-def _copy(plan_file: Path, addresses_file: Path, run: Path) -> None:
+def _begin(plan: Plan, plan_path: Path | None, addresses_file: Path, run: Path) -> None:
     try:
-        (run / "plan.json").write_bytes(plan_file.read_bytes())
+        if plan_path is None:
+            plan_file.write(plan, run / "plan.json")
+        else:
+            (run / "plan.json").write_bytes(plan_path.read_bytes())
         replace(addresses.load(addresses_file), path=run / "addresses.json").write()  # its `tls` may be beside it
     except (OSError, BadInputError):
         shutil.rmtree(run, ignore_errors=True)  # else it would look like a run
         raise
+
+
+def last_plan(run: Path) -> Plan:
+    """The plan of a run directory that is gone on with. Raises BadInputError."""
+    return plan_file.load(run / "plan.json")
 
 
 def collect(
@@ -89,43 +98,67 @@ def collect(
     progress: Progress = lambda _: None,
     *,
     over: bool = True,
-    earlier: Mapping[str, Path] | None = None,
+    plans: Mapping[str, Plan] | None = None,
+    going_on: Collection[str] = (),
 ) -> Collected:
     """Bring the run directory up to what the agents have written. Goes on with what is in it already.
 
     Raises BadInputError where the directory is of another plan or cannot be written; what came until then stays.
-    over: the plan has ended and no other runs, so that the agents may free what is held. earlier: files of plans, by
-    hash, that are part of the run where it shows that they ran.
+    over: all that ran has ended, so that the agents may free what is held. plans: more documents, by hash, than the
+    agents have. going_on: hashes of plans that run on, and are another run's.
     """
     before = _read(run / "run.json")
-    if before.get("plan_hash", plan["hash"]) != plan["hash"]:
+    there = {str(before.get("plan_hash", plan["hash"])), *map(str, before.get("earlier", []))}
+    if plan["hash"] not in there:
         text = f"is of plan {before['plan_hash'][:8]}, not {plan['hash'][:8]}; give another directory"
         raise BadInputError([Problem(str(run / "run.json"), 0, text)])
+    kept = run_plans.RunPlans(run, last_plan(run))
     traces = RunTraces(run / "trace" / "raw", before.get("traces", []))
     collected = Collected(run, 0, [])
-    lost: dict[str, str] = {}
     resumed = bool(traces.incarnations)
+    found, lost = run_plans.fetch(agents, kept.known)
+    kept.add(found)
+    kept.add(plans or {})
+    stamps = frozenset(hash_[: run_plans.STAMP] for hash_ in going_on)
+    missing: list[str] = []
+    acknowledged = False
     try:
         for number in range(MOST_ROUNDS if over or resumed else 1):
-            # The last round, which brings next to nothing, tells the agents what is held.
+            # The last round, which brings next to nothing, tells the agents that all before it is held.
             added = sum(_pull(node, traces, agents, lost, progress) for node in agents.addresses if node not in lost)
             collected.records += added
-            hashes = _keep_earlier(run, before.get("earlier", []), earlier or {}, traces)
-            collected.traces = traces.entries(plan["hash"], *hashes)
-            _write(run / "run.json", _document(run, plan, before, collected.traces, hashes))
-            if number and not _behind(traces, lost):
+            for each in traces.incarnations.values():
+                each.reachable = host_of(each.node) not in lost
+            earlier, missing = kept.settle(traces.ran(), stamps)
+            collected.traces = traces.entries(kept.last["hash"], *earlier)
+            state = _State(kept.last["hash"], collected.traces, earlier, sorted(stamps))
+            _write(run / "run.json", _document(run, before, state))
+            if acknowledged:
                 break
+            acknowledged = number > 0 and not _behind(traces, lost)
     except OSError as error:
-        text = f"cannot be written: {error.strerror or error}; make room and go on with --resume {run}"
-        raise BadInputError([Problem(str(run), 0, text)]) from error
-    collected.problems = list(lost.values())
-    collected.ran = int(plan["hash"][:16], 16) in _ran(traces)
+        raise _full(run, error) from error
+    if over or resumed:
+        run_plans.forget(agents, kept.known, [node for node in agents.addresses if node not in lost])
+    unknown = (f"plan {stamp[:8]} ran and no agent has it any more: its records are not judged" for stamp in missing)
+    collected.problems = [*lost.values(), *unknown]
+    collected.ran = int(plan["hash"][: run_plans.STAMP], 16) in traces.ran()
     return collected
 
 
-def _ran(traces: RunTraces) -> set[int]:
-    """The plans that traces tell of, by the start of their hash."""
-    return {stamp for each in traces.incarnations.values() for stamp in each.states()}
+def _full(run: Path, error: OSError) -> BadInputError:
+    text = f"cannot be written: {error.strerror or error}; make room and go on with --resume {run}"
+    return BadInputError([Problem(str(run), 0, f"{text}: the agents keep what is not here")])
+
+
+@dataclass(frozen=True)
+class _State:
+    """What run.json says of a collection. going_on: starts of hashes of plans that run on."""
+
+    plan_hash: str
+    traces: list[dict[str, Any]]
+    earlier: list[str]
+    going_on: list[str]
 
 
 def _pull(node: str, traces: RunTraces, agents: Agents, lost: dict[str, str], progress: Progress) -> int:
@@ -143,8 +176,6 @@ def _pull(node: str, traces: RunTraces, agents: Agents, lost: dict[str, str], pr
                 progress(f"node {node}: {shown} records")
     except (AgentError, TraceError) as error:
         lost[node] = str(error)
-        for incarnation in (each for place in places for each in traces.of(place)):
-            incarnation.reachable = False
     for place in places:
         for incarnation in traces.of(place):
             incarnation.sync()
@@ -160,29 +191,17 @@ def _behind(traces: RunTraces, lost: dict[str, str]) -> bool:
     )
 
 
-def _keep_earlier(run: Path, known: list[str], files: Mapping[str, Path], traces: RunTraces) -> list[str]:
-    """Copies those plans that ran into the run; the hashes of all that are there, in the order given."""
-    ran, found = _ran(traces), list(known)
-    for hash_, path in files.items():
-        if hash_ not in found and int(hash_[:16], 16) in ran:
-            (run / "earlier").mkdir(exist_ok=True)
-            shutil.copyfile(path, run / "earlier" / f"{hash_}.json")
-            found.append(hash_)
-    return found
-
-
-def _document(
-    run: Path, plan: Plan, before: dict[str, Any], traces: list[dict[str, Any]], earlier: list[str]
-) -> dict[str, Any]:
-    own = ("run", "plan_hash", "virtual", "traces", "earlier")
+def _document(run: Path, before: dict[str, Any], state: _State) -> dict[str, Any]:
+    own = ("run", "plan_hash", "virtual", "traces", "earlier", "going_on")
     kept = {key: value for key, value in before.items() if key not in own}
     return {
         "run": run.resolve().name,
-        "plan_hash": plan["hash"],
+        "plan_hash": state.plan_hash,
         "virtual": False,
-        "traces": traces,
+        "traces": state.traces,
         "scenario": {},
-        **({"earlier": earlier} if earlier else {}),
+        **({"earlier": state.earlier} if state.earlier else {}),
+        **({"going_on": state.going_on} if state.going_on else {}),
         **kept,
     }
 

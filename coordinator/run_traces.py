@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from coordinator.addresses import host_of
 from coordinator.errors import CoordinatorError
@@ -22,20 +22,30 @@ from protos.records import (
     HEADER_BYTES,
     PLAN,
     RECORD_BYTES,
+    STATE_COMMITTED,
     STATE_CRASHED,
     STATE_DRAINED,
+    STATE_DRAINING,
     STATE_ENDED,
     unpack_header,
     unpack_records,
 )
 from protos.segments import MISSING, SEAL, Block, Flaw, Trail, records_in, scan
 
+ADMITTED = (STATE_COMMITTED, STATE_DRAINING, STATE_DRAINED)  # states of plans that have admitted tuples
 SEGMENT_BYTES = 64 << 20
 SUFFIX = ".trace"
 
 
 class TraceError(CoordinatorError):
     """What an agent sent, or what is in the run directory, does not fit together."""
+
+
+class Told(NamedTuple):
+    """A PLAN record: a state of protos/records.py, and the epoch of the deployment."""
+
+    state: int
+    epoch: int
 
 
 @dataclass
@@ -168,15 +178,19 @@ class Incarnation:
         return bool(found) and all(state in (STATE_DRAINED, STATE_ENDED) for state in found)
 
     def states(self) -> dict[int, int]:
-        """The last state of every plan that ran here, by the start of its hash."""
-        found: dict[int, int] = {}
+        """The last state of every plan that was here, by the start of its hash."""
+        return {stamp: told[-1].state for stamp, told in self.plans().items()}
+
+    def plans(self) -> dict[int, list[Told]]:
+        """What became of every plan that was here, by the start of its hash."""
+        found: dict[int, list[Told]] = {}
         for path in self.segments():
             data = memoryview(records_in(path.read_bytes()))
             kinds = bytes(data[::RECORD_BYTES])
             at = kinds.find(PLAN)
             while at >= 0:
                 (record,) = unpack_records(data[at * RECORD_BYTES : (at + 1) * RECORD_BYTES])
-                found[record.last] = record.ref
+                found.setdefault(record.last, []).append(Told(record.ref, record.w1))
                 at = kinds.find(PLAN, at + 1)
         return found
 
@@ -200,6 +214,16 @@ class RunTraces:
         if key not in self.incarnations:
             self.incarnations[key] = Incarnation(node, boot, self.root / node / f"{boot:016x}")
         return self.incarnations[key]
+
+    def ran(self) -> dict[int, int]:
+        """The plans that admitted tuples in any of them, by the start of their hash: the latest epoch of each."""
+        found: dict[int, int] = {}
+        for each in self.incarnations.values():
+            for stamp, told in each.plans().items():
+                epochs = [one.epoch for one in told if one.state in ADMITTED]
+                if epochs:
+                    found[stamp] = max(found.get(stamp, 0), *epochs)
+        return found
 
     def of(self, node: str) -> list[Incarnation]:
         """Those of one node."""

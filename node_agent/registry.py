@@ -108,6 +108,10 @@ class Registry:
         shapes = ((self._identities[name], shape.implementation) for name, shape in self._shapes.items())
         return [(identity, self._sources.files(made, _beside(made))) for identity, made in shapes]
 
+    def keeps_state(self, run: str) -> bool:
+        """Whether an instance may remember what it was called with. Raises OperatorError, as `shape`."""
+        return isinstance(self.shape(run).implementation, type)
+
     def create(self, run: str, with_json: str = "{}", inputs: Sequence[str] = ()) -> Any:
         """A fresh instance. with_json: its parameters, a JSON object; inputs: names of its input streams, in order.
 

@@ -103,6 +103,26 @@ class StopRequest(_message.Message):
     epoch: int
     def __init__(self, hash: _Optional[bytes] = ..., epoch: _Optional[int] = ...) -> None: ...
 
+class PlansRequest(_message.Message):
+    __slots__ = ("held", "wanted", "forget")
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    FORGET_FIELD_NUMBER: _ClassVar[int]
+    held: _containers.RepeatedScalarFieldContainer[bytes]
+    wanted: _containers.RepeatedScalarFieldContainer[bytes]
+    forget: bool
+    def __init__(self, held: _Optional[_Iterable[bytes]] = ..., wanted: _Optional[_Iterable[bytes]] = ..., forget: _Optional[bool] = ...) -> None: ...
+
+class PlanDocument(_message.Message):
+    __slots__ = ("hash", "plan", "why")
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    hash: bytes
+    plan: bytes
+    why: str
+    def __init__(self, hash: _Optional[bytes] = ..., plan: _Optional[bytes] = ..., why: _Optional[str] = ...) -> None: ...
+
 class PlanReply(_message.Message):
     __slots__ = ("accepted", "why", "state")
     ACCEPTED_FIELD_NUMBER: _ClassVar[int]

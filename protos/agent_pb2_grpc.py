@@ -70,6 +70,11 @@ class AgentStub:
                 request_serializer=protos_dot_agent__pb2.ProfileRequest.SerializeToString,
                 response_deserializer=protos_dot_agent__pb2.ProfileReply.FromString,
                 _registered_method=True)
+        self.Plans = channel.unary_stream(
+                '/shimekiri.agent.Agent/Plans',
+                request_serializer=protos_dot_agent__pb2.PlansRequest.SerializeToString,
+                response_deserializer=protos_dot_agent__pb2.PlanDocument.FromString,
+                _registered_method=True)
         self.Trace = channel.unary_stream(
                 '/shimekiri.agent.Agent/Trace',
                 request_serializer=protos_dot_trace__pb2.TraceRequest.SerializeToString,
@@ -128,6 +133,13 @@ class AgentServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Plans(self, request, context):
+        """that have run here since the last collection
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Trace(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -177,6 +189,11 @@ def add_AgentServicer_to_server(servicer, server):
                     servicer.Profile,
                     request_deserializer=protos_dot_agent__pb2.ProfileRequest.FromString,
                     response_serializer=protos_dot_agent__pb2.ProfileReply.SerializeToString,
+            ),
+            'Plans': grpc.unary_stream_rpc_method_handler(
+                    servicer.Plans,
+                    request_deserializer=protos_dot_agent__pb2.PlansRequest.FromString,
+                    response_serializer=protos_dot_agent__pb2.PlanDocument.SerializeToString,
             ),
             'Trace': grpc.unary_stream_rpc_method_handler(
                     servicer.Trace,
@@ -378,6 +395,33 @@ class Agent:
             '/shimekiri.agent.Agent/Profile',
             protos_dot_agent__pb2.ProfileRequest.SerializeToString,
             protos_dot_agent__pb2.ProfileReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Plans(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/shimekiri.agent.Agent/Plans',
+            protos_dot_agent__pb2.PlansRequest.SerializeToString,
+            protos_dot_agent__pb2.PlanDocument.FromString,
             options,
             channel_credentials,
             insecure,

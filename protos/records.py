@@ -23,6 +23,7 @@ MERGED    unit      at        p. source   p. epoch   ordinal   absent       pare
 ABSORBED  operator  at        stream      ordinal    -         -            -
 WINDOW    operator  at        state       start      end       cause        tuples in it; skipped: the last number
 DEGRADED  unit      at        operator    ordinal    -         -            -
+RESET     operator  at        -           -          -         -            -
 REFUSED   source    at        reason      count      age_lo    age_hi       instant of the first of them
 CLOCK     peer      at        offset_lo   offset_hi  rtt       era          -
 LOAD      -         at        queue_bytes ready      busy_ns   overhead_ns  records written before this one
@@ -43,6 +44,7 @@ WINDOW: source, epoch and seq are those that its result has or would have. Each 
 skipped is also ADMITTED by its operator's own source, and where it gives no result SHED with policy window: so its ends
 are in the books like a tuple's. Of more than MOST_SKIPPED windows that are skipped at once only WINDOW tells.
 DEGRADED: the cheaper variant of the operator ran, because the tuple would have been late.
+RESET: a runtime began with a plan that ran here before, and this operator of it without the state that it had.
 REFUSED: `count` tuples that were offered to a source and not admitted, the last of them at `at`; their ages then lay
 within age_lo to age_hi. seq: how many of that source were refused under that plan and epoch before, so that the records
 of a source follow one another without a gap.
@@ -76,11 +78,11 @@ NO_REF = 0xFFFF
 
 PLAN, ADMITTED, RAN, SENT, RECEIVED, ACKED, GAVE_UP, OUTPUT = range(1, 9)
 SHED, LOST, MERGED, ABSORBED, WINDOW, CLOCK, LOAD, GAP = range(9, 17)
-DEGRADED, REFUSED = 17, 18
+DEGRADED, REFUSED, RESET = 17, 18, 19
 KINDS = (
     "-", "PLAN", "ADMITTED", "RAN", "SENT", "RECEIVED", "ACKED", "GAVE_UP", "OUTPUT",
     "SHED", "LOST", "MERGED", "ABSORBED", "WINDOW", "CLOCK", "LOAD", "GAP", "DEGRADED",
-    "REFUSED",
+    "REFUSED", "RESET",
 )  # fmt: skip
 
 # PLAN states

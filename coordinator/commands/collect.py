@@ -1,8 +1,9 @@
-"""`coordinator collect`: the traces of a plan's nodes into a run directory."""
+"""`coordinator collect`: what ran on some nodes into a run directory."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,22 +12,25 @@ import typer
 from coordinator.commands.lines import Lines, tell
 from coordinator.commands.stop import DRAIN_S
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
-from protos import agent_pb2
 
 STATUS_S = 5.0
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from coordinator.agents import Agents
+    from coordinator.addresses import Addresses, AgentAddress
+    from coordinator.plan_file import Plan
+    from coordinator.run_plans import Running
 
 EPILOG = """Examples:
 
-  coordinator collect --plan plan.json -o runs/
+  coordinator collect
 
-  coordinator collect --plan plan.json --addresses run/addresses.json --no-drain --json
+  coordinator collect --addresses run/addresses.json --no-drain --json
 
-  coordinator collect --plan plan.json --resume runs/20260101T120000Z-0a1b2c3d"""
+  coordinator collect --resume runs/20260101T120000Z-0a1b2c3d
+
+  coordinator collect --plan before.json        (what ran until that plan ended; the one that runs now goes on)"""
 
 
 def register(app: typer.Typer) -> None:
@@ -34,93 +38,148 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=EPILOG)
     def collect(
-        plan: Annotated[Path, typer.Option(help="The plan that ran: plan.json.")],
+        plan: Annotated[
+            Path | None, typer.Option(help="The plan to end; what runs otherwise goes on. Else all that runs ends.")
+        ] = None,
         addresses: AddressesOption = DEFAULT_ADDRESSES,
         output: Annotated[Path, typer.Option("--output", "-o", help="Where the run's directory is made.")] = Path(
             "runs"
         ),
         resume: Annotated[Path | None, typer.Option(help="Go on with this run directory instead.")] = None,
         drain: Annotated[
-            bool, typer.Option("--drain/--no-drain", help="First stop the plan and wait until it has drained.")
+            bool, typer.Option("--drain/--no-drain", help="First stop what runs and wait until it has drained.")
         ] = True,
         timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait until it has drained.")] = DRAIN_S,
         earlier: Annotated[
             list[Path] | None,
-            typer.Option(help="A plan that ran before this one did, to be judged with it; may be repeated."),
+            typer.Option(help="A plan that ran and that no agent has any more; may be repeated."),
         ] = None,
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
-        """Stop a plan, wait until it has drained, and pull every node's trace. Prints the run's directory.
+        """Stop what runs, wait until it has drained, and pull every node's trace. Prints the run's directory.
 
-        Plans beside this one that add and remove made it from are part of the run as well. Agents that run another
-        plan by now keep their traces for it.
+        All that ran since the last collection is one run, with every plan: the agents hand these over as well. While a
+        plan goes on, they keep their traces for its run.
         What cannot be reached is named and the rest collected: exit code 1. Not drained in time: exit code 4.
         """
         from coordinator import addresses as address_file
         from coordinator import collect as collection
-        from coordinator import deploy, plan_file
-        from coordinator.agents import Agents, AgentsError
+        from coordinator import run_plans
+        from coordinator.agents import Agents
         from coordinator.errors import CoordinatorError, OutOfTimeError
 
-        progress, made = Lines(), plan_file.load(plan)
-        file = address_file.load(addresses)
-        left: list[str] = []
+        progress, file = Lines(), address_file.load(addresses)
         if resume is None:
             collection.check_out(output)
-        before = _earlier(plan, made, earlier or [])
-        with Agents(file.of_plan(made)) as agents:
-            if drain:
-                try:
-                    left = deploy.stop({bytes.fromhex(made["hash"])}, agents, timeout, progress)
-                except AgentsError as error:
-                    progress(f"not drained: {error}")
-            over = drain and not left and not _others(agents, bytes.fromhex(made["hash"]), progress)
+        given = _given(plan, resume)
+        with Agents(file.nodes) as agents:
+            running = run_plans.running(agents, STATUS_S)
+        wanted = _Wanted(given, given is not None and plan is not None, _files(plan, given, earlier or []))
+        made = wanted.last(running)
+        if made is None:
+            raise CoordinatorError("\n".join([*running.silent.values(), "nothing has run on these nodes"]))
+        going_on = running.committed - {made["hash"]} if wanted.alone else frozenset()
+        places, absent = _places(file, [made, *running.kept.values()], running)
+        with Agents(places) as agents:
+            left = _stop(agents, running, {made["hash"]} if wanted.alone else None, timeout, progress) if drain else []
+            if going_on:
+                runs = ", ".join(sorted(hash_[:8] for hash_ in going_on))
+                progress(f"plan {runs} runs: the nodes keep their traces for it")
+            over = drain and not left and not going_on
             run = resume or collection.new_run(output, made, plan, addresses)
+            more = wanted.files | running.kept
             try:
-                done = collection.collect(run, made, agents, progress, over=over, earlier=before)
+                done = collection.collect(run, made, agents, progress, over=over, plans=more, going_on=going_on)
             except KeyboardInterrupt:
                 tell(f"interrupted; the same command with --resume {run} goes on")
                 raise
+        problems = done.problems + absent
         if as_json:
-            values = {"run": str(done.run), "records": done.records, "traces": done.traces, "problems": done.problems}
+            values = {"run": str(done.run), "records": done.records, "traces": done.traces, "problems": problems}
             typer.echo(json.dumps(values | {"drained": drain and not left}))
         else:
             typer.echo(str(done.run))
-        if not done.ran and not done.problems:
+        if not done.ran and not problems:
             why = "it has not run there, or another run has its trace, with which nodes free it"
             progress(f"no node has any record of plan {made['hash'][:8]}: {why}")
-        if done.problems:
-            raise CoordinatorError("\n".join(done.problems))
+        if problems:
+            raise CoordinatorError("\n".join(problems))
         if left:
             raise OutOfTimeError("\n".join([f"not drained within {timeout:g} s", *left]))
 
 
-def _earlier(plan: Path, made: Mapping[str, Any], given: Sequence[Path]) -> dict[str, Path]:
-    """Plans that may have run before, by hash: those given, and those beside the plan that it was made from, step by
-    step, under whatever name, and what was kept as it was replaced."""
+@dataclass(frozen=True)
+class _Wanted:
+    """What is asked for. given: the plan of a file, or of the run that is gone on with; alone: it ends, and what runs
+    otherwise does not; files: more plans, by hash."""
+
+    given: Plan | None
+    alone: bool
+    files: dict[str, Plan]
+
+    def last(self, running: Running) -> Plan | None:
+        """The plan that the run is named after: the given one, else that which runs or ran last."""
+        if self.given is not None:
+            return self.given
+        known = self.files | running.kept
+        return next((known[hash_] for hash_ in running.latest_first if hash_ in known), None)
+
+
+def _given(plan: Path | None, resume: Path | None) -> Plan | None:
+    from coordinator import collect as collection
+    from coordinator import plan_file
+
+    if plan is not None:
+        return plan_file.load(plan)
+    return None if resume is None else collection.last_plan(resume)
+
+
+def _files(plan: Path | None, made: Plan | None, given: Sequence[Path]) -> dict[str, Plan]:
+    """Plans that may have run, by hash: those given, and those beside the plan that it was made from, step by step,
+    under whatever name, and what was kept as it was replaced. Agents of before they kept plans do not have them."""
     from coordinator import plan_file
     from coordinator.change import running
 
-    kept = set(plan.parent.glob(f"{plan.stem}-{'[0-9a-f]' * 8}{plan.suffix}"))
-    last = made
-    while "kept" in last and (file := running.file_of(plan, last["kept"]["of"])) is not None:
-        kept.add(file)
-        last = plan_file.load(file)
-    by_time = sorted(kept, key=lambda path: path.stat().st_mtime)
-    found = {plan_file.load(path)["hash"]: path for path in (*by_time, *given)}
-    return {each: path for each, path in found.items() if each != made["hash"]}
+    kept = set(given)
+    if plan is not None:
+        kept |= set(plan.parent.glob(f"{plan.stem}-{'[0-9a-f]' * 8}{plan.suffix}"))
+        last: Mapping[str, Any] = made or {}
+        while "kept" in last and (file := running.file_of(plan, last["kept"]["of"])) is not None:
+            kept.add(file)
+            last = plan_file.load(file)
+    loaded = [plan_file.load(path) for path in sorted(kept)]
+    return {each["hash"]: each for each in loaded if made is None or each["hash"] != made["hash"]}
 
 
-def _others(agents: Agents, hash_: bytes, progress: Lines) -> bool:
-    """Whether any node runs another plan, for which it has to keep its trace."""
-    replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STATUS_S)
-    running = {
-        plan.hash.hex()[:8]
-        for status in replies.values()
-        if isinstance(status, agent_pb2.StatusReply)
-        for plan in status.plans
-        if plan.hash != hash_ and plan.state == agent_pb2.COMMITTED
-    }
-    if running:
-        progress(f"plan {', '.join(sorted(running))} runs: the nodes keep their traces for it")
-    return bool(running)
+def _places(file: Addresses, plans: Sequence[Plan], running: Running) -> tuple[dict[str, AgentAddress], list[str]]:
+    """The places that any of the plans has; and a line for each that addresses.json lacks, and for agents that do not
+    answer and may have run another plan, since none that is known has them."""
+    named = {name for plan in plans for name in plan["nodes"]}
+    absent = [
+        f"node {name}: plan {plan['hash'][:8]} ran on it and {file.path} does not have it"
+        for name, plan in sorted({name: plan for plan in plans for name in plan["nodes"]}.items())
+        if name not in file.nodes and _runs_there(plan, name)
+    ]
+    return {name: agent for name, agent in file.nodes.items() if name in named}, absent
+
+
+def _runs_there(plan: Plan, name: str) -> bool:
+    return any(plan["nodes"][name].get(part) for part in ("sources", "units", "outputs"))
+
+
+def _stop(agents: Any, running: Running, hashes: set[str] | None, timeout: float, progress: Lines) -> list[str]:
+    """End them on the nodes that answer; what is left there, one line each."""
+    from coordinator import deploy
+    from coordinator.addresses import host_of
+    from coordinator.agents import Agents, AgentsError
+
+    there = {name: agent for name, agent in agents.places.items() if host_of(name) not in running.silent}
+    if not there:
+        return []
+    with Agents(there) as answering:
+        try:
+            stamps = None if hashes is None else {bytes.fromhex(hash_) for hash_ in hashes}
+            return deploy.stop(stamps, answering, timeout, progress)
+        except (AgentsError, deploy.DeployError) as error:
+            progress(f"not drained: {error}")
+            return [str(error)]

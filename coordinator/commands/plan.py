@@ -110,7 +110,8 @@ def register(app: typer.Typer) -> None:
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
-        from coordinator import plan_file, planner
+        from coordinator import plan_file, planner, running_plan
+        from coordinator.commands.lines import tell
         from coordinator.guarantee import charges
         from coordinator.placement.milp import Limits
 
@@ -142,6 +143,7 @@ def register(app: typer.Typer) -> None:
         also = [*(["--no-sharing"] if no_sharing else []), *query_files.costs_options(costs, costs_of, margin)]
         with watching(as_json) as watch, hinting([*files, *also], choices, loaded):
             made = planner.plan(loaded, known, types, choices, watch)
+        kept = running_plan.keep(output, made)
         plan_file.write(made, output)
         if as_json:
             keys = (
@@ -163,6 +165,8 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps(values))
         else:
             _show(made, output)
+        if kept is not None:
+            tell(kept.sentence())
         _conclude(made, best_effort)
 
 
@@ -188,7 +192,8 @@ def _what_if(
     from rich.console import Console
     from rich.table import Table
 
-    from coordinator import comparison, plan_file, planner, what_if
+    from coordinator import comparison, plan_file, planner, running_plan, what_if
+    from coordinator.commands.lines import tell
     from coordinator.errors import InfeasibleError
 
     def side(loaded: tuple[Query, Cluster | None, dict[str, str]], watch: Watch) -> comparison.Side:
@@ -204,7 +209,10 @@ def _what_if(
     with watching(as_json) as watch:
         before, after = side(now, watch), side(then, watch)
     if output is not None and after.plan is not None:
+        kept = running_plan.keep(output, after.plan)
         plan_file.write(dict(after.plan), output)
+        if kept is not None:
+            tell(kept.sentence())
     if as_json:
         typer.echo(json.dumps({"what_if": options, **comparison.document(before, after)}))
     else:

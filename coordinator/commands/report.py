@@ -29,7 +29,8 @@ EPILOG = """Examples:
 
   coordinator report runs/edf --perfetto part.json --from '10 s' --to '12 s'
 
-Exit code 3 means that a ledger does not balance. A miss ratio never decides the exit code."""
+Exit code 3 means that no verdict on all that ran can be given: records of a plan or a node are not there, nothing was
+admitted, or a ledger does not balance. A miss ratio never decides the exit code, nor do single undecidable results."""
 
 
 class Engine(StrEnum):
@@ -41,7 +42,7 @@ class Engine(StrEnum):
 
 
 class UnbalancedError(CoordinatorError):
-    """Records contradict each other: the verdict of that run cannot be trusted."""
+    """Records contradict each other or are not there: there is no verdict on that run that could be trusted."""
 
     exit_code = 3
 
@@ -96,7 +97,7 @@ def register(app: typer.Typer) -> None:
         else:
             _show(read, reports)
             typer.echo(f"page: {page}")
-        refuse_unbalanced(reports)
+        refuse_unbalanced(reports, empty=True)
 
 
 def _perfetto(
@@ -127,26 +128,35 @@ def _instant(option: str, text: object) -> int | None:
         raise typer.BadParameter(f"{option}: {error}") from None
 
 
-def refuse_unbalanced(reports: Sequence[dict[str, Any]]) -> None:
-    """Raises UnbalancedError."""
-    wrong = []
+def refuse_unbalanced(reports: Sequence[dict[str, Any]], *, empty: bool = False) -> None:
+    """Raises UnbalancedError where a ledger does not balance, or records of what ran are not there; empty: also where
+    nothing was admitted."""
+    from coordinator.report import lacking
+
+    wrong = list(lacking.sentences(reports))
     for each in reports:
         books = each["conservation"]
         if not books["balanced"]:
             wrong.append(f"{each['run']}: the ledger does not balance, {books['problem_count']} contradictions:")
             wrong += [f"  {problem}" for problem in books["problems"]]
+        if empty and books["admitted"] <= books["windows"]:
+            wrong.append(f"{each['run']}: no tuple was admitted, so there is nothing to judge")
     if wrong:
         raise UnbalancedError("\n".join(wrong))
 
 
 def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
     from rich.console import Console
+    from rich.markup import escape
 
+    from coordinator.report import lacking
     from coordinator.report.terminal import WIDE, contradictions, incomplete, tables, told
 
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=WIDE)
+    for line in lacking.sentences(reports):
+        console.print(f"[red]{escape(line)}[/]", soft_wrap=True)
     for line in contradictions(reports):
         console.print(line, markup=False, soft_wrap=True)
     for table in tables(runs, reports, console.width):

@@ -20,18 +20,17 @@ EPILOG = """Examples:
 
   coordinator status
 
-  coordinator status --addresses run/addresses.json --plan next.json --json
+  coordinator status --addresses run/addresses.json --json
 
 What 'missed' says is an indication while things run, of what was offered: from what came late to all that may be
 missing because it was refused, policed, shed or lost. The verdict is the report's. 'coordinator top' shows the same
 live."""
 
 DEFAULT_PLAN = Path("plan.json")
+STATE_LOST = "state_lost."
 PIPED = 160  # characters: nobody has to read it on a terminal
 CLAIMED = ("deadline_ns", "bound_ns", "from_admission_ns", "guaranteed")
-PlanOption = Annotated[
-    Path, typer.Option("--plan", help="The plan that runs: what its queries deliver is told from it.")
-]
+PlanOption = Annotated[Path, typer.Option("--plan", help="A plan that runs and that no agent hands over.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -52,7 +51,8 @@ def register(app: typer.Typer) -> None:
         places = address_file.load(addresses).nodes
         with Agents(places) as agents:
             values = reply.ask(agents, 5.0)
-        known = reply.known_plans(plan, (each["hash"] for node in values.values() for each in node.get("plans", [])))
+            hashes = {each["hash"] for node in values.values() for each in node.get("plans", [])}
+            known = reply.known_plans(plan, hashes, agents)
         frame = figures.between(None, figures.Look(0.0, values), known)
         queries = _queries(values, frame, known)
         for place, node in values.items():
@@ -206,6 +206,9 @@ def _wrong(frame: Frame) -> Iterator[str]:
         if node.why:
             known = node.well or not node.reachable
             said[node.why if known else f"node {node.name} is not well: {node.why}"] = None
+        if lost := [name.partition(".")[2] for name in node.values.get("counters", {}) if name.startswith(STATE_LOST)]:
+            since = f"{node.values['uptime_ns'] / 1e9:.0f} s ago"
+            said[f"node {node.name}: {', '.join(lost)} began anew without state {since}, as the runtime did"] = None
         if node.restarts:
             times = "once" if node.restarts == 1 else f"{node.restarts} times"
             said[f"node {node.name}: its runtime was started again {times}; the agent's log says why"] = None

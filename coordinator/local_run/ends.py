@@ -13,7 +13,7 @@ from coordinator.addresses import host_of
 from coordinator.costs_file import DEGRADED
 from coordinator.local_run import agent_logs
 from coordinator.local_run.stages import Ran
-from coordinator.report import dearer
+from coordinator.report import began_anew, dearer
 from coordinator.report.overload_tables import AWAY
 from coordinator.units_of_measure import counted
 from coordinator.watching import words
@@ -54,6 +54,7 @@ def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
     yield from _windows(report)
     yield from _lost(ran, report)
     yield from _first(list(_said(plan, ran)), "more kinds of warnings: logs/ of the run")
+    yield from began_anew.sentences(report["began_anew"])
     yield from _dearer(ran, report["dearer"])
 
 
@@ -225,5 +226,6 @@ def document(plan: Mapping[str, Any], ran: Ran) -> dict[str, Any]:
             for each in ran.said
         ],
         "dearer": report["dearer"],
+        "began_anew": report["began_anew"],
         "unfed": sources_unfed(plan, ran),
     }

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.errors import unwritable
+from coordinator.report.began_anew import began_anew
 from coordinator.report.dearer import dearer
 from coordinator.report.lost import with_logs
 from coordinator.report.page import page
@@ -23,7 +24,12 @@ def judge(runs: Sequence[Run], engine: str, master: str | None, progress: Progre
     reports, engine = _judged(runs, engine, master, progress)
     return [
         report
-        | {"engine": engine, "dearer": dearer(run), "lost_in_units": with_logs(run, report["lost_in_units"])}
+        | {
+            "engine": engine,
+            "dearer": dearer(run),
+            "began_anew": began_anew(run),
+            "lost_in_units": with_logs(run, report["lost_in_units"]),
+        }
         | _replayed(run, progress)
         for run, report in zip(runs, reports, strict=True)
     ]

@@ -13,6 +13,7 @@ from typing import Any
 from coordinator.report.reader import Incarnation, Run
 
 LEDGER_KINDS = (2, 3, 4, 5, 8, 9, 10, 11, 12)  # ADMITTED RAN SENT RECEIVED OUTPUT SHED LOST MERGED ABSORBED
+ADMITTED_UNDER = (2, 3, 4)  # PLAN states: committed draining drained
 NOT_OVER = "not over when the trace was collected"
 FACT_KINDS = (13, 17, 18)  # WINDOW DEGRADED REFUSED: in no ledger of admitted tuples
 
@@ -38,6 +39,8 @@ class Scan:
     cut: int = 0  # GAP records after which nobody knows what was written
     foreign: int = 0  # records of other plans
     misplaced: tuple[int, int] | None = None  # first LOAD record out of place: (place, what it says)
+    others: Mapping[int, int] = field(default_factory=dict)  # the foreign ones by the start of their plan's hash
+    ran: set[int] = field(default_factory=set)  # plans of the run that were committed here
     unnamed: int = 0  # ledger records under a plan epoch that no PLAN record names
     crashed: bool = False
     drained: set[int] = field(default_factory=set)  # plans of the run of which it was told to take nothing more
@@ -115,6 +118,14 @@ def unknown_nodes(run: Run, traces: Iterable[Trace]) -> frozenset[int]:
     traces = list(traces)
     seen = {trace.incarnation.node for trace in traces}
     doubtful = {trace.incarnation.node for trace in traces if trace.status is Status.UNKNOWN}
+    return frozenset(doubtful | (set(run.plan.nodes) - seen))
+
+
+def lacking_nodes(run: Run, traces: Iterable[Trace]) -> frozenset[int]:
+    """Nodes that may have done what no record here tells of, up to when their traces were collected."""
+    traces = list(traces)
+    seen = {trace.incarnation.node for trace in traces}
+    doubtful = {t.incarnation.node for t in traces if t.status is Status.UNKNOWN and not t.only_open}
     return frozenset(doubtful | (set(run.plan.nodes) - seen))
 
 

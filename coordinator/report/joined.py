@@ -3,9 +3,12 @@
 A tuple runs under the plan that it was admitted under and under no other, so nothing joins plans but the names of what
 they give. Plan 0 is the last that ran; the earlier ones are 1, 2, ... An id of plan n carries n in the bits above its
 own 16, in the view here and in the records (`moved`), so that ids of different plans never meet. Plan 0 moves nothing.
+Nodes are joined by their names: a plan that numbers them otherwise, as one without a node that failed does, has its
+numbers changed to those of the joined view, in both as well.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from coordinator.report.plan_view import (
@@ -22,21 +25,18 @@ from protos import records as rec
 from protos.records import FLAG, NO_REF, Record
 
 ID_BITS = 16  # of an id in a trace record
-MOST_PLANS = 16  # whose numbers fit above an id within the 20 bits that a consumer id has for it
+MOST_PLANS = 256  # whose numbers fit above an id within the 24 bits that a consumer id has for it
 
 
 def join(plans: Sequence[PlanView]) -> PlanView:
-    """One view of all plans, the last that ran first. Raises PlanUnreadableError where they are not of one cluster."""
+    """One view of all plans, the last that ran first. Raises PlanUnreadableError where they are too many."""
     last = plans[0]
     if len(plans) == 1:
         return last
     if len(plans) > MOST_PLANS:
         raise PlanUnreadableError(f"{len(plans)} plans in one run; at most {MOST_PLANS} can be judged together")
-    nodes: dict[int, str] = {}
-    for plan in plans:
-        for number, name in plan.nodes.items():
-            if nodes.setdefault(number, name) != name:
-                raise PlanUnreadableError(f"node {number} is {nodes[number]} in one plan of the run, {name} in another")
+    nodes, known = _nodes(plans)
+    plans = [_renumbered(plan, known[n]) for n, plan in enumerate(plans)]
     outputs, same = _outputs(plans)
     numbered = list(enumerate(plans))
     return PlanView(
@@ -61,6 +61,39 @@ def join(plans: Sequence[PlanView]) -> PlanView:
         queries=_queries(plans),
         windows={_id(n, s): view.moved(partial(_id, n)) for n, plan in numbered for s, view in plan.windows.items()},
         bounds={(same.get(_id(n, o), _id(n, o)), n): ns for n, plan in numbered for (o, _), ns in plan.bounds.items()},
+        peers={(n, own): node for n, found in enumerate(known) for own, node in found.items() if own != node},
+    )
+
+
+def _nodes(plans: Sequence[PlanView]) -> tuple[dict[int, str], list[dict[int, int]]]:
+    """All nodes, those of the last plan as it numbers them; and for each plan what its own numbers are there."""
+    nodes = dict(plans[0].nodes)
+    index = {name: number for number, name in nodes.items()}
+    for plan in plans[1:]:
+        for _, name in sorted(plan.nodes.items()):
+            if name not in index:
+                index[name] = max(nodes, default=-1) + 1
+                nodes[index[name]] = name
+    return nodes, [{own: index[name] for own, name in plan.nodes.items()} for plan in plans]
+
+
+def _renumbered(plan: PlanView, known: Mapping[int, int]) -> PlanView:
+    """The plan with other node numbers."""
+
+    def consumer(each: int) -> int:
+        kind, ref, stream = consumer_parts(each)
+        return consumer_id(kind, known.get(ref, ref), stream) if kind == PEER else each
+
+    return replace(
+        plan,
+        nodes={known[own]: name for own, name in plan.nodes.items()},
+        sources={id_: (known[node], stream) for id_, (node, stream) in plan.sources.items()},
+        units={id_: replace(unit, node=known[unit.node]) for id_, unit in plan.units.items()},
+        outputs={id_: replace(output, node=known[output.node]) for id_, output in plan.outputs.items()},
+        consumers={
+            (known[node], stream): tuple(map(consumer, found)) for (node, stream), found in plan.consumers.items()
+        },
+        windows={id_: replace(view, node=known[view.node]) for id_, view in plan.windows.items()},
     )
 
 
@@ -78,7 +111,9 @@ def moved(record: Record, number: int, plan: PlanView) -> Record:
     found: dict[str, int] = {"source": record.source ^ shift}
     everywhere = record.ref == NO_REF and kind in (rec.SHED, rec.LOST)
     flagged = kind == rec.LOST and bool(record.flags & FLAG)
-    if kind not in (rec.SENT, rec.RECEIVED) and not everywhere and not flagged:
+    if kind in (rec.SENT, rec.RECEIVED) or flagged:
+        found["ref"] = plan.peers.get((number, record.ref), record.ref)
+    elif not everywhere:
         found["ref"] = record.ref ^ shift
     if kind == rec.OUTPUT:
         found["ref"] = plan.same.get(found["ref"], found["ref"])

@@ -39,6 +39,20 @@ class Span(NamedTuple):
     high_ns: int
 
 
+class Seen(NamedTuple):
+    """Numbers of a source that any record names: the least and the greatest."""
+
+    first: int
+    last: int
+
+
+class Came(NamedTuple):
+    """Results of windows at one incarnation: the least and the greatest lower bound of their origins, ns there."""
+
+    first_ns: int
+    last_ns: int
+
+
 @dataclass
 class Missing:
     """Of the windows that one source admits. begun: of `never`, those that were on their way as a node came back.
@@ -72,6 +86,10 @@ class MissingWindows:
                     alike[view.definition].append(view)
             for same in alike.values():
                 self._never(same)
+
+    def counted(self, source: int) -> int:
+        """Of the windows that this source would have admitted, those that are counted."""
+        return self._found[source].never + self._found[source].unended if source in self._found else 0
 
     def of(self, views: Sequence[WindowView]) -> Missing:
         """The sum over an operator's windows under several plans."""
@@ -264,4 +282,4 @@ def _both(ranges: Sequence[Range], others: Sequence[Range]) -> list[Range]:
     return [(first, last) for first, last in met if first <= last]
 
 
-__all__ = ["ADMITTED", "BEGUN", "TOLD", "Missing", "MissingWindows", "Span"]
+__all__ = ["ADMITTED", "BEGUN", "TOLD", "Came", "Missing", "MissingWindows", "Seen", "Span"]

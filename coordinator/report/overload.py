@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coordinator.report.missing_windows import MissingWindows
     from coordinator.report.shape import Counts, Tally
     from coordinator.report.windows_view import WindowView
+    from coordinator.report.witnesses import Witnesses
 
 
 NO_CAUSE, STOPPED = 0, WINDOW_CAUSES.index("stopped")
@@ -36,8 +37,9 @@ class _About(NamedTuple):
 class Overload:
     """The figures of one run."""
 
-    def __init__(self, plan: PlanView, counts: Counts, missing: MissingWindows) -> None:
+    def __init__(self, plan: PlanView, counts: Counts, missing: MissingWindows, witnesses: Witnesses) -> None:
         self._plan, self._counts, self._missing, self._reach = plan, counts, missing, Reach(plan)
+        self._witnesses = witnesses
         self._sums: dict[tuple[int, int], list[_About]] = defaultdict(list)  # (kind, ref)
         for (incarnation, kind, ref, word, cause), tally in sorted(counts.tallies.items()):
             self._sums[kind, ref].append(_About(incarnation, word, cause, tally))
@@ -72,29 +74,35 @@ class Overload:
         for operator in dict.fromkeys(operator for w in views for operator in w.operators):
             for each in self._of(rec.WINDOW, operator):
                 told.add(each)
-        admitted = sum(self._admitted(w.source) for w in views)
+        idle = sum(self._counts.idle.get(w.source, 0) for w in views)
+        admitted = sum(self._admitted(w.source) for w in views) - idle
         answers = [self._counts.window_answers.get((view.id, w.source), (0, 0)) for w in views]
         on_time = sum(met for _, met in answers)
-        filtered = max(0, admitted - sum(answered for answered, _ in answers))
-        ended = told.given + sum(told.abandoned.values()) + told.skipped
+        answered = sum(answered for answered, _ in answers)
+        filtered = max(0, admitted - answered)
+        ended = told.given - idle + sum(told.abandoned.values()) + told.skipped
         missing = self._missing.of(views)
-        every, load = max(admitted, ended) + told.unended + missing.never, self.load(views)
+        unknown = sum(self._witnesses.of(view.id, w.source) for w in views)
+        every = max(admitted, ended, answered) + told.unended + missing.never + unknown
+        load = self.load(views)
         best, why = window_bound(views[0], load, view.deadline_ns)
         return {
             "all": every,
-            "given": told.given,
+            "given": told.given - idle,
             "on_time": on_time,
             "filtered": filtered,
             "abandoned": told.abandoned,
             "skipped": told.skipped,
             "unended": told.unended,
             "never_opened": missing.never,
+            "unknown": unknown,
+            "idle": idle,
             "opened": told.opened,
             "cut_off": told.cut_off - missing.begun,
             "share": (on_time + filtered) / every if every else None,
             "load": None if load is None else float(load),
-            "best_share": None if best is None else float(best),
-            "best_share_why": why,
+            "long_run_share": None if best is None else float(best),
+            "long_run_share_why": why,
             "not_counted": missing.notes,
         }
 

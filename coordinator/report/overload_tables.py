@@ -6,18 +6,20 @@ from typing import Any
 Reports = Sequence[tuple[str, Mapping[str, Any]]]  # name of the run, report
 
 LEAST_LOAD = 0.001  # that is worth a figure
-WINDOWS = ("output", "windows of", "all", "given", "in time", "share", "best", "load", "without a result")
+WINDOWS = ("output", "windows of", "all", "given", "in time", "share", "f*", "load", "without a result")
 SHED = ("at", "tuples", "shed of them, by policy")
-KINDS = ("skipped", "unended", "never_opened")
+KINDS = ("skipped", "unended", "never_opened", "unknown")
 AWAY = (
     ("never_opened", "never opened while their node was away"),
     ("unended", "open as their node crashed"),
+    ("unknown", "due on a node of which records are missing"),
 )
 COUNT_AS = "They count as lost, or where records are missing as undecidable."
 WINDOWS_NOTE = (
-    "Share: of all windows, those whose result was exact and in time, or was filtered behind them. Best: f*, the most "
-    "that any policy can give under that load. Load: work per time, of the tuples that come, on "
-    "their way to these windows; what else the node does is not in it, and may be why tuples were shed."
+    "Share: of all windows that were fed, those whose result was exact and in time, or was filtered behind them. f*: "
+    "the most that any policy can give in the long run under that load; a finite run may have more, since it begins "
+    "without backlog. Load: work per time, of the tuples that come, on their way to these windows; what else the node "
+    "does is not in it, and may be why tuples were shed."
 )
 
 
@@ -57,7 +59,7 @@ def _window(found: Mapping[str, Any]) -> tuple[str, ...]:
     counts = (f"{found[key]:,}" for key in ("all", "given", "on_time"))
     load = "–" if found["load"] is None else load_text(found["load"])
     causes = ", ".join(f"{n:,} {cause.replace('_', ' ')}" for cause, n in without.items())
-    return *counts, percent(found["share"]), percent(found["best_share"]), load, causes or "–"
+    return *counts, percent(found["share"]), percent(found["long_run_share"]), load, causes or "–"
 
 
 def shed_rows(reports: Reports) -> Iterator[tuple[str, ...]]:

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from coordinator import missed_share
-from coordinator.report import beyond, dearer, figures, lost, offered_tables, overload_tables
+from coordinator.report import began_anew, beyond, dearer, figures, lost, offered_tables, overload_tables
 from coordinator.report.overload_tables import percent
 from coordinator.report.page_style import CSS, SCRIPT
 from coordinator.report.reader import Run
@@ -62,8 +62,8 @@ def page(entries: Sequence[tuple[Run, Verdict]]) -> str:
     ]
     plots: dict[str, figures.Figure] = {}
     body = "".join(
-        (_head(named), _outputs(named), _overload(named), _longer(named), _ledger(named), _latencies(named, plots),
-         _blames(named, plots), _timelines(named, plots), _placement(named))
+        (_head(named), _outputs(named), _overload(named), _anew(named), _longer(named), _ledger(named),
+         _latencies(named, plots), _blames(named, plots), _timelines(named, plots), _placement(named))
     )  # fmt: skip
     title = escape(", ".join(run.name for _, run, _ in named))
     data = json.dumps(plots, allow_nan=False).replace("<", "\\u003c")
@@ -104,6 +104,8 @@ def _head(named: Named) -> str:
             kind = "good" if scene["outcome"] == "AVOIDED" else "bad"
             text += f' <b class="{kind}">{escape(str(scene["outcome"]))}</b>'
         parts.append(f"<p>{text}</p>")
+        if lines := verdict.get("lacking"):
+            parts.append(f"<p class=bad>Not all that ran is here:</p>{_list(lines)}")
         books = verdict["conservation"]
         if not books["balanced"]:
             told = [
@@ -168,6 +170,12 @@ def _said(named: Named, kind: str, of: Callable[[Verdict], Sequence[str]]) -> st
             parts.append(f"<p>{_dot(number)}{escape(name)}:</p>" if len(named) > 1 else "")
             parts.append(f'<div class="{kind}">{_list(lines)}</div>')
     return "".join(parts)
+
+
+def _anew(named: Named) -> str:
+    """Operators whose state went with their runtime."""
+    found = _said(named, "warn", lambda verdict: list(began_anew.sentences(verdict.get("began_anew", ()))))
+    return f"<section><h2>Began anew</h2>{found}</section>" if found else ""
 
 
 def _longer(named: Named) -> str:

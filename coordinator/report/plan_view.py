@@ -24,12 +24,12 @@ MOST_GIVEN = 1 << 20  # results of one tuple; more count as that
 
 def consumer_id(kind: int, ref: int, stream: int = 0) -> int:
     """One integer for a consumer: kind, then unit, operator, output or node number, then (sides, peers) the stream."""
-    return kind << 40 | ref << 20 | stream
+    return kind << 48 | ref << 24 | stream
 
 
 def consumer_parts(consumer: int) -> tuple[int, int, int]:
     """(kind, ref, stream) of `consumer_id`."""
-    return consumer >> 40, (consumer >> 20) & 0xFFFFF, consumer & 0xFFFFF
+    return consumer >> 48, (consumer >> 24) & 0xFFFFFF, consumer & 0xFFFFFF
 
 
 class PlanUnreadableError(ValueError):
@@ -70,8 +70,8 @@ class PlanView:
     """A plan as the ledgers see it, or several that were joined. Node numbers, not names, are the keys.
 
     numbers: of the plans whose records count, by the start of their hashes. same: outputs of earlier plans that are
-    known by another id. queries: the outputs of each query, where the plan names its queries. windows: by the source
-    that admits them.
+    known by another id. peers: nodes that an earlier plan numbers otherwise. queries: the outputs of each query, where
+    the plan names its queries. windows: by the source that admits them.
     """
 
     hash: str
@@ -91,6 +91,7 @@ class PlanView:
     queries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     windows: Mapping[int, WindowView] = field(default_factory=dict)
     bounds: Mapping[tuple[int, int], int] = field(default_factory=dict)  # (output, plan's number) -> ns from the origin
+    peers: Mapping[tuple[int, int], int] = field(default_factory=dict)  # (plan's number, node's in it) -> node's here
 
     @property
     def hash_u64(self) -> int:

@@ -73,6 +73,7 @@ class Run:
     incarnations: tuple[Incarnation, ...]
     damage: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()  # hashes of the plans before, in order
+    going_on: frozenset[int] = frozenset()  # starts of hashes of plans that ran on and are another run's
 
     @property
     def virtual(self) -> bool:
@@ -131,7 +132,16 @@ def read_run(path: Path) -> Run:
         incarnations.append(Incarnation(number, *key, said, tuple(trace.chunks), trace.clock, trace.virtual))
     name = str(document.get("run") or path.resolve().name)
     hashes = tuple(str(each["hash"]) for each in earlier)
-    return Run(path, name, plan, document, tuple(incarnations), tuple(damage), hashes)
+    going_on = _going_on(document)
+    return Run(path, name, plan, document, tuple(incarnations), tuple(damage), hashes, going_on)
+
+
+def _going_on(document: Mapping[str, Any]) -> frozenset[int]:
+    named = document.get("going_on") or []
+    try:
+        return frozenset(int(each, 16) for each in named)
+    except (TypeError, ValueError):
+        return frozenset()
 
 
 def _earlier(path: Path, document: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from coordinator.report.books import Ledger, Miss, Row
+from coordinator.report.idle import Window
 from coordinator.report.joined import number_of
 from coordinator.report.plan_view import UNIT, Reach, consumer_parts
 from coordinator.report.settling import seen_filtering
@@ -19,8 +20,11 @@ def instant(value: int) -> int:
     return max(-INSTANT_LIMIT, min(INSTANT_LIMIT, value))
 
 
-def expect(ledger: Ledger, rows: Iterable[Row], counts: Counts) -> dict[Key, int]:
-    """Count the expected results into `counts`. Returns the latency's upper bound [ns] of every delivered key."""
+def expect(
+    ledger: Ledger, rows: Iterable[Row], counts: Counts, idle: frozenset[Window] = frozenset()
+) -> dict[Key, int | None]:
+    """Count the expected results into `counts`. Returns them with the latency's upper bound [ns]; None: not
+    delivered. idle: windows that count as no answer of theirs."""
     answers: dict[Key, Answer] = {}
 
     def answer(key: Key, new: Answer) -> None:
@@ -40,7 +44,7 @@ def expect(ledger: Ledger, rows: Iterable[Row], counts: Counts) -> dict[Key, int
         for output, sure in _missing(reach, miss).items():
             rank = miss.rank if sure or miss.rank == Rank.UNDECIDABLE else _UNSURE[miss.rank]
             answer((output, miss.source, miss.epoch, miss.seq, miss.ordinal), (rank, 0, 0))
-    return _count(ledger, answers, counts)
+    return _count(ledger, answers, counts, idle)
 
 
 _UNSURE = {Rank.LOST: Rank.LOST_UNSURE, Rank.SHED: Rank.SHED_UNSURE, Rank.POLICED: Rank.POLICED_UNSURE}
@@ -63,10 +67,12 @@ def _hold(ledger: Ledger, key: Key, lower: int, counts: Counts) -> None:
         counts.above[output] = Above(n + 1, max(most_ns, lower - bound_ns))
 
 
-def _count(ledger: Ledger, answers: dict[Key, Answer], counts: Counts) -> dict[Key, int]:
+def _count(
+    ledger: Ledger, answers: dict[Key, Answer], counts: Counts, idle: frozenset[Window]
+) -> dict[Key, int | None]:
     results: dict[tuple[int, int], int] = defaultdict(int)
     bounds: dict[int, list[int]] = defaultdict(list)
-    delivered: dict[Key, int] = {}
+    delivered: dict[Key, int | None] = dict.fromkeys(answers)
     windows: dict[tuple[int, ...], set[int]] = defaultdict(set)
     for key, (answer, upper, lower) in answers.items():
         output, rank = key[0], answer
@@ -78,7 +84,7 @@ def _count(ledger: Ledger, answers: dict[Key, Answer], counts: Counts) -> dict[K
             delivered[key] = upper
             _hold(ledger, key, lower, counts)
         results[output, rank] += 1
-        if key[1] in ledger.plan.windows:
+        if key[1] in ledger.plan.windows and key[1:4] not in idle:
             windows[key[:4]].add(rank)
     counts.results = dict(results)
     for (output, source, *_), ranks in windows.items():

@@ -9,13 +9,15 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from coordinator.report.completeness import Trace, completeness
+from coordinator.report.lacking import lacking
 from coordinator.report.lost import lost_in_units
-from coordinator.report.missing_windows import MissingWindows, Span
+from coordinator.report.missing_windows import Came, MissingWindows, Seen, Span
 from coordinator.report.offered import Offered, summed
 from coordinator.report.overload import Overload
 from coordinator.report.plan_view import OutputView, PlanView
 from coordinator.report.problems import Problem, grouped, sentence, summary
 from coordinator.report.reader import Run
+from coordinator.report.witnesses import Witnesses
 from protos.records import CAUSES, POLICY_ARRIVALS, POLICY_SELECTIVITY, SHED_POLICIES
 
 PROBLEMS_SHOWN = 10
@@ -121,9 +123,14 @@ class Counts:
     tallies: dict[tuple[int, int, int, int, int], Tally] = field(default_factory=dict)
     shed_tuples: dict[tuple[int, int], int] = field(default_factory=dict)  # (source, policy) -> tuples
     window_answers: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (output, source) -> n, met
+    idle: dict[int, int] = field(default_factory=dict)  # source of windows -> windows that nothing was fed into
     spans: dict[tuple[int, int, int], Span] = field(
         default_factory=dict
     )  # (incarnation, source, what) -> what it covers
+    # Of sources, and windows, whose node lacks records. epoch: 0 for windows
+    seen: dict[tuple[int, int], Seen] = field(default_factory=dict)  # (source, epoch)
+    known: dict[tuple[int, int, int], int] = field(default_factory=dict)  # (output, source, epoch) -> numbers
+    came: dict[tuple[int, int], Came] = field(default_factory=dict)  # (incarnation, source of windows)
     filtering: frozenset[tuple[int, int]] = frozenset()  # (unit, exit) pairs that filtered a tuple in this run
 
 
@@ -133,11 +140,15 @@ def nearest_rank(n: int, k: int, of: int = QUANTILES) -> int:
 
 
 def assemble(run: Run, counts: Counts) -> dict[str, Any]:
-    """The verdict: report.json's `run`, `plan_hash`, `completeness`, `outputs`, `offered`, `conservation`, `shed`,
-    `degraded`, `lost_in_units` and `blame`."""
+    """The verdict: report.json's `run`, `plan_hash`, `lacking`, `completeness`, `outputs`, `offered`, `conservation`,
+    `shed`, `degraded`, `lost_in_units` and `blame`."""
     plan, missing = run.plan, MissingWindows(run.plan, counts)
+    witnesses = Witnesses(run, counts, missing)
     _lose(plan, counts, missing)
-    overload, offered = Overload(plan, counts, missing), Offered(plan, counts)
+    for output in plan.outputs:
+        if n := witnesses.undecidable(output):
+            _count(counts, output, Rank.UNDECIDABLE, n)
+    overload, offered = Overload(plan, counts, missing, witnesses), Offered(plan, counts)
     _contradict(counts, offered.problems())
     views = sorted(plan.outputs.values(), key=lambda output: output.id)
     outputs = {view.name: _output(view, plan, counts, overload) | offered.output(view.id) for view in views}
@@ -145,6 +156,7 @@ def assemble(run: Run, counts: Counts) -> dict[str, Any]:
         "run": run.name,
         "plan_hash": plan.hash,
         **({"earlier": list(run.earlier)} if run.earlier else {}),
+        "lacking": lacking(run, counts.traces),
         "completeness": completeness(run, counts.traces),
         "outputs": outputs,
         "offered": offered.sources(),
@@ -162,7 +174,11 @@ def _lose(plan: PlanView, counts: Counts, missing: MissingWindows) -> None:
     for output in plan.outputs:
         for rank, n in zip((Rank.LOST, Rank.LOST_UNSURE, Rank.UNDECIDABLE), missing.results(output), strict=True):
             if n:
-                counts.results[output, rank] = counts.results.get((output, rank), 0) + n
+                _count(counts, output, rank, n)
+
+
+def _count(counts: Counts, output: int, rank: Rank, n: int) -> None:
+    counts.results[output, rank] = counts.results.get((output, rank), 0) + n
 
 
 def _contradict(counts: Counts, problems: list[Problem]) -> None:

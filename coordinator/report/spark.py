@@ -4,7 +4,7 @@ Raw segments become parquet first (columns.py). No row passes through Python: le
 windows and aggregates keyed by `run`; Python turns the few rows of the aggregates into `Counts`.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
@@ -15,9 +15,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from coordinator.report import spark_ledger as ledger
 from coordinator.report import spark_records, spark_tally
 from coordinator.report import spark_results as results
-from coordinator.report.completeness import LEDGER_KINDS, Scan, Trace, judge_all
+from coordinator.report.completeness import ADMITTED_UNDER, LEDGER_KINDS, Scan, Trace, judge_all
 from coordinator.report.joined import MOST_PLANS
-from coordinator.report.missing_windows import Span
+from coordinator.report.missing_windows import Came, Seen, Span
 from coordinator.report.problems import FIRST_OF_WITNESSES, Problem
 from coordinator.report.reader import Run
 from coordinator.report.shape import PROBLEMS_SHOWN, Above, Counts, Hop, Rank, Spent, Tally, assemble
@@ -34,6 +34,7 @@ from coordinator.report.spark_tables import (
     traces,
     witnessed,
 )  # fmt: skip
+from coordinator.report.witnesses import lacking_sources
 from protos import records as rec
 from protos.records import RECORD_BYTES
 
@@ -68,6 +69,13 @@ def verdicts(spark: SparkSession, runs: Sequence[Run], progress: Progress = lamb
         answers = persist(results.expect(rows, books.misses, reached, tables, books.problems, slow))
         parts = persist(results.split(rows, answers, books.linked, tables))
         told = gather(rows, books, answers, parts, tables) + overload(mine, answers, tables)
+        doubtful = [
+            (number, source, source in run.plan.windows)
+            for number, run in enumerate(runs)
+            for source in sorted(lacking_sources(run, judged[number]))
+        ]
+        if doubtful:
+            told += witnesses(rows, answers, small(spark, "run source window:bool", doubtful), tables)
         for row in reduce(DataFrame.unionByName, told).collect():
             note(counts[row.run], row.what, [row[f"v{i}"] for i in range(WIDTH)])
         for each in counts:
@@ -127,8 +135,9 @@ def scan(
 def scans(run: Run, rows: list[Row]) -> list[Scan]:
     """One Scan per incarnation from the first pass's aggregates."""
     found = [Scan() for _ in run.incarnations]
-    named: dict[int, set[int]] = defaultdict(set)
+    named: dict[int, dict[int, int]] = defaultdict(dict)
     mine: dict[int, dict[int, int]] = defaultdict(dict)
+    others: dict[int, Counter[int]] = defaultdict(Counter)
     numbers = {signed(hash_): number for hash_, number in run.plan.numbers.items()}
     for row in (row for row in rows if row.what == "found"):
         each = found[row.v0]
@@ -137,9 +146,12 @@ def scans(run: Run, rows: list[Row]) -> list[Scan]:
             each.misplaced = (row.v6 - run.incarnations[row.v0].declared.first, row.v7 % (1 << 64))
     for row in (row for row in rows if row.what == "plan"):
         epoch = row.v2 & rec.PLAN_EPOCH_MASK
-        named[row.v0].add(epoch)
+        stamp = row.v3 % (1 << 64)
+        named[row.v0][epoch] = min(stamp, named[row.v0].get(epoch, stamp))
         found[row.v0].crashed |= row.v1 == rec.STATE_CRASHED
         if row.v3 in numbers:
+            if row.v1 in ADMITTED_UNDER:
+                found[row.v0].ran.add(numbers[row.v3])
             if row.v1 == rec.STATE_DRAINING:
                 found[row.v0].drained.add(numbers[row.v3])
             mine[row.v0][epoch] = min(numbers[row.v3], mine[row.v0].get(epoch, MOST_PLANS))
@@ -147,11 +159,12 @@ def scans(run: Run, rows: list[Row]) -> list[Scan]:
         if row.v1 not in mine[row.v0]:
             if row.v1 in named[row.v0]:
                 found[row.v0].foreign += row.v2
+                others[row.v0][named[row.v0][row.v1]] += row.v2
             else:
                 found[row.v0].unnamed += row.v2
     for incarnation, each in zip(run.incarnations, found, strict=True):
         each.unusable = sum(len(chunk) // RECORD_BYTES for chunk in incarnation.chunks) - each.found
-        each.epochs = mine[incarnation.number]
+        each.epochs, each.others = mine[incarnation.number], others[incarnation.number]
     return found
 
 
@@ -202,8 +215,20 @@ def overload(mine: DataFrame, answers: DataFrame, tables: Plans) -> list[DataFra
         wide(spark_tally.shed_tuples(mine), "shed", ["source", "policy", "n"]),
         wide(spark_tally.spans(mine), "span", ["inc", "source", "about", "first", "last", "low", "high"]),
     ]
-    windows = spark_tally.window_answers(answers, tables)
+    idle = spark_tally.idle_windows(mine)
+    found.append(wide(idle.groupBy("run", "source").count(), "idle", ["source", "count"]))
+    windows = spark_tally.window_answers(answers, idle, tables)
     return [*found, wide(windows, "windows", ["output", "source", "answered", "on_time"])]
+
+
+def witnesses(rows: DataFrame, answers: DataFrame, doubtful: DataFrame, tables: Plans) -> list[DataFrame]:
+    """The second pass's aggregates of what is told of sources whose node lacks records, as `wide` rows."""
+    numbers, known, came = spark_tally.seen(rows, answers, doubtful, tables)
+    return [
+        wide(numbers, "seen", ["source", "epoch", "first", "last"]),
+        wide(known, "known", ["output", "source", "epoch", "n"]),
+        wide(came, "came", ["inc", "source", "first", "last"]),
+    ]
 
 
 def note(counts: Counts, what: str, values: Sequence[int | None]) -> None:
@@ -240,7 +265,7 @@ def note(counts: Counts, what: str, values: Sequence[int | None]) -> None:
 
 
 def note_overload(counts: Counts, what: str, v: Sequence[int]) -> None:
-    """Take one row of `overload`."""
+    """Take one row of `overload` and `witnesses`."""
     match what:
         case "tally":
             counts.tallies[v[0], v[1], v[2], v[3], v[4]] = Tally(*v[5:9])
@@ -248,5 +273,13 @@ def note_overload(counts: Counts, what: str, v: Sequence[int]) -> None:
             counts.shed_tuples[v[0], v[1]] = v[2]
         case "span":
             counts.spans[v[0], v[1], v[2]] = Span(*v[3:7])
+        case "idle":
+            counts.idle[v[0]] = v[1]
+        case "seen":
+            counts.seen[v[0], v[1]] = Seen(v[2], v[3])
+        case "known":
+            counts.known[v[0], v[1], v[2]] = v[3]
+        case "came":
+            counts.came[v[0], v[1]] = Came(v[2], v[3])
         case "windows":
             counts.window_answers[v[0], v[1]] = (v[2], v[3])

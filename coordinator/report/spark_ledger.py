@@ -172,8 +172,8 @@ def excess(settled: DataFrame, plans: Plans) -> DataFrame:
     exits, units = plans.exits, plans.units
     running = (
         settled.where((col("open") > 0) & (col("status") == Status.CRASHED))
-        .where(F.shiftright("consumer", 40) == UNIT)
-        .withColumn("ref", F.shiftright("consumer", 20).bitwiseAND(lit(0xFFFFF)))
+        .where(F.shiftright("consumer", 48) == UNIT)
+        .withColumn("ref", F.shiftright("consumer", 24).bitwiseAND(lit(0xFFFFFF)))
         .drop("consumer")
         .join(units, ["run", "ref"])
         .withColumnRenamed("unit_node", "at_node")

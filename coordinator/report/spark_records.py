@@ -24,7 +24,7 @@ def is_(*kinds: int) -> Column:
 
 def consumer(kind: int, ref: Column, stream: Column | None = None) -> Column:
     """plan_view.consumer_id."""
-    base = lit(kind << 40).bitwiseOR(F.shiftleft(ref.cast("long"), 20))
+    base = lit(kind << 48).bitwiseOR(F.shiftleft(ref.cast("long"), 24))
     return base if stream is None else base.bitwiseOR(stream)
 
 
@@ -96,7 +96,10 @@ def moved(rows: DataFrame, plans: Plans) -> DataFrame:
             "w3": where(stream_in_w3, "w3"),
             "w4": where(is_(rec.SHED) & (col("w4") != 0), "w4"),
         }
-    ).drop("number")
+    )
+    to_node = is_(rec.SENT, rec.RECEIVED) | to_peer
+    found = found.join(plans.peers, ["run", "number", "ref"], "left").drop("number")
+    found = found.withColumn("ref", F.when(to_node, F.coalesce("joined", "ref")).otherwise(col("ref"))).drop("joined")
     known_as = F.when(is_(rec.OUTPUT), F.coalesce(col("known_as"), col("ref"))).otherwise(col("ref"))
     return found.join(plans.same, ["run", "ref"], "left").withColumn("ref", known_as).drop("known_as")
 

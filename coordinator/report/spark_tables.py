@@ -61,6 +61,7 @@ class Plans:
 
     hashes: DataFrame  # run hash number
     same: DataFrame  # run ref known_as: outputs of earlier plans that are known by another id
+    peers: DataFrame  # run number ref joined: nodes that an earlier plan numbers otherwise
     sources: DataFrame  # run ref at_node stream
     units: DataFrame  # run ref unit_node exits
     exits: DataFrame  # run ref exit stream
@@ -87,6 +88,9 @@ def plans(spark: SparkSession, runs: Sequence[Run]) -> Plans:
             spark, "run hash number", [(n, signed(hash_), plan) for n, p in views for hash_, plan in p.numbers.items()]
         ),
         same=small(spark, "run ref known_as", [(n, *ids) for n, p in views for ids in p.same.items()]),
+        peers=small(
+            spark, "run number ref joined", [(n, *key, node) for n, p in views for key, node in p.peers.items()]
+        ),
         sources=small(
             spark, "run ref at_node stream", [(n, s, *where) for n, p in views for s, where in p.sources.items()]
         ),

@@ -97,9 +97,37 @@ def spans(mine: DataFrame) -> DataFrame:
     )
 
 
-def window_answers(answers: DataFrame, plans: Plans) -> DataFrame:
-    """run output source answered on_time: windows of which something is known there; of which all was in time."""
-    of_windows = answers.join(plans.windows, ["run", "source"])
+def seen(rows: DataFrame, answers: DataFrame, doubtful: DataFrame, plans: Plans) -> tuple[DataFrame, ...]:
+    """run source epoch first last; run output source epoch n; run inc source first last: as `seen.see`. doubtful: run
+    source window:bool."""
+    mine = rows.join(doubtful, ["run", "source"])
+    number = F.when(col("window"), lit(0)).otherwise(col("epoch").cast("long")).alias("epoch")
+    numbers = mine.groupBy("run", "source", number).agg(F.min("seq").alias("first"), F.max("seq").alias("last"))
+    outputs = plans.outputs.select("run", col("ref").cast("long").alias("output"))
+    admitted = mine.where(is_(rec.ADMITTED)).select("run", "source", number, "seq").join(outputs, ["run"])
+    told = answers.join(doubtful, ["run", "source"]).select("run", "source", number, "seq", "output")
+    known = (
+        admitted.unionByName(told).distinct().groupBy("run", "output", "source", "epoch").agg(F.count("*").alias("n"))
+    )
+    origin = instant(col("w1"))
+    came = mine.where(is_(rec.OUTPUT) & col("window")).groupBy("run", "inc", "source")
+    return numbers, known, came.agg(F.min(origin).alias("first"), F.max(origin).alias("last"))
+
+
+def idle_windows(mine: DataFrame) -> DataFrame:
+    """run source epoch seq: as `idle.idle_windows`."""
+    closed = mine.where(is_(rec.WINDOW) & (col("w1") == rec.WINDOW_CLOSED))
+    with_tuples = closed.where(col("last") != 0).groupBy("run", "inc", "source")
+    fed = with_tuples.agg(F.min("seq").alias("fed_first"), F.max("seq").alias("fed_last"))
+    empty = closed.where(col("last") == 0).join(fed, ["run", "inc", "source"], "left")
+    outside = col("fed_first").isNull() | (col("seq") < col("fed_first")) | (col("seq") > col("fed_last"))
+    return empty.where(outside).select("run", *LINEAGE).distinct()
+
+
+def window_answers(answers: DataFrame, idle: DataFrame, plans: Plans) -> DataFrame:
+    """run output source answered on_time: windows of which something is known there; of which all was in time. idle:
+    windows that are left out."""
+    of_windows = answers.join(plans.windows, ["run", "source"]).join(idle, ["run", *LINEAGE], "left_anti")
     each = of_windows.groupBy("run", "output", *LINEAGE).agg(F.min("rank").alias("least"), F.max("rank").alias("most"))
     met = (col("least") == Rank.MET) & (col("most") == Rank.MET)
     return each.groupBy("run", "output", "source").agg(F.count("*").alias("answered"), F.count_if(met).alias("on_time"))

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from coordinator import missed_share
-from coordinator.report import beyond, dearer, lost, offered_tables, overload_tables
+from coordinator.report import began_anew, beyond, dearer, lost, offered_tables, overload_tables
 from coordinator.report.overload_tables import percent
 from coordinator.report.page import COLUMNS, LATENCIES, labels, milliseconds, operators_of
 from coordinator.report.reader import Run
@@ -88,7 +88,7 @@ def _cell(found: Mapping[str, Any], column: str) -> str:
 def _overload(named: overload_tables.Reports) -> Iterator[Table]:
     """What was offered, windows, and what was shed by policy; no table where there is nothing to say."""
     windows, shed = overload_tables.window_rows(named), overload_tables.shed_rows(named)
-    about = "windows: in time of all, and f*, the best share"
+    about = "windows: in time of all, and f*, the long run's share"
     offered = offered_tables.offered_rows(named)
     for title, columns, rows in (
         ("offered: tuples", offered_tables.OFFERED, list(offered)),
@@ -155,8 +155,9 @@ def told(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     units that ran longer than planned, where tuples were lost."""
     for report in reports:
         found = [
-            *offered_tables.sentences(report), *beyond.sentences(report), *overload_tables.window_sentences(report),
-            *dearer.sentences(report["dearer"]), *lost.sentences(report["lost_in_units"]),
+            *began_anew.sentences(report.get("began_anew", ())), *offered_tables.sentences(report),
+            *beyond.sentences(report), *overload_tables.window_sentences(report), *dearer.sentences(report["dearer"]),
+            *lost.sentences(report["lost_in_units"]),
         ]  # fmt: skip
         yield from (f"{report['run']}: {line}" if len(reports) > 1 else line for line in found)
 

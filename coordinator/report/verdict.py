@@ -1,19 +1,23 @@
 """The verdict in plain Python: the readable reference, and the engine for machines without Java."""
 
+from collections import Counter
 from typing import Any
 
 from coordinator.report.blame import blame
 from coordinator.report.books import Row
-from coordinator.report.completeness import FACT_KINDS, LEDGER_KINDS, Scan, judge_all
+from coordinator.report.completeness import ADMITTED_UNDER, FACT_KINDS, LEDGER_KINDS, Scan, judge_all
+from coordinator.report.idle import idle_windows
 from coordinator.report.joined import MOST_PLANS, own
 from coordinator.report.ledger import keep
 from coordinator.report.plan_view import PlanView
 from coordinator.report.reader import Incarnation, Run, records_of
 from coordinator.report.results import expect
+from coordinator.report.seen import see
 from coordinator.report.settling import seen_filtering
 from coordinator.report.shape import Counts, assemble
 from coordinator.report.spans import spans
 from coordinator.report.tally import tally
+from coordinator.report.witnesses import lacking_sources
 from protos.records import FLAG, GAP, LOAD, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_DRAINING, Record
 
 
@@ -31,7 +35,11 @@ def verdict(run: Run) -> dict[str, Any]:
     counts.traces = judge_all(run, scans)
     rows = [row for row in mine if row[1].kind in LEDGER_KINDS]
     ledger = keep(run, counts.traces, rows, counts)
-    delivered = expect(ledger, rows, counts)
+    idle = idle_windows(mine)
+    answers = expect(ledger, rows, counts, idle)
+    counts.idle = Counter(source for source, _, _ in idle)
+    delivered = {key: upper for key, upper in answers.items() if upper is not None}
+    see(rows, answers, lacking_sources(run, counts.traces), run.plan, counts)
     counts.filtering = frozenset(seen_filtering(ledger))
     blame(ledger, rows, delivered, counts)
     tally(mine, counts)
@@ -44,14 +52,16 @@ def scan_trace(incarnation: Incarnation, records: list[tuple[int, Record]], plan
     scan = Scan(found=len(records))
     scan.unusable = sum(len(chunk) // RECORD_BYTES for chunk in incarnation.chunks) - len(records)
     first = incarnation.declared.first
-    named: set[int] = set()
+    named: dict[int, int] = {}  # the least of those that share a plan epoch, as in the other engine
     mine: dict[int, int] = {}
     for place, record in records:
         if record.kind == PLAN:
             epoch = record.w1 & PLAN_EPOCH_MASK
-            named.add(epoch)
+            named[epoch] = min(record.last, named.get(epoch, record.last))
             scan.crashed |= record.ref == STATE_CRASHED
             if record.last in plan.numbers:
+                if record.ref in ADMITTED_UNDER:
+                    scan.ran.add(plan.numbers[record.last])
                 if record.ref == STATE_DRAINING:
                     scan.drained.add(plan.numbers[record.last])
                 mine[epoch] = min(plan.numbers[record.last], mine.get(epoch, MOST_PLANS))
@@ -64,9 +74,12 @@ def scan_trace(incarnation: Incarnation, records: list[tuple[int, Record]], plan
         elif record.kind == LOAD and record.last != first + place and scan.misplaced is None:
             scan.misplaced = (place, record.last)
     scan.epochs = mine
+    others = Counter[int]()
     for _, record in records:
         epoch = record.flags & PLAN_EPOCH_MASK
         if record.kind in LEDGER_KINDS and epoch not in mine:
-            scan.foreign += epoch in named
             scan.unnamed += epoch not in named
+            if epoch in named:
+                others[named[epoch]] += 1
+    scan.foreign, scan.others = others.total(), others
     return scan

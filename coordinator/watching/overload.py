@@ -1,4 +1,4 @@
-"""Of `coordinator status`: what a node sheds, how many windows it gives of all, and the best share that it could give.
+"""Of `coordinator status`: what a node sheds, how many windows it gives of all, and the share it could give for long.
 
 Counted since the runtime began, so rates are means since then; loads are what is measured now. A window here is given
 when it closes: whether its result was in time, the report tells.
@@ -65,8 +65,8 @@ def _window(counted: Mapping[str, int], view: WindowView | None) -> dict[str, An
         "all": every,
         "share": counted.get("closed", 0) / every if every else None,
         "load": None if load is None else float(load),
-        "best_share": None if best is None else float(best),
-        "best_share_why": why,
+        "long_run_share": None if best is None else float(best),
+        "long_run_share_why": why,
     }
 
 
@@ -114,6 +114,6 @@ def _text(found: Mapping[str, Any]) -> str:
         from coordinator.report.overload_tables import load_text
 
         text += f"; load {load_text(found['load'])}"
-        if found["best_share"] is not None:
-            text += f", of which at best {100 * found['best_share']:.3g} % can be had"
+        if found["long_run_share"] is not None:
+            text += f", of which in the long run at most {100 * found['long_run_share']:.3g} % can be had"
     return text

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coordinator import plan_file
+from coordinator import plan_file, run_plans
 from coordinator.addresses import AgentAddress, host_of
 from coordinator.agents import AgentError, Agents
 from coordinator.change import running
@@ -101,9 +101,10 @@ def _output(output: agent_pb2.OutputStatus) -> Values:
     }
 
 
-def known_plans(path: Path, hashes: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-    """By hash: the plan of that file, and of those that nodes have what is kept beside it; a file that is none is no
-    matter here."""
+def known_plans(path: Path, hashes: Iterable[str], agents: Agents) -> dict[str, Mapping[str, Any]]:
+    """By hash: the plan of that file, and of those that nodes have what is kept beside it, or what they hand over
+    themselves; a file that is none is no matter here."""
+    hashes = set(hashes)
     found: dict[str, Mapping[str, Any]] = {}
     for each in [path, *(running.beside(path, hash_) for hash_ in sorted(set(hashes)))]:
         try:
@@ -111,6 +112,8 @@ def known_plans(path: Path, hashes: Iterable[str]) -> dict[str, Mapping[str, Any
         except BadInputError:
             continue
         found[made["hash"]] = made
+    if lacking := hashes - found.keys():
+        found |= run_plans.fetch(agents, wanted=lacking)[0]
     return found
 
 

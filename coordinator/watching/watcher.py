@@ -103,7 +103,7 @@ class Watcher:
         known = hashes, _changed_ns(self.plan)
         if known != self._known:
             self._known = known
-            found = reply.known_plans(self.plan, hashes)
+            found = reply.known_plans(self.plan, hashes, self._agents)
             self._plans = {**self._plans, **found} if hashes else found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-BOOKKEEPING = frozenset({"highest_epoch", "policing_told"})  # counters that say nothing to people
+BOOKKEEPING = frozenset({"highest_epoch", "plans_kept", "policing_told"})  # counters that say nothing to people
 
 RAISED = "operator_errors"
 WORDS = {
@@ -38,6 +38,7 @@ WORDS = {
     "figures_left_out": "outputs, sources or units left out of the status, which has room for some hundreds",
 }
 PREFIXES = {
+    "state_lost": "new beginnings of operator {}, whose state went with its runtime",
     "policed_arrivals": "tuples of source {} beyond what it declared, shed",
     "policed_results": "results of operator {} beyond what it declared, shed",
     RAISED: "times that operator {} raised",

@@ -9,6 +9,8 @@ A deployment is prepared on every node and then committed on every node. What th
 - One committed plan at a time: committing a plan makes the one before it drain, whatever their queries are called.
   Commits stand: nothing else but a stop ends a committed plan.
 - A tuple stamped with a prepared plan proves that the coordinator decided; the plan is committed without its message.
+- A plan that was committed is kept until a coordinator holds its run. Where there is no room for more of them, further
+  plans are refused; none is forgotten.
 - A node with several cores has a runtime in each place. A plan is prepared in all places that it has a part for or in
   none, committed in all, and gone when all have drained.
 
@@ -34,6 +36,8 @@ from node_agent.control.deployment import (
 )
 
 MOST_DEPLOYMENTS = 8
+MOST_RAN = 64  # fewer than there are plan epochs in trace records, so that each names one plan
+MOST_RAN_BYTES = 64 << 20
 MOST_WAITING = 64
 
 
@@ -52,7 +56,8 @@ class Deployments:
     """The machine. Every method is one event and returns the commands that follow from it, in order."""
 
     def __init__(self, durable: Durable | None = None) -> None:
-        self.durable = (durable or Durable()).one_admits()  # where an earlier release had one per query
+        # An earlier release had a committed plan per query, and kept none that had ended.
+        self.durable = (durable or Durable()).one_admits().with_ran()
         self._up: set[int] = set()  # places whose runtime is running
         self._failed: dict[tuple[str, int], str] = {}  # plan, place: why the runtime could not load it again
         self._drained_at: dict[str, set[int]] = {}  # plan that drains: places that have nothing left of it
@@ -77,6 +82,10 @@ class Deployments:
     def stop(self, token: int, hash_: str, epoch: int) -> Commands:
         """Admit no more, drain, forget. The answer comes when admission has ended, not when the plan is empty."""
         return self._enter(token, hash_, lambda: self._stop(token, hash_, epoch))
+
+    def collected(self, token: int, hashes: frozenset[str]) -> Commands:
+        """A coordinator holds all that these plans have left here."""
+        return self._enter(token, "", lambda: self._collected(token, hashes))
 
     # -- what disk and runtime say
 
@@ -213,7 +222,14 @@ class Deployments:
             return f"epoch {wanted.epoch} is that of another plan; deploy again"
         if known is None and len(self.durable.deployments) >= MOST_DEPLOYMENTS:
             return f"{MOST_DEPLOYMENTS} plans are here already; stop one"
-        return ""
+        return self._full(wanted)
+
+    def _full(self, wanted: Deployment) -> str:
+        ran = self.durable.ran
+        if any(each.hash == wanted.hash for each in ran):
+            return ""
+        room = len(ran) < MOST_RAN and sum(each.bytes for each in ran) + wanted.bytes <= MOST_RAN_BYTES
+        return "" if room else f"{len(ran)} plans have run here since the last collection; 'coordinator collect' first"
 
     def _prepare_loaded(self, token: int, new: Deployment, known: Deployment | None, why: str) -> Commands:
         undone: Commands = [] if known else [UnloadInRuntime(new.hash, place) for place in new.places]
@@ -247,7 +263,7 @@ class Deployments:
 
     def _commit_durably(self, known: Deployment, answer: Callable[[str], Commands]) -> Commands:
         # Even a commit that comes late runs what is under way, since other nodes may have stamped tuples with it.
-        durable = self.durable.put(replace(known, state=State.COMMITTED)).one_admits()
+        durable = self.durable.put(replace(known, state=State.COMMITTED)).one_admits().with_ran()
         admits = durable.get(known.hash) == replace(known, state=State.COMMITTED)
         committed = {each.hash for each in self.durable.deployments if each.state is State.COMMITTED} | {known.hash}
         older = [each for each in durable.deployments if each.hash in committed and each.state is State.DRAINING]
@@ -295,6 +311,12 @@ class Deployments:
             return told + self._answer(token, hash_, why)
 
         return self._write(self.durable.put(replace(known, state=State.DRAINING)), written)
+
+    def _collected(self, token: int, hashes: frozenset[str]) -> Commands:
+        left = self.durable.collected(hashes)
+        if left == self.durable:
+            return self._answer(token, "")
+        return self._write(left, lambda why: self._answer(token, "", why))
 
     def _drained(self, hash_: str, place: int) -> Commands:
         known = self.durable.get(hash_)

@@ -27,15 +27,26 @@ class Deployment:
     query: str
     routes: tuple[Route, ...] = ()
     places: tuple[int, ...] = (0,)  # cores of this node that it has a part for
+    bytes: int = 0  # of the whole plan's file
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A plan that has admitted tuples here since the last collection: its trace is read by it. bytes: of its file."""
+
+    hash: str
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """What is on disk. seen: the highest epoch that was accepted; fence: the highest that was aborted."""
+    """What is on disk. seen: the highest epoch that was accepted; fence: the highest that was aborted; ran: the plans
+    that no collection has yet, in the order in which they were first committed."""
 
     seen: int = 0
     fence: int = 0
     deployments: tuple[Deployment, ...] = ()
+    ran: tuple[Ran, ...] = ()
 
     def get(self, hash_: str) -> Deployment | None:
         """The deployment of this plan, if it is here."""
@@ -49,6 +60,18 @@ class Durable:
     def without(self, hash_: str) -> "Durable":
         """Without the deployment of this hash."""
         return replace(self, deployments=tuple(each for each in self.deployments if each.hash != hash_))
+
+    def with_ran(self) -> "Durable":
+        """With every plan that admits or drains among those that ran."""
+        known = {each.hash for each in self.ran}
+        running = (each for each in self.deployments if each.state in (State.COMMITTED, State.DRAINING))
+        new = tuple(Ran(each.hash, each.bytes) for each in running if each.hash not in known)
+        return replace(self, ran=self.ran + new)
+
+    def collected(self, hashes: frozenset[str]) -> "Durable":
+        """Without those of `hashes` among the plans that ran; a plan that is still here stays."""
+        kept = tuple(each for each in self.ran if each.hash not in hashes or self.get(each.hash) is not None)
+        return replace(self, ran=kept)
 
     def one_admits(self) -> "Durable":
         """With one committed plan at most, that of the highest epoch, whatever its queries are called; others drain."""

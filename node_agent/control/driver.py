@@ -57,7 +57,8 @@ class DeployDriver:
         except OSError as error:
             del self._preparing[token]
             return Reply(token, False, f"the plan cannot be stored ({error.strerror}); make room", State.NONE)
-        wanted = Deployment(plan.hash, plan.epoch, State.NONE, plan.query, plan.routes, tuple(sorted(plan.parts)))
+        places, size = tuple(sorted(plan.parts)), len(plan.whole)
+        wanted = Deployment(plan.hash, plan.epoch, State.NONE, plan.query, plan.routes, places, size)
         try:
             return await self._request(token, lambda: self.machine.prepare(token, wanted))
         finally:
@@ -78,6 +79,11 @@ class DeployDriver:
         """Admit no more, drain, forget."""
         token = self._token()
         return await self._request(token, lambda: self.machine.stop(token, hash_, epoch))
+
+    async def collected(self, hashes: frozenset[str]) -> Reply:
+        """A coordinator holds all that these plans have left here: they may go where they run no more."""
+        token = self._token()
+        return await self._request(token, lambda: self.machine.collected(token, hashes))
 
     # -- the runtime
 

@@ -6,15 +6,21 @@ The layout is plan_files.py's; control adds to state.json what the deployment ma
 SHA-256. A damaged file is set aside as *.damaged and reported; what it names is not resumed.
 """
 
+import contextlib
+import errno
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from node_agent.control.deployment import Deployment, Durable, State
+from node_agent.control.deployment import Deployment, Durable, Ran, State
 from node_agent.durable_files import checked, set_aside, with_check, write_durably
 from node_agent.plan_files import STATE_FILE, local_path, missing_cores, read_locals, whole_path
+
+RESERVE_FILE, RESERVE_BYTES = "reserve", 128 << 10
+FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(slots=True)
@@ -54,18 +60,45 @@ class PlanStore:
     def write(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
         """Replace the state; plan files of neither `durable` nor `keep` go. Raises OSError where it is not on disk."""
         plans = [self._entry(each) for each in sorted(durable.deployments, key=_resume_order)]
-        values = {"epoch": durable.seen, "fence": durable.fence, "plans": plans}
-        write_durably(self.directory / STATE_FILE, with_check(values))
+        ran = [[each.hash, each.bytes] for each in durable.ran]
+        values = {"epoch": durable.seen, "fence": durable.fence, "plans": plans, "ran": ran}
+        self._replace_state(with_check(values))
         self.remove_left_overs(durable, keep)
+
+    def _replace_state(self, data: bytes) -> None:
+        """Also on a full disk, on which plans have to be stopped and drained as well: it takes the reserve's room, and
+        the state before it leaves that for a reserve again."""
+        reserve = self.directory / RESERVE_FILE
+        try:
+            write_durably(self.directory / STATE_FILE, data)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            reserve.unlink(missing_ok=True)
+            write_durably(self.directory / STATE_FILE, data)
+        with contextlib.suppress(OSError), reserve.open("ab") as file:
+            os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
 
     def remove_left_overs(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
         """Plan files of neither `durable` nor `keep` go: of refused requests, of forgotten plans."""
-        hashes = {each.hash for each in durable.deployments} | keep
+        here = {each.hash for each in durable.deployments} | keep
+        kept = {".local": here, ".json": here | {each.hash for each in durable.ran} | {Path(STATE_FILE).stem}}
         for path in self.directory.iterdir():
             hash_ = path.name.partition(".")[0]
-            if path.suffix in (".local", ".json") and path.name != STATE_FILE and hash_ not in hashes:
+            if path.suffix in kept and hash_ not in kept[path.suffix]:
                 path.unlink(missing_ok=True)
                 self._locals.pop(hash_, None)
+
+    def whole(self, hash_: str) -> bytes:
+        """The whole plan of that hash. Raises ValueError where it is not here any more, or damaged."""
+        path = whole_path(self.directory, hash_)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise ValueError(f"{path} cannot be read ({error.strerror})") from None
+        if hashlib.sha256(data).hexdigest() != hash_:
+            raise ValueError(f"{path} is damaged")
+        return data
 
     def _entry(self, plan: Deployment) -> dict[str, Any]:
         parts = self._locals.get(plan.hash, {})
@@ -76,6 +109,7 @@ class PlanStore:
             "state": int(plan.state),
             "query": plan.query,
             "routes": plan.routes,
+            "bytes": plan.bytes,
             "local": parts.get(0, ""),
         }
         return entry | {"locals": others} if others else entry
@@ -87,9 +121,11 @@ class PlanStore:
             routes = tuple((int(index), str(node), str(address)) for index, node, address in each["routes"])
             hash_, state, parts = str(each["hash"]), State(each["state"]), read_locals(each)
             places = tuple(sorted(parts))
-            deployments.append(Deployment(hash_, int(each["epoch"]), state, str(each["query"]), routes, places))
+            size = int(each.get("bytes", 0))
+            deployments.append(Deployment(hash_, int(each["epoch"]), state, str(each["query"]), routes, places, size))
             self._locals[hash_] = parts
-        return Durable(int(values["epoch"]), int(values["fence"]), tuple(deployments))
+        ran = tuple(Ran(str(hash_), int(size)) for hash_, size in values.get("ran", ()))
+        return Durable(int(values["epoch"]), int(values["fence"]), tuple(deployments), ran)
 
     def _damage(self, hash_: str) -> str:
         """What is wrong with this plan's files; empty: nothing. A damaged one is set aside."""

@@ -29,7 +29,7 @@ MOST_CONNECTIONS = 256
 OPTIONS = (
     ("grpc.so_reuseport", 0),  # a second agent on the port is refused, not given half of the calls
     ("grpc.max_receive_message_length", MOST_PLAN_BYTES + (1 << 16)),
-    ("grpc.max_send_message_length", 4 << 20),
+    ("grpc.max_send_message_length", MOST_PLAN_BYTES + (1 << 16)),
     ("grpc.max_metadata_size", 16 << 10),
     # Strangers: a connection that says nothing ends soon, and they leave descriptors for the trace and for plans.
     ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
@@ -123,7 +123,8 @@ class Agent(agent_pb2_grpc.AgentServicer):
         return reply
 
     def _agent_counters(self) -> dict[str, int]:
-        counters = {"highest_epoch": self.deployments.machine.durable.seen}
+        durable = self.deployments.machine.durable
+        counters = {"highest_epoch": durable.seen, "plans_kept": len(durable.ran)}
         if self.spool.problems:
             counters["trace_problems"] = len(self.spool.problems)  # Health and the log name them
         if damaged := len(self.settings.state.starts.problems) + len(self.deployments.store.problems):
@@ -158,6 +159,26 @@ class Agent(agent_pb2_grpc.AgentServicer):
         notes = [*wrong, *self.settings.state.starts.problems, *self.deployments.store.problems, *self.spool.problems]
         return agent_pb2.HealthReply(serving=not wrong, why="; ".join(notes[:16]))
 
+    # -- runs
+
+    async def Plans(  # noqa: N802
+        self, request: agent_pb2.PlansRequest, context: Context
+    ) -> AsyncIterator[agent_pb2.PlanDocument]:
+        """Forget what the coordinator holds, if it says so, then send the other plans that have run here."""
+        if len(request.held) + len(request.wanted) > MOST_HELD:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"at most {MOST_HELD} plans in one request")
+        held, wanted = (frozenset(hash_.hex() for hash_ in found) for found in (request.held, request.wanted))
+        if request.forget:
+            await self.deployments.collected(held)  # where the disk does not take it, the next collection says it again
+        kept = [each.hash for each in self.deployments.machine.durable.ran]
+        for hash_ in [each for each in kept if each not in held and (each in wanted or not wanted)]:
+            document = agent_pb2.PlanDocument(hash=bytes.fromhex(hash_))
+            try:
+                document.plan = self.deployments.store.whole(hash_)
+            except ValueError as error:
+                document.why = str(error)
+            yield document
+
     # -- the trace
 
     async def Trace(  # noqa: N802
@@ -169,8 +190,12 @@ class Agent(agent_pb2_grpc.AgentServicer):
         held = {position.boot: position.records for position in request.held}
         self.spool.drain()
         upto = self.spool.totals()
+        self.spool.seal(held)
         await self.spool_sync()  # what the coordinator holds is never unknown here
-        self.spool.hold(held)
+        try:
+            self.spool.hold(held)
+        except OSError as error:  # a full disk hands over all the same
+            self.spool.note(f"records that the coordinator holds cannot be freed ({error.strerror})")
         for chunk in self.spool.chunks(held, upto):
             yield trace_pb2.TraceChunk(**chunk._asdict())
             await asyncio.sleep(0)

@@ -24,12 +24,13 @@ MOST_INCARNATIONS = 64  # ended ones that the coordinator holds are remembered u
 @dataclass(slots=True)
 class Segment:
     """One file of blocks. first: number of its first record; end: of the one after its last; bytes: of its blocks;
-    name: what its first block calls the one before."""
+    name: what its first block calls the one before; sealed: no more come."""
 
     first: int
     end: int
     bytes: int = 0
     name: int = 0
+    sealed: bool = False
 
 
 @dataclass(slots=True)
@@ -147,6 +148,13 @@ class Spool:
         incarnation.segments = incarnation.segments[len(freed) :]
         return freed
 
+    def seal(self, boots: Iterable[int]) -> None:
+        """What comes from now on goes to another segment, so that what is here now can go by itself when it is held:
+        no later run is to have any of it. boots: incarnations of which the coordinator holds some."""
+        for incarnation in (self.incarnations[boot] for boot in boots if boot in self.incarnations):
+            for segment in incarnation.segments[-1:]:
+                segment.sealed = True
+
     def forgettable(self, held: Iterable[int]) -> list[int]:
         """Ended incarnations that the coordinator holds and that are too many to remember, the oldest first."""
         told, newest = set(held), sorted((each.starts for each in self.incarnations.values()), reverse=True)
@@ -164,7 +172,7 @@ class Spool:
         segments, dropped = incarnation.segments, incarnation.dropped
         gap = RECORD.pack(GAP, 0, NO_REF, 0, 0, 0, 0, dropped, 0, 0, 0, 0) if dropped else b""
         last = segments[-1] if segments else None
-        if last is None or last.end - last.first + count + bool(gap) > SEGMENT_RECORDS:
+        if last is None or last.sealed or last.end - last.first + count + bool(gap) > SEGMENT_RECORDS:
             last = Segment(incarnation.total, incarnation.total, 0, incarnation.chain.name)
         return Append(last, gap, dropped, count)
 

@@ -243,6 +243,10 @@ class SpoolFiles:
         freed = freed_file(header, Chain(boot, name, first), incarnation.total + incarnation.shift, sealed)
         write_durably(self._directory(boot) / FREED_FILE, freed)
 
+    def seal(self, held: Mapping[int, int]) -> None:
+        """Of these incarnations the coordinator holds so many records: see `Spool.seal`."""
+        self.spool.seal(boot for boot, records in held.items() if records)
+
     def totals(self) -> dict[int, int]:
         """Of each incarnation, how many records there are now."""
         return {boot: each.total for boot, each in self.spool.incarnations.items()}

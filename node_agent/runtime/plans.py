@@ -154,6 +154,15 @@ class Plans:
             self.changed(deployed, why)
         return True, ""
 
+    def resumed(self, plan_hash: str) -> None:
+        """A plan that ran here before this runtime began: its operators began without the state that they had."""
+        deployed = self.by_hash[plan_hash]
+        for operator in deployed.plan.operators:
+            if operator.window is not None or self.registry.keeps_state(operator.run):
+                self.shared.facts.write(records.RESET, deployed.loaded.flags, operator.id, 0, 0, 0, now_ns())
+                text = f"operator {operator.name} of plan {plan_hash[:8]} begins anew: its state went with its runtime"
+                self.shared.note(f"state_lost.{operator.name}", text, event="state_lost", operator=operator.name)
+
     def _too_late(self, deployed: Deployed, newest: Deployed, why: str) -> tuple[bool, str]:
         """A later plan is committed already: what is under way of this one runs, and it drains."""
         self._set(deployed, COMMITTED)

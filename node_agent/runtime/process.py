@@ -124,6 +124,8 @@ class Process:
             accepted, why = self.runtime.plans.commit(stored.hash)
         elif accepted and stored.state == plan_files.DRAINING:  # never the one that admits, not for an instant
             accepted, why = self.runtime.plans.drain(stored.hash)
+        if accepted and stored.state != plan_files.PREPARED:
+            self.runtime.plans.resumed(stored.hash)
         return "" if accepted else why
 
     # -- what the others ask

@@ -183,7 +183,7 @@ def test_what_one_core_refuses_is_prepared_on_none(street: Street) -> None:
             deploy.deploy(bad, agents)
         assert set(caught.value.reasons) == {"a"} and "my.unknown" in caught.value.reasons["a"]
         assert [list(status.plans) for status in agents.status().values()] == [[], []]
-        left = [path.name for path in (street.root / "state").glob("*/plans/*") if path.name != "state.json"]
+        left = [path.name for path in (street.root / "state").glob("*/plans/*") if path.suffix == ".local"]
         assert left == [], "no plan file stays"
         street.plan = street.make_plan()
         deploy.deploy(street.plan, agents)

@@ -209,6 +209,36 @@ def test_killing_the_supervisor_leaves_no_orphan(tmp_path: Path) -> None:
     assert {record.epoch for record in found if record.kind == records.ADMITTED} == {1, 2}
 
 
+COUNTING = """
+from node_agent.sdk import operator
+
+@operator("t.count", version="1", inputs={"a": "json"}, output="json")
+class Count:
+    def __init__(self):
+        self.n = 0
+
+    def __call__(self, a):
+        self.n += 1
+        return {"n": self.n}
+"""
+
+
+@pytest.mark.parametrize(("run", "lost"), [("t.count", 1), ("pass", 0)])
+def test_a_runtime_that_began_again_says_whose_state_went_with_the_one_before(
+    tmp_path: Path, run: str, lost: int
+) -> None:
+    (tmp_path / "ops.py").write_text(COUNTING)
+    counting = {"id": 1, "name": "O1", "run": run, "inputs": [1], "output": 2, "hang_ns": 10**12, "cost_ns": 10**6}
+    state = store(tmp_path / "s", chain_plan(operators=[counting])).root
+    with Agent(state, "--operators", str(tmp_path / "ops.py")) as agent:
+        agent.stop()
+    found = [record for record in spooled(state) if record.kind == records.RESET]
+    assert [(record.ref, record.source) for record in found] == [(1, 0)] * lost
+    assert ("state_lost" in (tmp_path / "a.log").read_text() or "its state went with" in agent.log.read_text()) == bool(
+        lost
+    )
+
+
 def test_a_crash_of_control_stops_no_tuple(moody: Agent) -> None:
     runtime = moody.runtime()
     control = next(pid for pid in moody.children() if pid != runtime)

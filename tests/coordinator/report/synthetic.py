@@ -441,6 +441,7 @@ class Cluster:
             "ended": n.ended, "crashed": n.crashed, "reachable": n.reachable, "sealed": n.ended or n.crashed,
         } for n in self.all]  # fmt: skip
         run = {"run": path.name, "plan_hash": self.plan.hash, "virtual": True, "traces": traces, "scenario": {}}
+        run["going_on"] = [f"{77:016x}"]
         (path / "run.json").write_text(json.dumps(run))
         for node in self.all:
             write_trace(path, node, per_segment)

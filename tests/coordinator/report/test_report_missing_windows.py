@@ -85,7 +85,7 @@ class Run:
     def fact(self, node: Node, number: int, state: int, at: int, cause: int = 0, last: int | None = None) -> None:
         end = S * (number if last is None else last) + S
         lineage = Lineage(2, node.boot, number, 0, end, end)
-        held = 0 if last is None else last
+        held = int(state == rec.WINDOW_CLOSED) if last is None else last
         node.write(rec.WINDOW, self.flags, 1, lineage, at, state, S * number, end, cause, last=held)
 
     def there(self, since: int, until: int, clock: str = "one") -> Node:

@@ -38,14 +38,14 @@ def test_shed_by_policy_windows_and_the_best_share(example_plan: Callable[..., d
     speeds, pairs = values["windows"]["speeds"], values["windows"]["pairs"]
     assert (speeds["all"], speeds["share"], speeds["load"], speeds["closed"]) == (50, 0.8, 1.1, 40)
     # Z = 5 s, H = 4 s, L = 0.8 s: one window in a row, so H / Z of the stream's share
-    assert speeds["best_share"] == pytest.approx(4 / 5 / 1.1) and speeds["best_share_why"] is None
-    assert (pairs["all"], pairs["share"], pairs["best_share"]) == (0, None, 1.0)
-    assert values["windows"]["totals"]["best_share_why"] == "no load was measured"
+    assert speeds["long_run_share"] == pytest.approx(4 / 5 / 1.1) and speeds["long_run_share_why"] is None
+    assert (pairs["all"], pairs["share"], pairs["long_run_share"]) == (0, None, 1.0)
+    assert values["windows"]["totals"]["long_run_share_why"] == "no load was measured"
     assert set(told(example_plan(), "a")["windows"]) == {"tens", "speeds", "pairs"}, "of counters and plan"
 
 
 def test_without_the_plan_there_is_no_best_share() -> None:
-    assert told(None)["windows"]["speeds"]["best_share_why"] == "give --plan"
+    assert told(None)["windows"]["speeds"]["long_run_share_why"] == "give --plan"
     assert told(None)["queue_limit_bytes"] is None
 
 
@@ -57,7 +57,7 @@ def test_sentences_instead_of_counters(
     said = capsys.readouterr().out
     assert "512 of 1k" in said
     assert "  shed: 300 window-aware (30/s), 10 window (1/s)\n" in said
-    line = "40 of 50 given (80 %), 7 abandoned, 3 skipped; load 1.1, of which at best 72.7 % can be had"
+    line = "40 of 50 given (80 %), 7 abandoned, 3 skipped; load 1.1, of which in the long run at most 72.7 % can be had"
     assert f"  windows of speeds: {line}\n" in said
     assert "  windows of totals: none has ended\n" in said and "  degraded: shown 5 times\n" in said
     late, gone = "4 because it could not have been in time any more", "3 because a tuple in it was shed or lost"

@@ -172,12 +172,31 @@ def test_prepare_commit_stop(node: Node) -> None:
     assert (status.runtime_alive, status.uptime_ns, status.busy_ns, status.records_written) == (True, 20, 7, 10)
     (told,) = status.plans
     assert (told.hash, told.query, told.ready, told.waiting, told.unacknowledged) == (hash_, "q", 3, 2, 1)
-    assert {counter.name: counter.value for counter in status.counters} == {"highest_epoch": 1, "shed": 4}
+    assert {counter.name: counter.value for counter in status.counters} == {
+        "highest_epoch": 1, "plans_kept": 1, "shed": 4,
+    }  # fmt: skip
     reply = node.stub.Stop(agent_pb2.StopRequest(hash=hash_, epoch=1))
     assert reply.accepted and reply.state == agent_pb2.DRAINING
     node.runtime.say(ipc.PlanChanged(hash_.hex(), 1, agent_pb2.ENDED, "drained"))
     wait_for(lambda: not node.plan_states())
-    assert sorted(path.name for path in node.state.plans.iterdir()) == ["state.json"]
+    files = sorted(path.name for path in node.state.plans.iterdir())
+    assert files == [f"{hash_.hex()}.json", "reserve", "state.json"], "the plan is kept for its run"
+    (document,) = node.stub.Plans(agent_pb2.PlansRequest())
+    assert (document.hash, document.plan) == (hash_, plan)
+    assert list(node.stub.Plans(agent_pb2.PlansRequest(held=[hash_]))) == [], "what is held does not come again"
+    assert list(node.stub.Plans(agent_pb2.PlansRequest(held=[hash_], forget=True))) == []
+    assert list(node.stub.Plans(agent_pb2.PlansRequest())) == []
+    assert sorted(path.name for path in node.state.plans.iterdir()) == ["reserve", "state.json"]
+
+
+def test_a_kept_plan_that_is_damaged_is_named(node: Node) -> None:
+    plan = plan_bytes()
+    hash_ = hashlib.sha256(plan).digest()
+    node.stub.Prepare(prepare(plan))
+    node.stub.Commit(agent_pb2.CommitRequest(hash=hash_, epoch=1))
+    (node.state.plans / f"{hash_.hex()}.json").write_bytes(b"{}")
+    (document,) = node.stub.Plans(agent_pb2.PlansRequest())
+    assert (document.hash, document.plan) == (hash_, b"") and "is damaged" in document.why
 
 
 def test_status_names_the_operators_and_what_was_edited(node: Node) -> None:

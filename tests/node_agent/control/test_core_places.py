@@ -84,7 +84,7 @@ def test_parts_of_several_cores_come_back_from_disk_and_those_of_one_are_as_ever
     store.put_plan(HASH, WHOLE, {0: b"first"})
     store.write(Durable(5, 0, (Deployment(HASH, 5, State.COMMITTED, "q"),)))
     assert set(json.loads((tmp_path / "state.json").read_text())["plans"][0]) == {
-        "hash", "epoch", "state", "query", "routes", "local",
+        "hash", "epoch", "state", "query", "routes", "bytes", "local",
     }  # fmt: skip
     assert PlanStore(tmp_path).load().deployments[0].places == (0,)
 

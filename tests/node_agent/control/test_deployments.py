@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from node_agent.control.deploy import Deployments
+from node_agent.control.deploy import MOST_RAN, MOST_RAN_BYTES, Deployments
 from node_agent.control.deployment import (
     Commands,
     CommitInRuntime,
@@ -14,6 +14,7 @@ from node_agent.control.deployment import (
     DrainInRuntime,
     Durable,
     LoadInRuntime,
+    Ran,
     Reply,
     State,
     UnloadInRuntime,
@@ -97,6 +98,54 @@ def test_a_disk_that_fails_refuses_and_undoes() -> None:
     machine.loaded(A)
     assert machine.wrote("no space left") == [UnloadInRuntime(A), Reply(1, False, "no space left", State.NONE)]
     assert not machine.busy
+
+
+def ran(driver: Driver) -> list[str]:
+    return [each.hash for each in driver.disk.ran]
+
+
+def run(driver: Driver, hash_: str, epoch: int) -> None:
+    assert driver.ask("prepare", plan(hash_, epoch)).accepted
+    assert driver.ask("commit", hash_, epoch).accepted
+
+
+def test_a_plan_that_ran_is_kept_until_its_run_is_collected() -> None:
+    driver = Driver()
+    run(driver, A, 1)
+    run(driver, B, 2)
+    driver.do(driver.machine.drained(A))
+    assert ran(driver) == [A, B] and [each.hash for each in driver.disk.deployments] == [B]
+    assert driver.ask("collected", frozenset({A, B})).accepted
+    assert ran(driver) == [B], "what runs is kept"
+    driver.ask("stop", B, 2)
+    driver.do(driver.machine.drained(B))
+    assert ran(driver) == [B]
+    driver.ask("collected", frozenset({B}))
+    assert ran(driver) == []
+
+
+def test_a_plan_that_was_only_prepared_has_not_run() -> None:
+    driver = Driver()
+    driver.ask("prepare", plan())
+    driver.ask("abort", A, 1)
+    assert ran(driver) == []
+
+
+def test_a_plan_of_before_plans_were_kept_is_kept() -> None:
+    assert [each.hash for each in Deployments(Durable(1, 0, (replace(plan(), state=State.COMMITTED),))).durable.ran]
+
+
+def test_beyond_the_limit_plans_are_refused_and_none_is_forgotten() -> None:
+    kept = tuple(Ran(f"{n:064x}", 10) for n in range(MOST_RAN))
+    driver = Driver(Durable(5, 0, (), kept))
+    refused = driver.ask("prepare", plan(A, 6))
+    assert not refused.accepted and "'coordinator collect' first" in refused.why
+    assert driver.ask("prepare", plan(kept[3].hash, 6)).accepted, "one that is kept anyhow takes no room"
+    driver.ask("abort", kept[3].hash, 6)
+    driver.ask("collected", frozenset(each.hash for each in kept[:1]))
+    assert driver.ask("prepare", plan(A, 7)).accepted
+    large = Driver(Durable(5, 0, (), (Ran(B, MOST_RAN_BYTES),)))
+    assert not large.ask("prepare", replace(plan(A, 6), bytes=1)).accepted
 
 
 def test_lower_epochs_are_refused() -> None:

@@ -75,4 +75,6 @@ def test_left_overs_go_but_not_those_of_a_request_under_way(stored: Path) -> Non
     store.write(Durable(5, 3, (ENTRY,)), keep=frozenset({other}))
     assert (stored / f"{other}.local").exists()
     store.write(Durable(5, 3, (ENTRY,)))
-    assert sorted(path.name for path in stored.iterdir()) == sorted([f"{HASH}.json", f"{HASH}.local", "state.json"])
+    assert sorted(path.name for path in stored.iterdir()) == sorted(
+        [f"{HASH}.json", f"{HASH}.local", "reserve", "state.json"]
+    )

@@ -80,6 +80,7 @@ class Collector:
         self.lost: dict[int, list[tuple[int, int]]] = {}
 
     def pull(self, node: Node) -> None:
+        node.files.seal(dict(self.count))
         node.files.hold(dict(self.count))
         for chunk in node.files.chunks(dict(self.count)):
             held = self.count.setdefault(chunk.boot, 0)
@@ -140,6 +141,23 @@ def test_what_the_coordinator_holds_is_freed_also_from_the_disk(tmp_path: Path) 
     node.files.drain()
     collector.pull(node)
     assert collector.records[7] == list(range(40_005))
+
+
+def test_what_one_collection_held_is_not_in_the_next(tmp_path: Path) -> None:
+    node, first, second = Node(tmp_path), Collector(), Collector()
+    node.start_runtime(7)
+    for _ in range(3):  # while it runs, something comes between any two rounds
+        node.write(10)
+        node.files.drain()
+        first.pull(node)
+    (chunk,) = node.files.chunks({})
+    assert chunk.first == 20, "what two rounds have brought is gone"
+    node.files.hold(first.count)
+    second.count = {7: 30}
+    node.write(10)
+    node.files.drain()
+    second.pull(node)
+    assert second.records[7] == list(range(30, 40))
 
 
 def test_a_killed_agent_leaves_its_ring_and_the_next_one_drains_it(tmp_path: Path) -> None:
