@@ -10,6 +10,7 @@ from google.protobuf import json_format
 from coordinator import policies
 from coordinator.guarantee import policing
 from coordinator.guarantee.system import read
+from coordinator.operators import BUILTIN
 from coordinator.placement.audit_overload import onward, overload
 from coordinator.service_curves import CURVES
 from protos import plan_pb2
@@ -62,6 +63,7 @@ def _local(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     return (
         found
         + _operators(plan, node, local)
+        + _installed(plan, local)
         + _ends(plan, node, local)
         + _policed(plan, local)
         + _streams(plan, node, local)
@@ -94,6 +96,17 @@ def _operators(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         ):
             found.append(f"operator {name} differs from the plan's")
     return found
+
+
+def _installed(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
+    """The node is told the identities of all that its operators run, as they were known when the plan was made."""
+    runs = {operator.run for operator in local.operators}
+    runs |= {run for operator in local.operators for run in (operator.late.run, operator.window.size) if run}
+    known = {run: (run, one.version, one.code) for run, one in BUILTIN.items()}
+    known |= {run: (run, one["version"], one["code"]) for run, one in plan["cluster"]["installed"]["operators"].items()}
+    stated = [known[run] for run in sorted(runs) if run in known]
+    held = [(each.run, each.version, each.code) for each in local.installed]
+    return [] if held == stated else ["the operators that it needs installed are not those that the plan was made for"]
 
 
 def _held_to(plan: Plan, stated: dict[str, Any]) -> set[tuple[int, int]]:

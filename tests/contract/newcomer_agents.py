@@ -20,7 +20,7 @@ DEPLOYING = (
     Case("addresses of another cluster", DEPLOY, 2, "addresses.json: has no node 'a', which the plan needs", "there are left, right", (at(left="a", right="b"),)),
     Case("addresses the wrong way round", DEPLOY, 1, "is node b", "correct the addresses", (at(a="b", b="a"),)),
     Case("two agents with one name", DEPLOY, 1, "node b: the agent at", "is node a; correct the addresses", (at(a="a", b="bare"),)),
-    Case("agents without the operators", DEPLOY, 1, "node a cannot run this plan: weigh: no operator 'my.weigh' is installed here", "--operators FILE.py", (at(a="bare", b="b"),)),
+    Case("agents without the operators", DEPLOY, 1, "node a cannot run this plan: no operator 'my.weigh' is installed here", "--operators FILE.py", (at(a="bare", b="b"),)),
     Case("an agent of another release", DEPLOY, 1, "node a cannot run this plan: local plan of version 1, this agent knows 0", "install the same release", (at(a="old", b="b"),)),
     Case("collected into a file", "coordinator collect --plan plan.json -o query.yaml", 2, "query.yaml: cannot be written", "name another place", (RIGHT,)),
     Case("added before anything runs", "coordinator add query.yaml", 2, "no node runs plan", "deploy it first, with 'coordinator deploy plan.json'", (RIGHT,)),

@@ -13,6 +13,7 @@ from tests.contract.newcomer_stage import Case, Stage, Step, change, cut, does, 
 LIST = "node-agent operators --operators operators.py --json"
 DEPLOY = "coordinator deploy plan.json"
 SIMULATE = "sim-vehicles simulate plan.json --operators operators.py --tuples belt=feed.jsonl --tuples scale=feed.jsonl"
+NO_JAVA = "from pathlib import Path; from coordinator.report import java; java.find.__defaults__ = (Path(\"/nowhere\"),); import os; os.environ.update(PATH=\"/nowhere\", JAVA_HOME=\"\")"
 RUN = does(f"{SIMULATE} --out run")
 AGAIN = "node-agent operators --operators FILE.py --json > operators.json"
 NONE = '{"shimekiri": 1, "codecs": ["json"], "operators": {}}'
@@ -77,7 +78,7 @@ PLANS = (
 RUNS = (
     Case("a run that is none", "coordinator report .", 2, ".: no run: run.json cannot be read", "give a directory that 'coordinator collect'"),
     Case("traces removed before the report", "coordinator report run --engine python", 2, "run/trace/raw: is not there", "give a copy of the run", (RUN, _raw_removed)),
-    Case("no Java", "coordinator report run --engine spark", 1, "no `java` was found", "use --engine python", (RUN,), {"PATH": "/nowhere", "JAVA_HOME": ""}),
+    Case("no Java", "coordinator report run --engine spark", 1, "no `java` was found", "use --engine python", (RUN,), alone=NO_JAVA),
     Case("Java is elsewhere", "coordinator report run --engine spark", 1, "JAVA_HOME is /nowhere", "use --engine python", (RUN,), {"JAVA_HOME": "/nowhere"}),
     Case("a disk that is full at the report", "coordinator report run --engine python", 2, "run/report.json: cannot be written", "make room", (RUN,), full=True),
     Case("simulated into a run that is there", f"{SIMULATE} --out run", 2, "--out run: is there already", "name a new directory", (RUN,)),

@@ -86,8 +86,8 @@ def street(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     done = cli("up", "cluster.yaml", "--detach", cwd=folder)
     assert done.returncode == 0, done.stderr
     try:
-        assert waiting.wait(60) == 0
-        waiting.communicate()
+        _, said = waiting.communicate(timeout=90)
+        assert waiting.returncode == 0, said
         yield folder
     finally:
         assert cli("down", cwd=folder).returncode == 0

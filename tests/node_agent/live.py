@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from node_agent import plan_files
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.spool_files import SpoolFiles
+from node_agent.registry import Registry
 from node_agent.state_dir import StateDir
 from protos import plan_pb2, records, segments
 
@@ -57,6 +59,15 @@ def store_places(
     plans.put_plan(plan_hash, whole, {core: part.SerializeToString() for core, part in enumerate(parts)})
     plans.write(Durable(1, 0, (Deployment(plan_hash, 1, State.COMMITTED, parts[0].query, routes, places),)))
     return directory
+
+
+def with_identities(plans: dict[str, dict[str, Any]], *operators: Path) -> dict[str, dict[str, Any]]:
+    """The local plans with the identities of what their operators run, as these files define it."""
+    registry = Registry(operators)
+    for plan in plans.values():
+        runs = sorted({each["run"] for each in plan["operators"]})
+        plan["installed"] = [asdict(registry.identity(run)) for run in runs]
+    return plans
 
 
 class Agent:

@@ -99,7 +99,7 @@ def test_outputs_units_and_sources_are_as_in_the_trace(tmp_path: Path, capfd: py
     assert (hash_, unit, operators, sub_deadline_ns) == (deployed.hash, 1, ("O1",), 10**8)
     assert (queued, runs, shed, lost) == (0, kinds[RAN], kinds[SHED], kinds[LOST]) == (0, 8, 1, 1)
     assert 1 <= timed[0] <= runs + lost and 0 < timed[3] <= timed[2] <= timed[1] <= timed[0] * timed[2]
-    assert found.sources == ((deployed.hash, "in", 10, 0, 0),) and found.left_out == 0
+    assert found.sources == ((deployed.hash, "in", 10, 0, 0, 0, 0),) and found.left_out == 0
     assert counters["lost.operator_error"] == 1 == [r.w1 for r in trace if r.kind == LOST].count(CAUSE_OPERATOR_ERROR)
     assert "raised" in capfd.readouterr().err
 
@@ -129,7 +129,7 @@ def test_an_agent_tells_the_figures_of_all_its_places() -> None:
     plan = Deployment(HASH, 1, State.COMMITTED, "q", (), (0, 1))
     counts = ((HASH, 1, 2, "q", 0, 0, 0),)
     output = ("out", 5, 3, 2, 1, 9, ((4, 1), (9, 5)))
-    unit, source = (HASH, 1, ("O1", "O2"), 100, 1, 2, 3, 4, 5, 6, 7, 8), (HASH, "in", 10, 2, 1)
+    unit, source = (HASH, 1, ("O1", "O2"), 100, 1, 2, 3, 4, 5, 6, 7, 8), (HASH, "in", 10, 2, 1, 4, 2)
     one = ipc.Status(1, 71, True, 0, 100, 10, 1, 5, 7, 9, counts, {}, (output,), (unit,), (source,), 64)
     two = ipc.Status(1, 72, False, 50, 100, 20, 2, 6, 8, 4, counts, {}, (), (unit, ("ee" * 32, *unit[1:])), (), 32)
     both = status_reply("a", [one, two], [plan])
@@ -139,7 +139,8 @@ def test_an_agent_tells_the_figures_of_all_its_places() -> None:
     assert [(each.most_ns, each.results) for each in told_output.latencies] == [(4, 1), (9, 5)]
     assert [list(each.operators) for each in both.plans[0].units] == [["O1", "O2"]] * 2, "of plans that it has"
     assert (both.plans[0].units[0].queued, both.plans[0].units[0].worst_ns) == (1, 7)
-    assert (both.plans[0].sources[0].admitted, both.plans[0].sources[0].shed) == (10, 2)
+    told_source = both.plans[0].sources[0]
+    assert (told_source.admitted, told_source.shed, told_source.refused, told_source.policed) == (10, 2, 4, 2)
 
 
 def test_the_longest_of_late_is_forgotten(tmp_path: Path) -> None:

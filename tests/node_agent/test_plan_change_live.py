@@ -13,7 +13,7 @@ import pytest
 
 from node_agent.client import Admitted, Sink, Source
 from protos import agent_pb2, agent_pb2_grpc, records
-from tests.node_agent.live import Agent, kinds, spooled, until
+from tests.node_agent.live import Agent, kinds, spooled, until, with_identities
 
 SECOND = 10**9
 OPERATORS = '''
@@ -32,7 +32,7 @@ class Count:
 '''
 
 
-def _whole(version: int) -> bytes:
+def _whole(version: int, operators: Path) -> bytes:
     """in@a -> C1@a -> C2@b -> out@b. The second version has another query beside it: in@a -> P@a -> D@b -> other@b, and
     so other ids for what is the same."""
     more = version > 1
@@ -70,15 +70,16 @@ def _whole(version: int) -> bytes:
             "sends": [{"stream": ids[name], "peer": 1} for name in crossing] if node == "a" else [],
             "peers": [{"index": 1 - index, "name": "ba"[index], "latency_ns": 1_000_000}],
         }  # fmt: skip
-    return json.dumps({"nodes": nodes}, sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps({"nodes": with_identities(nodes, operators)}, sort_keys=True, separators=(",", ":")).encode()
 
 
 class Cluster:
     """Two agents, and what a coordinator would say to them."""
 
     def __init__(self, folder: Path) -> None:
-        (folder / "operators.py").write_text(OPERATORS)
-        options = ("--control", "127.0.0.1:0", "--data", "127.0.0.1:0", "--operators", str(folder / "operators.py"))
+        self.operators = folder / "operators.py"
+        self.operators.write_text(OPERATORS)
+        options = ("--control", "127.0.0.1:0", "--data", "127.0.0.1:0", "--operators", str(self.operators))
         self.agents = {name: Agent(folder / name, *options, name=name) for name in "ab"}
         self.stubs = {
             name: agent_pb2_grpc.AgentStub(  # type: ignore[no-untyped-call]
@@ -97,7 +98,7 @@ class Cluster:
 
     def deploy(self, version: int) -> None:
         """Both phases."""
-        whole = _whole(version)
+        whole = _whole(version, self.operators)
         hash_ = hashlib.sha256(whole).digest()
         routes = [
             agent_pb2.Route(index=index, node=name, address=agent.data)

@@ -19,7 +19,7 @@ from google.protobuf.json_format import ParseDict
 from node_agent.client import Admitted, Sink, Source
 from node_agent.connection import AgentError
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, records
-from tests.node_agent.live import Agent, spooled, store, until
+from tests.node_agent.live import Agent, spooled, store, until, with_identities
 
 SECOND, MS = 10**9, 10**6
 LENGTH, HOP, LATENESS = 100 * MS, 50 * MS, 5 * MS
@@ -403,6 +403,7 @@ class Controlled:
 
     def __init__(self, folder: Path) -> None:
         options = ("--control", "127.0.0.1:0", *_options(folder))
+        self.operators = folder / "operators.py"
         self.agents = {name: Agent(folder / name, *options, name=name) for name in "ab"}
 
     def __enter__(self) -> "Controlled":
@@ -415,7 +416,8 @@ class Controlled:
 
     def deploy(self, version: int) -> None:
         """Both phases."""
-        whole = json.dumps({"nodes": _plans(version)}, sort_keys=True, separators=(",", ":")).encode()
+        nodes = with_identities(_plans(version), self.operators)
+        whole = json.dumps({"nodes": nodes}, sort_keys=True, separators=(",", ":")).encode()
         hash_ = hashlib.sha256(whole).digest()
         routes = [
             agent_pb2.Route(index=index, node=name, address=agent.data)

@@ -4,6 +4,7 @@ what is too late for the near one, and a link gives up only what is too late for
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -96,6 +97,9 @@ def test_simulate_says_which_operator_changed_what_others_read(tmp_path: Path) -
         for operator in local.get("operators", ()):
             operator["withJson" if "withJson" in operator else "with_json"] = "{}"
     for checks, delivered in ((False, 2), (True, 0)):
-        found = simulate(document, Scenario(), operators_here([tmp_path / "spoils.py"], checks))
+        registry = operators_here([tmp_path / "spoils.py"], checks)
+        for local in document["nodes"].values():
+            local["installed"] = [asdict(registry.identity(each["run"])) for each in local.get("installed", ())]
+        found = simulate(document, Scenario(), registry)
         assert met(found) == dict.fromkeys(("out_near", "out_far"), delivered)
         assert any("test.spoils changed its input" in str(each) for each in found.failures) is checks

@@ -201,7 +201,7 @@ def test_a_query_that_harms_others_is_refused_with_output_bound_and_node(desk: D
 def test_proven_impossible_is_said_with_the_demand(desk: Desk) -> None:
     change = desk.add(desk.plan(BASE), heavy("4 ms", "30 ms"))
     assert not change.verdict.admitted
-    assert any("it has to do 40 ms where all of this is there (H 10 jobs 40 ms)" in why for why in change.verdict.proof)
+    assert any("operator H: 10 tuples that come at once take 40 ms" in why for why in change.verdict.proof)
     assert any(why.startswith("output h of heavy: its bound would be") for why in change.verdict.reasons)
 
 
