@@ -257,6 +257,7 @@ class Channel:
     def __init__(self, end: socket.socket) -> None:
         self.socket = end
         self.closed = False  # the other end is gone, or close() was called
+        self._read = False  # to the end; what the other end said last is there to be read after it is gone
         self.refused = 0  # messages that did not fit
         end.setblocking(False)
 
@@ -294,22 +295,24 @@ class Channel:
     def receive(self) -> Sequence[tuple[Message, int | None]]:
         """All messages that have arrived, each with the descriptor beside it. Sets `closed` at the end."""
         arrived: list[tuple[Message, int | None]] = []
-        while not self.closed:
+        while not self._read:
             try:
                 data, ancillary, _, _ = self.socket.recvmsg(MOST_BYTES, socket.CMSG_SPACE(MOST_FDS * 4))
             except BlockingIOError:
                 break
+            except ConnectionResetError:  # told once, before the messages: the other end left some of ours unread
+                continue
             except OSError:
                 data, ancillary = b"", []
             if not data:
-                self.closed = True
+                self.closed = self._read = True
                 break
             arrived.append((decode(data), _descriptor(ancillary)))
         return arrived
 
     def close(self) -> None:
         """Close this end."""
-        self.closed = True
+        self.closed = self._read = True
         self.socket.close()
 
 

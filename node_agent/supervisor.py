@@ -25,7 +25,7 @@ from node_agent.settings import Settings
 from node_agent.state_dir import StateError
 
 WATCH_S = 0.02  # the hang cells are looked at this often
-START_S = 30.0  # until all children are ready
+START_S = 120.0  # until all children are ready, on a machine that is slow or busy
 RUNTIME_STOP_S = 3.0
 CONTROL_STOP_S = 5.0
 HEALTHY_NS = 10_000_000_000  # a child that lived so long is restarted without a pause
@@ -187,7 +187,11 @@ class Supervisor:
             if not self._announced:
                 self._announce()
                 if not self._announced and time.monotonic() > until:
-                    raise StartError(f"not ready within {START_S:g} s")
+                    late = " and ".join(child.name for child, _ in self._children() if not child.ready)
+                    raise StartError(
+                        f"{late} not ready within {START_S:g} s: this machine does far more than it can;"
+                        " start the agent again when it does less"
+                    )
 
     def _children(self) -> Iterator[tuple[Child, Place | None]]:
         for place in self.places:

@@ -47,6 +47,17 @@ def test_a_channel_keeps_order_and_passes_a_descriptor() -> None:
     assert not other.send(ipc.Stop())
 
 
+def test_what_was_said_last_is_read_although_the_other_end_left_messages_unread() -> None:
+    one, other = ipc.Channel.pair()
+    assert one.send(ipc.Stop())
+    assert other.send(ipc.Failed("no port"))
+    other.close()
+    assert not one.send(ipc.Stop())
+    assert [message for message, _ in one.receive()] == [ipc.Failed("no port")]
+    assert one.closed
+    one.close()
+
+
 def test_a_full_channel_refuses_and_does_not_block() -> None:
     one, _other = ipc.Channel.pair()
     while one.send(ipc.Failed("x" * 1000)):

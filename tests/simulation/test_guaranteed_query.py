@@ -108,6 +108,8 @@ def played(document: dict[str, Any]) -> dict[str, Any]:
     """The plan with operators that pass what the world says: same graph, units, costs and side inputs."""
     plan = copy.deepcopy(document)
     for local in plan["nodes"].values():
+        for stream in local["streams"]:
+            stream["codec"] = "json"
         for each in local["operators"]:
             each["run"] = "guaranteed.pick" if each["name"] == "O3" else "guaranteed.through"
             each.pop("with_json", None)
