@@ -13,7 +13,6 @@ from infra.endurance.load import Feed
 from protos import records as rec
 
 SECOND = 1_000_000_000
-DECISION = (1 << rec.SURPLUS_SHIFT) - 1  # of RAN's word w4
 
 
 @dataclass(frozen=True)
@@ -27,10 +26,9 @@ class Exactness:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Of the operator under `drop`, in ns: the longest from a tuple's origin to the instant at which it was chosen, and
-    to its start; the longest task unit on its node. Between the two instants only the operating system can be."""
+    """Of the operator under `drop`, in ns: the longest from a tuple's origin to its start; the longest task unit on its
+    node."""
 
-    chosen_ns: int
     worst_ns: int
     unit_ns: int
 
@@ -84,17 +82,15 @@ def waiting(run: Path, plan: Mapping[str, Any], source: str, operator: str, node
     """How long tuples of a source waited, at worst, until that operator started; and the longest unit there."""
     sources, units = ids(plan)
     origins: dict[tuple[int, int], int] = {}
-    chosen_ns = worst_ns = longest_ns = 0
+    worst_ns = longest_ns = 0
     for record in facts(run, node):
         if record.kind == rec.ADMITTED and record.ref == sources[source]:
             origins[record.epoch, record.seq] = record.w2  # the upper bound: tuples are dropped on the lower one of age
         elif record.kind == rec.RAN:
             longest_ns = max(longest_ns, record.w2 - record.w1)
             if record.ref == units[operator] and record.source == sources[source]:
-                waited_ns = record.w1 - origins[record.epoch, record.seq]
-                worst_ns = max(worst_ns, waited_ns)
-                chosen_ns = max(chosen_ns, waited_ns - (record.w4 & DECISION))
-    return Waiting(chosen_ns, worst_ns, longest_ns)
+                worst_ns = max(worst_ns, record.w1 - origins[record.epoch, record.seq])
+    return Waiting(worst_ns, longest_ns)
 
 
 def recovered_s(run: Path, nodes: Iterable[str], ended_ns: int) -> float:

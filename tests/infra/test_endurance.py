@@ -1,6 +1,7 @@
 """A short run of `make endurance`: ten times the load on two real agents, everything judged from outside.
 
-What a busy machine may make worse (how long control takes, how soon it recovers) is for the long run to say.
+What a busy machine may make worse (how long control takes, how soon it recovers, how late a choice is carried out) is
+for the long run to say.
 """
 
 from pathlib import Path
@@ -15,7 +16,6 @@ def test_ten_times_the_load_stays_bounded_and_exact(tmp_path: Path) -> None:
     figures = go(tmp_path, Phases(before_s=2, overload_s=5, after_s=2, load=10.0), Console())
     Console().print(table(figures))
     assert figures.windows.wrong == 0 and figures.repeated == 0
-    assert figures.waiting.chosen_ns <= figures.deadline_ns
     for node, cap in figures.caps.items():
         first, most = figures.growth(node)
         assert most - first <= cap
