@@ -20,7 +20,7 @@ from coordinator.security import COORDINATOR, MUTUAL_TLS
 from protos import agent_pb2
 
 POLL_S = 0.3
-CALL_S = 5.0
+CALL_S = 5.0  # at first; a machine that is slow or busy gets twice as long each time
 Progress = Callable[[str], None]
 
 
@@ -52,11 +52,12 @@ def find(machines: Machines, wait_s: float, progress: Progress = lambda _: None)
     """
     tls = machines.certificates / COORDINATOR if machines.security == MUTUAL_TLS else None
     end, found = time.monotonic() + wait_s, dict[str, Found]()
+    limit_s = CALL_S
     while True:
         errors = []
         for name, node in machines.nodes.items():
             if name not in found:
-                answer = _ask(name, node.address, tls)
+                answer = _ask(name, node.address, tls, limit_s)
                 if isinstance(answer, NotItError):
                     raise AgentsError([answer])
                 if isinstance(answer, AgentError):
@@ -67,6 +68,7 @@ def find(machines: Machines, wait_s: float, progress: Progress = lambda _: None)
             break
         if time.monotonic() >= end:
             raise AgentsError(errors)
+        limit_s = max(CALL_S, min(2 * limit_s, end - time.monotonic()))
         progress(f"waiting: {errors[0]}")
         interrupts.check()
         time.sleep(POLL_S)
@@ -74,7 +76,7 @@ def find(machines: Machines, wait_s: float, progress: Progress = lambda _: None)
     return [found[name] for name in machines.nodes]
 
 
-def _ask(name: str, address: str, tls: Path | None) -> Found | AgentError:
+def _ask(name: str, address: str, tls: Path | None, limit_s: float) -> Found | AgentError:
     """The agent at the first of the address's IP addresses that one answers at."""
     host, port = split(address)
     if not port:
@@ -87,7 +89,7 @@ def _ask(name: str, address: str, tls: Path | None) -> Found | AgentError:
     for ip in there:
         control = join(ip, port)
         with Agents({name: AgentAddress(name, control, control, tls=tls)}) as agents:
-            reply = agents.try_all("Describe", {name: agent_pb2.DescribeRequest()}, CALL_S)[name]
+            reply = agents.try_all("Describe", {name: agent_pb2.DescribeRequest()}, limit_s)[name]
         if not isinstance(reply, AgentError):
             return _found(name, ip, control, tls, reply)
         failures.append(reply)

@@ -213,7 +213,7 @@ def _check_identity(folder: Path, name: str, log_json: bool) -> None:
         raise _InputError(f"--tls {error}") from None
     log = Log(name, "supervisor", log_json)
     if found.days_left < identity.SOON_DAYS:
-        log.say("certificate_ends", f"{found.told}: run `coordinator certs` again before", WARNING)
+        log.say("certificate_ends", f"{found.told}: run `coordinator certs CLUSTER.yaml --renew` before", WARNING)
     if found.loose:
         log.say("key_open", f"{found.loose}; chmod 600, unless that is meant", WARNING)
     if why := identity.lax(folder):

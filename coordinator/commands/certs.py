@@ -59,12 +59,13 @@ def register(app: typer.Typer) -> None:
         machines.file.check()
         folder, now = output or machines.certificates, certificates.now()
         made = certificate_folder.make(folder, list(machines.nodes), renew=renew, new_ca=new_ca, now=now)
+        warnings = _warnings(made, cluster, output, machines, now)
         if as_json:
-            typer.echo(json.dumps(_values(folder, made, machines)))
+            typer.echo(json.dumps({**_values(folder, made, machines), "warnings": warnings}))
         else:
             for line in (*_table(folder, made), *_next(folder, made, machines)):
                 typer.echo(line)
-        for line in _warnings(made, cluster, output, machines, now):
+        for line in warnings:
             tell(line)
 
 
@@ -130,7 +131,10 @@ def _warnings(made: Made, cluster: Path, output: Path | None, machines: Machines
             what = f"strict verifiers refuse it, as it has no {', '.join(entry.missing)}"
             lines.append(f"{entry.path}: {what}; run this again with {mend}")
         if entry.ends - now < SOON:
-            lines.append(f"{entry.path}: ends on {entry.ends:%Y-%m-%d}; run this again with {mend} before")
+            when = f"ends on {entry.ends:%Y-%m-%d}; run this again with {mend} before"
+            if entry.ends <= now:
+                when = f"has expired on {entry.ends:%Y-%m-%d}; run this again with {mend}"
+            lines.append(f"{entry.path}: {when}")
     if machines.security == INSECURE:
         lines.append(f"{cluster} does not use them yet: write 'security: mutual-tls' there")
     elif output is not None and output.resolve() != machines.certificates.resolve():

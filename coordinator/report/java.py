@@ -15,7 +15,7 @@ from pathlib import Path
 
 from coordinator.errors import CoordinatorError
 
-OLDEST = 17  # of Spark 4; tried with 17, 21 and 25
+OLDEST = 17  # of Spark 4; tried with 17 and 25
 INSTALLED = Path("/usr/lib/jvm")  # where distributions put theirs
 ANSWER_S = 30.0
 VERSION = re.compile(r'version "(?:1\.)?(\d+)')

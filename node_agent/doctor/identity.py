@@ -7,7 +7,7 @@ from node_agent.tls.identity import SOON_DAYS, lax, load
 from node_agent.tls.names import KEY, TlsError, node_name, told
 
 SUBJECT = "identity"
-AGAIN = "`coordinator certs` again, the folders to the nodes, and the agents restarted"
+AGAIN = "`coordinator certs CLUSTER.yaml --renew`, the folders to the nodes, and the agents restarted"
 RENEW = "`coordinator certs CLUSTER.yaml` says how to renew it; then the folders to the nodes, and the agents restarted"
 
 

@@ -11,7 +11,10 @@ HOST, PURPOSE = 62, 26
 ALERTS = (  # of the other end, by a part of OpenSSL's reason
     ("UNKNOWN_CA", "its ca.pem is not the one that signed {mine}: copy both from one `coordinator certs`"),
     ("DECRYPT_ERROR", "its ca.pem is not the one that signed {mine}: copy both from one `coordinator certs`"),
-    ("CERTIFICATE_EXPIRED", "by its clock {mine} has expired: run `coordinator certs` again, or set its clock"),
+    (
+        "CERTIFICATE_EXPIRED",
+        "by its clock {mine} has expired: run `coordinator certs CLUSTER.yaml --renew`, or set its clock",
+    ),
     ("BAD_CERTIFICATE", "it does not accept {mine}: if it is new, the other clock may be behind, see there"),
     ("UNSUPPORTED_CERTIFICATE", "{mine} may not be used in this role"),
     ("CERTIFICATE_REQUIRED", "it demands a certificate"),
@@ -25,7 +28,10 @@ def verify_text(error: ssl.SSLError, folder: Path) -> tuple[str, str]:
     if code in {EXPIRED, NOT_YET}:
         now = f"by this machine's clock, {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC"
         if code == EXPIRED:
-            return f"has expired, {now}", "run `coordinator certs` again, or set this clock if it is wrong"
+            return (
+                f"has expired, {now}",
+                "run `coordinator certs CLUSTER.yaml --renew`, or set this clock if it is wrong",
+            )
         return f"is not yet valid, {now}", "set this clock (a Pi without network time starts in the past)"
     if code in UNKNOWN_CA:
         mend = "it is of another cluster, or one of both was made anew: copy both from one `coordinator certs`"
