@@ -131,11 +131,12 @@ def collect(
                 each.reachable = host_of(each.node) not in lost
             earlier, missing = kept.settle(traces.ran(), stamps)
             collected.traces = traces.entries(kept.last["hash"], *earlier)
-            state = _State(kept.last["hash"], collected.traces, earlier, sorted(stamps))
+            state = _State(kept.last["hash"], collected.traces, earlier, sorted(stamps), collecting=True)
             _write(run / "run.json", _document(run, before, state))
             if acknowledged:
                 break
             acknowledged = number > 0 and not _behind(traces, lost)
+        _write(run / "run.json", _document(run, before, replace(state, collecting=False)))
     except OSError as error:
         raise _full(run, error) from error
     if over or resumed:
@@ -153,12 +154,14 @@ def _full(run: Path, error: OSError) -> BadInputError:
 
 @dataclass(frozen=True)
 class _State:
-    """What run.json says of a collection. going_on: starts of hashes of plans that run on."""
+    """What run.json says of a collection. going_on: starts of hashes of plans that run on; collecting: it is not over,
+    and was interrupted if nobody is at it."""
 
     plan_hash: str
     traces: list[dict[str, Any]]
     earlier: list[str]
     going_on: list[str]
+    collecting: bool
 
 
 def _pull(node: str, traces: RunTraces, agents: Agents, lost: dict[str, str], progress: Progress) -> int:
@@ -192,7 +195,7 @@ def _behind(traces: RunTraces, lost: dict[str, str]) -> bool:
 
 
 def _document(run: Path, before: dict[str, Any], state: _State) -> dict[str, Any]:
-    own = ("run", "plan_hash", "virtual", "traces", "earlier", "going_on")
+    own = ("run", "plan_hash", "virtual", "traces", "earlier", "going_on", "collecting")
     kept = {key: value for key, value in before.items() if key not in own}
     return {
         "run": run.resolve().name,
@@ -202,6 +205,7 @@ def _document(run: Path, before: dict[str, Any], state: _State) -> dict[str, Any
         "scenario": {},
         **({"earlier": state.earlier} if state.earlier else {}),
         **({"going_on": state.going_on} if state.going_on else {}),
+        **({"collecting": True} if state.collecting else {}),
         **kept,
     }
 

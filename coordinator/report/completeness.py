@@ -74,10 +74,12 @@ def judge(incarnation: Incarnation, scan: Scan, node: str) -> Trace:
     place = f"{node}/{incarnation.boot_hex}"
     if not said.reachable:
         why.append("not reachable when the trace was collected")
+    if not said.collected:
+        why.append("its collection was interrupted; 'coordinator collect --resume RUN' goes on with it")
     why.extend(_gaps(scan))
     if said.records is None:
         why.append("nobody knows how many records it wrote")
-    elif said.reachable and said.records != scan.found:
+    elif said.reachable and said.collected and said.records != scan.found:
         faults.append(f"{place}: run.json says {said.records} records, {scan.found} were found")
     if scan.misplaced and not scan.gaps:
         at, says = scan.misplaced

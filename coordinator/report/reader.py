@@ -43,6 +43,7 @@ class Declared:
     crashed: bool = False
     reachable: bool = True
     sealed: bool = False  # the seal came, so it has to be here
+    collected: bool = True  # else the collection was interrupted, and may have brought more than run.json counts
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,9 @@ def read_run(path: Path) -> Run:
         trace = found.get(key, _Found())
         said = declared.get(key)
         if said is None:
-            damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: a trace that run.json does not name")
-            said = Declared()
+            said = Declared(collected=not document.get("collecting", False))
+            if said.collected:
+                damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: a trace that run.json does not name")
         if said.sealed and not (trace.trail and trace.trail.sealed):
             damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: its end is missing")
         incarnations.append(Incarnation(number, *key, said, tuple(trace.chunks), trace.clock, trace.virtual))
@@ -190,6 +192,7 @@ def _declared(document: Mapping[str, Any], plan: PlanView, damage: list[str]) ->
                 crashed=bool(entry["crashed"]),
                 reachable=bool(entry["reachable"]),
                 sealed=bool(entry.get("sealed", False)),
+                collected=not document.get("collecting", False),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             damage.append(f"run.json: traces holds an entry that cannot be read: {str(entry)[:120]}")

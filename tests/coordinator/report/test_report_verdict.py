@@ -172,6 +172,24 @@ def test_filtering_that_was_seen_makes_a_loss_unsure(tmp_path: Path) -> None:
     assert (output["shed"], output["shed_unsure"], output["delivered"]) == (0, 1, 3)
 
 
+def test_a_collection_that_was_interrupted_is_no_contradiction(tmp_path: Path) -> None:
+    """What came after run.json was written last is judged; it may be more than that counts."""
+    cluster = chain()
+    cluster.admit(1)
+    cluster.drain()
+    cluster.finish()
+    path = cluster.save(tmp_path / "run")
+    run = json.loads((path / "run.json").read_text())
+    for trace in run["traces"]:
+        trace["records"] -= 1
+    (path / "run.json").write_text(json.dumps({**run, "collecting": True}))
+    found = verdict(read_run(path))
+    assert found["conservation"]["balanced"] and not found["completeness"]["complete"]
+    assert str(found["completeness"]).count("interrupted") == 2
+    (path / "run.json").write_text(json.dumps(run))
+    assert not verdict(read_run(path))["conservation"]["balanced"]
+
+
 @pytest.mark.parametrize(
     ("trouble", "outcome", "cause"),
     [("none", "lost", "lost(link)"), ("unreachable", "undecidable", None), ("uncounted", "undecidable", None)],
