@@ -2,14 +2,15 @@
 
 A RAN record spans from the start to the end of an instance by the node's clock, so preemption is in it where the
 runtime has no real-time class: a unit is told where more than one instance in a hundred took a tenth longer.
-Instances of several tuples are left out, since a plan counts tuples.
+Instances of several tuples, which a policy may form in any plan, are left out, since a plan counts tuples: the records
+of one share start and end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from itertools import islice
+from itertools import groupby, islice
 from math import ceil
 from typing import Any
 
@@ -32,13 +33,14 @@ def dearer(run: Run) -> list[dict[str, Any]]:
     for incarnation in run.incarnations:  # read twice: so many records take a lot of memory once they are unpacked
         plans = [each for each in _first(incarnation) if each[1].kind == rec.PLAN]
         epochs = scan_trace(incarnation, plans, run.plan).epochs
-        for record in own((each for _, each in _first(incarnation) if each.kind == rec.RAN), epochs, run.plan):
-            if record.ref in counted:
-                ran[record.ref] += 1
-                ns = record.w2 - record.w1
-                if ns * 10 > counted[record.ref] * 11:
-                    longer, longest_ns = over.get(record.ref, (0, 0))
-                    over[record.ref] = longer + 1, max(longest_ns, ns)
+        instances = own((each for _, each in _first(incarnation) if each.kind == rec.RAN), epochs, run.plan)
+        for (unit, start_ns, end_ns), tuples in groupby(instances, key=lambda each: (each.ref, each.w1, each.w2)):
+            if unit in counted and len(list(tuples)) == 1:
+                ran[unit] += 1
+                ns = end_ns - start_ns
+                if ns * 10 > counted[unit] * 11:
+                    longer, longest_ns = over.get(unit, (0, 0))
+                    over[unit] = longer + 1, max(longest_ns, ns)
     told = [
         {
             "node": run.plan.nodes[run.plan.units[unit].node],

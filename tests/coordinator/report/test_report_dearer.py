@@ -6,7 +6,7 @@ from pathlib import Path
 from coordinator.report.dearer import DECISION_NS, dearer, sentences
 from coordinator.report.reader import Run, read_run, records_of
 from protos.records import RAN
-from tests.coordinator.report.synthetic import everything, play
+from tests.coordinator.report.synthetic import Cluster, Lineage, everything, plan_document, play
 
 
 def longest(run: Run) -> dict[int, list[int]]:
@@ -46,3 +46,18 @@ def test_units_above_their_cost_are_named(tmp_path: Path) -> None:
     assert not told
     lines = sentences(dearer(tight))
     assert "ran a tenth longer than the plan counts" in lines[0] and "'coordinator profile' measures" in lines[-1]
+
+
+def test_an_instance_of_several_tuples_is_no_dearer_unit(tmp_path: Path) -> None:
+    """Twenty instances of five tuples each, as a batching policy forms them: each takes as long as its tuples do."""
+    document = plan_document(["a"], {"s": "a"}, [{"name": "o", "at": "a", "in": ["s"]}], {"out": ("o", "a", 10**9)})
+    cost_ns = int(document["nodes"]["a"]["operators"][0].get("cost_ns", 0)) or 1_000_000
+    cluster = Cluster(document, 0, mishaps=0, many=0)
+    node = cluster.nodes[0]
+    (unit,) = cluster.plan.units
+    for batch in range(20):
+        start_ns = batch * 10 * cost_ns
+        for seq in range(5 * batch, 5 * batch + 5):
+            lineage = Lineage(1, 1, seq, 0, 0, 0)
+            node.write(RAN, cluster.flags, unit, lineage, 0, start_ns, start_ns + 5 * cost_ns, 10**9, 0, last=0)
+    assert dearer(with_costs(cluster.save(tmp_path / "run"), cost_ns)) == []
