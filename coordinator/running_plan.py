@@ -43,9 +43,9 @@ class Kept:
 def keep(path: Path, made: Mapping[str, Any]) -> Kept | None:
     """Copies the plan of that file aside where it runs and `made` is another; None: there is none to keep. Raises
     BadInputError where the copy cannot be written."""
-    addresses = path.with_name(ADDRESSES)
+    addresses = path.parent / ADDRESSES
     try:
-        old = plan_file.load(path)["hash"] if path.exists() and addresses.exists() else made["hash"]
+        old = plan_file.load(path)["hash"] if path.is_file() and addresses.exists() else made["hash"]
     except BadInputError:
         return None
     if old == made["hash"]:

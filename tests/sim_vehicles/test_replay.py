@@ -173,7 +173,7 @@ def test_a_stretch_beyond_the_recordings_end_is_noted(
     options: Options, changes: dict[str, Any], said: str | None
 ) -> None:
     prepared = prepare(replace(options, **changes))
-    noted = virtual_summary(prepared, [])["notes"]
+    noted = virtual_summary(prepared, [], {})["notes"]
     assert noted == prepared.cut_short
     assert noted == ([] if said is None else [f"{said} for: the replay ends there"])
 

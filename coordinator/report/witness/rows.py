@@ -92,6 +92,8 @@ def _of(plan: PlanView, trace: Trace) -> dict[str, Ints]:
     everywhere = np.isin(kind, (rec.SHED, rec.LOST)) & (ref == rec.NO_REF)
     to_peer = (kind == rec.LOST) & (flagged > 0)
     is_peer = np.isin(kind, (rec.SENT, rec.RECEIVED)) | everywhere | to_peer
+    for (earlier, own), known_as in plan.peers.items():  # `raw` keeps the plan's own number, so each is changed once
+        ref = np.where(is_peer & (number == earlier) & (raw["ref"] == own), known_as, ref)
     names_stream = np.isin(kind, (rec.SENT, rec.RECEIVED, rec.ABSORBED)) | everywhere | to_peer
     ordinal = np.where(kind == rec.RAN, last >> 32 & 0xFFFFFFFF, _picked(kind, words, _ORDINAL_AT))
     return {
