@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import json
 import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from node_agent.clock_domain import now_ns
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
 from node_agent.core.slices import finish
+from node_agent.durable_files import checked, with_check
 from node_agent.link.receiver import Inbox
 from node_agent.registry import Registry
 from node_agent.ring import Ring, TakenOver, peer_key
@@ -76,9 +76,9 @@ def _plan_states(process: Process) -> list[tuple[str, int]]:
 
 def test_a_draining_plan_never_admits_when_it_is_resumed(processes: Any, tmp_path: Path) -> None:
     old, new = _store(tmp_path / "s", (chain_plan(), 1, State.COMMITTED), (chain_plan(), 2, State.DRAINING))
-    values = json.loads((tmp_path / "s/plans/state.json").read_bytes())
+    values = checked((tmp_path / "s/plans/state.json").read_bytes())
     values["plans"].reverse()  # the one that admits stands first
-    (tmp_path / "s/plans/state.json").write_text(json.dumps(values))
+    (tmp_path / "s/plans/state.json").write_bytes(with_check(values))
     process = processes()
     process._resume()
     plans = process.runtime.plans
