@@ -53,7 +53,7 @@ def _odd_merger(plan: PlanView, traces: Sequence[Trace], merged: Rows, found: Ro
 
 def _odd_operator(plan: PlanView, shed: Rows, found: Rows) -> Rows:
     """Results that were shed at an operator behind exits that had given nothing."""
-    results = shed.where((shed.ref != rec.NO_REF) & ((shed.w1 == rec.POLICY_SELECTIVITY) | (shed.w4 != 0)))
+    results = shed.where((shed.ref != rec.NO_REF) & (np.isin(shed.w1, rec.OWN_RESULT) | (shed.w4 != 0)))
     if not len(results):
         return results
     ran = instances(found).rows
@@ -62,7 +62,7 @@ def _odd_operator(plan: PlanView, shed: Rows, found: Rows) -> Rows:
         mapped(place, {unit << 24 | operator: exits for (unit, operator), exits in table.items()}, 0)
         for table in (plan.before, plan.through)
     )
-    claimed = np.where(results.w1 == rec.POLICY_SELECTIVITY, before, through)
+    claimed = np.where(np.isin(results.w1, rec.OWN_RESULT), before, through)
     given, known = np.zeros(len(results), np.int64), np.zeros(len(results), np.bool_)
     for bits in (0, 8, 16, 24, 32):
         pairs = Pairs(
