@@ -49,6 +49,8 @@ def traces(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
         root = write_parquet(run)
         if root is not None:
             frame = spark.read.schema(PARQUET_SCHEMA).parquet(str(root))
+            if any(run.path.resolve() == later.path.resolve() for later in runs[number + 1 :]):
+                frame = frame.localCheckpoint()  # read now: the later run of that directory takes its parquet's place
             frames.append(frame.withColumn("run", lit(number)))
     if not frames:
         return spark.createDataFrame([], PARQUET_SCHEMA).withColumn("run", lit(0))
