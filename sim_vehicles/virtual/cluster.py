@@ -117,6 +117,7 @@ class Cluster:
         self._beats.extend(self._begun_ns + max((burst.at_ns for burst in planned), default=0))
         self._events.run()
         while (expiry_ns := self._next_expiry_ns()) is not None:
+            self._events.pass_until(expiry_ns)
             for node in self._nodes.values():
                 node.engine.expire(expiry_ns)
             self._events.run()

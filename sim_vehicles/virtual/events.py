@@ -42,3 +42,8 @@ class Events:
             call(at_ns, argument)
             done += 1
         self.done += done
+
+    def pass_until(self, at_ns: int) -> None:
+        """It is that instant, at which something happens that is in no queue."""
+        assert at_ns >= self.now_ns and not self._heap, "time goes forwards, past no event"
+        self.now_ns = at_ns

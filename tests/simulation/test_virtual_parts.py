@@ -49,6 +49,20 @@ outputs:
   out: {from: O1, at: a, deadline: 100 ms}
 """
 
+HALVES = """
+shimekiri: 1
+query: halves
+sources:
+  s: {at: a, type: json, arrival: {burst: 1, period: 1 s}}
+operators:
+  one:  {run: pass, in: s, cost: 1 ms}
+  two:  {run: pass, in: one, cost: 1 ms}
+  both: {run: union, in: [one, two], cost: 1 ms}
+  pair: {run: join, in: [both, one], cost: 1 ms}  # of two with the same lineage one finds no other half
+outputs:
+  out: {from: pair, at: a, deadline: 900 ms}
+"""
+
 
 @pytest.mark.parametrize(("text", "cv"), [("exp", 1.0), ("lognormal:cv=1", 1.0), ("uniform:0.5,1.5", 0.2887)])
 def test_jitter_has_mean_1_and_the_variation_it_says(text: str, cv: float) -> None:
@@ -149,6 +163,18 @@ def test_trials_without_jitter_are_alike_and_seeds_differ() -> None:
     exp = parse_jitter("exp")
     one, other = (simulate(paper(15), Scenario(seed=seed, jitter=exp), trace=False) for seed in (1, 2))
     assert one.outputs["warning"].latencies_ns != other.outputs["warning"].latencies_ns
+
+
+def test_a_trial_begins_after_what_the_one_before_waited_for_was_given_up(tmp_path: Path) -> None:
+    done = simulate(planned(HALVES, TWO_NODES, dict.fromkeys(("one", "two", "both", "pair"), "a")), Scenario(trials=2))
+    facts = list(records.unpack_records(done.traces[0].records))
+    lost = [(fact.epoch, fact.w0) for fact in facts if fact.kind == records.LOST]
+    began = [fact.w0 for fact in facts if fact.kind == records.ADMITTED]
+    assert [trial for trial, _ in lost] == [1, 2] and lost[0][1] < began[1]
+    assert facts[-1].w0 > lost[1][1], "the incarnation ends last"
+    write_run(done, tmp_path / "run")
+    found = verdict(read_run(tmp_path / "run"))["conservation"]
+    assert found["balanced"] and found["by_cause"] == {"lost(join_expired)": 2}
 
 
 def test_a_trial_does_not_depend_on_how_many_there_are() -> None:
