@@ -10,10 +10,10 @@ from pathlib import Path
 from infra.lab import namespaces
 from infra.release import two_pis
 from infra.release.trial import Outcome, Trial
-from infra.release.userland import SUITES, userland
+from infra.release.userland import SUITES, home, userland
 
 PACKAGES = ("python3", "python3-venv", "ca-certificates")
-PYTHON, PROJECT = "/opt/venv/bin/python", "/root/shimekiri"
+PYTHON, PROJECT = "/opt/venv/bin/python", f"{home('root')}/shimekiri"
 # What these tests ask for; a Pi needs none of it.
 FOR_TESTS = ("pytest", "hypothesis")
 TESTS = (
