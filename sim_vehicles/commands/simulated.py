@@ -114,7 +114,7 @@ def _table(done: Simulation, scenario: Scenario) -> Any:
     title = f"{query}: {policy}, {scenario.trials} trials, {done.instances} task instances; times in ms"
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("output", no_wrap=True)
-    for heading in ("deadline", "met", "late", "missed", "p50", "p95", "p99", "max"):
+    for heading in ("deadline", "met", "late", "late share", "p50", "p95", "p99", "max"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, output in done.outputs.items():
         row = output.document()
@@ -125,7 +125,7 @@ def _table(done: Simulation, scenario: Scenario) -> Any:
 
 
 def _shed(done: Simulation) -> list[str]:
-    """The table counts results that came: what was shed is in none of its columns."""
+    """The table counts results that came: what was shed or refused is in none of its columns."""
     if not done.shed:
         return []
     found = ", ".join(f"{tuples} {policy}" for policy, tuples in sorted(done.shed.items()))
