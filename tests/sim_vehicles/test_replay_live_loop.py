@@ -190,9 +190,9 @@ def test_a_failure_of_the_loop_ends_the_replay(tmp_path: Path, monkeypatch: pyte
 
 
 def test_live_agents_warn_and_the_ego_brakes(tmp_path: Path) -> None:
-    """A real agent with the test's operator, in real time for one second of the recording."""
+    """A real agent with the test's operator, in real time for two seconds of the recording."""
     plan = small_plan(X)
-    options = options_of(tmp_path, plan, rate=1, start_ns=9_900 * MS, until_ns=10_900 * MS)
+    options = options_of(tmp_path, plan, rate=1, start_ns=9_900 * MS, until_ns=11_900 * MS)
     local = chain_plan().FromString(local_bytes(plan))
     store(tmp_path / "s", local)
     with Agent(tmp_path / "s", "--operators", str(tmp_path / "operators.py")) as agent:
@@ -206,7 +206,9 @@ def test_live_agents_warn_and_the_ego_brakes(tmp_path: Path) -> None:
     assert verdict["brake"] is not None and verdict["warnings"]["about_crossing"] > 0, verdict
     assert what["verdict"]["deciding"]["latency_ns"][0] > 0 and what["verdict"]["deciding"]["seq"] >= 1
     assert what["recomputed"][0]["seconds"] > 0
-    assert what["outputs"]["warning"] == {"results": 40, "unreadable": 0, "reconnects": 0, "failure": None}
+    admitted = what["sources"]["v2v"]["admitted"]
+    assert admitted >= 40
+    assert what["outputs"]["warning"] == {"results": admitted, "unreadable": 0, "reconnects": 0, "failure": None}
     loop = done.laps[0].loop
     assert loop is not None
     assert [one.at_ns for one in loop.log] == sorted(one.at_ns for one in loop.log)
