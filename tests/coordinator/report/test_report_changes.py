@@ -3,9 +3,8 @@
 import dataclasses
 import io
 import json
-import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -16,16 +15,11 @@ from coordinator.report.plan_view import read_plan
 from coordinator.report.reader import NoRunError, Run, read_run
 from coordinator.report.terminal import tables
 from coordinator.report.verdict import verdict
-from protos import records as rec
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
-from tests import traces
 from tests.simulation.random_plans import registry
 from tests.simulation.random_queries_virtual import MS, Two, by_traffic
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 CLUSTER = """
 shimekiri: 1
@@ -151,37 +145,3 @@ def test_earlier_plans_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
             read_run(run.path)
     with pytest.raises(ValueError, match="at most 256"):
         join([run.plan] * (MOST_PLANS + 1))
-
-
-def test_both_engines_agree(tmp_path: Path, spark: "SparkSession") -> None:
-    """Whole traces, lossy ones, and ones of which records were taken, doubled or spoilt."""
-    from coordinator.report.spark import verdicts
-
-    runs = [changed(tmp_path / f"run{seed}", seed, loss=0.1 * (seed % 2)) for seed in range(4)]
-    for seed, run in enumerate(runs[2:]):
-        spoil(run, random.Random(seed))
-    runs = [read_run(run.path) for run in runs]
-    for run, told in zip(runs, verdicts(spark, runs), strict=True):
-        expected = verdict(run)
-        for key, value in expected.items():
-            assert told[key] == value, f"{run.path.name}: {key}"
-        assert told == expected
-
-
-def spoil(run: Run, dice: random.Random) -> None:
-    """Take, double or change a few records of one node."""
-    directory = dice.choice(sorted(run.path.glob("trace/raw/*/*")))
-    header, found = traces.read(directory)
-    for _ in range(4):
-        place = dice.randrange(len(found))
-        fields = list(rec.RECORD.unpack(found[place]))
-        match dice.randrange(3):
-            case 0:
-                del found[place]
-            case 1:
-                found.insert(place, found[place])
-            case _:
-                fields[dice.randrange(1, 6)] = dice.choice((0, 1, 2, 130))
-                fields[dice.randrange(6, 11)] = dice.choice((0, 1, -1, 1 << 40, (1 << 63) - 1))
-                found[place] = rec.RECORD.pack(*fields)
-    traces.write(directory, header, found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,13 +12,10 @@ from coordinator.commands.report import UnbalancedError
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from protos import records as rec
-from tests.coordinator.report.synthetic import Lineage, plan_document
+from tests.coordinator.report.synthetic import MS, Lineage, plan_document
 from tests.coordinator.report.synthetic_windows import with_windows
 from tests.coordinator.report.test_report_command import report
-from tests.coordinator.report.test_report_missing_windows import MS, Run, S, away
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.coordinator.report.test_report_missing_windows import Run, S, away
 
 
 def there_and_back(deadline_ns: int = 300 * MS) -> dict[str, Any]:
@@ -77,16 +74,6 @@ def test_windows_that_no_other_node_saw_are_undecidable_and_shares_stay_below_on
     windows = out["windows"]["mean"]
     assert (windows["all"], windows["unknown"], windows["on_time"]) == (14, 10, 4)
     assert windows["share"] == pytest.approx(4 / 14)
-
-
-def test_both_engines_agree_on_what_is_lacking(spark: SparkSession, tmp_path: Path) -> None:
-    from coordinator.report.spark import verdicts
-
-    runs = [read_run(made().save(tmp_path / name)) for name, made in CASES.items()]
-    foreign = away().save(tmp_path / "foreign")
-    strip(foreign)
-    runs.append(read_run(foreign))
-    assert verdicts(spark, runs) == [verdict(run) for run in runs]
 
 
 def strip(path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,9 +23,6 @@ from tests import traces
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Node, hashed, plan_document
 from tests.coordinator.report.synthetic_windows import with_windows
 from tests.coordinator.test_deploy_live import Street
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 S = 1_000_000_000
 STOPPED = rec.WINDOW_CAUSES.index("stopped")
@@ -189,15 +186,6 @@ def test_windows_of_a_node_that_was_away_are_missed(tmp_path: Path, case: str) -
     unsure = expected["lost_unsure"] + expected["undecidable"]
     assert output["miss_ratio"] == expected["lost"] / (expected["lost"] + expected["met"])
     assert output["miss_ratio_hi"] == (expected["lost"] + unsure) / (expected["lost"] + expected["met"] + unsure)
-
-
-def test_both_engines_agree_on_windows_that_never_came(spark: "SparkSession", tmp_path: Path) -> None:
-    from coordinator.report.spark import verdicts
-
-    cases = ("the node is away and comes back", "the node stays away", "another clock", "records are missing")
-    runs = [read_run(CASES[case][0]().save(tmp_path / str(n))) for n, case in enumerate(cases)]
-    for run, told in zip(runs, verdicts(spark, runs), strict=True):
-        assert told == verdict(run)
 
 
 def as_two_plans(path: Path, between: bool = False) -> dict[str, Any]:

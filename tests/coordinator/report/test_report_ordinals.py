@@ -3,13 +3,9 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from coordinator.report.reader import read_run
+from coordinator.report.reader import Run, read_run
 from coordinator.report.verdict import verdict
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 OPERATORS = """
 from node_agent.sdk import Many, operator
@@ -40,7 +36,8 @@ def command(module: str, *words: str | Path) -> str:
     return done.stdout
 
 
-def test_the_deepest_results_find_their_ancestor(spark: "SparkSession", tmp_path: Path) -> None:
+def deepest(tmp_path: Path) -> Run:
+    """A run whose results have the greatest ordinals that there are."""
     operators, plan = tmp_path / "operators.py", tmp_path / "plan.json"
     operators.write_text(OPERATORS)
     (tmp_path / "query.yaml").write_text(QUERY)
@@ -49,10 +46,10 @@ def test_the_deepest_results_find_their_ancestor(spark: "SparkSession", tmp_path
     (tmp_path / "operators.json").write_text(listing)
     command("coordinator", "plan", tmp_path / "query.yaml", tmp_path / "cluster.yaml", "--model", "paper", "-o", plan)
     command("sim_vehicles", "simulate", plan, "--operators", operators, "--out", tmp_path / "run")
-    run = read_run(tmp_path / "run")
-    told = verdict(run)
+    return read_run(tmp_path / "run")
+
+
+def test_the_deepest_results_find_their_ancestor(tmp_path: Path) -> None:
+    told = verdict(deepest(tmp_path))
     assert told["conservation"]["balanced"], told["conservation"]["problems"]
     assert told["outputs"]["out"]["met"] == 2 * 2**4
-    from coordinator.report.spark import verdicts
-
-    assert verdicts(spark, [run]) == [told]

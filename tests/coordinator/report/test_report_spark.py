@@ -1,35 +1,34 @@
 """The Spark verdict is the plain-Python verdict, for sound, crashed, damaged and tampered traces alike.
 
-Spark's cost is per job, not per trace: each test judges many runs in one.
+Spark's cost is per job, not per trace: one job judges runs of all families. `make soak` judges many more of the random
+ones.
 """
 
 import random
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from coordinator.report.reader import Run, read_run
 from coordinator.report.verdict import verdict
 from protos import records as rec
-from tests.coordinator.report.synthetic import Cluster, Node, everything, play, random_document, write_trace
+from tests import traces
+from tests.coordinator.report import test_report_lacking, test_report_missing_windows
+from tests.coordinator.report.alterations import altered
+from tests.coordinator.report.synthetic import MS, Cluster, Node, everything, play, random_document, write_trace
 from tests.coordinator.report.synthetic_windows import as_earlier, overloaded, play_windows, write_missing
+from tests.coordinator.report.test_report_changes import changed
+from tests.coordinator.report.test_report_ordinals import deepest
+from tests.coordinator.report.test_report_resent import resent
+from tests.coordinator.report.test_report_witness import moved_origins, whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
-def agree(spark: "SparkSession", runs: list[Run], of: object) -> None:
-    """Both engines, all runs; a failure names the run and what made it."""
-    from coordinator.report.spark import verdicts
-
-    for run, told in zip(runs, verdicts(spark, runs), strict=True):
-        expected = verdict(run)
-        for key, value in expected.items():
-            assert told[key] == value, f"{run.path.name} of {of}: {key}"
-        assert told == expected
+SEEDS = range(6)  # of random runs in `make test`
+MOST = 3  # runs of each family in `make test`
 
 
 def tamper(cluster: Cluster, dice: random.Random) -> None:
@@ -89,32 +88,20 @@ def random_run(seed: int, path: Path) -> Run:
     return read_run(path)
 
 
-@settings(max_examples=1, deadline=None, suppress_health_check=list(HealthCheck))
-@given(seeds=st.lists(st.integers(0, 2**32), min_size=40, max_size=40, unique=True))
-def test_both_engines_agree_on_any_run(
-    spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory, seeds: list[int]
-) -> None:
-    root = tmp_path_factory.mktemp("runs")
+def empty(root: Path) -> list[Run]:
+    """No node has written anything."""
     nothing = Cluster(everything(), 1)
     nothing.all = []
-    empty = read_run(nothing.save(root / "empty"))
-    agree(spark, [empty, *(random_run(seed, root / str(seed)) for seed in seeds)], seeds)
+    return [read_run(nothing.save(root / "empty"))]
 
 
-def test_both_engines_agree_where_any_one_record_is_missing(spark: "SparkSession", tmp_path: Path) -> None:
-    """And `balanced` is false for each of them."""
-    from coordinator.report.spark import verdicts
-
+def one_record_missing(root: Path) -> list[Run]:
+    """A run for each record that it could lack."""
     cluster = play(everything(), seed=4, tuples=3, mishaps=0.25, many=0.15, policed=0.2)
-    runs = [read_run(path) for path, _ in write_missing(cluster, tmp_path)]
-    for start in range(0, len(runs), 60):
-        batch = runs[start : start + 60]
-        for run, told in zip(batch, verdicts(spark, batch), strict=True):
-            assert not told["conservation"]["balanced"], run.path.name
-            assert told == verdict(run), run.path.name
+    return [read_run(path) for path, _ in write_missing(cluster, root)]
 
 
-def test_both_engines_agree_on_refusals_whatever_their_records_hold(spark: "SparkSession", tmp_path: Path) -> None:
+def refusals(root: Path) -> list[Run]:
     """Of sources, windows and sources that are none; with words that damage made."""
     runs = []
     for seed in range(6):
@@ -127,5 +114,123 @@ def test_both_engines_agree_on_refusals_whatever_their_records_hold(spark: "Spar
                 words = (extreme[0], dice.randrange(12), *extreme[1:])
                 last = dice.choice((0, 5, (1 << 64) - 1))
                 node.records.append(rec.RECORD.pack(rec.REFUSED, cluster.flags, ref, ref, 1, number, *words, last))
-        runs.append(read_run(cluster.save(tmp_path / str(seed))))
-    agree(spark, runs, range(6))
+        runs.append(read_run(cluster.save(root / str(seed))))
+    return runs
+
+
+def sent_again(root: Path) -> list[Run]:
+    """By a restarted node, whose peer took each tuple never, once or twice."""
+    runs = []
+    for arrivals in (0, 1, 2):
+        cluster = resent(arrivals)
+        runs.append(read_run(cluster.save(root / f"{arrivals}")))
+        cluster.nodes[2].count_known = False
+        runs.append(read_run(cluster.save(root / f"{arrivals}-uncounted")))
+    return runs
+
+
+def windows_that_never_came(root: Path) -> list[Run]:
+    """Of a node that is away for a while or for ever, has another clock, or lacks records."""
+    cases = ("the node is away and comes back", "the node stays away", "another clock", "records are missing")
+    made = [test_report_missing_windows.CASES[case][0]() for case in cases]
+    return [read_run(each.save(root / str(number))) for number, each in enumerate(made)]
+
+
+def lacking(root: Path) -> list[Run]:
+    """Nodes or plans that ran and have no records."""
+    runs = [read_run(made().save(root / name)) for name, made in test_report_lacking.CASES.items()]
+    foreign = test_report_missing_windows.away().save(root / "foreign")
+    test_report_lacking.strip(foreign)
+    return [*runs, read_run(foreign)]
+
+
+def changed_plans(root: Path) -> list[Run]:
+    """Whole traces, lossy ones, and ones of which records were taken, doubled or spoilt."""
+    runs = [changed(root / f"run{seed}", seed, loss=0.1 * (seed % 2)) for seed in range(4)]
+    for seed, run in enumerate(runs[2:]):
+        spoil(run, random.Random(seed))
+    return [read_run(run.path) for run in runs]
+
+
+def spoil(run: Run, dice: random.Random) -> None:
+    """Take, double or change a few records of one node."""
+    directory = dice.choice(sorted(run.path.glob("trace/raw/*/*")))
+    header, found = traces.read(directory)
+    for _ in range(4):
+        place = dice.randrange(len(found))
+        fields = list(rec.RECORD.unpack(found[place]))
+        match dice.randrange(3):
+            case 0:
+                del found[place]
+            case 1:
+                found.insert(place, found[place])
+            case _:
+                fields[dice.randrange(1, 6)] = dice.choice((0, 1, 2, 130))
+                fields[dice.randrange(6, 11)] = dice.choice((0, 1, -1, 1 << 40, (1 << 63) - 1))
+                found[place] = rec.RECORD.pack(*fields)
+    traces.write(directory, header, found)
+
+
+def alterations(root: Path) -> list[Run]:
+    """Records that were changed, checksums and all."""
+    run = whole(root / "whole")
+    return [moved_origins(run, 10 * MS), *(altered(run, random.Random(seed))[1] for seed in (1, 4))]
+
+
+FAMILIES: dict[str, Callable[[Path], Sequence[Run]]] = {
+    "empty": empty,
+    "refusals": refusals,
+    "sent again": sent_again,
+    "windows that never came": windows_that_never_came,
+    "lacking": lacking,
+    "changed plans": changed_plans,
+    "deepest ordinals": lambda root: [deepest(root)],
+    "altered": alterations,
+    "one record missing": one_record_missing,
+}
+
+
+def agree(spark: "SparkSession", runs: Sequence[tuple[str, Run]]) -> None:
+    """Both engines, all runs; a failure names the run and what made it."""
+    from coordinator.report.spark import verdicts
+
+    for (name, run), told in zip(runs, verdicts(spark, [run for _, run in runs]), strict=True):
+        expected = verdict(run)
+        for key, value in expected.items():
+            assert told[key] == value, f"{name}: {key}"
+        assert told == expected, name
+
+
+def of_all_families(root: Path, most: int | None = None) -> list[tuple[str, Run]]:
+    """Runs with their names, at most so many of each family, from all over it."""
+    runs = []
+    for name, family in FAMILIES.items():
+        folder = root / name
+        folder.mkdir()
+        made = family(folder)
+        every = 1 if most is None else -(-len(made) // most)
+        runs += [(f"{name} {number}", run) for number, run in enumerate(made) if number % every == 0]
+    return runs
+
+
+def test_both_engines_agree(spark: "SparkSession", tmp_path: Path) -> None:
+    runs = [(f"random run of seed {seed}", random_run(seed, tmp_path / f"seed-{seed}")) for seed in SEEDS]
+    agree(spark, [*runs, *of_all_families(tmp_path, MOST)])
+
+
+def test_no_record_is_missed_unnoticed(tmp_path: Path) -> None:
+    assert not any(verdict(run)["conservation"]["balanced"] for run in one_record_missing(tmp_path))
+
+
+@pytest.mark.soak
+def test_both_engines_agree_on_all_families(spark: "SparkSession", tmp_path: Path) -> None:
+    runs = of_all_families(tmp_path)
+    for start in range(0, len(runs), 40):
+        agree(spark, runs[start : start + 40])
+
+
+@pytest.mark.soak
+def test_both_engines_agree_on_many_random_runs(spark: "SparkSession", tmp_path: Path) -> None:
+    first = random.SystemRandom().randrange(1 << 32)
+    for at in range(first, first + 400, 40):
+        agree(spark, [(f"random run of seed {at + n}", random_run(at + n, tmp_path / f"{at + n}")) for n in range(40)])

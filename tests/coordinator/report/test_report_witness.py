@@ -4,7 +4,7 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import typer
@@ -24,17 +24,17 @@ from tests.coordinator.report.test_report_changes import CLUSTER, FIRST
 from tests.simulation.random_plans import registry
 from tests.simulation.random_queries_virtual import Two, by_traffic
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 SAMPLE, SWEEP = 60, 2000
 COUNTS = ("met", "late", "shed", "lost", "undecidable", "shed_unsure", "lost_unsure")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return whole(tmp_path_factory.mktemp("runs") / "whole")
+
+
+def whole(directory: Path) -> Run:
     """Virtual, on two nodes: a filter, a join across nodes, a side input, an operator that fails, a link that loses."""
-    directory = tmp_path_factory.mktemp("runs") / "whole"
     plan = Two(CLUSTER, FIRST, FIRST.replace("first", "second")).plan("first", choices=by_traffic())
     write_run(simulate(plan, Scenario(bursts=6, seed=3, spread_ns=30 * MS, loss=0.05), registry()), directory)
     return read_run(directory)
@@ -217,11 +217,3 @@ def test_the_command_says_first_that_the_trace_contradicts_itself(run: Run, tmp_
     document = json.loads((other / "report.json").read_text())
     assert all(found["met"] == 0 for found in document["outputs"].values())
     assert "contradicts itself" in (other / "report.html").read_text()
-
-
-def test_both_engines_tell_the_same_of_altered_runs(run: Run, spark: "SparkSession", tmp_path: Path) -> None:
-    from coordinator.report.spark import verdicts
-
-    runs = [moved_origins(run, 10 * MS), *(altered(run, random.Random(seed))[1] for seed in (1, 4))]
-    for each, told in zip(runs, verdicts(spark, runs), strict=True):
-        assert told == verdict(each)
