@@ -78,7 +78,8 @@ class Offered:
     # -- the share that was missed
 
     def output(self, output: int) -> dict[str, Any]:
-        """`missed_of_offered` [lo, hi], or null where nothing was offered; `between`: what lies between, in results."""
+        """`missed_of_offered` [lo, hi], or null where nothing was offered; `between`: what lies between, in results.
+        `met_idle`: results of windows that nothing was fed into; they are not counted, as nothing was offered."""
         from coordinator.report.shape import Rank
 
         def n(*ranks: Rank) -> int:
@@ -90,7 +91,8 @@ class Offered:
             if results and source not in self._plan.windows:
                 refused += results * self._judged(source)
                 policed += (results - 1) * self._policed(source)
-        met = n(Rank.MET)
+        idle = self._counts.idle_met.get(output, 0)
+        met = n(Rank.MET) - idle
         between = {
             "refused": refused,
             "policed": policed,
@@ -100,7 +102,8 @@ class Offered:
             WINDOWS: min(met, self._windows_touched(output)),
         }
         missed = n(Rank.LATE, Rank.SHED, Rank.LOST)
-        return {"missed": missed, "between": between, "missed_of_offered": interval(met, missed, between)}
+        share = interval(met, missed, between)
+        return {"missed": missed, "met_idle": idle, "between": between, "missed_of_offered": share}
 
     def _admitted(self) -> Mapping[int, int]:
         found: dict[int, int] = defaultdict(int)
@@ -167,8 +170,9 @@ def _on_grid(view: WindowView, tallies: Sequence[Tally]) -> Iterator[int]:
 def summed(outputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The same of several outputs together."""
     between = {key: sum(each["between"][key] for each in outputs) for key in MEANT}
-    met, missed = (sum(each[key] for each in outputs) for key in ("met", "missed"))
-    return {"missed": missed, "between": between, "missed_of_offered": interval(met, missed, between)}
+    met, missed, idle = (sum(each[key] for each in outputs) for key in ("met", "missed", "met_idle"))
+    share = interval(met - idle, missed, between)
+    return {"missed": missed, "met_idle": idle, "between": between, "missed_of_offered": share}
 
 
 __all__ = ["Offered", "summed"]

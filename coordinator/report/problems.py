@@ -37,6 +37,7 @@ class Fault(IntEnum):
     ADMITTED_AGAIN = 20
     NEVER_ADMITTED = 21
     ODD_SUM = 22
+    NUMBER_SKIPPED = 23
 
 
 FIRST_OF_WITNESSES = Fault.BEFORE_ITS_CAUSE
@@ -93,6 +94,7 @@ _SECOND = {
     Fault.IMPOSSIBLE_END: "is an end that the plan does not have there",
     Fault.ADMITTED_AGAIN: "is of a tuple that was admitted before",
     Fault.NEVER_ADMITTED: "is of a tuple that was never admitted",
+    Fault.NUMBER_SKIPPED: "does not follow the tuple that its source admitted before it",
     Fault.ODD_SUM: "is among results whose latencies add up to another sum than the node's own",
 }
 

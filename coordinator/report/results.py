@@ -74,6 +74,7 @@ def _count(
     bounds: dict[int, list[int]] = defaultdict(list)
     delivered: dict[Key, int | None] = dict.fromkeys(answers)
     windows: dict[tuple[int, ...], set[int]] = defaultdict(set)
+    idle_met: dict[int, int] = defaultdict(int)
     for key, (answer, upper, lower) in answers.items():
         output, rank = key[0], answer
         if rank == Rank.DELIVERED:
@@ -84,9 +85,11 @@ def _count(
             delivered[key] = upper
             _hold(ledger, key, lower, counts)
         results[output, rank] += 1
-        if key[1] in ledger.plan.windows and key[1:4] not in idle:
+        if key[1:4] in idle:
+            idle_met[output] += rank == Rank.MET
+        elif key[1] in ledger.plan.windows:
             windows[key[:4]].add(rank)
-    counts.results = dict(results)
+    counts.results, counts.idle_met = dict(results), {output: n for output, n in idle_met.items() if n}
     for (output, source, *_), ranks in windows.items():
         answered, on_time = counts.window_answers.get((output, source), (0, 0))
         counts.window_answers[output, source] = (answered + 1, on_time + (ranks == {Rank.MET}))

@@ -217,6 +217,7 @@ def overload(mine: DataFrame, answers: DataFrame, tables: Plans) -> list[DataFra
     ]
     idle = spark_tally.idle_windows(mine)
     found.append(wide(idle.groupBy("run", "source").count(), "idle", ["source", "count"]))
+    found.append(wide(spark_tally.idle_met(answers, idle), "idle_met", ["output", "count"]))
     windows = spark_tally.window_answers(answers, idle, tables)
     return [*found, wide(windows, "windows", ["output", "source", "answered", "on_time"])]
 
@@ -275,6 +276,8 @@ def note_overload(counts: Counts, what: str, v: Sequence[int]) -> None:
             counts.spans[v[0], v[1], v[2]] = Span(*v[3:7])
         case "idle":
             counts.idle[v[0]] = v[1]
+        case "idle_met":
+            counts.idle_met[v[0]] = v[1]
         case "seen":
             counts.seen[v[0], v[1]] = Seen(v[2], v[3])
         case "known":

@@ -124,6 +124,12 @@ def idle_windows(mine: DataFrame) -> DataFrame:
     return empty.where(outside).select("run", *LINEAGE).distinct()
 
 
+def idle_met(answers: DataFrame, idle: DataFrame) -> DataFrame:
+    """run output count: results of idle windows that were met."""
+    met = answers.where(col("rank") == Rank.MET).join(idle, ["run", *LINEAGE], "left_semi")
+    return met.groupBy("run", "output").count()
+
+
 def window_answers(answers: DataFrame, idle: DataFrame, plans: Plans) -> DataFrame:
     """run output source answered on_time: windows of which something is known there; of which all was in time. idle:
     windows that are left out."""

@@ -215,7 +215,7 @@ def test_the_command_prints_a_table_or_json(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps(paper(15)))
     table = CliRunner().invoke(app, ["simulate", str(plan), "--age", "v2v=100ms", "--latency", "0"])
-    assert table.exit_code == 0 and "warning" in table.stdout and "missed" in table.stdout
+    assert table.exit_code == 0 and "warning" in table.stdout and "late share" in table.stdout
     late = CliRunner().invoke(app, ["simulate", str(plan), "--then", str(plan), "--at", "5s"])
     assert late.exit_code == 0 and "last burst comes at 0 ms, so nothing runs under plan" in late.output
     found = CliRunner().invoke(app, ["simulate", str(plan), "--latency", "0", "--burst", "v2v=20", "--json"])

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -52,6 +53,7 @@ class Run:
         self.cluster.all.clear()
         self.flags, self.boots = self.cluster.flags, 0
         self.source = self.node(0)
+        self.admitted = Counter[int]()  # by boot
 
     def node(self, index: int, clock: str = "one") -> Node:
         self.boots += 1
@@ -72,12 +74,13 @@ class Run:
         node.ended = True
 
     def tuples(self, first: int, last: int, node: Node | None = None) -> None:
+        node = node or self.source
         for n in range(first * 10, last * 10 + 1):
             at = n * S // 10
-            lineage = Lineage(1, 1, n, 0, at, at)
-            (node or self.source).write(rec.ADMITTED, self.flags, 1, lineage, at, at, at)
-            lost = (at, rec.CAUSE_NO_ROUTE, 0, 1)
-            (node or self.source).write(rec.LOST, self.flags | rec.FLAG, 1, lineage, *lost)
+            self.admitted[node.boot] += 1
+            lineage = Lineage(1, node.boot, self.admitted[node.boot], 0, at, at)
+            node.write(rec.ADMITTED, self.flags, 1, lineage, at, at, at)
+            node.write(rec.LOST, self.flags | rec.FLAG, 1, lineage, at, rec.CAUSE_NO_ROUTE, 0, 1)
 
     def fact(self, node: Node, number: int, state: int, at: int, cause: int = 0, last: int | None = None) -> None:
         end = S * (number if last is None else last) + S
@@ -85,8 +88,9 @@ class Run:
         held = int(state == rec.WINDOW_CLOSED) if last is None else last
         node.write(rec.WINDOW, self.flags, 1, lineage, at, state, S * number, end, cause, last=held)
 
-    def there(self, since: int, until: int, clock: str = "one") -> Node:
-        """Windows since + 1..until - 1 are given; `since` was on its way, `until` is open."""
+    def there(self, since: int, until: int, clock: str = "one", fed_until: int | None = None) -> Node:
+        """Windows since + 1..until - 1 are given; `since` was on its way, `until` is open. fed_until: those from there
+        on have no tuples."""
         node = self.node(1, clock)
         self.fact(node, since, rec.WINDOW_SKIPPED, since * S + 5, last=since)
         for number in range(since + 1, until + 1):
@@ -95,7 +99,8 @@ class Run:
                 break
             end = (number + 1) * S
             lineage = Lineage(2, node.boot, number, 0, end, end)
-            self.fact(node, number, rec.WINDOW_CLOSED, end + 4)
+            held = int(fed_until is None or number < fed_until)
+            node.write(rec.WINDOW, self.flags, 1, lineage, end + 4, rec.WINDOW_CLOSED, S * number, end, 0, last=held)
             node.write(rec.ADMITTED, self.flags, 2, lineage, end + 4, end, end)
             node.write(rec.RAN, self.flags, 2, lineage, end + 4, end + 5, end + 6, 0, 0, last=1)
             node.write(rec.OUTPUT, self.flags, 1, lineage, end + 6, end, end, 300 * MS, 0)
@@ -295,3 +300,16 @@ def _until_a_result(source: Source, results: Sink) -> None:
         source.send_many([{"n": 1}])
     reader.join()
     assert got.is_set()
+
+
+def test_windows_behind_the_end_of_a_feed_are_no_part_of_what_was_offered(tmp_path: Path) -> None:
+    """11 and 12 have tuples, 13 is lost, 14 to 22 come in time and are empty: one of three was missed."""
+    run = Run()
+    run.tuples(10, 13)
+    node = run.there(10, 23, fed_until=13)
+    run.fact(node, 23, rec.WINDOW_ABANDONED, 25 * S, STOPPED)
+    run.over(node)
+    run.over(run.source)
+    few = verdict(read_run(run.save(tmp_path / "few")))["outputs"]["out"]
+    assert (few["met"], few["met_idle"], few["windows"]["mean"]["idle"]) == (12, 10, 10)
+    assert few["missed_of_offered"] == [few["missed"] / (2 + few["missed"])] * 2

@@ -19,7 +19,7 @@ from protos.segments import segment
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.report.alterations import MS, altered, records, replaced, rewritten
-from tests.coordinator.report.synthetic import Cluster, Lineage, plan_document
+from tests.coordinator.report.synthetic import Cluster, Lineage, everything, plan_document, play
 from tests.coordinator.report.test_report_changes import CLUSTER, FIRST
 from tests.simulation.random_plans import registry
 from tests.simulation.random_queries_virtual import Two, by_traffic
@@ -217,3 +217,17 @@ def test_the_command_says_first_that_the_trace_contradicts_itself(run: Run, tmp_
     document = json.loads((other / "report.json").read_text())
     assert all(found["met"] == 0 for found in document["outputs"].values())
     assert "contradicts itself" in (other / "report.html").read_text()
+
+
+def test_a_tuple_of_which_all_records_are_taken_leaves_a_gap_in_its_sources_numbers(tmp_path: Path) -> None:
+    cluster = play(everything(), seed=2, tuples=6)
+    for node in cluster.all:  # as one does who renumbers them
+        node.records = [each for each in node.records if each[0] != rec.LOAD]
+    assert verdict(read_run(cluster.save(tmp_path / "whole")))["conservation"]["balanced"]
+    written = [rec.Record(*rec.RECORD.unpack(each)) for node in cluster.all for each in node.records]
+    source, epoch, seq = next((r.source, r.epoch, r.seq) for r in written if r.kind == rec.ADMITTED and r.seq == 2)
+    for node in cluster.all:
+        node.records = [each for each in node.records if rec.RECORD.unpack(each)[3:6] != (source, epoch, seq)]
+    books = verdict(read_run(cluster.save(tmp_path / "taken")))["conservation"]
+    assert not books["balanced"]
+    assert books["problems"][0].endswith("ADMITTED does not follow the tuple that its source admitted before it")
