@@ -216,7 +216,8 @@ def _wrong(frame: Frame) -> Iterator[str]:
         if output.late:
             late = f"{output.late:,} of {output.results:,} results were late"
             said[f"output {output.name}: {late}; 'coordinator top' shows where the time goes"] = None
-        if parts := missed_share.parts(output.between):
+        unheard = f"what {', '.join(output.unheard)} would say, which does not answer" if output.unheard else ""
+        if parts := ", ".join(filter(None, (missed_share.parts(output.between), unheard))):
             missed = missed_share.text(output.missed_of_offered)
             said[f"output {output.name}: missed {missed} of what was offered: between lie {parts}"] = None
     yield from said

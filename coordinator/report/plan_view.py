@@ -14,12 +14,12 @@ from typing import Any
 
 from google.protobuf import json_format
 
+from coordinator.most_results import MOST_GIVEN, most_results
 from coordinator.report.windows_view import WindowView, windows
 from protos.plan_pb2 import LocalPlan
 
 UNIT, SIDE, OUTPUT, PEER, RESULT = range(1, 6)
 MOST_NS = 1 << 60  # a bound beyond it is as good as that
-MOST_GIVEN = 1 << 20  # results of one tuple; more count as that
 
 
 def consumer_id(kind: int, ref: int, stream: int = 0) -> int:
@@ -166,18 +166,6 @@ def _may_filter(selectivity: Mapping[str, Any] | None) -> bool:
     return selectivity.get("mean", 1) < 1 or any(out < into for out, into in selectivity.get("at_most") or ())
 
 
-def _gives(selectivity: Mapping[str, Any] | None) -> int:
-    """The most results of one input, as policing lets pass; without `at_most`, the mean for want of a limit."""
-    if not selectivity:
-        return 1
-    pairs = selectivity.get("at_most") or ()
-    if not pairs:
-        mean: float = selectivity.get("mean", 1)
-        return max(1, min(MOST_GIVEN, math.ceil(mean)))
-    most: int = min(out for _, out in pairs)
-    return 1 if all(out <= into for into, out in pairs) else most
-
-
 def _units(plan: LocalPlan, node: int, declared: Mapping[str, Mapping[str, Any] | None]) -> Iterable[UnitView]:
     operators = {operator.id: operator for operator in plan.operators}
     for unit in plan.units:
@@ -194,7 +182,7 @@ def _units(plan: LocalPlan, node: int, declared: Mapping[str, Mapping[str, Any] 
             exits=tuple(unit.exits),
             join=chain[0].join and not chain[0].HasField("window"),  # that joins by lineage
             filters=tuple(any(map(_may_filter, each)) for each in said),
-            gives=tuple(min(MOST_GIVEN, math.prod(map(_gives, each))) for each in said),
+            gives=tuple(min(MOST_GIVEN, math.prod(map(most_results, each))) for each in said),
         )
 
 

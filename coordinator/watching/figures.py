@@ -13,11 +13,10 @@ from typing import Any
 from coordinator.deadline_parts import ADMITTED, MISSED, standing
 from coordinator.missed_share import WINDOWS, interval
 from coordinator.watching import paths, reply
-from coordinator.watching.paths import Ends, Path
+from coordinator.watching.paths import ON_LINKS, Ends, Path
 
 PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
 SHED, LOST = "shed.", "lost."
-ON_LINKS = ("tuples_given_up", "link_full")  # are lost as well
 STATES = ("committed", "draining", "prepared", "ended", "none")
 PERCENT = 99
 
@@ -80,6 +79,7 @@ class Output:
     path: Path | None = None
     ends: Ends = field(default_factory=Ends)  # of what gave no result, between the looks
     silent: bool = False  # its node does not answer: nothing but what the plan says is known
+    unheard: tuple[str, ...] = ()  # other nodes on its way that do not answer: what they hold back is not known
 
     @property
     def results(self) -> int:
@@ -99,7 +99,8 @@ class Output:
 
     @property
     def between(self) -> dict[str, int]:
-        """What may have been missed, in results: of a tuple at least one is taken, whatever filters stand before it."""
+        """What may have been missed, in results: of a tuple the most that it can have, whatever filters stand before
+        it."""
         ends = self.ends
         return {
             "refused": ends.refused, "policed": ends.policed, "shed_before_filter": ends.shed,
@@ -110,7 +111,7 @@ class Output:
     @property
     def missed_of_offered(self) -> list[float] | None:
         """[lo, hi] of what was offered, as in the report, as far as it is known here."""
-        return interval(self.met, self.late, self.between)
+        return [0.0, 1.0] if self.unheard else interval(self.met, self.late, self.between)
 
     @property
     def slack_ns(self) -> int | None:
@@ -296,11 +297,12 @@ def _output(node: Node, name: str, now: Values, known: _Known | None, nodes: tup
     p99_ns, most_ns = _latencies(now, old)
     path = known.path if known else None
     shed, shed_all_time = _shed(path, nodes)
+    unheard = tuple(each.name for each in nodes if not each.reachable and (path is None or each.name in path.places))
     return Output(
         name, node.name, now["deadline_ns"], known.query if known else "", known.bound_ns if known else None,
         known.promise if known else "", node.span_s, met, late, undecidable,
         (now["met"], now["late"], now["undecidable"]), now["worst_ns"], p99_ns, most_ns,
-        shed, shed_all_time, path, _ends(path, nodes),
+        shed, shed_all_time, path, _ends(path, nodes), unheard=unheard,
     )  # fmt: skip
 
 

@@ -6,10 +6,13 @@ Side inputs trigger nothing, so what is shed of them takes no result away; they 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from coordinator.most_results import MOST_GIVEN, most_results
+
 Plan = Mapping[str, Any]
+ON_LINKS = ("tuples_given_up", "link_full")  # are lost as well
 
 
 @dataclass(frozen=True)
@@ -24,12 +27,15 @@ class Stage:
 @dataclass(frozen=True)
 class Path:
     """To one output. stages: each after those that trigger it. direct: sources and operators that lead there by no
-    window; of others a tuple makes no result, but may be missing in one."""
+    window; of others a tuple makes no result, but may be missing in one. places: of all of these. most: of each source
+    and operator, the most results at the output of one tuple there."""
 
     sources: frozenset[str]
     stages: tuple[Stage, ...]
     windows: frozenset[str]  # operators that collect windows, as the query has them
     direct: frozenset[str] = frozenset()
+    places: frozenset[str] = frozenset()
+    most: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def operators(self) -> frozenset[str]:
@@ -56,8 +62,26 @@ def to(plan: Plan, output: str) -> Path:
             left.append((name, True))
             left += [(before, False) for before in reversed(operators[name]["in"])]
     stages = tuple(Stage(name, plan["placement"][name], plan["sub_deadlines_ns"].get(name)) for name in order)
-    direct = _without_windows(operators, windows, graph["outputs"][output]["from"])
-    return Path(frozenset(sources), stages, frozenset(name for name in windows if name in order), direct)
+    origin = graph["outputs"][output]["from"]
+    direct = _without_windows(operators, windows, origin)
+    places = frozenset((*(stage.place for stage in stages), *(graph["sources"][name]["at"] for name in sources)))
+    collected = frozenset(name for name in windows if name in order)
+    most = _most(operators, [*order, *sources], origin)
+    return Path(frozenset(sources), stages, collected, direct, places, most)
+
+
+def _most(operators: Plan, names: Iterable[str], origin: str) -> dict[str, int]:
+    """By source and operator, the most results at an output of one tuple there. names: each operator after those that
+    trigger it, then sources."""
+    names = list(names)
+    behind: dict[str, int] = {origin: 1}  # results of one tuple that it gives
+    found: dict[str, int] = {}
+    for name in reversed([each for each in names if each in operators]):
+        gives = min(MOST_GIVEN, most_results(operators[name]["selectivity"]) * behind.get(name, 0))
+        found[name] = gives
+        for before in operators[name]["in"]:
+            behind[before] = min(MOST_GIVEN, behind.get(before, 0) + gives)
+    return found | {name: behind.get(name, 0) for name in names if name not in operators}
 
 
 def _without_windows(operators: Plan, windows: Iterable[str], last: str) -> frozenset[str]:
@@ -92,23 +116,30 @@ class Ends:
 
 
 def ends(path: Path | None, places: Iterable[Mapping[str, Any]]) -> Ends:
-    """What is known of places. path: None where the plan is not known: of everything there."""
+    """What is known of places, in results that may be missing. path: None where the plan is not known: of everything
+    there, and one result of each tuple."""
     total: dict[str, int] = dict.fromkeys((each.name for each in fields(Ends)), 0)
     for values in places:
+        most_here = 0
         for plan in values.get("plans", []):
             for name, source in plan["sources"].items():
                 if path is None or name in path.direct:
-                    total["refused"] += source["refused"]
-                    total["policed"] += source["policed"]
-                    total["shed"] += source["shed"] - source["policed"]
-                    total["lost"] += source["lost"]
+                    most = path.most.get(name, 1) if path is not None else 1
+                    most_here = max(most_here, most)
+                    total["refused"] += most * source["refused"]
+                    total["policed"] += most * source["policed"]
+                    total["shed"] += most * (source["shed"] - source["policed"])
+                    total["lost"] += most * source["lost"]
                 elif name in path.sources:
                     total["refused_of_windows"] += source["refused"]
             for unit in plan["units"]:
                 if path is None or path.direct.intersection(unit["operators"]):
-                    total["shed"] += unit["shed"]
-                    total["lost"] += unit["lost"]
+                    most = max(1 if path is None else path.most.get(name, 1) for name in unit["operators"])
+                    most_here = max(most_here, most)
+                    total["shed"] += most * unit["shed"]
+                    total["lost"] += most * unit["lost"]
         counters = values.get("counters", {})
+        total["lost"] += most_here * sum(counters.get(name, 0) for name in ON_LINKS)
         for name in path.windows & path.direct if path is not None else ():
             total["shed"] += sum(counters.get(f"windows.{name}.{end}", 0) for end in ("abandoned", "skipped"))
     return Ends(**total)

@@ -27,13 +27,14 @@ PLAN: dict[str, Any] = {
     },
     "graph": {
         "operators": {
-            "first": {"in": ["in"], "side": {}},
-            "left": {"in": ["first"], "side": {"at": "apart"}},
-            "right": {"in": ["first"], "side": {}},
-            "watch": {"in": ["left", "right"], "side": {}},
-            "apart": {"in": ["other"], "side": {}},
+            "first": {"in": ["in"], "side": {}, "selectivity": None},
+            "left": {"in": ["first"], "side": {"at": "apart"}, "selectivity": None},
+            "right": {"in": ["first"], "side": {}, "selectivity": None},
+            "watch": {"in": ["left", "right"], "side": {}, "selectivity": None},
+            "apart": {"in": ["other"], "side": {}, "selectivity": None},
         },
         "outputs": {"slow": {"from": "watch", "at": "b"}, "quick": {"from": "left", "at": "a"}},
+        "sources": {"in": {"at": "a"}, "other": {"at": "a"}},
         "windows": {"watch": {}, "apart": {}},
     },
 }
@@ -132,9 +133,9 @@ def test_what_lies_before_an_output() -> None:
 
 
 def test_a_long_chain_is_walked() -> None:
-    links = {f"o{i}": {"in": [f"o{i - 1}" if i else "in"]} for i in range(5000)}
+    links = {f"o{i}": {"in": [f"o{i - 1}" if i else "in"], "selectivity": None} for i in range(5000)}
     plan = {
-        "graph": {"operators": links, "outputs": {"out": {"from": "o4999"}}},
+        "graph": {"operators": links, "sources": {"in": {"at": "a"}}, "outputs": {"out": {"from": "o4999"}}},
         "placement": dict.fromkeys(links, "a"),
     }
     assert len(paths.to(plan | {"sub_deadlines_ns": {}}, "out").stages) == 5000
@@ -269,3 +270,31 @@ def test_windows_without_a_result_are_between() -> None:
     told = {"windows.watch.abandoned": 3, "windows.watch.abandoned_removed": 3, "windows.watch.skipped": 2}
     (out,) = frame(None, look(status("a", 10), status("b", 10, met=5, counters=told))).outputs
     assert out.between["shed_before_filter"] == 5 and out.missed_of_offered == [0.0, 0.5]
+
+
+def test_a_tuple_counts_as_often_as_it_may_have_results() -> None:
+    """`left` gives up to three of one, so a refused tuple may be missing three times at `quick`, one shed behind it
+    once."""
+    graph = PLAN["graph"]
+    many = graph["operators"]["left"] | {"selectivity": {"mean": 3.0, "at_most": [[1, 3]]}}
+    plan = PLAN | {"graph": graph | {"operators": graph["operators"] | {"left": many}}}
+    quick = paths.to(plan, "quick")
+    assert quick.most == {"in": 3, "first": 3, "left": 3} and paths.to(plan, "slow").most["in"] == 4
+    node = reply.of(offered(status("a", 10), refused=2, policed=1, shed=1, lost=1), HEALTHY)
+    assert paths.ends(quick, [node]) == paths.Ends(refused=6, policed=3, lost=3)
+
+
+def test_what_links_give_up_may_be_missing_behind_them() -> None:
+    told = reply.of(status("a", 10, counters={"tuples_given_up": 4, "link_full": 1}), HEALTHY)
+    assert paths.ends(paths.to(PLAN, "quick"), [told]).lost == 5
+    assert paths.ends(paths.to(PLAN, "slow"), [told]).lost == 0, "behind windows, which go by the calendar"
+
+
+def test_a_silent_node_on_the_way_leaves_everything_open() -> None:
+    there = reply.of(status("b", 12, met=50, latencies={100: 50}), HEALTHY)
+    told = frame(None, Look(0.0, {"a": {"reachable": False, "why": "gone"}, "b": there}))
+    (slow,) = (each for each in told.outputs if not each.silent)
+    assert slow.missed_of_offered == [0.0, 1.0] and slow.unheard == ("a",)
+    assert "missed 0 to 100 % of what was offered: between lie what a would say" in "\n".join(
+        explained.output(slow, ())
+    )
