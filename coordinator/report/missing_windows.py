@@ -196,13 +196,30 @@ class MissingWindows:
             ranges = list(self._proven(before, first, None if after is None else after.first - 1))
         else:
             return
+        elsewhere, sure = self._elsewhere(before)
+        ranges = _less(ranges, elsewhere)
         n = _size(ranges)
         if n:
             found = self._found[before.latest.source]
             found.never += n
-            found.never_unsure += 0 if self._whole(before.latest.node) else n
+            found.never_unsure += 0 if sure and self._whole(before.latest.node) else n
             begun = after.begun if after is not None else ()
             found.begun += _size([(max(a, c), min(b, d)) for a, b in ranges for c, d in begun])
+
+    def _elsewhere(self, before: _Told) -> tuple[list[Range], bool]:
+        """Windows of the same operator that other nodes tell of, under plans that have it there, so that they are in
+        those nodes' books; and whether these are all: not where another clock counted them."""
+        mine, clock = before.latest, before.trace.incarnation.clock
+        found, sure = list[Range](), True
+        for view in self._plan.windows.values():
+            if view.node == mine.node or (view.name, view.kind, view.hop_ns) != (mine.name, mine.kind, mine.hop_ns):
+                continue
+            for trace in self._counts.traces:
+                span = self._counts.spans.get((trace.incarnation.number, view.source, TOLD))
+                if span is not None and trace.incarnation.clock == clock:
+                    found.append((_number(view, span.low_ns), _last_of(view, span.high_ns)))
+                sure &= span is None or trace.incarnation.clock == clock
+        return found, sure
 
     def _between(self, views: Sequence[WindowView], before: _Told, after: _Told) -> bool:
         """Whether the operator was in each plan from the one to the other."""
@@ -269,6 +286,17 @@ def _last_of(view: WindowView, end_ns: int) -> int:
 
 def _size(ranges: Sequence[Range]) -> int:
     return sum(max(0, last - first + 1) for first, last in ranges)
+
+
+def _less(ranges: Sequence[Range], others: Sequence[Range]) -> list[Range]:
+    """What is in some of the ranges and in none of the others."""
+    left = list(ranges)
+    for begin, end in others:
+        left = [
+            part for first, last in left for part in ((first, min(last, begin - 1)), (max(first, end + 1), last))
+            if part[0] <= part[1]
+        ]  # fmt: skip
+    return left
 
 
 def _both(ranges: Sequence[Range], others: Sequence[Range]) -> list[Range]:

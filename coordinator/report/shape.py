@@ -119,7 +119,7 @@ class Counts:
     spent: dict[tuple[int, int, int], Spent] = field(default_factory=dict)  # (output, Hop, ref)
     # (incarnation, kind, ref, word, cause): of ADMITTED and REFUSED the source, of RAN, SHED, LOST and DEGRADED the
     # unit, of WINDOW the operator; word: policy, operator of DEGRADED, state of WINDOW, reason of REFUSED; cause of
-    # WINDOW, LOST; 1 for a result SHED; lineage epoch of REFUSED
+    # WINDOW, LOST; 1 for a result SHED; plan epoch of REFUSED, which are counted anew as a plan comes
     tallies: dict[tuple[int, int, int, int, int], Tally] = field(default_factory=dict)
     shed_tuples: dict[tuple[int, int], int] = field(default_factory=dict)  # (source, policy) -> tuples
     window_answers: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (output, source) -> n, met

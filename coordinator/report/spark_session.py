@@ -1,13 +1,18 @@
 """A Spark session for short local jobs: quiet, on loopback, two threads, quick to start; or on a cluster."""
 
+import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import psutil
 
 from coordinator.report.java import Java, SparkUnavailableError, find
 
@@ -15,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[2]"
+KILLED_S = 10.0
 SMALL = 30_000  # records; below it compiling generated code costs more than it saves (measured: equal at 50 000)
 _QUIET = """\
 rootLogger.level = error
@@ -40,12 +46,41 @@ def session(master: str | None = None, records: int = 0) -> Iterator["SparkSessi
     if there is not None:
         yield there
         return
-    with tempfile.TemporaryDirectory(prefix="shimekiri-spark-") as scratch:
-        spark = _start(Path(scratch), java, master or LOCAL, records)
+    with tempfile.TemporaryDirectory(prefix="shimekiri-spark-", ignore_cleanup_errors=True) as scratch:
+        others = set(psutil.Process().children())
         try:
+            spark = _start(Path(scratch), java, master or LOCAL, records)
             yield spark
-        finally:
             spark.stop()
+        except Exception:
+            _end(others)
+            raise
+        except BaseException:  # Ctrl-C, or SIGTERM: asking the JVM would take as long as what it is at
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN) if _on_main_thread() else None
+            _end(others)
+            if before is not None:
+                signal.signal(signal.SIGINT, before)
+            raise
+
+
+def _on_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _end(others: set[psutil.Process]) -> None:
+    """The JVM that was started, whether or not Spark got to know it, is killed."""
+    from pyspark import SparkContext
+
+    started = [
+        each for child in set(psutil.Process().children()) - others for each in (child, *child.children(recursive=True))
+    ]
+    for each in started:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    psutil.wait_procs(started, timeout=KILLED_S)
+    for name in ("py4j.clientserver", "py4j.java_gateway"):  # their connections close as late as the interpreter ends
+        logging.getLogger(name).disabled = True
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # of the JVM that is gone
 
 
 def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSession":

@@ -56,7 +56,7 @@ def refused(mine: DataFrame) -> DataFrame:
             col("kind").cast("long").alias("kind"),
             col("source").alias("ref"),
             col("w1").alias("word"),
-            col("epoch").cast("long").alias("cause"),
+            col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long").alias("cause"),
             count.alias("count"),
             (F.least(limit, col("seq")) + count).alias("upto"),
             instant(instant(col("last")) - instant(col("w4"))).alias("low"),

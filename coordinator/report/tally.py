@@ -12,7 +12,7 @@ from coordinator.report.ledger import of_result
 from coordinator.report.results import instant
 from coordinator.report.shape import DURATION_LIMIT, Counts, Tally
 from protos import records as rec
-from protos.records import FLAG, NO_REF, Record
+from protos.records import FLAG, NO_REF, PLAN_EPOCH_MASK, Record
 
 SIGN = 1 << 63
 
@@ -40,7 +40,7 @@ def _refused(sums: dict[tuple[int, int, int, int, int], Tally], incarnation: int
     """Tuples, how many are counted up to the last, and between which instants they originated."""
     count, before = max(0, min(DURATION_LIMIT, r.w2)), min(DURATION_LIMIT, r.seq)
     first_ns, last_ns = origins(r)
-    key = (incarnation, r.kind, r.source, r.w1, r.epoch)
+    key = (incarnation, r.kind, r.source, r.w1, r.flags & PLAN_EPOCH_MASK)
     n, upto, low_ns, high_ns = sums.get(key, Tally(0, 0, first_ns, last_ns))
     sums[key] = Tally(n + count, max(upto, before + count), min(low_ns, first_ns), max(high_ns, last_ns))
 

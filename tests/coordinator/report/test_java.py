@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from coordinator.report import java
@@ -11,6 +19,9 @@ from coordinator.report.command import judge
 from coordinator.report.java import SparkUnavailableError, find
 from coordinator.report.reader import read_run
 from tests.coordinator.report.synthetic import play, random_document
+
+ROOT = Path(__file__).parents[3]
+PATH, JAVA = os.environ["PATH"], shutil.which("java")
 
 
 def install(home: Path, version: str) -> Path:
@@ -83,3 +94,28 @@ def test_a_report_without_java_is_made_in_plain_python_and_says_why(
     for engine, master in (("spark", None), ("auto", "spark://far:7077")):
         with pytest.raises(SparkUnavailableError):
             judge([run], engine, master, said.append)
+
+
+@pytest.mark.parametrize("after_s", [0.3, 2.0])
+def test_ctrl_c_while_spark_starts_leaves_no_jvm_and_no_folder(after_s: float, tmp_path: Path) -> None:
+    if not JAVA:
+        pytest.skip("no Java here")
+    run = play(random_document(1), seed=1).save(tmp_path / "run")
+    (tmp_path / "tmp").mkdir()
+    words = [sys.executable, "-m", "coordinator", "report", str(run), "--engine", "spark"]
+    environment = {**os.environ, "PATH": PATH, "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(ROOT)}
+    began = subprocess.Popen(words, env=environment, start_new_session=True, stderr=subprocess.DEVNULL)
+    try:
+        process, deadline = psutil.Process(began.pid), time.monotonic() + 60
+        while not (java := process.children(recursive=True)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert java
+        time.sleep(after_s)
+        java = process.children(recursive=True)
+        os.killpg(began.pid, signal.SIGINT)
+        assert began.wait(60) == 130
+        assert psutil.wait_procs(java, timeout=10)[1] == []
+        assert list((tmp_path / "tmp").iterdir()) == []
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(began.pid, signal.SIGKILL)

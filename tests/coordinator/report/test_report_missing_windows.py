@@ -313,3 +313,32 @@ def test_windows_behind_the_end_of_a_feed_are_no_part_of_what_was_offered(tmp_pa
     few = verdict(read_run(run.save(tmp_path / "few")))["outputs"]["out"]
     assert (few["met"], few["met_idle"], few["windows"]["mean"]["idle"]) == (12, 10, 10)
     assert few["missed_of_offered"] == [few["missed"] / (2 + few["missed"])] * 2
+
+
+def test_windows_that_another_node_made_in_the_meantime_are_not_missing(tmp_path: Path) -> None:
+    """b is away from 13 to 21; a had the operator under a plan of its own and gives 15 to 19."""
+    run = away()
+    stand_in = plan_document(
+        ["a", "b"],
+        {"s": "a"},
+        [{"name": "mean.add", "at": "a", "in": ["s"]}, {"name": "mean", "at": "a", "in": ["mean.add"]}],
+        {"out": ("mean", "a", 300 * MS)},
+    )
+    feeds = [{"source": 1, "name": "s@a"}]
+    second = with_windows(stand_in, {"mean": {"length": str(S), "hop": str(S), "feeds": feeds}})
+    view = Cluster(second, 1).plan
+    node, flags = run.source, 132 & rec.PLAN_EPOCH_MASK
+    for state in (rec.STATE_PREPARED, rec.STATE_COMMITTED):
+        node.write(rec.PLAN, 0, state, None, 13 * S, 132, last=view.hash_u64)
+    (collects,) = view.windows.values()
+    for n in range(15, 20):
+        end = (n + 1) * S
+        lineage = Lineage(collects.source, node.boot, n, 0, end, end)
+        told = (end + 4, rec.WINDOW_CLOSED, S * n, end, 0)
+        node.write(rec.WINDOW, flags, collects.operators[0], lineage, *told, last=1)
+    path = run.save(tmp_path / "run")
+    (path / "earlier").mkdir()
+    (path / "earlier" / f"{second['hash']}.json").write_text(json.dumps(second))
+    values = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps(values | {"earlier": [second["hash"]]}))
+    assert verdict(read_run(path))["outputs"]["out"]["windows"]["mean"]["never_opened"] == 8 - 5

@@ -197,3 +197,17 @@ def test_the_report_is_json_without_surprises(tmp_path: Path) -> None:
         cluster.nodes[0].write(rec.REFUSED, cluster.flags, 1, lineage, words[0], 999, *words, last=(1 << 64) - 1)
     cluster.finish()
     json.dumps(judged(cluster, tmp_path), allow_nan=False)
+
+
+def test_refusals_are_counted_anew_when_a_plan_comes_back(tmp_path: Path) -> None:
+    """The same plan is committed again as another one, under another epoch: each counts from 0."""
+    cluster = chain()
+    cluster.refuse(1, 4)
+    (node,) = cluster.all
+    node.write(rec.PLAN, 0, rec.STATE_COMMITTED, None, node.now, 140, last=cluster.plan.hash_u64)
+    cluster.flags, cluster.refused = 140 & rec.PLAN_EPOCH_MASK, {}
+    cluster.refuse(1, 7)
+    cluster.finish()
+    report = judged(cluster, tmp_path)
+    assert report["offered"]["s"]["refused"] == {"too_old": 11}
+    assert report["conservation"]["balanced"], report["conservation"]["problems"]
