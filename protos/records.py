@@ -52,7 +52,8 @@ MERGED: a contributor of a join ended there; `absent` 1: its partner was filtere
 CLOCK with FLAG, ref NO_REF: the node's own clock stood still, as its machine was suspended, between w1 and at of it,
 for w2 ns at least. What was under way took longer than the clock says.
 LOAD with FLAG: seq is the sum, in its low 63 bits, of 2 * at - origin_lo - origin_hi of all OUTPUT records of the
-incarnation before it, as the engine added them up.
+incarnation before it, as the engine added them up; source and epoch are how many tuples were refused and admitted in it
+before, modulo COUNTED.
 ABSORBED with FLAG: the value could not be read and was not kept.
 GAP with FLAG: the records were damaged on the disk, or lost with the memory as the node lost power; dropped 0: nobody
 knows how many.
@@ -74,6 +75,7 @@ SURPLUS_SHIFT = 48  # of RAN's word w4
 SURPLUS_MOST = 0xFFFF  # results shed in one instance that it can count
 PLAN_EPOCH_MASK = 0x7F
 SUM_MASK = (1 << 63) - 1  # of the sum of latencies in LOAD
+COUNTED = 1 << 16  # LOAD's counts of tuples are modulo this
 NO_REF = 0xFFFF
 
 PLAN, ADMITTED, RAN, SENT, RECEIVED, ACKED, GAVE_UP, OUTPUT = range(1, 9)

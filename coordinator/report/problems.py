@@ -38,6 +38,7 @@ class Fault(IntEnum):
     NEVER_ADMITTED = 21
     ODD_SUM = 22
     NUMBER_SKIPPED = 23
+    ODD_COUNT = 24
 
 
 FIRST_OF_WITNESSES = Fault.BEFORE_ITS_CAUSE
@@ -94,6 +95,7 @@ _SECOND = {
     Fault.IMPOSSIBLE_END: "is an end that the plan does not have there",
     Fault.ADMITTED_AGAIN: "is of a tuple that was admitted before",
     Fault.NEVER_ADMITTED: "is of a tuple that was never admitted",
+    Fault.ODD_COUNT: "counts other tuples admitted or refused than there are records of",
     Fault.NUMBER_SKIPPED: "does not follow the tuple that its source admitted before it",
     Fault.ODD_SUM: "is among results whose latencies add up to another sum than the node's own",
 }
@@ -154,6 +156,8 @@ def sentence(run: Run, problem: Problem) -> str:
             return f"{place}: REFUSED records of source {name} speak of {problem.seq} tuples, and count {problem.times}"
         case Fault.ODD_EXIT:
             text = f"RAN or LOST of unit {ref} with outputs on an exit that it does not have"
+        case Fault.ODD_COUNT:
+            return f"{place}: LOAD record number {problem.seq} {_SECOND[Fault.ODD_COUNT]} since the one before it"
         case _:
             text = f"{KINDS[ref]} {_SECOND[Fault(problem.fault)]}"
     return f"{place}: {tuple_}: {text}{times}"

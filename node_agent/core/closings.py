@@ -185,6 +185,7 @@ class Closings:
         loaded, flags, write = windowed.loaded, windowed.loaded.flags, self.facts.write
         origin_ns = windowed.origin_ns(at_ns, number, window)
         source, epoch, seq, _, _, _ = self._lineage(windowed, number, origin_ns)
+        self.facts.admitted += 1
         write(ADMITTED, flags, source, source, epoch, seq, at_ns, origin_ns, origin_ns, 0, 0, 0)
         write(SHED, flags, NO_REF, source, epoch, seq, at_ns, POLICY_WINDOW, 0, loaded.source_routes[source].stream)
         self._count_shed(POLICY_WINDOW)

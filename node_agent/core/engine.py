@@ -108,7 +108,9 @@ class Engine(Entrance):
     ) -> None:
         """A tuple enters the system here. size: payload bytes. sent_ns: its client's stamp, on the client's clock."""
         _, epoch, seq, _, origin_lo_ns, origin_hi_ns = lineage
-        self.facts.write(
+        facts = self.facts
+        facts.admitted += 1
+        facts.write(
             ADMITTED, loaded.flags, source, source, epoch, seq, at_ns, origin_lo_ns, origin_hi_ns, sent_ns, 0, size
         )
         route = loaded.source_routes[source]

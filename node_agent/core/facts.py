@@ -15,15 +15,16 @@ Stretch = tuple[int, int]  # first free byte, first byte that is not free
 class Facts:
     """Packs records. `refill()` returns the next free stretch of the buffer, asked for when the last one is full.
 
-    latencies_ns: what all results so far took, the most and the least of each: LOAD has it as their second witness.
+    latencies_ns: what all results so far took, the most and the least of each. admitted, refused: tuples so far. LOAD
+    has these as the second witness of the records.
     """
 
-    __slots__ = ("buffer", "latencies_ns", "limit", "position", "refill")
+    __slots__ = ("admitted", "buffer", "latencies_ns", "limit", "position", "refill", "refused")
 
     def __init__(self, buffer: bytearray | memoryview, refill: Callable[[], Stretch]) -> None:
         self.buffer = buffer
         self.refill = refill
-        self.latencies_ns = 0
+        self.latencies_ns = self.admitted = self.refused = 0
         self.position, self.limit = refill()
 
     def write(

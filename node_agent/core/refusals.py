@@ -96,6 +96,7 @@ class Refusals:
         for (flags, source, reason), shared in self._shared.items():
             number = self._numbers.get((flags, source), 0)
             self._numbers[flags, source] = number + shared.count
+            self._facts.refused += shared.count
             self._facts.write(
                 REFUSED, flags, source, source, self.epoch, number,
                 shared.last_ns, reason, shared.count, shared.least_ns, shared.most_ns, shared.first_ns,

@@ -9,7 +9,7 @@ from node_agent.core.parts import Unit
 from node_agent.link.receiver import grant
 from node_agent.runtime.plans import Plans
 from node_agent.runtime.shared import Shared
-from protos.records import FLAG, LOAD, NO_REF, SUM_MASK
+from protos.records import COUNTED, FLAG, LOAD, NO_REF, SUM_MASK
 
 EVERY_NS = 1_000_000_000
 WEIGH_NS = 10_000_000  # what is queued is looked at so often at most
@@ -194,7 +194,7 @@ class Load:
         """LOAD: once a second, and last of all."""
         facts = self.shared.facts
         facts.write(
-            LOAD, FLAG, NO_REF, 0, 0, facts.latencies_ns & SUM_MASK, at_ns, self.queue_bytes, self.ready,
-            self.busy_ns, self.overhead_ns, facts.written_records,
+            LOAD, FLAG, NO_REF, facts.refused % COUNTED, facts.admitted % COUNTED, facts.latencies_ns & SUM_MASK,
+            at_ns, self.queue_bytes, self.ready, self.busy_ns, self.overhead_ns, facts.written_records,
         )  # fmt: skip
         self.next_ns = at_ns + EVERY_NS

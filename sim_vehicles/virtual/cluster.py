@@ -18,6 +18,7 @@ from node_agent.execute import apply
 from node_agent.registry import Registry
 from node_agent.signature import OperatorError
 from protos.records import (
+    COUNTED,
     FLAG,
     LOAD,
     NO_REF,
@@ -139,7 +140,8 @@ class Cluster:
         """The incarnation of every node ends: write what a stopping node writes."""
         for node, (*_, local) in self._locals.items():
             facts = self.facts[node]
-            facts.write(LOAD, FLAG | local.epoch & PLAN_EPOCH_MASK, NO_REF, 0, 0, facts.latencies_ns & SUM_MASK,
+            facts.write(LOAD, FLAG | local.epoch & PLAN_EPOCH_MASK, NO_REF,
+                        facts.refused % COUNTED, facts.admitted % COUNTED, facts.latencies_ns & SUM_MASK,
                         self.now_ns, 0, 0,
                         self.busy_ns[node], self.overhead_ns[node],
                         facts.position // RECORD_BYTES)  # fmt: skip

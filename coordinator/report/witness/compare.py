@@ -38,6 +38,7 @@ def compare(plan: PlanView, traces: Sequence[Trace]) -> Witnessed:
             wrong.inc, wrong.kind, wrong.source, wrong.epoch, wrong.seq, wrong.ordinal, strict=True
         )
     }
+    told |= set(sums.counts(traces))
     slow = found.where(suspended(traces, found))
     lineages = zip(slow.source.tolist(), slow.epoch.tolist(), slow.seq.tolist(), strict=True)
     return Witnessed(sorted(told), frozenset(lineages))

@@ -1,21 +1,27 @@
-"""Results against the sum of their latencies that the engine kept, from one LOAD record to the next.
+"""Results against the sum of their latencies that the engine kept, from one LOAD record to the next, and tuples against
+the counts that it kept of those admitted and refused.
 
-Of results that came in the middle of an instance, or straight from a link, no other record has the exact instant.
+Of results that came in the middle of an instance, or straight from a link, no other record has the exact instant. Of
+tuples that were refused, or shed at the door, no other node may know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from coordinator.report.completeness import Trace
-from coordinator.report.problems import Fault
+from coordinator.report.problems import Fault, Problem
 from coordinator.report.raw import raw_records, usable_records
 from coordinator.report.witness.instants import Found
-from coordinator.report.witness.keys import Ints
+from coordinator.report.witness.keys import Bools, Ints
 from coordinator.report.witness.rows import Rows
 from protos import records as rec
+
+Raw = npt.NDArray[Any]
 
 
 def compare(traces: Sequence[Trace], found: Rows) -> Iterator[Found]:
@@ -28,12 +34,43 @@ def compare(traces: Sequence[Trace], found: Rows) -> Iterator[Found]:
             yield Fault.ODD_SUM, mine.where(np.isin(stretch, wrong))
 
 
+def counts(traces: Sequence[Trace]) -> Iterator[Problem]:
+    """The LOAD records that count other tuples than there are records of since the one before."""
+    for trace in traces:
+        if trace.scan.gaps:
+            continue
+        raw = raw_records(trace.incarnation)
+        told = _told(raw)
+        admitted = np.cumsum(_of(raw, rec.ADMITTED), dtype=np.int64)
+        refused = np.cumsum(np.where(_of(raw, rec.REFUSED), raw["w2"], 0), dtype=np.int64)
+        odd = _differ(admitted[told], raw["epoch"][told]) | _differ(refused[told], raw["source"][told])
+        if trace.incarnation.declared.first > 0:
+            odd[:1] = False
+        for place in told[odd].tolist():
+            yield Problem(int(Fault.ODD_COUNT), trace.incarnation.number, rec.LOAD, 0, 0, place, 0, 1)
+
+
+def _of(raw: Raw, kind: int) -> Bools:
+    found: Bools = usable_records(raw) & (raw["kind"] == kind)
+    return found
+
+
+def _told(raw: Raw) -> Ints:
+    """Places of the LOAD records with sums."""
+    return np.flatnonzero(_of(raw, rec.LOAD) & (raw["flags"] >= rec.FLAG))
+
+
+def _differ(kept: Ints, counted: Raw) -> Bools:
+    """Whether the counts, from one to the next, are others modulo `COUNTED`."""
+    beside = (kept - counted.astype(np.int64)) % rec.COUNTED
+    found: Bools = np.diff(beside, prepend=0) != 0
+    return found
+
+
 def _stretches(trace: Trace, places: Ints) -> tuple[Ints, Ints]:
     """Of each place how many sums were told before it; and the numbers of the stretches that end with a wrong one."""
     raw = raw_records(trace.incarnation)
-    usable = usable_records(raw)
-    told = np.flatnonzero(usable & (raw["kind"] == rec.LOAD) & (raw["flags"] >= rec.FLAG))
-    results = np.flatnonzero(usable & (raw["kind"] == rec.OUTPUT))
+    told, results = _told(raw), np.flatnonzero(_of(raw, rec.OUTPUT))
     w0, w1, w2 = (raw[word][results].astype(np.uint64) for word in ("w0", "w1", "w2"))
     kept = np.concatenate(([np.uint64(0)], np.cumsum(2 * w0 - w1 - w2, dtype=np.uint64)))
     upto = kept[np.searchsorted(results, told)]
@@ -45,4 +82,4 @@ def _stretches(trace: Trace, places: Ints) -> tuple[Ints, Ints]:
     return np.searchsorted(told, places), wrong[wrong > 0] if first else wrong
 
 
-__all__ = ["compare"]
+__all__ = ["compare", "counts"]

@@ -231,3 +231,33 @@ def test_a_tuple_of_which_all_records_are_taken_leaves_a_gap_in_its_sources_numb
     books = verdict(read_run(cluster.save(tmp_path / "taken")))["conservation"]
     assert not books["balanced"]
     assert books["problems"][0].endswith("ADMITTED does not follow the tuple that its source admitted before it")
+
+
+def test_load_counts_tuples_that_no_other_record_knows_of(tmp_path: Path) -> None:
+    """The last refusals of a source, and all records of its last tuple, are taken: their numbers leave no gap."""
+    cluster = play(everything(), seed=2, tuples=6)
+    node = cluster.nodes[0]
+    for seq in (3, 7):
+        cluster.refuse(1, seq)
+    for each in cluster.all:
+        records = [rec.Record(*rec.RECORD.unpack(one)) for one in each.records]
+        admitted = sum(r.kind == rec.ADMITTED for r in records)
+        refused = sum(r.w2 for r in records if r.kind == rec.REFUSED)
+        each.records = [one for one in each.records if one[0] != rec.LOAD]
+        outputs = (2 * r.w0 - r.w1 - r.w2 for r in records if r.kind == rec.OUTPUT)
+        last = len(each.records)
+        fields = (rec.LOAD, rec.FLAG, rec.NO_REF, refused, admitted, sum(outputs) & rec.SUM_MASK, each.now, 0, 0, 0, 0)
+        each.records.append(rec.RECORD.pack(*fields, last))
+    assert verdict(read_run(cluster.save(tmp_path / "whole")))["conservation"]["balanced"]
+    whole = list(node.records)
+    refusals = [place for place, one in enumerate(whole) if one[0] == rec.REFUSED]
+    tuples = [rec.RECORD.unpack(one)[3:6] for one in whole if one[0] == rec.ADMITTED]
+    for name, taken in {
+        "refusal": {refusals[-1]},
+        "tuple": {place for place, one in enumerate(whole) if rec.RECORD.unpack(one)[3:6] == tuples[-1]},
+    }.items():
+        node.records = [one for place, one in enumerate(whole) if place not in taken]
+        load = list(rec.RECORD.unpack(node.records[-1]))
+        node.records[-1] = rec.RECORD.pack(*load[:-1], len(node.records) - 1)
+        books = verdict(read_run(cluster.save(tmp_path / name)))["conservation"]
+        assert any("counts other tuples admitted or refused" in each for each in books["problems"]), books["problems"]
