@@ -33,14 +33,16 @@ test-ranges: setup ## the agent's tests with the lowest and the highest grpcio, 
 soak: setup ## whole sweeps of what `make test` samples: every bit, cut and deletion of a small run's files; hours
 	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m soak
 
-.PHONY: check
-check: setup ## format, lint, types, import rules, generated code, tests
+.PHONY: lint
+lint: setup ## format, lint, types, import rules, generated code
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m infra.generate --check
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
+.PHONY: check
+check: lint test ## all of it: lint and tests
 
 .PHONY: bench
 bench: setup ## measure against the floor; writes runs/bench.json
