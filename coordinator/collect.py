@@ -141,7 +141,10 @@ def collect(
         raise _full(run, error) from error
     if over or resumed:
         run_plans.forget(agents, kept.known, [node for node in agents.addresses if node not in lost])
-    unknown = (f"plan {stamp[:8]} ran and no agent has it any more: its records are not judged" for stamp in missing)
+    mend = f"give it with --resume {run} --earlier FILE"
+    unknown = (
+        f"plan {stamp[:8]} ran and no agent has it any more: its records are not judged; {mend}" for stamp in missing
+    )
     collected.problems = [*lost.values(), *unknown]
     collected.ran = int(plan["hash"][: run_plans.STAMP], 16) in traces.ran()
     return collected

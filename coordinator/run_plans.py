@@ -10,7 +10,7 @@ deployed it is needed.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +19,13 @@ from coordinator import plan_file
 from coordinator.agents import AgentError, Agents
 from coordinator.errors import BadInputError
 from protos import agent_pb2
+from protos.records import HEADER_BYTES, plans_in
+from protos.segments import records_in
 
 if TYPE_CHECKING:
     from coordinator.plan_file import Plan
 
-FETCH_S = 30.0
+FETCH_S, TRACE_S = 30.0, 120.0
 STAMP = 16  # hex digits of a hash that trace records carry
 
 
@@ -69,6 +71,34 @@ def fetch(
             if plan is not None and plan["hash"] == each.hash.hex():
                 found[plan["hash"]] = plan
     return found, silent
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What traces say of a plan. stamp: the start of its hash; epoch: the latest; nodes: agents that tell of it."""
+
+    stamp: str
+    epoch: int
+    nodes: tuple[str, ...]
+
+
+def traced(agents: Agents, nodes: Iterable[str]) -> list[Ran]:
+    """The plans that these agents' traces tell of, the latest first. Nothing is freed. It reads all that is there."""
+    found: dict[str, Ran] = {}
+    for node in nodes:
+        for stamp, epoch in _told(agents, node):
+            before = found.get(stamp, Ran(stamp, 0, ()))
+            found[stamp] = Ran(stamp, max(before.epoch, epoch), tuple(dict.fromkeys([*before.nodes, node])))
+    return sorted(found.values(), key=lambda ran: -ran.epoch)
+
+
+def _told(agents: Agents, node: str) -> Iterator[tuple[str, int]]:
+    try:
+        for chunk in agents.trace(node, {}, TRACE_S):
+            for record in plans_in(records_in(bytes(HEADER_BYTES) + chunk.blocks)):
+                yield f"{record.last:016x}", record.w1
+    except AgentError:
+        return
 
 
 def forget(agents: Agents, held: Iterable[str], nodes: Iterable[str]) -> None:

@@ -20,15 +20,13 @@ from coordinator.errors import CoordinatorError
 from protos import trace_pb2
 from protos.records import (
     HEADER_BYTES,
-    PLAN,
-    RECORD_BYTES,
     STATE_COMMITTED,
     STATE_CRASHED,
     STATE_DRAINED,
     STATE_DRAINING,
     STATE_ENDED,
+    plans_in,
     unpack_header,
-    unpack_records,
 )
 from protos.segments import MISSING, SEAL, Block, Flaw, Trail, records_in, scan
 
@@ -185,13 +183,8 @@ class Incarnation:
         """What became of every plan that was here, by the start of its hash."""
         found: dict[int, list[Told]] = {}
         for path in self.segments():
-            data = memoryview(records_in(path.read_bytes()))
-            kinds = bytes(data[::RECORD_BYTES])
-            at = kinds.find(PLAN)
-            while at >= 0:
-                (record,) = unpack_records(data[at * RECORD_BYTES : (at + 1) * RECORD_BYTES])
+            for record in plans_in(records_in(path.read_bytes())):
                 found.setdefault(record.last, []).append(Told(record.ref, record.w1))
-                at = kinds.find(PLAN, at + 1)
         return found
 
 

@@ -211,6 +211,15 @@ def unpack_records(data: bytes | memoryview) -> Iterator[Record]:
     return map(Record._make, RECORD.iter_unpack(data))
 
 
+def plans_in(data: bytes) -> Iterator[Record]:
+    """The PLAN records among those in `data`, without a look at the others."""
+    kinds = data[::RECORD_BYTES]
+    at = kinds.find(PLAN)
+    while at >= 0:
+        yield from unpack_records(data[at * RECORD_BYTES : (at + 1) * RECORD_BYTES])
+        at = kinds.find(PLAN, at + 1)
+
+
 def ran_outputs(last: int, exits: int) -> tuple[int, ...]:
     """Outputs per exit from RAN's last word."""
     return tuple((last >> (8 * exit_)) & 0xFF for exit_ in range(exits))

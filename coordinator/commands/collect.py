@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from coordinator.addresses import Addresses, AgentAddress
     from coordinator.plan_file import Plan
-    from coordinator.run_plans import Running
+    from coordinator.run_plans import Ran, Running
 
 EPILOG = """Examples:
 
@@ -72,12 +72,15 @@ def register(app: typer.Typer) -> None:
         if resume is None:
             collection.check_out(output)
         given = _given(plan, resume)
+        wanted = _Wanted(given, given is not None and plan is not None, _files(plan, given, earlier or []))
         with Agents(file.nodes) as agents:
             running = run_plans.running(agents, STATUS_S)
-        wanted = _Wanted(given, given is not None and plan is not None, _files(plan, given, earlier or []))
-        made = wanted.last(running)
+            made = wanted.last(running)
+            if made is None:
+                ran = run_plans.traced(agents, [node for node in agents.addresses if node not in running.silent])
+                made = wanted.named(ran)
         if made is None:
-            raise CoordinatorError("\n".join([*running.silent.values(), "nothing has run on these nodes"]))
+            raise CoordinatorError("\n".join([*running.silent.values(), *_unknown(ran)]))
         going_on = running.committed - {made["hash"]} if wanted.alone else frozenset()
         places, absent = _places(file, [made, *running.kept.values()], running)
         with Agents(places) as agents:
@@ -123,6 +126,21 @@ class _Wanted:
             return self.given
         known = self.files | running.kept
         return next((known[hash_] for hash_ in running.latest_first if hash_ in known), None)
+
+    def named(self, ran: Sequence[Ran]) -> Plan | None:
+        """The latest of the given ones that traces name."""
+        from coordinator.run_plans import STAMP
+
+        known = {hash_[:STAMP]: made for hash_, made in self.files.items()}
+        return next((known[each.stamp] for each in ran if each.stamp in known), None)
+
+
+def _unknown(ran: Sequence[Ran]) -> list[str]:
+    """Why nothing can be collected, one line each."""
+    if not ran:
+        return ["nothing has run on these nodes"]
+    lines = (f"plan {each.stamp[:8]} ran on {', '.join(each.nodes)}, and no agent has its document" for each in ran)
+    return [*lines, "its trace stays there; collect it with the plan's file: --plan plan.json"]
 
 
 def _given(plan: Path | None, resume: Path | None) -> Plan | None:

@@ -30,7 +30,7 @@ class Deployment:
     bytes: int = 0  # of the whole plan's file
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Ran:
     """A plan that has admitted tuples here since the last collection: its trace is read by it. bytes: of its file."""
 

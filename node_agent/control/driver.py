@@ -37,6 +37,7 @@ class DeployDriver:
     def __init__(self, store: PlanStore, log: Log | None = None) -> None:
         self.store, self.log = store, log or Log("", "control")
         self.machine = Deployments(store.load())
+        self.unresumed = list(store.problems)  # why what ran does not run, until another plan does or it is collected
         self._told: dict[str, Deployment] = {}  # as the log last had them
         self._tell_changes(self.machine.durable, "on disk: ")
         self.links: dict[int, RuntimeLink] = {}  # by place: the runtimes that are running
@@ -83,6 +84,7 @@ class DeployDriver:
     async def collected(self, hashes: frozenset[str]) -> Reply:
         """A coordinator holds all that these plans have left here: they may go where they run no more."""
         token = self._token()
+        self.unresumed.clear()
         return await self._request(token, lambda: self.machine.collected(token, hashes))
 
     # -- the runtime
@@ -157,6 +159,8 @@ class DeployDriver:
             if known is None or known.state != state:
                 text = f"{before}plan {hash_[:8]} of {each.query} is {state.name.lower()}"
                 self.log.say(f"plan_{state.name.lower()}", text, plan=hash_, query=each.query, epoch=each.epoch)
+            if state is State.COMMITTED:
+                self.unresumed.clear()
         self._told = now
 
     def _tell(self, place: int, question: Callable[[int], ipc.Message]) -> Answered:

@@ -3,14 +3,15 @@
 The layout is plan_files.py's; control adds to state.json what the deployment machine needs (`fence`, each plan's
 `query`) and what tells a damaged file from a good one: `check`, the SHA-256 of the rest of state.json, and each plan's
 `local`, the SHA-256 of its .local file, with `locals` for those of further cores. The whole plan's name is its own
-SHA-256. A damaged file is set aside as *.damaged and reported; what it names is not resumed.
+SHA-256. A damaged file is set aside as *.damaged and reported; what it names is not resumed. Where state.json itself is
+lost, every sound document counts as a plan that ran, so that a collection still has what the traces are read by.
 """
 
 import contextlib
 import errno
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,21 @@ from node_agent.durable_files import checked, set_aside, with_check, write_durab
 from node_agent.plan_files import STATE_FILE, local_path, missing_cores, read_locals, whole_path
 
 RESERVE_FILE, RESERVE_BYTES = "reserve", 128 << 10
+STAMP = 16  # hex digits of a hash that trace records carry
 FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(slots=True)
 class PlanStore:
-    """One directory of plans. `problems`: what was found damaged, one sentence each."""
+    """One directory of plans. `problems`: what was found damaged, one sentence each; told: the plans that the traces
+    here speak of, by the start of their hash, with the highest epoch of each. It may take long: asked where the states
+    are lost."""
 
     directory: Path
     problems: list[str] = field(default_factory=list)
     node: str = ""
     cores: int = 1  # of the agent: a plan that needs more is not resumed
+    told: Callable[[], Mapping[str, int]] = dict
     _locals: dict[str, dict[int, str]] = field(default_factory=dict)  # plan -> core -> SHA-256 of the .local file
 
     def load(self) -> Durable:
@@ -39,10 +44,10 @@ class PlanStore:
         try:
             durable = self._parse(path.read_bytes())
         except FileNotFoundError:
-            return Durable()
+            told = self.told()
+            return self._lost(f"{path} is missing", told) if told else Durable()
         except (OSError, ValueError, KeyError, TypeError) as error:
-            self._set_aside(path, f"the states of all plans are lost ({error}); deploy again")
-            return Durable()
+            return self._lost(f"{path} is damaged ({error}), set aside as {set_aside(path)}", self.told())
         for each in durable.deployments:
             if why := missing_cores(each.places, self.cores, self.node) or self._damage(each.hash):
                 durable = durable.without(each.hash)
@@ -140,8 +145,21 @@ class PlanStore:
             return f"{file.name} is damaged, set aside as {set_aside(file)}"
         return ""
 
-    def _set_aside(self, path: Path, what: str) -> None:
-        self.problems.append(f"{path} is damaged, set aside as {set_aside(path)}: {what}")
+    def _lost(self, why: str, told: Mapping[str, int]) -> Durable:
+        """Without the states of the plans: their documents are here, and the traces tell how far the epochs were."""
+        self.problems.append(f"{why}: the states of all plans are lost; collect what ran, then deploy again")
+        found = sorted(
+            (told.get(path.stem[:STAMP], 0), path.stat().st_mtime_ns, Ran(path.stem, path.stat().st_size))
+            for path in self.directory.glob("*.json")
+            if self._is_document(path)
+        )
+        return Durable(seen=max(told.values(), default=0), ran=tuple(ran for _, _, ran in found))
+
+    def _is_document(self, path: Path) -> bool:
+        try:
+            return hashlib.sha256(path.read_bytes()).hexdigest() == path.stem
+        except OSError:
+            return False
 
 
 def _resume_order(deployment: Deployment) -> tuple[bool, int]:

@@ -36,7 +36,9 @@ class Control:
         state = self.settings.state
         self.spool = SpoolFiles(state.spool, state.rings.paths, log=self.log, headers=state.starts.headers)
         name, cores = self.settings.name, self.settings.cores
-        self.deployments = DeployDriver(PlanStore(self.settings.state.plans, node=name, cores=cores), self.log)
+        self.spool.drain()  # what the rings tell of plans counts as well
+        store = PlanStore(state.plans, node=name, cores=cores, told=self.spool.plans)
+        self.deployments = DeployDriver(store, self.log)
         for problem in self.deployments.store.problems:
             self.log.say("plans_damaged", problem, WARNING)
         guards = [admission.OnlyCoordinator()] if self.settings.tls is not None else []

@@ -152,11 +152,13 @@ class Agent(agent_pb2_grpc.AgentServicer):
         """Whether all that is committed here runs; and everything that was found wrong."""
         failed = self.deployments.machine.failed
         wrong = [f"plan {hash_[:8]} does not run: {why}" for hash_, why in sorted(failed.items())]
+        wrong += self.deployments.unresumed
         for core, status in enumerate(await self.statuses()):
             if status is None:
                 of = f" of {place_name(self.settings.name, core)}" if self.settings.cores > 1 else ""
                 wrong.append(f"the runtime{of} does not answer")
-        notes = [*wrong, *self.settings.state.starts.problems, *self.deployments.store.problems, *self.spool.problems]
+        found = [*self.settings.state.starts.problems, *self.deployments.store.problems, *self.spool.problems]
+        notes = list(dict.fromkeys([*wrong, *found]))
         return agent_pb2.HealthReply(serving=not wrong, why="; ".join(notes[:16]))
 
     # -- runs

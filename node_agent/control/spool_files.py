@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from node_agent.control.spool import LIMIT_BYTES, Append, Incarnation, Segment, Spool
-from node_agent.control.spool_mending import FREED_FILE, freed_file, restore, segment_name
+from node_agent.control.spool_mending import FREED_FILE, SUFFIX, freed_file, restore, segment_name
 from node_agent.durable_files import DAMAGED, set_aside, write_durably
 from node_agent.log import WARNING, Log
 from node_agent.ring import DATA, STATE, TAKEN, WRITTEN, Ring
-from protos.records import HEADER_BYTES, RECORD_BYTES, STATE_CRASHED, unpack_header
-from protos.segments import HEAD_BYTES, Block, Chain, scan
+from protos.records import HEADER_BYTES, RECORD_BYTES, STATE_CRASHED, plans_in, unpack_header
+from protos.segments import HEAD_BYTES, Block, Chain, records_in, scan
 
 MOST_AT_ONCE = 1 << 20  # bytes that are copied from a ring in one go
 CHUNK_BYTES = 64 << 10
@@ -86,6 +86,16 @@ class SpoolFiles:
             except OSError as error:
                 self.note(f"the spool in {self.root} cannot be written ({error.strerror}); the ring waits")
         return count
+
+    def plans(self) -> dict[str, int]:
+        """The plans that records here speak of: the start of each hash, and its highest epoch. It reads all files."""
+        found: dict[str, int] = {}
+        for path in self.root.glob(f"*/*{SUFFIX}"):
+            with contextlib.suppress(OSError):
+                for record in plans_in(records_in(path.read_bytes())):
+                    stamp = f"{record.last:016x}"
+                    found[stamp] = max(found.get(stamp, 0), record.w1)
+        return found
 
     def note(self, problem: str) -> None:
         """A problem with the trace, for Health, Status and the log."""

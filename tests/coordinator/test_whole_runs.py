@@ -60,3 +60,42 @@ def test_a_machine_with_the_addresses_alone_collects_all_plans(street: Street) -
     assert verdict(again)["conservation"]["admitted"] == 10
     empty = cli("collect", cwd=street.root)
     assert empty.returncode == 1 and "nothing has run on these nodes" in empty.stderr
+
+
+@pytest.fixture
+def bereft(street: Street) -> Street:
+    """20 tuples were sent, then both agents were killed, and a bit of each state.json flipped."""
+    with street.connect() as agents:
+        deploy.deploy(street.plan, agents)
+    assert street.send(20) == 20
+    for name in street.agents:
+        street.kill(name)
+        path = street.root / "state" / name / "plans" / "state.json"
+        data = bytearray(path.read_bytes())
+        data[30] ^= 2
+        path.write_bytes(data)
+    return street
+
+
+def test_a_run_whose_states_are_lost_is_told_and_collected(bereft: Street) -> None:
+    for name in bereft.agents:
+        bereft.restart(name)
+    (bereft.root / "plan.json").unlink()
+    status = cli("status", cwd=bereft.root)
+    assert status.returncode == 1 and "state.json is damaged" in status.stdout, status.stdout
+    run = collected(bereft)
+    assert run.plan.hash == bereft.plan["hash"]
+    report = verdict(run)
+    assert report["conservation"]["balanced"] and report["conservation"]["admitted"] == 20
+    assert cli("status", cwd=bereft.root).returncode == 0, "nothing is left to be done"
+    assert "nothing has run on these nodes" in cli("collect", cwd=bereft.root).stderr
+
+
+def test_a_run_of_which_no_agent_has_the_plan_any_more_is_named(bereft: Street) -> None:
+    for name in bereft.agents:
+        (bereft.root / "state" / name / "plans" / f"{bereft.plan['hash']}.json").unlink()
+        bereft.restart(name)
+    done = cli("collect", cwd=bereft.root)
+    assert done.returncode == 1 and "nothing has run" not in done.stderr
+    assert f"plan {bereft.plan['hash'][:8]} ran on a, b" in done.stderr and "--plan plan.json" in done.stderr
+    assert verdict(collected(bereft, "--earlier", "plan.json"))["conservation"]["admitted"] == 20

@@ -11,7 +11,7 @@ from node_agent.sdk import Admitted, Sink, Source
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 from protos.records import ADMITTED, GAP, HEADER_BYTES, unpack_records
 from protos.segments import bodies, scan
-from tests.node_agent.live import Agent, chain_plan, store
+from tests.node_agent.live import WHOLE, Agent, chain_plan, store
 
 
 def flip(path: Path, byte: int) -> None:
@@ -67,6 +67,14 @@ def test_it_starts_whatever_was_damaged_and_repeats_no_lineage(tmp_path: Path) -
     (state / "plans/state.json").write_text("5")
     with Agent(state) as agent:
         assert counters(agent)["files_damaged"] == 1
+        with grpc.insecure_channel(f"127.0.0.1:{agent.ready['control']}") as channel:
+            stub = agent_pb2_grpc.AgentStub(channel)
+            health = stub.Health(agent_pb2.HealthRequest())
+            assert not health.serving and health.why.count("state.json is damaged") == 1
+            (kept,) = stub.Plans(agent_pb2.PlansRequest())
+            assert kept.plan == WHOLE and not kept.why
+            (*_,) = stub.Plans(agent_pb2.PlansRequest(held=[kept.hash], forget=True))
+            assert stub.Health(agent_pb2.HealthRequest()).serving, "it was collected"
         with pytest.raises(Exception, match="in"), Source(agent.data, "in", timeout=2):
             pass
         assert agent.stop() == 0
