@@ -12,7 +12,6 @@ Every plan that ran is part of the run (`run_plans.py`): the last one in plan.js
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
@@ -28,6 +27,7 @@ from coordinator.errors import BadInputError, Problem, unwritable
 from coordinator.plan_file import Plan
 from coordinator.run_traces import RunTraces, TraceError, place_of
 from coordinator.units_of_measure import counted
+from protos import run_document
 
 TRACE_S = 120.0
 MOST_ROUNDS = 50
@@ -215,17 +215,18 @@ def _document(run: Path, before: dict[str, Any], state: _State) -> dict[str, Any
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        values = json.loads(path.read_bytes())
+        found = run_document.unpacked(path.read_bytes())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise BadInputError([Problem(str(path), 0, f"cannot be read ({error}); give another directory")]) from error
-    if not isinstance(values, dict):
-        raise BadInputError([Problem(str(path), 0, "is not a run; give another directory")])
-    return values
+    if found.damage:
+        text = f"is not as it was written: {found.damage}; put a copy of it in its place, or give another directory"
+        raise BadInputError([Problem(str(path), 0, text)])
+    return found.values
 
 
 def _write(path: Path, values: dict[str, Any]) -> None:
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
+    partial.write_bytes(run_document.packed(values))
     partial.replace(path)

@@ -18,6 +18,7 @@ from coordinator.errors import CoordinatorError
 from coordinator.report.joined import join
 from coordinator.report.plan_view import PlanUnreadableError, PlanView, read_plan
 from protos.records import KINDS, VIRTUAL, Record, unpack_records
+from protos.run_document import RunDocument, unpacked
 from protos.segments import Trail, bodies
 
 SEQ_LIMIT = 1 << 63  # a lineage's seq beyond it is damage; it also keeps within Spark's integers
@@ -106,7 +107,18 @@ class _Found:
 
 def read_run(path: Path) -> Run:
     """The run in `path`. Raises NoRunError, with one sentence, where there is none."""
-    document, plan_document = _json(path, "run.json"), _json(path, "plan.json")
+    found = _run_document(path)
+    if not found.damage:
+        return _read_run(path, found.values, [])
+    damage = f"run.json is not as it was written: {found.damage}; put a copy of it in its place"
+    try:
+        return _read_run(path, found.values, [damage])
+    except NoRunError as error:
+        raise NoRunError(f"{path}: {damage}") from error
+
+
+def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
+    plan_document = _json(path, "plan.json")
     earlier = _earlier(path, document)
     try:
         plan = join([read_plan(plan_document), *map(read_plan, earlier)])
@@ -115,7 +127,7 @@ def read_run(path: Path) -> Run:
     told = document.get("plan_hash")
     if told is not None and told != plan.hash:
         raise NoRunError(f"{path}: run.json speaks of plan {str(told)[:8]}, plan.json is plan {plan.hash[:8]}")
-    damage = [sentence for each in (plan_document, *earlier) for sentence in _changed(each)]
+    damage.extend(sentence for each in (plan_document, *earlier) for sentence in _changed(each))
     declared = _declared(document, plan, damage)
     raw = path / "trace" / "raw"
     if not raw.is_dir() and any(each.records for each in declared.values()):
@@ -166,13 +178,25 @@ def _changed(plan: Mapping[str, Any]) -> Iterator[str]:
         yield f"plan {str(plan['hash'])[:8]} was changed after it was made: its hash differs"
 
 
-def _json(path: Path, name: str) -> dict[str, Any]:
+def _run_document(path: Path) -> RunDocument:
     try:
-        document = json.loads((path / name).read_text(encoding="utf-8"))
+        return unpacked(_bytes(path, "run.json"))
+    except ValueError as error:
+        raise NoRunError(f"{path}: no run: run.json cannot be used ({error}); put a copy of it in its place") from error
+
+
+def _bytes(path: Path, name: str) -> bytes:
+    try:
+        return (path / name).read_bytes()
     except OSError as error:
         mend = "give a directory that 'coordinator collect' has printed"
         raise NoRunError(f"{path}: no run: {name} cannot be read ({error.strerror or error}); {mend}") from error
-    except ValueError as error:
+
+
+def _json(path: Path, name: str) -> dict[str, Any]:
+    try:
+        document = json.loads(_bytes(path, name).decode())
+    except (ValueError, RecursionError) as error:
         raise NoRunError(f"{path}: no run: {name} is not JSON ({error})") from error
     if not isinstance(document, dict):
         raise NoRunError(f"{path}: no run: {name} is not a JSON object")

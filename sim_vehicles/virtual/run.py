@@ -11,7 +11,7 @@ from typing import Any
 from node_agent.core.facts import MemoryFacts
 from node_agent.registry import Registry
 from node_agent.signature import OperatorError
-from protos import vehicle_pb2
+from protos import run_document, vehicle_pb2
 from protos.records import RECORD_BYTES, STATE_ENDED, VIRTUAL, Header, pack_header
 from protos.segments import segment
 from sim_vehicles.errors import BadInputError
@@ -208,7 +208,7 @@ def write_run(simulation: Simulation, directory: Path, more: Mapping[str, Any] |
     for plan in earlier.values():
         _write_plan(plan, directory / "earlier" / f"{plan.hash}.json")
     _write_plan(simulation.plan, directory / "plan.json")
-    (directory / "run.json").write_text(json.dumps(run, indent=1) + "\n")
+    (directory / "run.json").write_bytes(run_document.packed(run))
 
 
 def _write_plan(plan: PlanFile, path: Path) -> None:

@@ -1,12 +1,18 @@
 """Damage in a run directory: no changed bit, cut or missing file of a trace passes for a whole one."""
 
+import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from coordinator.agents import Agents
+from coordinator.collect import collect
+from coordinator.errors import BadInputError
 from coordinator.report.reader import NoRunError, read_run
 from coordinator.report.verdict import verdict
+from protos import run_document
 from tests.coordinator.report.synthetic import everything, play
 from tests.durability.damages import apply, damages
 
@@ -15,7 +21,10 @@ FIGURES = ("outputs", "conservation", "offered")
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return play(everything(), 1, tuples=3, mishaps=0.0).save(tmp_path_factory.mktemp("run") / "sound", per_segment=25)
+    run = play(everything(), 1, tuples=3, mishaps=0.0).save(tmp_path_factory.mktemp("run") / "sound", per_segment=25)
+    path = run / "run.json"
+    path.write_bytes(run_document.packed(json.loads(path.read_bytes())))
+    return run
 
 
 @pytest.mark.parametrize("sample", [40, pytest.param(None, marks=pytest.mark.soak)])
@@ -23,7 +32,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_damage_of_what_the_traces_are_judged_by_is_told_or_changes_nothing(
     sound: Path, tmp_path: Path, name: str, sample: int | None
 ) -> None:
-    before = verdict(read_run(sound))
+    before, values = verdict(read_run(sound)), run_document.unpacked((sound / "run.json").read_bytes()).values
     for damage in damages(sound / name, sample):
         run = tmp_path / "run"
         shutil.copytree(sound, run)
@@ -34,9 +43,49 @@ def test_any_damage_of_what_the_traces_are_judged_by_is_told_or_changes_nothing(
             continue
         finally:
             shutil.rmtree(run)
+        if name == "run.json" and run_document.unpacked(damage.content or b"").values != values:
+            assert any("run.json" in sentence for sentence in after["completeness"]["damage"]), damage.what
         whole = after["completeness"]["complete"] and after["conservation"]["balanced"]
         same = {key: after[key] for key in FIGURES} == {key: before[key] for key in FIGURES}
         assert same or not whole, damage.what
+
+
+def flipped_key(text: str) -> str:
+    return text.replace('"traces"', '"tracer"')
+
+
+def doubled_line(text: str) -> str:
+    return text.replace(' "virtual": true,\n', ' "virtual": true,\n "virtual": true,\n')
+
+
+def flipped_check(text: str) -> str:
+    return text.replace('"check"', '"chesk"')
+
+
+def other_plan(text: str) -> str:
+    hash_ = json.loads(text)["plan_hash"]
+    return text.replace(hash_, hash_[::-1])
+
+
+@pytest.mark.parametrize("change", [flipped_key, doubled_line, flipped_check, other_plan])
+def test_a_run_document_that_was_changed_is_told_with_the_mend_by_the_report_and_by_collect(
+    sound: Path, tmp_path: Path, change: Callable[[str], str]
+) -> None:
+    path = shutil.copytree(sound, tmp_path / "run") / "run.json"
+    path.write_text(change(path.read_text()))
+    try:
+        told, *_ = read_run(path.parent).damage
+    except NoRunError as error:
+        told = str(error)
+    assert "run.json is not as it was written: " in told and told.endswith("; put a copy of it in its place")
+    with pytest.raises(BadInputError, match=r"run\.json: is not as it was written: .*; put a copy of it in its place"):
+        collect(path.parent, json.loads((path.parent / "plan.json").read_bytes()), Agents({}))
+
+
+def test_a_run_document_without_a_check_is_read_where_its_keys_are_known(sound: Path) -> None:
+    values = run_document.unpacked((sound / "run.json").read_bytes()).values
+    assert run_document.unpacked(json.dumps(values).encode()) == run_document.RunDocument(values)
+    assert "'Traces'" in run_document.unpacked(json.dumps(values | {"Traces": []}).encode()).damage
 
 
 @pytest.mark.parametrize("sample", [6, pytest.param(None, marks=pytest.mark.soak)])

@@ -15,6 +15,7 @@ from coordinator.report.plan_view import read_plan
 from coordinator.report.reader import NoRunError, Run, read_run
 from coordinator.report.terminal import tables
 from coordinator.report.verdict import verdict
+from protos.run_document import packed
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
@@ -111,7 +112,7 @@ def test_the_last_plan_alone_judges_its_own_records_only(tmp_path: Path) -> None
     whole = verdict(run)
     document = json.loads((run.path / "run.json").read_text())
     del document["earlier"]
-    (run.path / "run.json").write_text(json.dumps(document))
+    (run.path / "run.json").write_bytes(packed(document))
     alone = verdict(read_run(run.path))
     assert alone["conservation"]["balanced"]
     assert 0 < alone["conservation"]["admitted"] < whole["conservation"]["admitted"]
@@ -140,7 +141,7 @@ def test_earlier_plans_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         read_run(run.path)
     document = json.loads((run.path / "run.json").read_text())
     for wrong in ("ab", [3], ["../plan"]):
-        (run.path / "run.json").write_text(json.dumps(document | {"earlier": wrong}))
+        (run.path / "run.json").write_bytes(packed(document | {"earlier": wrong}))
         with pytest.raises(NoRunError, match="earlier must be a list"):
             read_run(run.path)
     with pytest.raises(ValueError, match="at most 256"):
