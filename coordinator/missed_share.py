@@ -14,11 +14,15 @@ MEANT = {
 }
 
 
-def interval(met: int, missed: int, between: Mapping[str, int]) -> list[float] | None:
-    """[lo, hi] of results; None where nothing was offered."""
+def interval(met: int, missed: int, between: Mapping[str, int], met_idle: int = 0) -> list[float] | None:
+    """[lo, hi] of results; None where nothing was offered. met_idle: how many of the met may be of windows that nothing
+    was fed into, and so no part of what was offered; the upper end leaves all of them out, the lower one none."""
     open_ = sum(between.values())
     whole = met + missed + open_ - between.get(WINDOWS, 0)  # those were met, and are counted there
-    return [missed / whole, (missed + open_) / whole] if whole else None
+    if not whole:
+        return None
+    most, least = missed + open_, whole - met_idle
+    return [missed / whole, min(1.0, most / least) if least else float(most > 0)]
 
 
 def text(share: Share) -> str:
@@ -44,4 +48,11 @@ def parts(between: Mapping[str, int]) -> str:
     return ", ".join(f"{between[key]:,} {meant}" for key, meant in MEANT.items() if between.get(key))
 
 
-__all__ = ["MEANT", "WINDOWS", "Share", "interval", "is_missed", "markup", "parts", "text"]
+def idle(share: Share, met_idle: int) -> str:
+    """Of results that the upper end leaves out. Empty: there are none, or leaving them out changes nothing."""
+    if not met_idle or not is_missed(share):
+        return ""
+    return f"up to {met_idle:,} met results are of windows that nothing was fed into, and left out of the upper end"
+
+
+__all__ = ["MEANT", "WINDOWS", "Share", "idle", "interval", "is_missed", "markup", "parts", "text"]

@@ -23,7 +23,8 @@ EPILOG = """Examples:
   coordinator status --addresses run/addresses.json --json
 
 What 'missed' says is an indication while things run, of what was offered: from what came late to all that may be
-missing because it was refused, policed, shed or lost. The verdict is the report's. 'coordinator top' shows the same
+missing because it was refused, policed, shed or lost. Windows that nothing was fed into, as before a feed and after
+it, are no part of it. The verdict is the report's. 'coordinator top' shows the same
 live."""
 
 DEFAULT_PLAN = Path("plan.json")
@@ -94,7 +95,7 @@ def _output(plan: Mapping[str, Any], name: str, frame: Frame) -> dict[str, Any]:
     if live is not None:
         delivered = {
             "met": live.met, "late": live.late, "undecidable": live.undecidable, "miss_ratio": live.miss_ratio,
-            "missed_of_offered": live.missed_of_offered, "between": live.between,
+            "missed_of_offered": live.missed_of_offered, "between": live.between, "met_idle_at_most": live.met_idle,
             "p99_ns": live.p99_ns, "worst_ns": live.worst_ns, "slack_ns": live.slack_ns, "shed_before": live.shed,
         }  # fmt: skip
     return {key: claim[key] for key in CLAIMED} | {"promise": PROMISE[standing(claim)], "delivered": delivered}
@@ -220,4 +221,6 @@ def _wrong(frame: Frame) -> Iterator[str]:
         if parts := ", ".join(filter(None, (missed_share.parts(output.between), unheard))):
             missed = missed_share.text(output.missed_of_offered)
             said[f"output {output.name}: missed {missed} of what was offered: between lie {parts}"] = None
+        if idle := missed_share.idle(output.missed_of_offered, output.met_idle):
+            said[f"output {output.name}: {idle}"] = None
     yield from said

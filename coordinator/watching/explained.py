@@ -168,6 +168,8 @@ def _delivered(found: Output) -> Iterator[str]:
     unheard = f"what {', '.join(found.unheard)} would say" if found.unheard else ""
     between = f": between lie {', '.join(filter(None, (parts, unheard)))}" if parts or unheard else ""
     yield f"the last {found.span_s:.1f} s: {rate(found.per_s)} results/s, missed {missed} of what was offered{between}"
+    if idle := missed_share.idle(found.missed_of_offered, found.met_idle):
+        yield idle
     if found.results:
         yield (
             f"99 of 100 took at most {duration(found.p99_ns)}, all at most {duration(found.most_ns)}: "

@@ -7,12 +7,12 @@ begins with the incarnation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coordinator.deadline_parts import ADMITTED, MISSED, standing
 from coordinator.missed_share import WINDOWS, interval
-from coordinator.watching import paths, reply
+from coordinator.watching import idle, paths, reply
 from coordinator.watching.paths import ON_LINKS, Ends, Path
 
 PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
@@ -80,6 +80,7 @@ class Output:
     ends: Ends = field(default_factory=Ends)  # of what gave no result, between the looks
     silent: bool = False  # its node does not answer: nothing but what the plan says is known
     unheard: tuple[str, ...] = ()  # other nodes on its way that do not answer: what they hold back is not known
+    idle: int | None = 0  # results of windows that nothing was fed into, at most; None: any may be such
 
     @property
     def results(self) -> int:
@@ -98,6 +99,11 @@ class Output:
         return self.late / decided if decided else None
 
     @property
+    def met_idle(self) -> int:
+        """Of the met, at most so many are of windows that nothing was fed into, and no part of what was offered."""
+        return self.met if self.idle is None else min(self.met, self.idle)
+
+    @property
     def between(self) -> dict[str, int]:
         """What may have been missed, in results: of a tuple the most that it can have, whatever filters stand before
         it."""
@@ -111,7 +117,7 @@ class Output:
     @property
     def missed_of_offered(self) -> list[float] | None:
         """[lo, hi] of what was offered, as in the report, as far as it is known here."""
-        return [0.0, 1.0] if self.unheard else interval(self.met, self.late, self.between)
+        return [0.0, 1.0] if self.unheard else interval(self.met, self.late, self.between, self.met_idle)
 
     @property
     def slack_ns(self) -> int | None:
@@ -229,10 +235,12 @@ def _unit(node: Node, plan: str, unit: Values, old: Values | None) -> Unit:
 
 def _outputs(nodes: tuple[Node, ...], plans: Plans) -> Iterator[Output]:
     """Those that any node has, in the order of the nodes."""
-    known = {name: _Known(plan, name) for plan in _running(nodes, plans) for name in plan["graph"]["outputs"]}
+    running = _running(nodes, plans)
+    known = {name: _Known(plan, name) for plan in running for name in plan["graph"]["outputs"]}
     for node in nodes:
         for name, output in node.values.get("outputs", {}).items():
-            yield _output(node, name, output, known.get(name), nodes)
+            found = _output(node, name, output, known.get(name), nodes)
+            yield replace(found, idle=_idle(found, idle.leading(running, name), node, nodes))
 
 
 def _silent(nodes: tuple[Node, ...], plans: Plans, earlier: Iterable[Output]) -> Iterator[Output]:
@@ -328,6 +336,20 @@ def _ends(path: Path | None, nodes: tuple[Node, ...]) -> Ends:
     if not seen:
         return paths.ends(path, [node.values for node in nodes])
     return paths.ends(path, [now for now, _ in seen]).since(paths.ends(path, [before for _, before in seen]))
+
+
+def _idle(output: Output, leading: idle.Leading, at: Node, nodes: tuple[Node, ...]) -> int | None:
+    """Of an output at a node. None where another runtime began anew since the span began: what it had counted is gone.
+    An agent that did so does not know; more results than windows have closed tell."""
+    there = [node for node in nodes if node.reachable]
+    counting = [node for node in there if leading.places is None or node.name in leading.places]
+    younger = [node for node in counting if node.before is None and node.span_s < at.span_s]
+    if younger:
+        given = sum(idle.given(leading, node.values) for node in there)
+        restarted = at.before is not None or any(node.restarts for node in younger)
+        if restarted or (leading.alone and output.results > given):
+            return None
+    return sum(idle.idle(leading, node.values, node.before) for node in there)
 
 
 def _shed(path: Path | None, nodes: tuple[Node, ...]) -> tuple[int | None, int | None]:

@@ -1,7 +1,7 @@
 """Of `coordinator status`: what a node sheds, how many windows it gives of all, and the share it could give for long.
 
 Counted since the runtime began, so rates are means since then; loads are what is measured now. A window here is given
-when it closes: whether its result was in time, the report tells.
+when it closes: whether its result was in time, the report tells. Empty ones before and behind a feed are not counted.
 """
 
 from __future__ import annotations
@@ -58,12 +58,15 @@ def _windows(counters: Mapping[str, int]) -> dict[str, dict[str, int]]:
 def _window(counted: Mapping[str, int], view: WindowView | None) -> dict[str, Any]:
     from coordinator.report.bound import window_bound
 
-    ppm, every = counted.get("load_ppm", 0), sum(counted.get(end, 0) for end in ENDS)
+    ppm, idle = counted.get("load_ppm", 0), counted.get("empty", 0) - counted.get("empty_within", 0)
+    every, given = sum(counted.get(end, 0) for end in ENDS) - idle, counted.get("closed", 0) - idle
     load = Fraction(ppm, PPM) if ppm else None
     best, why = (None, "give --plan") if view is None else window_bound(view, load, view.useful_ns)
     return dict(counted) | {
         "all": every,
-        "share": counted.get("closed", 0) / every if every else None,
+        "given": given,
+        "idle": idle,
+        "share": given / every if every else None,
         "load": None if load is None else float(load),
         "long_run_share": None if best is None else float(best),
         "long_run_share_why": why,
@@ -104,12 +107,14 @@ def lines(node: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _text(found: Mapping[str, Any]) -> str:
-    """`40 of 50 given (80 %), 8 abandoned, 2 skipped; load 1.1, of which at best 89.1 % can be had`."""
+    """`40 of 50 given (80 %), 8 abandoned, 2 skipped; 9 not counted: nothing was fed into them; load 1.1`."""
     if not found["all"]:
-        text = "none has ended"
+        text = "none with tuples has ended" if found["idle"] else "none has ended"
     else:
-        text = f"{found.get('closed', 0)} of {found['all']} given ({100 * found['share']:.3g} %)"
+        text = f"{found['given']} of {found['all']} given ({100 * found['share']:.3g} %)"
         text += "".join(f", {found[end]} {end}" for end in ENDS[1:] if found.get(end))
+    if found["idle"]:
+        text += f"; {found['idle']} not counted: nothing was fed into them"
     if found["load"] is not None:
         from coordinator.report.overload_tables import load_text
 

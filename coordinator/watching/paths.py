@@ -28,7 +28,8 @@ class Stage:
 class Path:
     """To one output. stages: each after those that trigger it. direct: sources and operators that lead there by no
     window; of others a tuple makes no result, but may be missing in one. places: of all of these. most: of each source
-    and operator, the most results at the output of one tuple there."""
+    and operator, the most results at the output of one tuple there. touched: of each source that windows collect, the
+    most results there of windows that one tuple of it may belong into."""
 
     sources: frozenset[str]
     stages: tuple[Stage, ...]
@@ -36,6 +37,7 @@ class Path:
     direct: frozenset[str] = frozenset()
     places: frozenset[str] = frozenset()
     most: Mapping[str, int] = field(default_factory=dict)
+    touched: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def operators(self) -> frozenset[str]:
@@ -67,7 +69,18 @@ def to(plan: Plan, output: str) -> Path:
     places = frozenset((*(stage.place for stage in stages), *(graph["sources"][name]["at"] for name in sources)))
     collected = frozenset(name for name in windows if name in order)
     most = _most(operators, [*order, *sources], origin)
-    return Path(frozenset(sources), stages, collected, direct, places, most)
+    touched = _touched({name: windows[name] for name in collected & direct}, most)
+    return Path(frozenset(sources), stages, collected, direct, places, most, touched)
+
+
+def _touched(windows: Plan, most: Mapping[str, int]) -> dict[str, int]:
+    """By source. windows: those that have results at the output."""
+    found: dict[str, int] = {}
+    for name, window in windows.items():
+        overlap = -(-window["length"] // window["hop"]) if window.get("hop") else 1
+        for source in window.get("sources", ()):
+            found[source] = min(MOST_GIVEN, found.get(source, 0) + max(1, overlap) * most[name])
+    return found
 
 
 def _most(operators: Plan, names: Iterable[str], origin: str) -> dict[str, int]:
@@ -102,7 +115,7 @@ def paths(plan: Plan) -> dict[str, Path]:
 @dataclass(frozen=True)
 class Ends:
     """Of tuples on the way to an output that gave none. shed: without the policed, and with windows that have no
-    result. refused_of_windows: refused tuples of sources behind windows."""
+    result. refused_of_windows: results of windows that refused tuples may belong into."""
 
     refused: int = 0
     policed: int = 0
@@ -130,8 +143,8 @@ def ends(path: Path | None, places: Iterable[Mapping[str, Any]]) -> Ends:
                     total["policed"] += most * source["policed"]
                     total["shed"] += most * (source["shed"] - source["policed"])
                     total["lost"] += most * source["lost"]
-                elif name in path.sources:
-                    total["refused_of_windows"] += source["refused"]
+                if path is not None and name in path.sources and (name in path.touched or name not in path.direct):
+                    total["refused_of_windows"] += path.touched.get(name, 1) * source["refused"]
             for unit in plan["units"]:
                 if path is None or path.direct.intersection(unit["operators"]):
                     most = max(1 if path is None else path.most.get(name, 1) for name in unit["operators"])

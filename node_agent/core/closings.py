@@ -11,6 +11,7 @@ from typing import Any
 from node_agent.core.facts import Facts
 from node_agent.core.parts import ABSENT, Lineage, Loaded, Mark, Quiet, Removed, Route, Withheld
 from node_agent.core.windowed import Windowed
+from node_agent.core.windows.gaps import Gaps
 from node_agent.core.windows.live import Abandoned, Closed, Command, Opened, Skipped, Window
 from node_agent.core.windows.results import Complete
 from protos.records import (
@@ -143,6 +144,7 @@ class Closings:
         if state.source != source:  # numbers of a source do not repeat, whatever plans there were
             lowest = min((state.lowest, *(_first(command) for command in commands)))
             state.source, state.base = source, max(0, self.numbered.get(source, 0) - lowest)
+            state.gaps = Gaps()  # they are of one source
         if windowed.begun is not None:
             begun, windowed.begun = windowed.begun, None
             self._write_window(at_ns, windowed, begun[0], WINDOW_SKIPPED, NO_CAUSE, last=begun[1])
@@ -159,7 +161,7 @@ class Closings:
 
     def _closed(self, at_ns: int, windowed: Windowed, window: Window) -> None:
         state = windowed.state
-        state.counts["closed"] += 1
+        state.closed(window)
         self._write_window(at_ns, windowed, window.number, WINDOW_CLOSED, NO_CAUSE, window)
         lineage = self._lineage(windowed, window.number, windowed.origin_ns(at_ns, window.number, window))
         complete = Complete(window, state.intake.aggregate, state.intake.by_time)

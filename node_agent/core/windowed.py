@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from node_agent.core import plan as plans
 from node_agent.core.policies.parts import Lineage
 from node_agent.core.windows.allocator import Grid
+from node_agent.core.windows.gaps import Gaps
 from node_agent.core.windows.intake import Deadline, Intake, Limits
 from node_agent.core.windows.live import Command, Window
 from node_agent.core.windows.results import Collecting
@@ -70,7 +71,8 @@ class State:
     engines of their own."""
 
     __slots__ = (
-        "at_ns", "base", "counts", "intake", "members", "missing", "newest", "promises", "source", "stopped", "why",
+        "at_ns", "base", "counts", "gaps", "intake", "members", "missing", "newest", "promises", "source", "stopped",
+        "why",
     )  # fmt: skip
 
     def __init__(self, newest: "Windowed", collecting: Collecting) -> None:
@@ -82,7 +84,8 @@ class State:
         self.promises = [Promises() for _ in newest.window.feeds]
         for index, sequence in enumerate(self.intake.sources):
             sequence.queued = partial(self.queued, index)
-        self.counts = dict.fromkeys(("opened", "closed", "abandoned", "skipped"), 0)
+        self.counts = dict.fromkeys(("opened", "closed", "abandoned", "skipped", "empty", "empty_within"), 0)
+        self.gaps = Gaps()
         self.why = ""  # the last window that a tuple, or a user's function, has spoilt: what was wrong
         self.at_ns = 0
         self.source = self.base = -1  # as what windows are admitted, and what is added to their numbers
@@ -108,6 +111,13 @@ class State:
         why = f"{end}_{cause}"
         self.counts[end] += windows
         self.counts[why] = self.counts.get(why, 0) + windows
+
+    def closed(self, window: Window) -> None:
+        """A window that gives its result; one without tuples is also `empty`, and `empty_within` as soon as it is known
+        to lie within a feed."""
+        self.counts["closed"] += 1
+        self.counts["empty"] += not window.count
+        self.counts["empty_within"] += self.gaps.closed(window.number, window.count)
 
     @property
     def lowest(self) -> int:

@@ -53,6 +53,8 @@ FAMILIES = (
     Family("output_deadline_seconds", GAUGE, "End to end.", (*PLACE, "output")),
     Family("windows_opened_total", COUNTER, "Windows that began.", (*PLACE, "operator")),
     Family("windows_ended_total", COUNTER, "Windows: closed ones gave a result.", (*PLACE, "operator", "end")),
+    Family("windows_empty_total", COUNTER, "Of the closed: no tuple was in them.", (*PLACE, "operator")),
+    Family("windows_empty_within_total", COUNTER, "Of these: gaps within a feed.", (*PLACE, "operator")),
     Family("windows_without_result_total", COUNTER, "The others, and why.", (*PLACE, "operator", "end", "cause")),
     Family("window_door_tuples_total", COUNTER, "Offered to its shedder, and shed.", (*PLACE, "operator", "what")),
     Family("window_door_decisions_total", COUNTER, "Of windows there: decided, denied.", (*PLACE, "operator", "what")),

@@ -170,6 +170,8 @@ def _window(page: Page, place: str, operator: str, what: str, n: int) -> None:
         page.add("windows_opened_total", n, place, operator)
     elif what in WINDOW_ENDS:
         page.add("windows_ended_total", n, place, operator, what)
+    elif what in {"empty", "empty_within"}:
+        page.add(f"windows_{what}_total", n, place, operator)
     elif what == "load_ppm":
         page.add("window_door_load_ratio", n / PPM, place, operator)
     elif end in WINDOW_ENDS:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coordinator.addresses import AgentAddress
-from coordinator.watching import explained, figures, paths, reply, tables, text, words
+from coordinator.watching import explained, figures, idle, paths, reply, tables, text, words
 from coordinator.watching.figures import Frame, Look, between
 from protos import agent_pb2
 
@@ -298,3 +298,89 @@ def test_a_silent_node_on_the_way_leaves_everything_open() -> None:
     assert "missed 0 to 100 % of what was offered: between lie what a would say" in "\n".join(
         explained.output(slow, ())
     )
+
+
+def windows(**counted: int) -> dict[str, int]:
+    """Counters of the windows that `slow` gets its results from."""
+    return {f"windows.watch.{what}": n for what, n in counted.items()}
+
+
+def of_windows(counted: Mapping[str, int], seconds: int = 10, **of_b: Any) -> Look:
+    return look(status("a", 10), status("b", seconds, counters=counted, **of_b))
+
+
+def test_windows_that_nothing_was_fed_into_are_left_out_of_the_upper_end() -> None:
+    """One window of nine was given; then the feed ended, and a hundred empty ones close, of which three were gaps."""
+    counted = windows(closed=104, empty=103, empty_within=3, abandoned=8, abandoned_removed=8)
+    (out,) = frame(None, of_windows(counted, met=104)).outputs
+    assert out.missed_of_offered == [0.0, 8 / 12] and out.met_idle == 100
+    (late,) = frame(None, of_windows(counted, met=103, late=1)).outputs
+    assert late.missed_of_offered == [1 / 112, 9 / 12], "what was filtered or late of the empty ones is not known"
+    said = "\n".join(explained.output(late, ()))
+    assert "\nup to 100 met results are of windows that nothing was fed into, and left out of the upper end\n" in said
+    (fine,) = frame(None, of_windows(windows(closed=104, empty=103), met=104)).outputs
+    assert fine.missed_of_offered == [0.0, 0.0] and "fed into" not in "\n".join(explained.output(fine, ()))
+
+
+def test_the_upper_end_is_never_beyond_all() -> None:
+    """Filters left less of the empty windows than there were; refused tuples may belong into any."""
+    node = offered(status("a", 10), refused=40)
+    now = look(node, status("b", 10, met=5, late=1, counters=windows(closed=50, empty=50)))
+    (out,) = frame(None, now).outputs
+    assert out.met_idle == 5 and out.missed_of_offered == [1 / 6, 1.0]
+
+
+def test_empty_windows_between_two_looks_are_those_that_came_between() -> None:
+    """Of ten that were empty then, eight are gaps now; of five that came since, three are."""
+    then = of_windows(windows(closed=20, empty=10), met=20)
+    now = of_windows(windows(closed=30, empty=15, empty_within=11, abandoned=2), seconds=12, met=30)
+    (out,) = frame(then, now).outputs
+    assert out.met_idle == 4 and out.missed_of_offered == [0.0, 2 / (10 - 4 + 2)]
+    (still,) = frame(now, of_windows(windows(closed=31, empty=16, empty_within=11), seconds=14, met=31)).outputs
+    assert still.met_idle == 1, "what was empty before is not counted twice"
+
+
+def test_empty_windows_of_all_plans_that_run_are_counted_as_often_as_they_have_results() -> None:
+    graph = PLAN["graph"]
+    twice = {"in": ["watch"], "side": {}, "selectivity": {"mean": 2.0, "at_most": [[1, 2]]}}
+    two = {**graph["operators"], "twice": twice, "seen": {"in": ["twice"], "side": {}, "selectivity": None}}
+    placement = {**PLAN["placement"], "twice": "b", "seen": "b"}
+    plan = PLAN | {
+        "placement": placement,
+        "graph": graph | {"operators": two, "outputs": {"slow": {"from": "seen"}}},
+    }
+    old = PLAN | {"graph": graph | {"outputs": {"slow": {"from": "apart"}}}}
+    gone = {"windows.gone.empty": 5, "windows.apart.empty": 7, **windows(empty=10, empty_within=9)}
+    values = reply.of(status("b", 1, counters=gone), HEALTHY)
+    assert idle.idle(idle.leading([plan], "slow"), values, None) == 2 + 5, "those of `apart` are not before it"
+    assert idle.idle(idle.leading([old, plan], "slow"), values, None) == 2 + 5 + 7
+    assert idle.idle(idle.leading([], "slow"), values, None) == 1 + 5 + 7, "without a plan any may be"
+    assert idle.idle(idle.leading([PLAN], "quick"), values, None) == 5, "of an earlier plan"
+
+
+def test_what_a_runtime_counted_before_it_began_anew_is_not_known() -> None:
+    """Windows are collected at b; where the output is at another node, its results stay while b's counts are gone."""
+    counted = windows(closed=2, empty=1, abandoned=1)
+    place = status("b", 5, counters=counted)
+    place.restarts = 1
+    node = status("a", 10)
+    node.outputs.add(name="slow", deadline_ns=1000, met=60)
+    place.ClearField("outputs")
+    (out,) = frame(None, look(node, place)).outputs
+    assert out.met_idle == 60 and out.missed_of_offered == [0.0, 1.0]
+    place.restarts = 0
+    (out,) = frame(None, look(node, place)).outputs
+    assert out.met_idle == 60, "nor by an agent that began anew: two windows have no sixty results"
+    place.uptime_ns = 20 * SECOND
+    (out,) = frame(None, look(node, place)).outputs
+    assert out.met_idle == 1, "it has counted for longer than the results"
+
+
+def test_a_refused_tuple_may_belong_into_as_many_windows_as_overlap() -> None:
+    graph = PLAN["graph"]
+    watch = {"sources": ["in"], "length": 10, "hop": 3}
+    plan = PLAN | {"graph": graph | {"windows": {"watch": watch, "apart": {}}}}
+    slow = paths.to(plan, "slow")
+    assert slow.touched == {"in": 4}
+    node = reply.of(offered(status("a", 10), refused=3), HEALTHY)
+    assert paths.ends(slow, [node]) == paths.Ends(refused_of_windows=12)

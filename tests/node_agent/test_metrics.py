@@ -72,8 +72,8 @@ COUNTERS = {
     "shed.late": 3, "shed.window-aware": 4, "lost.operator_error": 5, "degraded.map": 6, "operator_errors": 7,
     "operator_errors.O.1": 7, "policed_arrivals.in": 8, "windows.W.opened": 9, "windows.W.closed": 5,
     "windows.W.abandoned": 4, "windows.W.abandoned_removed": 4, "windows.W.skipped": 0, "windows.W.load_ppm": 1_500_000,
-    "windows.W.offered": 11, "windows.W.denied": 2, "tuples_refused": 12, "tuples_given_up": 13,
-    "link_full": 14, "links_stalled": 15,
+    "windows.W.empty": 3, "windows.W.empty_within": 1, "windows.W.offered": 11, "windows.W.denied": 2,
+    "tuples_refused": 12, "tuples_given_up": 13, "link_full": 14, "links_stalled": 15,
     "figures_left_out": 16,
 }  # fmt: skip
 
@@ -108,6 +108,8 @@ def test_a_page_says_what_was_asked() -> None:
     assert of(samples, "operator_errors_total", operator="O.1") == 7
     assert of(samples, "policed_tuples_total", declared="arrivals", of="in") == 8
     assert of(samples, "windows_ended_total", operator="W", end="closed") == 5
+    assert of(samples, "windows_empty_total", operator="W") == 3
+    assert of(samples, "windows_empty_within_total", operator="W") == 1
     assert of(samples, "windows_without_result_total", end="abandoned", cause="removed") == 4
     assert of(samples, "window_door_load_ratio") == 1.5 and of(samples, "window_door_tuples_total") == 11
     assert of(samples, "window_door_decisions_total", what="denied") == 2

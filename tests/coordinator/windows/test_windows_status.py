@@ -10,7 +10,7 @@ from coordinator.report.overload_tables import load_text
 from coordinator.report.shape import cause_text
 from coordinator.watching import reply as replies
 from coordinator.watching.figures import Look, between
-from coordinator.watching.overload import overload, told_here
+from coordinator.watching.overload import lines, overload, told_here
 from protos import agent_pb2
 
 COUNTERS = {
@@ -59,6 +59,7 @@ def test_sentences_instead_of_counters(
     assert "  shed: 300 window-aware (30/s), 10 window (1/s)\n" in said
     line = "40 of 50 given (80 %), 7 abandoned, 3 skipped; load 1.1, of which in the long run at most 72.7 % can be had"
     assert f"  windows of speeds: {line}\n" in said
+    assert "fed into" not in said
     assert "  windows of totals: none has ended\n" in said and "  degraded: shown 5 times\n" in said
     late, gone = "4 because it could not have been in time any more", "3 because a tuple in it was shed or lost"
     assert f"    7 abandoned (begun and given up): {late}, {gone}\n" in said
@@ -66,6 +67,21 @@ def test_sentences_instead_of_counters(
     assert "  window-aware: before windows that would not have been in time; window: windows without a result\n" in said
     full = "  2 tuples lost because the queue to another node was full\n"
     assert full in said and not told_here("link_full") and "highest" not in said
+
+
+def test_windows_that_nothing_was_fed_into_are_neither_given_nor_missed() -> None:
+    """Of 40 that closed 30 were empty, and 4 of these gaps within the feed."""
+    counters = COUNTERS | {"windows.speeds.empty": 30, "windows.speeds.empty_within": 4}
+    node = {"counters": counters, "plans": [], "uptime_ns": 10**10, "queue_limit_bytes": None}
+    found = overload(node, "b", {})
+    assert {key: found["windows"]["speeds"][key] for key in ("closed", "all", "given", "idle", "share")} == {
+        "closed": 40, "all": 24, "given": 14, "idle": 26, "share": 14 / 24,
+    }  # fmt: skip
+    told = "windows of speeds: 14 of 24 given (58.3 %), 7 abandoned, 3 skipped; 26 not counted: nothing was fed into"
+    assert any(line.startswith(told) for line in lines(found))
+    only = {"windows.w.closed": 3, "windows.w.empty": 3}
+    found = overload({**node, "counters": only}, "b", {})
+    assert list(lines(found)) == ["windows of w: none with tuples has ended; 3 not counted: nothing was fed into them"]
 
 
 def test_small_loads_and_who_shed_are_told_in_words() -> None:

@@ -222,6 +222,16 @@ class Play:
         assert sorted(admitted) == sorted(ends) and len(set(ends)) == len(ends)
         assert sorted(seq for _, seq in admitted) == sorted(ended)
 
+    def check_gaps(self) -> None:
+        """Of the empty windows that lie within the feed none is counted that does not; and all are, in order."""
+        told = [each for each in self.node.told() if each[0] == "closed"]
+        fed = [number for _, number, *_, tuples in told if tuples]
+        empty = [number for _, number, *_, tuples in told if not tuples]
+        within = sum(min(fed) < number < max(fed) for number in empty) if fed else 0
+        counts = self.node.engine.windows[0].state.counts
+        assert (counts["closed"], counts["empty"]) == (len(told), len(empty))
+        assert counts["empty_within"] == within or (self.world.kind == "sized" and counts["empty_within"] < within)
+
     def check_all_given(self) -> None:
         """Nothing was removed: every window that has ended was given."""
         assert {state for state, *_ in self.node.ends()} <= {"skipped", "closed"}
@@ -240,6 +250,7 @@ def test_what_is_given_is_exact_and_everything_ends_once(seed: int) -> None:
     play.play()
     play.check_results()
     play.check_ends()
+    play.check_gaps()
 
 
 @given(st.integers(0, 2**48))
@@ -250,6 +261,7 @@ def test_where_nothing_is_removed_everything_is_given(seed: int) -> None:
     play.play()
     play.check_results()
     play.check_ends()
+    play.check_gaps()
     play.check_all_given()
 
 

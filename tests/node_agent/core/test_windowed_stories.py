@@ -5,6 +5,7 @@ from typing import Any
 
 from node_agent.core import plan as plans
 from node_agent.core.windows.aggregates import Grouped, Mean, Together, Users, field
+from node_agent.core.windows.gaps import Gaps
 from node_agent.core.windows.joins import Join
 from protos import records
 from tests.node_agent.core.windowed_play import COUNT, WINDOWS, Names, Node, window, windowed
@@ -34,7 +35,9 @@ def test_a_tumbling_window_is_a_tuple_of_its_own_source() -> None:
         ("skipped", 0, 0, 10, "-", 0), ("opened", 1, 10, 20, "-", 0), ("closed", 1, 10, 20, "-", 4),
         ("opened", 2, 20, 30, "-", 0),
     ]  # fmt: skip
-    assert node.loaded.windows[0].state.counts == {"opened": 2, "closed": 1, "abandoned": 0, "skipped": 0}
+    assert node.loaded.windows[0].state.counts == {
+        "opened": 2, "closed": 1, "abandoned": 0, "skipped": 0, "empty": 0, "empty_within": 0,
+    }  # fmt: skip
     assert node.loaded.windows[0].name == "W"
 
 
@@ -128,6 +131,31 @@ def test_empty_windows_are_given_by_heartbeats_alone() -> None:
     for at_ns in range(10, 45, 5):
         node.beat(at_ns, 1).run()
     assert [(each["window"], each["n"]) for each in node.results] == [(1, 0), (2, 0), (3, 0)]
+
+
+def test_empty_windows_are_counted_and_those_within_a_feed_apart() -> None:
+    """Before the feed, within it, and behind its end: only what lies between two windows with tuples is a gap."""
+    node = Node(windowed()).beat(5, 1)
+    counts = node.loaded.windows[0].state.counts
+
+    def seen() -> tuple[int, int, int]:
+        return counts["closed"], counts["empty"], counts["empty_within"]
+
+    node.beat(30, 1).run()  # windows 1 and 2, before the feed
+    assert seen() == (2, 2, 0)
+    node.admit(35, 1).admit(38, 2, passes=False).run()
+    node.beat(70, 3).run()  # 3 with a tuple, then 4 to 6, which may be its end
+    assert seen() == (6, 5, 0)
+    node.admit(75, 3).run().beat(80, 4).run()  # they were none
+    assert seen() == (7, 5, 3)
+    node.admit(85, 4, passes=False).run().beat(120, 5).run()  # 8 to 11: what filters leave empty is empty
+    assert seen() == (11, 9, 3)
+
+
+def test_an_empty_window_that_closes_out_of_order_is_within_a_feed_only_behind_one_with_tuples() -> None:
+    gaps = Gaps()
+    closed = [(5, 1), (3, 0), (6, 1), (9, 0), (8, 1), (10, 1), (11, 0), (12, 0), (13, 2)]
+    assert [gaps.closed(number, tuples) for number, tuples in closed] == [0, 0, 0, 0, 0, 0, 0, 0, 2]
 
 
 def test_what_is_filtered_does_not_hold_a_window_up_and_is_not_in_it() -> None:

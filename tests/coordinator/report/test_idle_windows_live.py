@@ -1,0 +1,83 @@
+"""A real agent whose feed has ended: what status says of windows holds what the report says, however long that is."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from coordinator import collect, deploy, local_agents, plan_file, planner
+from coordinator.addresses import Addresses
+from coordinator.agents import Agents
+from coordinator.local_agents import Wanted
+from coordinator.report.reader import read_run
+from coordinator.report.verdict import verdict
+from coordinator.watching import figures, overload, reply
+from node_agent.sdk import Source
+from tests.node_agent.live import until
+
+# A period of an hour: what is beyond a burst does not depend on how fast the machine is.
+QUERY = """
+shimekiri: 1
+query: ended
+sources:
+  s: {at: a, type: json, arrival: {burst: 3, period: 1 h}, max_age: 1 s}
+operators:
+  w: {run: aggregate, in: s, cost: 50 us, with: {n: count}, window: {time: 50 ms, close: 50 us}}
+outputs:
+  win: {from: w, at: a, deadline: 3 s}
+"""
+CLUSTER = """
+shimekiri: 1
+nodes:
+  a: {address: "127.0.0.1:7700"}
+"""
+IDLE = 20  # windows that close behind the feed
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> Iterator[Addresses]:
+    found = local_agents.start([Wanted("a", "127.0.0.1:0", "127.0.0.1:0", tmp_path / "state" / "a")])
+    try:
+        assert found[0].address is not None
+        addresses = Addresses(tmp_path / "addresses.json", {"a": found[0].address})
+        addresses.write()
+        yield addresses
+    finally:
+        local_agents.stop(found)
+
+
+def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Path, agents: Addresses) -> None:
+    """Three tuples are let in and five policed, each in a window of its own: 5 of about 8 windows are missed."""
+    (tmp_path / "query.yaml").write_text(QUERY)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices(model="sound"))
+    plan_file.write(plan, tmp_path / "plan.json")
+    with Agents(agents.of_plan(plan)) as connected:
+        deploy.deploy(plan, connected)
+
+        def values() -> dict[str, reply.Values]:
+            return reply.ask(connected, 10.0)
+
+        def counted(what: str) -> int:
+            n: int = values()["a"]["counters"].get(f"windows.w.{what}", 0)
+            return n
+
+        until(lambda: counted("closed") > 0)
+        with Source(agents.nodes["a"].data, "s", timeout=20) as source:
+            for n in range(8):
+                source.send({"n": n})
+                time.sleep(0.06)
+        ended = counted("empty")
+        until(lambda: counted("empty") >= ended + IDLE)
+        now = values()
+        assert deploy.stop({bytes.fromhex(plan["hash"])}, connected, 60) == []
+        run = collect.new_run(tmp_path / "runs", plan, tmp_path / "plan.json", tmp_path / "addresses.json")
+        assert collect.collect(run, plan, connected).problems == []
+    told = verdict(read_run(run))["outputs"]["win"]
+    (live,) = figures.between(None, figures.Look(0.0, now), {plan["hash"]: plan}).outputs
+    assert told["missed_of_offered"] is not None and live.missed_of_offered is not None
+    (least, most), (lo, hi) = live.missed_of_offered, told["missed_of_offered"]
+    assert least <= lo <= hi <= most and hi > 0.3 and live.met_idle >= IDLE
+    windows, of_run = overload.overload(now["a"], "a", {plan["hash"]: plan})["windows"]["w"], told["windows"]["w"]
+    assert (windows["all"], windows["given"]) == (of_run["all"], of_run["given"])
