@@ -21,11 +21,11 @@ QUERY = """
 shimekiri: 1
 query: ended
 sources:
-  s: {at: a, type: json, arrival: {burst: 3, period: 1 h}, max_age: 1 s}
+  s: {at: a, type: json, arrival: {burst: 1, period: 1 h}, max_age: 1 s}
 operators:
   w: {run: aggregate, in: s, cost: 50 us, with: {n: count}, window: {time: 50 ms, close: 50 us}}
 outputs:
-  win: {from: w, at: a, deadline: 3 s}
+  win: {from: w, at: a, deadline: 60 s}
 """
 CLUSTER = """
 shimekiri: 1
@@ -48,7 +48,7 @@ def agents(tmp_path: Path) -> Iterator[Addresses]:
 
 
 def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Path, agents: Addresses) -> None:
-    """Three tuples are let in and five policed, each in a window of its own: 5 of about 8 windows are missed."""
+    """One tuple is let in and the others are policed, in other windows: at least one of two windows is missed."""
     (tmp_path / "query.yaml").write_text(QUERY)
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices(model="sound"))
@@ -65,7 +65,7 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
 
         until(lambda: counted("closed") > 0)
         with Source(agents.nodes["a"].data, "s", timeout=20) as source:
-            for n in range(8):
+            for n in range(5):
                 source.send({"n": n})
                 time.sleep(0.06)
         ended = counted("empty")
@@ -78,6 +78,6 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
     (live,) = figures.between(None, figures.Look(0.0, now), {plan["hash"]: plan}).outputs
     assert told["missed_of_offered"] is not None and live.missed_of_offered is not None
     (least, most), (lo, hi) = live.missed_of_offered, told["missed_of_offered"]
-    assert least <= lo <= hi <= most and hi > 0.3 and live.met_idle >= IDLE
+    assert least <= lo <= hi <= most and hi >= 0.5 and live.met_idle >= IDLE
     windows, of_run = overload.overload(now["a"], "a", {plan["hash"]: plan})["windows"]["w"], told["windows"]["w"]
     assert (windows["all"], windows["given"]) == (of_run["all"], of_run["given"])
