@@ -125,6 +125,7 @@ def collect(
     try:
         for number in range(MOST_ROUNDS if over or resumed else 1):
             # The last round, which brings next to nothing, tells the agents that all before it is held.
+            begun = len(traces.incarnations)
             added = sum(_pull(node, traces, agents, lost, progress) for node in agents.addresses if node not in lost)
             collected.records += added
             for each in traces.incarnations.values():
@@ -133,7 +134,7 @@ def collect(
             collected.traces = traces.entries(kept.last["hash"], *earlier)
             state = _State(kept.last["hash"], collected.traces, earlier, sorted(stamps), collecting=True)
             _write(run / "run.json", _document(run, before, state))
-            if acknowledged:
+            if acknowledged and len(traces.incarnations) == begun:  # else a full disk had no room for it before
                 break
             acknowledged = number > 0 and not _behind(traces, lost)
         _write(run / "run.json", _document(run, before, replace(state, collecting=False)))

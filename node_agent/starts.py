@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from node_agent.durable_files import checked, set_aside, with_check, write_durably
+from node_agent.reserve import Reserve
 from protos.records import Header, pack_header, unpack_header
 
 FILES = ("starts", "starts.copy")
@@ -28,9 +29,11 @@ FRESH = 0x8000
 
 @dataclass(slots=True)
 class Starts:
-    """The count, and the packed headers of the last starts, by incarnation. problems: a sentence per damaged file."""
+    """The count, and the packed headers of the last starts, by incarnation. problems: a sentence per damaged file;
+    reserve: the room that is kept for it on a full disk."""
 
     root: Path
+    reserve: Reserve
     count: int = 0
     headers: dict[int, bytes] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -76,8 +79,11 @@ class Starts:
 
     def _write(self) -> None:
         values = {"starts": self.count, "headers": [each.hex() for each in self.headers.values()]}
+        self.reserve.write(lambda: self._replace(with_check(values)))
+
+    def _replace(self, data: bytes) -> None:
         for name in FILES:
-            write_durably(self.root / name, with_check(values))
+            write_durably(self.root / name, data)
 
 
 def _parse(data: bytes) -> tuple[int, dict[int, bytes]]:

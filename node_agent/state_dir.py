@@ -15,6 +15,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from node_agent.reserve import Reserve
 from node_agent.ring_directory import RingDirectory
 from node_agent.starts import Starts
 from protos.records import HEADER_BYTES, unpack_header
@@ -30,7 +31,8 @@ class StateDir:
     def __init__(self, root: Path) -> None:
         self.root = root = root.resolve()
         self.plans, self.spool = root / "plans", root / "spool"
-        self.rings, self.starts = RingDirectory(root), Starts(root)
+        self.reserve = Reserve(self.plans)
+        self.rings, self.starts = RingDirectory(root), Starts(root, self.reserve)
         self._lock = -1
         try:
             for directory in (root, self.plans, self.spool):
@@ -52,9 +54,10 @@ class StateDir:
             raise StateError(
                 f"another agent (pid {pid}) uses the state directory {self.root}; stop it or give another with --state"
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         self._lock = descriptor
+        told = f"{os.getpid()}\n".encode()
+        self.reserve.write(lambda: os.pwrite(descriptor, told, 0))
+        os.ftruncate(descriptor, len(told))
         self.rings.hold()
         self.starts.load(max(self._starts_told(), default=0), new)
 

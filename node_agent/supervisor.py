@@ -112,6 +112,7 @@ class Supervisor:
         if self.settings.state.rings.make_room(live):
             self._say("ring_dropped", "the oldest trace ring was dropped: nobody drains them")
         ring = place.begin()
+        self._tell_reserve()
         runtime_end, control_end = ipc.Channel.pair()
 
         def body(channel: ipc.Channel) -> int:
@@ -127,6 +128,13 @@ class Supervisor:
         started = place.started()
         assert started is not None
         place.tell(self.control, started, control_end)
+
+    def _tell_reserve(self) -> None:
+        reserve, self.settings.state.reserve.taken = self.settings.state.reserve.taken, False
+        if reserve:
+            root = self.settings.state.root
+            text = f"no space is left in {root}: the start took the reserve; make room there, or collect what ran"
+            self._say("disk_full", text)
 
     def _start_control(self) -> None:
         def body(channel: ipc.Channel) -> int:

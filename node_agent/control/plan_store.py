@@ -7,10 +7,7 @@ SHA-256. A damaged file is set aside as *.damaged and reported; what it names is
 lost, every sound document counts as a plan that ran, so that a collection still has what the traces are read by.
 """
 
-import contextlib
-import errno
 import hashlib
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +16,9 @@ from typing import Any
 from node_agent.control.deployment import Deployment, Durable, Ran, State
 from node_agent.durable_files import checked, set_aside, with_check, write_durably
 from node_agent.plan_files import STATE_FILE, local_path, missing_cores, read_locals, whole_path
+from node_agent.reserve import Reserve
 
-RESERVE_FILE, RESERVE_BYTES = "reserve", 128 << 10
 STAMP = 16  # hex digits of a hash that trace records carry
-FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(slots=True)
@@ -36,7 +32,11 @@ class PlanStore:
     node: str = ""
     cores: int = 1  # of the agent: a plan that needs more is not resumed
     told: Callable[[], Mapping[str, int]] = dict
+    reserve: Reserve = field(init=False)
     _locals: dict[str, dict[int, str]] = field(default_factory=dict)  # plan -> core -> SHA-256 of the .local file
+
+    def __post_init__(self) -> None:
+        self.reserve = Reserve(self.directory)
 
     def load(self) -> Durable:
         """What is on disk and intact; at the start."""
@@ -63,26 +63,13 @@ class PlanStore:
             write_durably(local_path(self.directory, hash_, core), local)
 
     def write(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
-        """Replace the state; plan files of neither `durable` nor `keep` go. Raises OSError where it is not on disk."""
+        """Replace the state; plan files of neither `durable` nor `keep` go. On a full disk it takes the reserve, since
+        plans have to be stopped and drained there as well. Raises OSError where it is not on disk."""
         plans = [self._entry(each) for each in sorted(durable.deployments, key=_resume_order)]
         ran = [[each.hash, each.bytes] for each in durable.ran]
         values = {"epoch": durable.seen, "fence": durable.fence, "plans": plans, "ran": ran}
-        self._replace_state(with_check(values))
+        self.reserve.write(lambda: write_durably(self.directory / STATE_FILE, with_check(values)))
         self.remove_left_overs(durable, keep)
-
-    def _replace_state(self, data: bytes) -> None:
-        """Also on a full disk, on which plans have to be stopped and drained as well: it takes the reserve's room, and
-        the state before it leaves that for a reserve again."""
-        reserve = self.directory / RESERVE_FILE
-        try:
-            write_durably(self.directory / STATE_FILE, data)
-        except OSError as error:
-            if error.errno not in FULL:
-                raise
-            reserve.unlink(missing_ok=True)
-            write_durably(self.directory / STATE_FILE, data)
-        with contextlib.suppress(OSError), reserve.open("ab") as file:
-            os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
 
     def remove_left_overs(self, durable: Durable, keep: frozenset[str] = frozenset()) -> None:
         """Plan files of neither `durable` nor `keep` go: of refused requests, of forgotten plans."""

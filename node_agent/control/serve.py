@@ -128,3 +128,4 @@ class Control:
         while True:
             await asyncio.sleep(self.settings.sync_s)
             await agent.spool_sync()
+            self.settings.state.reserve.fill()  # where the disk was full, and has room again

@@ -190,14 +190,15 @@ class Agent(agent_pb2_grpc.AgentServicer):
         if len(request.held) > MOST_HELD:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"at most {MOST_HELD} incarnations in one request")
         held = {position.boot: position.records for position in request.held}
-        self.spool.drain()
-        upto = self.spool.totals()
-        self.spool.seal(held)
         await self.spool_sync()  # what the coordinator holds is never unknown here
         try:
             self.spool.hold(held)
         except OSError as error:  # a full disk hands over all the same
             self.spool.note(f"records that the coordinator holds cannot be freed ({error.strerror})")
+        self.spool.drain()  # on a full disk there is room for it now
+        upto = self.spool.totals()
+        self.spool.seal(held)
+        await self.spool_sync()
         for chunk in self.spool.chunks(held, upto):
             yield trace_pb2.TraceChunk(**chunk._asdict())
             await asyncio.sleep(0)

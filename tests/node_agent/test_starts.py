@@ -1,9 +1,13 @@
 """The count of starts: whatever happens to its files, it never comes back to a number that was given out."""
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
+from node_agent import reserve as reserve_file
+from node_agent.durable_files import write_durably
 from node_agent.ring import Ring
 from node_agent.starts import FILES, FRESH, MARGIN
 from node_agent.state_dir import StateDir
@@ -55,6 +59,31 @@ def test_any_change_of_a_file_is_seen_and_the_count_goes_on(tmp_path: Path, whic
         assert (tmp_path / f"{which}.damaged").exists() is (changed is not None or len(given) > 3)
     assert given == list(range(1, len(given) + 1))
     assert start(tmp_path)[1].starts.problems == []
+
+
+def test_on_a_full_disk_the_reserve_has_room_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, reserve = [start(tmp_path)[0]], tmp_path / "plans" / reserve_file.FILE
+    assert reserve.stat().st_size == reserve_file.BYTES, "before any plan is there"
+
+    def full(path: Path, data: bytes) -> None:
+        if reserve.exists() or nowhere:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_durably(path, data)
+
+    nowhere = False
+    monkeypatch.setattr("node_agent.starts.write_durably", full)
+    for _ in range(3):
+        count, state = start(tmp_path)
+        given.append(count)
+        assert state.reserve.taken and reserve.stat().st_size == reserve_file.BYTES, "it is there for the next time"
+    nowhere, state = True, StateDir(tmp_path)
+    state.lock()
+    with pytest.raises(OSError, match="No space left"):
+        state.starts.add(Header("a", 0, 5, "clock", 50, 1, 2, 0, 5))
+    state.rings.tidy()
+    state.unlock()
+    nowhere = False
+    assert given == [1, 2, 3, 4] and start(tmp_path)[0] == 5
 
 
 def test_set_back_it_goes_on_behind_what_the_traces_tell(tmp_path: Path) -> None:
