@@ -11,9 +11,10 @@ from coordinator import interrupts
 from coordinator.addresses import AgentAddress
 from coordinator.agents import AgentError, Agents, AgentsError
 from coordinator.errors import CoordinatorError
-from coordinator.plan_file import Plan, canonical
+from coordinator.plan_file import Plan
 from coordinator.two_phase import Answer, Result, TwoPhase, Verb
 from protos import agent_pb2
+from protos.plan_document import canonical
 
 PREPARE_S, COMMIT_S, ABORT_S, STOP_S = 60.0, 10.0, 5.0, 5.0
 POLL_S, RETRY_S = 0.1, 0.5

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from coordinator import plan_file
 from coordinator.cluster import Cluster
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.placement import problem
 from coordinator.query import Query
 from coordinator.survivors import Survivors, without
+from protos import plan_document
 
 if TYPE_CHECKING:
     from coordinator.placement.progress import Watch
@@ -200,7 +200,7 @@ class _Search:
                 "plan": after,
             }
         made = {**primary, "failover": entries}
-        made["hash"] = plan_file.digest(made)
+        made["hash"] = plan_document.digest(made)
         return made
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from coordinator import plan_file
 from coordinator.agents import AgentError, Agents
 from coordinator.errors import BadInputError
-from protos import agent_pb2
+from protos import agent_pb2, plan_document
 from protos.records import HEADER_BYTES, plans_in
 from protos.segments import records_in
 
@@ -114,7 +114,7 @@ def _parsed(canonical: bytes) -> Plan | None:
     """As of Prepare: canonical JSON without its hash."""
     try:
         values = json.loads(canonical)
-        return {**values, "hash": plan_file.digest(values)} if isinstance(values, dict) else None
+        return {**values, "hash": plan_document.digest(values)} if isinstance(values, dict) else None
     except (ValueError, RecursionError):
         return None
 

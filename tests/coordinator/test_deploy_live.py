@@ -25,7 +25,7 @@ from coordinator.local_agents import LocalAgent, LocalAgentError, Wanted
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Source
-from protos import agent_pb2
+from protos import agent_pb2, plan_document
 from protos.segments import records_in
 
 QUERY = """
@@ -214,7 +214,7 @@ def test_a_deployment_that_is_interrupted_before_the_decision_leaves_nothing(
 
 def test_an_operator_that_is_not_installed_is_refused_and_nothing_is_deployed(street: Street) -> None:
     street.plan["nodes"]["b"]["operators"][0]["run"] = "my.unknown"
-    street.plan["hash"] = plan_file.digest(street.plan)
+    street.plan["hash"] = plan_document.digest(street.plan)
     with street.connect() as agents:
         with pytest.raises(deploy.DeployError) as caught:
             deploy.deploy(street.plan, agents)

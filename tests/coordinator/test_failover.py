@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator import failover_lines, options, places, plan_file, planner
+from coordinator import failover_lines, options, places, planner
 from coordinator.cluster import Cluster
 from coordinator.commands import explain as explain_command
 from coordinator.commands import plan as plan_command
@@ -25,6 +25,7 @@ from coordinator.placement.milp import Limits
 from coordinator.query import Query
 from coordinator.survivors import without
 from infra.bench.instances import Recipe, write
+from protos import plan_document
 
 Files = Callable[[str, str], tuple[Path, Path]]
 CLUSTER = """
@@ -90,11 +91,11 @@ def _plan(files: Files, query: str, cluster: str, **choices: Any) -> dict[str, A
 @pytest.mark.parametrize("model", ["paper", "sound"])
 def test_every_host_may_fail(files: Files, model: str) -> None:
     plan = _plan(files, QUERY, CLUSTER + "operators: operators.json\n", model=model)
-    assert audit(plan) == [] and plan["hash"] == plan_file.digest(plan)
+    assert audit(plan) == [] and plan["hash"] == plan_document.digest(plan)
     assert list(plan["failover"]) == ["a", "b", "c"]
     after = plan["failover"]["b"]
     assert after["lost_outputs"] == ["twice"] and set(after["plan"]["cluster"]["nodes"]) == {"a", "c"}
-    assert after["plan"]["hash"] == plan_file.digest(after["plan"])
+    assert after["plan"]["hash"] == plan_document.digest(after["plan"])
     for host, entry in plan["failover"].items():
         assert audit(entry["plan"]) == []
         hosts = {name: facts["host"] for name, facts in plan["cluster"]["nodes"].items()}

@@ -22,7 +22,7 @@ from coordinator.commands import status as status_command
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Source
-from protos import agent_pb2
+from protos import agent_pb2, plan_document
 
 QUERY = """
 shimekiri: 1
@@ -177,7 +177,7 @@ def _check_status(street: Street, agents: Agents) -> None:
 def test_what_one_core_refuses_is_prepared_on_none(street: Street) -> None:
     bad = street.make_plan(run="filter")
     bad["nodes"]["a.1"]["operators"][-1]["run"] = "my.unknown"
-    bad["hash"] = plan_file.digest(bad)
+    bad["hash"] = plan_document.digest(bad)
     with street.connect() as agents:
         with pytest.raises(deploy.DeployError) as caught:
             deploy.deploy(bad, agents)

@@ -13,6 +13,7 @@ import pytest
 from coordinator import plan_file, schema
 from coordinator.__main__ import main
 from coordinator.errors import BadInputError
+from protos import plan_document
 
 ROOT = Path(__file__).parents[2]
 Paper = Callable[[int], tuple[Path, Path]]
@@ -112,7 +113,7 @@ def test_plan_and_explain(paper: Paper) -> None:
     assert "NLR 0" in done.stdout
     assert "output advisory: deadline 3 s, no bound, not guaranteed: centre admits tuples of any age" in done.stdout
     plan = plan_file.load(path)
-    assert plan["hash"] == plan_file.digest(plan)
+    assert plan["hash"] == plan_document.digest(plan)
     told = _coordinator("explain", path, "--all", "--time-limit", 0)
     assert told.returncode == 0
     assert (

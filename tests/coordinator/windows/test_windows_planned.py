@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from google.protobuf import json_format
 
-from coordinator import plan_file, plan_inputs, planner, window_lines, windows
+from coordinator import plan_inputs, planner, window_lines, windows
 from coordinator.placement.audit import audit
 from coordinator.query import load
-from protos import plan_pb2
+from protos import plan_document, plan_pb2
 from tests.coordinator.windows.conftest import EXAMPLE
 
 Planned = Callable[..., dict[str, Any]]
@@ -148,7 +148,7 @@ def test_planning_again_from_the_plan_makes_the_same_plan(example_plan: Planned,
     plan = example_plan(model)
     query, cluster, types, choices = plan_inputs.inputs(plan, Path("plan.json"))
     again = planner.plan(query, cluster, types, planner.Choices(model=choices.model, quick=True))
-    assert plan_file.digest(again) == plan["hash"]
+    assert plan_document.digest(again) == plan["hash"]
     assert {one.name: one.entry for one in query.operators if one.windowed} == {
         name: name.removesuffix(".add") for name in plan["graph"]["operators"] if name not in ("clean", "seen", "shown")
     }

@@ -1,0 +1,170 @@
+"""JSON objects as frozen dataclasses, read and written by the classes' own annotations.
+
+A field is a key of its name, or of what `key` says. Every key has to be there, but for fields made by `omitted` and
+`empty`, which are written only where they are not what they are by default. Standard library only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+Json = Any  # a value as it stands in the file, which nobody looks into here
+T = TypeVar("T")
+Reader = Callable[[Any, str], Any]
+
+
+class ShapeError(ValueError):
+    """A value that is not what its place asks for. path: the keys that lead to it, `a.b[3].c`."""
+
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(f"{path or 'it'} {text}")
+        self.path, self.text = path, text
+
+
+def key(name: str) -> Any:
+    """A field whose key is no name in Python."""
+    return dataclasses.field(metadata={"key": name})
+
+
+def omitted(default: Any = None) -> Any:
+    """A field that is written only where it is not that."""
+    return dataclasses.field(default=default, metadata={"omitted": True})
+
+
+def empty() -> Any:
+    """A field of names, written only where there are any."""
+    return dataclasses.field(default_factory=dict, metadata={"omitted": True})
+
+
+def read(shape: type[T], value: Any, path: str = "") -> T:
+    """The object of a parsed JSON value. Raises ShapeError."""
+    of: Any = shape
+    found: T = _reader(of)(value, path)
+    return found
+
+
+def write(value: Any) -> Any:
+    """The JSON value of an object: what `read` has read, key for key and in this order."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        rows = ((name, getattr(value, attribute), default) for attribute, name, default in _written(type(value)))
+        return {name: write(found) for name, found, default in rows if default is _ALWAYS or found != default}
+    if isinstance(value, Mapping):
+        return {name: write(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [write(each) for each in value]
+    return value
+
+
+_ALWAYS = object()
+
+
+@cache
+def _written(shape: type) -> tuple[tuple[str, str, Any], ...]:
+    """(attribute, key, default) of each field; default: `_ALWAYS` where it is never left out."""
+    return tuple(
+        (each.name, each.metadata.get("key", each.name), _default(each) if each.metadata.get("omitted") else _ALWAYS)
+        for each in dataclasses.fields(shape)
+    )
+
+
+def _default(each: dataclasses.Field[Any]) -> Any:
+    return each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
+
+
+@cache
+def _reader(shape: Any) -> Reader:
+    """What turns a JSON value into one of that type."""
+    if shape is Any:
+        return lambda value, path: value
+    if dataclasses.is_dataclass(shape):
+        return _object(shape)
+    origin, arguments = get_origin(shape), get_args(shape)
+    if origin in (Union, types.UnionType):
+        (inner,) = (each for each in arguments if each is not type(None))
+        of = _reader(inner)
+        return lambda value, path: None if value is None else of(value, path)
+    if origin is tuple:
+        return _list(_reader(arguments[0])) if arguments[-1] is ... else _row(tuple(map(_reader, arguments)))
+    if origin is not None and issubclass(origin, Mapping):
+        return _mapping(_reader(arguments[1]))
+    return _scalar(shape)
+
+
+def _scalar(shape: type) -> Reader:
+    wanted = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}[shape]
+
+    def scalar(value: Any, path: str) -> Any:
+        if type(value) is float and not math.isfinite(value):
+            raise ShapeError(path, "is not finite")
+        if type(value) is shape or (shape is float and type(value) is int):
+            return value
+        raise ShapeError(path, f"is {_shown(value)}, not {wanted}")
+
+    return scalar
+
+
+def _list(of: Reader) -> Reader:
+    def several(value: Any, path: str) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise ShapeError(path, f"is {_shown(value)}, not a list")
+        return tuple(of(each, f"{path}[{place}]") for place, each in enumerate(value))
+
+    return several
+
+
+def _row(of: tuple[Reader, ...]) -> Reader:
+    def row(value: Any, path: str) -> tuple[Any, ...]:
+        if not isinstance(value, list) or len(value) != len(of):
+            raise ShapeError(path, f"is {_shown(value)}, not a list of {len(of)}")
+        return tuple(one(each, f"{path}[{place}]") for place, (one, each) in enumerate(zip(of, value, strict=True)))
+
+    return row
+
+
+def _mapping(of: Reader) -> Reader:
+    def mapping(value: Any, path: str) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise ShapeError(path, f"is {_shown(value)}, not an object")
+        return {name: of(each, f"{path}.{name}") for name, each in value.items()}
+
+    return mapping
+
+
+@cache
+def _fields(shape: Any) -> tuple[dict[str, tuple[str, Reader]], list[str]]:
+    """By key: attribute and reader; and the keys that have to be there."""
+    hints, written = get_type_hints(shape), _written(shape)
+    readers = {name: (attribute, _reader(hints[attribute])) for attribute, name, _ in written}
+    return readers, [name for _, name, default in written if default is _ALWAYS]
+
+
+def _object(shape: Any) -> Reader:
+    def one(value: Any, path: str) -> Any:
+        if not isinstance(value, dict):
+            raise ShapeError(path, f"is {_shown(value)}, not an object")
+        readers, required = _fields(shape)  # not before: a shape may hold itself
+        for name in required:
+            if name not in value:
+                raise ShapeError(path, f"has no {name}")
+        given = {}
+        for name, each in value.items():
+            if name not in readers:
+                raise ShapeError(path, f"has {name}, which is not known")
+            attribute, of = readers[name]
+            given[attribute] = of(each, f"{path}.{name}" if path else name)
+        return shape(**given)
+
+    return one
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+__all__ = ["Json", "ShapeError", "empty", "key", "omitted", "read", "write"]

@@ -1,0 +1,601 @@
+"""plan.json as typed objects: the sole definition of its keys.
+
+Self-contained: nothing else is needed to run a plan. Its hash is the SHA-256 of the canonical JSON without the key
+`hash` (sorted keys, no spaces, UTF-8, no NaN). Neither wall time nor solve time stands in it, so the same input gives
+the same hash. `deadline_ns` is end to end, from a tuple's origin to its result; `sub_deadline_ns` is a task unit's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf import json_format
+
+from protos import plan_pb2
+from protos.json_shape import Json, ShapeError, empty, key, omitted, read, write
+
+VERSION = 1
+
+
+class PlanFileError(ValueError):
+    """Not a plan, of another version, or changed since it was made. path: the keys that lead to what is wrong."""
+
+    def __init__(self, text: str, path: str = "") -> None:
+        super().__init__(text)
+        self.text, self.path = text, path
+
+
+# -- what was asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """SHA-256 of the files that the plan was made of; empty: there was none."""
+
+    query: str
+    cluster: str
+    operators: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPart:
+    """What belongs to one query, by names in the plan. called: what its file calls an operator, where that differs."""
+
+    sources: tuple[str, ...]
+    operators: tuple[str, ...]
+    outputs: tuple[str, ...]
+    sha256: str
+    called: Mapping[str, str]
+
+
+# -- how the planner came to it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solver:
+    """How placement and sub-deadlines were found. outcome to cuts: of model `sound`. over_caps: by how much nodes are
+    loaded beyond their caps."""
+
+    name: str
+    seed: int
+    contracted: str
+    outcome: str = omitted("")
+    why: tuple[str, ...] | None = omitted()
+    tighten: str | None = omitted("")
+    placements: int | None = omitted()
+    analyses: int | None = omitted()
+    cuts: int | None = omitted()
+    over_caps: Mapping[str, float] | None = omitted()
+    gap: float
+    sub_deadlines: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """nlr: the greatest normalised load ratio, and what it is at least (bound); traffic: tuples per second on links,
+    and what they are at least where that is not proven."""
+
+    nlr: float
+    bound: float
+    traffic: float
+    traffic_bound: float | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A task unit: operators that run as one instance on a node."""
+
+    id: int
+    operators: tuple[str, ...]
+    sub_deadline_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostOrigin:
+    """Where a cost comes from that is not simply as declared; `coordinator.cost_origin` says what each means."""
+
+    kind: str
+    declared_ns: int
+    file: str
+    of: str
+    margin: str
+    samples: int
+    nodes: tuple[str, ...]
+    measured: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperChoice:
+    """What model `paper` would have chosen. elsewhere: operators that it places on other nodes, and where."""
+
+    elsewhere: Mapping[str, str]
+    nlr: float | None
+    traffic: float
+    nlr_here: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Operators of plan `of` that stay as they were. spared: outputs that may become worse."""
+
+    of: str
+    operators: tuple[str, ...]
+    spared: tuple[str, ...] = omitted(())
+
+
+# -- the graph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """How tuples come. kind: burst, jcp, rate or trace; each has some of the others."""
+
+    kind: str
+    file: str = omitted("")
+    sha256: str = omitted("")
+    rate_per_s: float | None = omitted()
+    burst: int | None = omitted()
+    period_ns: int | None = omitted()
+    min_gap_ns: int | None = omitted()
+    early_ns: int | None = omitted()
+    late_ns: int | None = omitted()
+    tuples: int | None = omitted()
+    span_ns: int | None = omitted()
+    counts: tuple[int, ...] | None = omitted()
+    spans_ns: tuple[int, ...] | None = omitted()
+    tolerance_ns: int = omitted(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """The most tuples that a source lets in per span; above it the least valuable go. tree: `value`, parsed."""
+
+    tuples: int
+    span_ns: int
+    value: str
+    tree: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """forbid_streams: pairs of nodes between which its stream may not go."""
+
+    id: int
+    at: str
+    type: str
+    stream: int
+    max_age_ns: int
+    arrival: Arrival
+    forbid_streams: tuple[tuple[str, str], ...]
+    limit: Limit | None = omitted()
+    on_full: str = omitted("refuse")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selectivity:
+    """Results per input: in the mean, and at most so many of so many inputs in a row (inputs, results)."""
+
+    mean: float
+    at_most: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What an operator collects. length, hop: ns, or tuples by count; `coordinator.overload.Window` says the rest."""
+
+    kind: str
+    length: int
+    hop: int
+    lateness_ns: int
+    first: bool
+    wait_ns: int
+    by: str
+    on: tuple[str, ...]
+    size: str
+    shed: str
+    most: int
+    keep: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnLate:
+    """What runs in an operator's place for tuples that would be late; run empty: they are dropped."""
+
+    run: str
+    cost_ns: int
+    parameters: Mapping[str, Json] = key("with")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """The most bytes that wait before an operator, and what goes beyond them."""
+
+    most_bytes: int
+    on_full: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """kind: map, join or union: what triggers it. inputs trigger it; side inputs do not. nodes: those it may be on;
+    None: all. hang_ns: an instance that runs longer ends its runtime."""
+
+    id: int
+    run: str
+    inputs: tuple[str, ...] = key("in")
+    ports: tuple[str, ...] | None
+    side: Mapping[str, str]
+    cost_ns: int
+    selectivity: Selectivity | None
+    nodes: tuple[str, ...] | None
+    forbid_nodes: tuple[str, ...]
+    memory_bytes: int
+    parameters: Mapping[str, Json] = key("with")
+    kind: str
+    join: bool
+    stream: int
+    hang_ns: int
+    state: str
+    forbid_streams: tuple[tuple[str, str], ...]
+    called: tuple[str, ...] | None = omitted()
+    window: Window | None = omitted()
+    on_late: OnLate | None = omitted()
+    queue: Queue | None = omitted()
+    closes: str = omitted("")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Qos:
+    """What an output asks for beyond its deadline."""
+
+    wait_ns: int | None = omitted()
+    throughput_per_s: float | None = omitted()
+    latency_ns: int | None = omitted()
+    queue_bytes: int | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """origin: the stream that it delivers, by the name of what produces it."""
+
+    id: int
+    origin: str = key("from")
+    at: str
+    deadline_ns: int
+    qos: Qos | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """What a source or an operator produces. type: of its codec."""
+
+    id: int
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windows:
+    """The windows of an operator, by the name that users know. add: the operator that collects; source: what they are
+    admitted as; useful_ns: how long a result is of use after its end; arrival: None by count."""
+
+    add: str
+    source: int
+    at: str
+    kind: str
+    length: int
+    hop: int
+    lateness_ns: int
+    first: bool
+    by: str
+    on: tuple[str, ...]
+    size: str
+    most: int
+    useful_ns: int
+    wait_ns: int
+    sources: tuple[str, ...]
+    shed: str | None
+    arrival: Arrival | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """All of it by name."""
+
+    sources: Mapping[str, Source]
+    operators: Mapping[str, Operator]
+    outputs: Mapping[str, Output]
+    streams: Mapping[str, Stream]
+    windows: Mapping[str, Windows] = empty()
+
+
+# -- the cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCharges:
+    """What the runtime costs on a node, ns of its CPU time: an instance, a tuple read, an update of a side input."""
+
+    decision_ns: int
+    drain_ns: int
+    side_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """cores: of its host, of which this is number `core`; cap: the most of its time that may be used; cpu: where it is
+    pinned, -1: nowhere. memory_bytes 0: not limited."""
+
+    index: int
+    address: str
+    speed: float
+    host: str
+    core: int
+    cores: int
+    memory_bytes: int
+    host_memory_bytes: int
+    cap: float
+    policy: str
+    policy_parameters: Mapping[str, int] = empty()
+    policy_by_default: bool = omitted(False)
+    emulate_cost_ns: int
+    cpu: int
+    charges: NodeCharges | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """Both ways."""
+
+    between: tuple[str, str]
+    latency_ns: int
+    bandwidth_bps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """An operator of operators.json. code: SHA-256 of its code; empty: not told."""
+
+    version: str
+    code: str
+    kind: str
+    inputs: Mapping[str, str]
+    side: Mapping[str, str]
+    output: str
+    parameters: Mapping[str, Json] = key("with")
+    variadic: bool
+    open: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """What agents have installed. complete: nothing else. fields: of codecs, where they are known."""
+
+    complete: bool
+    codecs: tuple[str, ...]
+    fields: Mapping[str, Json] = empty()
+    operators: Mapping[str, Installed]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    nodes: Mapping[str, Node]
+    links: tuple[Link, ...]
+    security: str
+    installed: Catalog
+
+
+# -- what is promised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """Jobs of a unit that run before one of another."""
+
+    what: str
+    jobs: int
+    ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A part of a bound. unit to done_before_ns: of a task unit, what runs before it."""
+
+    what: str
+    ns: int
+    kind: str
+    node: str
+    work_ns: int
+    waiting_ns: int
+    blocking_ns: int
+    unit: int | None = omitted()
+    ahead: tuple[Ahead, ...] | None = omitted()
+    done_before_ns: int | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What is promised of an output. bound_ns: from origin to result; None: there is none. from_admission_ns: likewise
+    from admission on. missing: what else may keep results away."""
+
+    deadline_ns: int
+    bound_ns: int | None
+    guaranteed: bool
+    why: str
+    from_admission_ns: int | None
+    trail: tuple[Step, ...]
+    qos: Mapping[str, Json] | None = omitted()
+    missing: tuple[str, ...] = omitted(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charges:
+    """What the bounds charge for the runtime."""
+
+    decision_ns: int
+    drain_ns: int
+    side_ns: int
+    drained: bool
+    drain_every_ns: int
+    tuple_bytes: int
+    per_node: bool
+    loading_ns: int = omitted(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCharged:
+    """said: where a node's charges come from."""
+
+    said: str
+    decision_ns: int
+    drain_ns: int
+    side_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocker:
+    what: str
+    ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tightest:
+    """The demand test with the least room: demand_ns of work due within u_ns, and what it is made of."""
+
+    u_ns: int
+    demand_ns: int
+    of: tuple[Ahead, ...]
+    blocker: Blocker | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAnalysis:
+    """bounded: its units have response bounds."""
+
+    bounded: bool
+    utilisation: float | None = omitted()
+    sub_deadlines_hold: bool | None = omitted()
+    why: str
+    tightest: Tightest | None = omitted()
+    charges: NodeCharged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policed:
+    """What a source is held to, beyond its arrivals."""
+
+    jitter_ns: int
+    horizon_ns: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """units_ns: response bound of each task unit, by its number."""
+
+    charges: Charges
+    nodes: Mapping[str, NodeAnalysis]
+    units_ns: Mapping[str, int]
+    policing: Mapping[str, Policed] | None = omitted()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survivor:
+    """The plan for the time after one host has failed, and what is lost then. plan: None: no output is left."""
+
+    lost_outputs: tuple[str, ...]
+    lost_sources: tuple[str, ...]
+    lost_operators: tuple[str, ...]
+    lost_sides: Mapping[str, tuple[str, ...]]
+    moved: Mapping[str, str]
+    plan: Plan | None
+
+
+# -- all of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A whole plan. units: path or operator; placement: operator -> node; nodes: the part of each node, as proto-JSON
+    of `LocalPlan`; held: operators that were held to a node; alternatives: what other nodes would bring."""
+
+    shimekiri: int
+    query: str
+    queries: Mapping[str, QueryPart]
+    status: str
+    allocator: str
+    model: str
+    units: str
+    solver: Solver
+    inputs: Inputs
+    objective: Objective
+    sub_deadlines_ns: Mapping[str, int]
+    held: Mapping[str, str]
+    alternatives: Mapping[str, Mapping[str, Json]]
+    tasks: Mapping[str, tuple[Task, ...]]
+    placement: Mapping[str, str]
+    graph: Graph
+    cluster: Cluster
+    nodes: Mapping[str, Json]
+    costs: Mapping[str, CostOrigin] | None = omitted()
+    paper: PaperChoice | None = omitted()
+    kept: Kept | None = omitted()
+    guarantee: Mapping[str, Claim]
+    analysis: Analysis
+    policy_why: str = omitted("")
+    hash: str
+    failover: Mapping[str, Survivor] | None = omitted()
+
+    def local(self, node: str) -> plan_pb2.LocalPlan:
+        """One node's part. Raises KeyError for a node that the plan does not have."""
+        return json_format.ParseDict(self.nodes[node], plan_pb2.LocalPlan())
+
+    def canonical(self) -> bytes:
+        """The bytes that are hashed."""
+        return canonical(write(self))
+
+    def text(self) -> str:
+        """As the file has it: readable, keys in the order of the fields."""
+        return json.dumps(write(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def canonical(values: Mapping[str, Any]) -> bytes:
+    """The bytes that are hashed, of parsed JSON."""
+    rest = {name: value for name, value in values.items() if name != "hash"}
+    return json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def digest(values: Mapping[str, Any]) -> str:
+    """The hash of parsed JSON, 64 hex digits. Raises ValueError for a number that is not finite."""
+    return hashlib.sha256(canonical(values)).hexdigest()
+
+
+def of(values: Any) -> Plan:
+    """A plan of parsed JSON. Raises PlanFileError: no plan, another version, keys that are not its, a wrong hash."""
+    if not isinstance(values, dict) or "shimekiri" not in values:
+        raise PlanFileError("is not a plan")
+    if values["shimekiri"] != VERSION:
+        raise PlanFileError(f"is a plan of version {values['shimekiri']}, this reads version {VERSION}", "shimekiri")
+    try:
+        plan = read(Plan, values)
+        found = digest(values)
+    except ShapeError as error:
+        raise PlanFileError(f"is not a plan: {error}", error.path) from None
+    except ValueError:
+        raise PlanFileError("holds a number that is not finite") from None
+    if found != plan.hash:
+        told = f"its hash is {found[:8]}, but it says {plan.hash[:8]}"
+        raise PlanFileError(f"was changed after it was made: {told}", "hash")
+    return plan
+
+
+def parse(data: bytes) -> Plan:
+    """A plan of a file's bytes. Raises PlanFileError."""
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise PlanFileError(f"is not JSON ({error})") from None
+    return of(values)

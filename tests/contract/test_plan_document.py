@@ -1,0 +1,84 @@
+"""plan.json as typed objects: each plan of the corpus is read and written byte for byte, and damage is told by path."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from protos import plan_document
+from protos.plan_document import PlanFileError
+
+PLANS = sorted((Path(__file__).parents[1] / "golden" / "corpus" / "plans").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_what_is_read_is_written_byte_for_byte(path: Path) -> None:
+    plan = plan_document.parse(path.read_bytes())
+    assert plan.text() == path.read_text()
+    assert plan_document.canonical(json.loads(path.read_text())) == plan.canonical()
+    for node in plan.nodes:
+        assert plan.local(node).node == node
+
+
+def test_values_have_names() -> None:
+    plan = plan_document.parse((PLANS[0].parent / "windows.json").read_bytes())
+    source, window = plan.graph.sources["left"], plan.graph.operators["pairs.add"].window
+    assert (source.arrival.burst, source.arrival.tolerance_ns, source.limit is not None) == (1, 2_000_000, True)
+    assert window is not None and window.on == ("id", "number")
+    assert plan.graph.outputs["display"].origin == "shown" and plan.cluster.links[0].between == ("a", "b")
+
+
+def somewhere(value: Any, dice: random.Random, path: str = "") -> tuple[Any, Any, str]:
+    """A container of the document, a key or place in it, and the keys that lead to the container."""
+    found = []
+
+    def walk(each: Any, at: str) -> None:
+        items = each.items() if isinstance(each, dict) else enumerate(each) if isinstance(each, list) else ()
+        for name, inner in items:
+            found.append((each, name, at))
+            walk(inner, f"{at}.{name}" if isinstance(each, dict) and at else f"{at}[{name}]" if at else str(name))
+
+    walk({name: each for name, each in value.items() if name in ("graph", "cluster", "guarantee", "solver")}, path)
+    return dice.choice(found)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_damage_is_an_error_that_says_where(seed: int) -> None:
+    """A key is taken, doubled under another name, or its value is of another kind. Never another exception."""
+    dice = random.Random(seed)
+    values = json.loads(dice.choice(PLANS).read_text())
+    container, name, path = somewhere(values, dice)
+    before = copy.deepcopy(container[name])
+    if isinstance(container, dict) and dice.random() < 0.5:
+        del container[name]
+    else:
+        container[name] = dice.choice([None, [], {}, "x", -1.5, True, [[1]]])
+    if isinstance(container, dict) and container.get(name) == before:
+        return
+    with pytest.raises(PlanFileError) as told:
+        plan_document.of(values)
+    assert told.value.path == "hash" or told.value.path.split(".")[0].split("[")[0] == (path or str(name)).split(".")[0]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "is not JSON"), (b"[" * 100_000, "is not JSON"), (b"[]", "is not a plan"), (b"{}", "is not a plan"),
+        (b'{"shimekiri": 7}', "is a plan of version 7"), (b'{"shimekiri": 1}', "has no query"),
+    ],
+)  # fmt: skip
+def test_what_is_no_plan(data: bytes, said: str) -> None:
+    with pytest.raises(PlanFileError, match=said):
+        plan_document.parse(data)
+
+
+def test_a_changed_plan_has_another_hash() -> None:
+    values = json.loads(PLANS[0].read_text())
+    values["graph"]["operators"][next(iter(values["graph"]["operators"]))]["cost_ns"] += 1
+    with pytest.raises(PlanFileError, match="was changed after it was made"):
+        plan_document.of(values)
