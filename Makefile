@@ -1,7 +1,7 @@
 # Shimekiri. `make demo` and `make test` need nothing but Linux and Python 3.11 or later.
 .DEFAULT_GOAL := help
 BIN := .venv/bin
-SIDE_BY_SIDE := -n 2 --dist loadfile
+SIDE_BY_SIDE := -n 3 --dist loadfile
 
 .venv/.ready: pyproject.toml requirements.lock infra/setup.sh
 	@infra/setup.sh
