@@ -26,7 +26,7 @@ NODES = ("belt", "vision", "office")
 def command(module: str, *words: str | Path, code: int = 0) -> str:
     """Run one of the product's programs; returns its standard output."""
     done = subprocess.run(
-        [sys.executable, "-m", module, *map(str, words)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", module, *map(str, words)], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == code, f"{module} {words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
