@@ -202,6 +202,12 @@ def test_tuples_older_than_their_source_takes_are_refused_as_an_agent_would() ->
     assert lap.refused == sum(len(burst.values) for burst in lap.loop.bursts if burst.age_ns == 100_000_000) > 0
 
 
+def test_tuples_as_old_as_their_source_takes_are_admitted_and_counted_so() -> None:
+    (lap,) = play(phases=1, age_ms=90)
+    assert max(burst.age_ns for burst in lap.loop.bursts) == 90 * MS
+    assert (len(lap.loop.log), lap.refused) == (160, 0)
+
+
 @pytest.mark.parametrize(("phases", "laps"), [(0, 1), (1, 0), (70_000, 1)])
 def test_counts_that_cannot_be_are_refused(phases: int, laps: int) -> None:
     with pytest.raises(BadInputError, match="--phases"):
