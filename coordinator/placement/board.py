@@ -1,7 +1,7 @@
 """A placement that is changed move by move: demand, normalised laxity and traffic kept up to date. No solver.
 
 What makes this cheap. In (6) the sub-deadlines D[o] may as well stand at their lower bounds `least` (the cost of what
-stands before on the node, in the order of d'): that holds every demand row and their monotony. Each output stream s
+stands before on the node, in the order of d'): that holds every demand row. Each output stream s
 then asks alone for shares d[s,o] >= least[o] along its paths, so a move touches the streams of the items behind
 it on two nodes and no others. An output whose items all have least <= d' has NLR 0.
 """

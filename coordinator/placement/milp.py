@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from coordinator.errors import CoordinatorError
 from coordinator.placement import rooms, signals
-from coordinator.placement.problem import Item, Problem, Stream
+from coordinator.placement.problem import Problem, Stream
 from coordinator.placement.rooms import Room
 
 MS = 10**6
@@ -233,15 +233,16 @@ def deadline_rows(model: Model, elastic: bool = False) -> None:
 def _demand(model: Model, node: int) -> None:
     """(6) for one node: in the order of d', the cost so far is within the deadline of each item that runs here.
 
-    Corrected: gated, since an item elsewhere bounds nothing here; c per burst; and d does not decrease along the
-    order among the items of a node, so that the order assumed is the order that EDF takes.
+    Corrected: gated, since an item elsewhere bounds nothing here; c per burst. No row says that d does not decrease
+    along that order: it may stand at the cost so far, which does not, and less of it hinders nothing else.
     """
     problem, programme = model.problem, model.programme
-    here: list[tuple[int, Item]] = [(i, problem.items[i]) for i in problem.order if node in problem.items[i].nodes]
     demand: Any = 0.0
-    latest: Any = 0.0
     most = 0.0
-    for position, (index, item) in enumerate(here):
+    for index in problem.order:
+        item = problem.items[index]
+        if node not in item.nodes:
+            continue
         cost = item.cost_ns[node] / MS
         most += cost
         placed = model.z[index, node]
@@ -249,16 +250,6 @@ def _demand(model: Model, node: int) -> None:
         programme.add_linear_constraint(demand_here == demand + cost * placed)
         demand = demand_here
         programme.add_linear_constraint(demand <= model.d[index] + most * (1 - placed))
-        if position:
-            roof = model.d[index].upper_bound
-            programme.add_linear_constraint(latest <= model.d[index] + roof * (1 - placed))
-        if position + 1 < len(here):
-            roof = model.d[index].upper_bound
-            latest_here = programme.add_variable(lb=0, ub=roof, name=f"u_{node}_{index}")
-            programme.add_linear_constraint(latest_here >= model.d[index] - roof * (1 - placed))
-            if position:
-                programme.add_linear_constraint(latest_here >= latest)
-            latest = latest_here
 
 
 def bound(model: Model, objective: Any, limits: Limits, until: float) -> Bound:

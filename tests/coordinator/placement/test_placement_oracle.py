@@ -26,6 +26,24 @@ nodes:
   c: {address: "127.0.0.1:3"}
 """
 
+DUE_IN_ANOTHER_ORDER = """
+shimekiri: 1
+query: q
+sources:
+  s1: {at: a, type: json, arrival: {burst: 1, period: 1 s}}
+  s2: {at: a, type: json, arrival: {burst: 1, period: 1 s}}
+  s3: {at: c, type: json, arrival: {burst: 1, period: 1 s}}
+operators:
+  i: {run: pass, in: s1, cost: 1 ms, nodes: [a]}
+  j: {run: pass, in: s2, cost: 2 ms, nodes: [a]}
+  k: {run: pass, in: j, cost: 2 ms, nodes: [c]}
+  m: {run: pass, in: s3, cost: 14 ms, nodes: [c]}
+outputs:
+  one: {from: i, at: a, deadline: 14.9 ms}
+  two: {from: k, at: c, deadline: 30 ms}
+  three: {from: m, at: c, deadline: 14 ms}
+"""
+
 
 def _random_query(seed: int) -> str:
     """Two sources, five or six operators; joins of one source's branches, pins, fan-out, deadlines near the cost."""
@@ -180,3 +198,20 @@ def test_proportional_rounds_down(files: Callable[[str, str], tuple[Path, Path]]
     due = milp.proportional(built)
     for terminal in built.terminals:
         assert allot.longest_path(built, terminal, due)[0] <= terminal.deadline_ns
+
+
+def test_sub_deadlines_may_be_due_in_another_order_than_that_of_the_demand_rows(
+    files: Callable[[str, str], tuple[Path, Path]],
+) -> None:
+    """j and k have d' = 15 ms each of their 30. m leaves k 16 ms at least, so j gets 14: 1 ms off at 2 ms, twice. i is
+    before j by d', due after it by d, and keeps its own d' of 14.9 ms: what is due by 14 ms costs 3 ms there at most.
+    """
+    query, cluster, _ = planner.load(*files(DUE_IN_ANOTHER_ORDER, CLUSTER))
+    assert cluster is not None
+    built = problem.build(query, cluster, {})
+    found = deadline.allocate(built, Limits())
+    d_ns = {item.members[0]: found.d_ns[index] for index, item in enumerate(built.items)}
+    assert d_ns == {"i": 14_900_000, "j": 14 * MS, "k": 16 * MS, "m": 14 * MS}
+    assert (found.nlr, found.bound) == (1.0, 1.0)
+    ranked = [built.items[index].members[0] for index in built.order]
+    assert ranked.index("i") < ranked.index("j")
