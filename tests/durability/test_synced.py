@@ -1,0 +1,193 @@
+"""What was said to be durable is there after a loss of power: on a disk that forgets whatever was not synced."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from node_agent.control.deployment import Deployment, Durable, State
+from node_agent.control.plan_store import PlanStore
+from node_agent.control.spool import SEGMENT_RECORDS
+from node_agent.control.spool_files import SpoolFiles, sync
+from node_agent.durable_files import write_durably
+from node_agent.reserve import Reserve
+from node_agent.ring import STATE, Ring, RingFacts
+from node_agent.starts import Starts
+from protos.records import LOAD, NO_REF, STATE_CRASHED, STATE_ENDED, Header, unpack_records
+from protos.segments import records_in
+
+MANY = SEGMENT_RECORDS + 100
+Names = dict[str, int]  # of a folder, with their inodes
+
+
+@dataclass
+class Disk:
+    """What fsync has brought to the disk below `root`, by inode. What is there when a Disk begins is on it already.
+
+    Without fsync anything may happen to a name: a file system may write it at any time, so both are tried, that none of
+    the new names is there and that all are. Content that was not synced never is: a file that has none is empty.
+    """
+
+    root: Path
+    contents: dict[int, bytes] = field(default_factory=dict)
+    folders: dict[int, Names] = field(default_factory=dict)
+    left: list[Path] = field(default_factory=list)  # of every loss of power that was tried, in order
+    held: list[int] = field(default_factory=list)  # so that no inode is given out again
+    places: Iterator[int] = field(default_factory=count)
+
+    def begin(self) -> None:
+        """Whatever there is."""
+        for folder, _, files in os.walk(self.root):
+            for path in (Path(folder), *(Path(folder, name) for name in files)):
+                self._keep(path)
+
+    def fsync(self, descriptor: int) -> None:
+        """In place of the kernel's; just before it the power may go, and just after it."""
+        self.lose_power()
+        self._keep(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+        self.lose_power()
+
+    def _keep(self, path: Path) -> None:
+        inode = self._inode(path)
+        if path.is_dir():
+            self.folders[inode] = {each.name: self._inode(each) for each in path.iterdir()}
+        else:
+            self.contents[inode] = path.read_bytes()
+
+    def _inode(self, path: Path) -> int:
+        self.held.append(os.open(path, os.O_RDONLY))
+        return os.fstat(self.held[-1]).st_ino
+
+    def lose_power(self) -> None:
+        """Two copies of the tree, as they may be found afterwards."""
+        for all_names in (False, True):
+            copy = self.root.with_name(f"{self.root.name}.{next(self.places)}")
+            copy.mkdir()
+            self._restore(self._inode(self.root), self.root, copy, all_names)
+            self.left.append(copy)
+
+    def _restore(self, inode: int, now: Path | None, copy: Path, all_names: bool) -> None:
+        names = self.folders.get(inode, {})
+        if all_names and now is not None:
+            names = {each.name: self._inode(each) for each in now.iterdir()}
+        for name, child in names.items():
+            path = None if now is None else now / name
+            same = path if path is not None and path.exists() and self._inode(path) == child else None
+            if child in self.folders or (same is not None and same.is_dir()):
+                (copy / name).mkdir()
+                self._restore(child, same, copy / name, all_names)
+            else:
+                (copy / name).write_bytes(self.contents.get(child, b""))
+
+    def close(self) -> None:
+        """Forget the inodes."""
+        for descriptor in self.held:
+            os.close(descriptor)
+
+
+@pytest.fixture
+def powered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Disk]]:
+    """A disk of `tmp_path/agent` as that is now, in place of the one before."""
+    root, disks = tmp_path / "agent", list[Disk]()
+    root.mkdir()
+
+    def begin() -> Disk:
+        places = disks[-1].places if disks else count()
+        disks.append(Disk(root, places=places))
+        disks[-1].begin()
+        monkeypatch.setattr("os.fsync", disks[-1].fsync)
+        return disks[-1]
+
+    yield begin
+    for disk in disks:
+        disk.close()
+
+
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_a_file_is_the_old_or_the_new_at_every_instant_and_the_new_on_return(
+    powered: Callable[[], Disk], old: bytes | None
+) -> None:
+    disk = powered()
+    if old is not None:
+        (disk.root / "file").write_bytes(old)
+        disk = powered()
+    write_durably(disk.root / "file", b"new")
+    disk.lose_power()
+    found = [path.read_bytes() if (path := each / "file").exists() else None for each in disk.left]
+    assert set(found) == {old, b"new"} and found[-2:] == [b"new"] * 2
+
+
+def _header(start: int) -> Header:
+    return Header("a", 0, 100 + start, "clock", 50, start, 2, 0, start)
+
+
+def test_a_start_that_was_counted_is_never_counted_again(powered: Callable[[], Disk]) -> None:
+    disk = powered()
+    starts = Starts(disk.root, Reserve(disk.root))
+    starts.load(0, new=True)
+    for start in (1, 2):
+        tried = len(disk.left)
+        starts.add(_header(start))
+        disk.lose_power()
+        for number, left in enumerate(disk.left[tried:], tried + 1):
+            found = Starts(left, Reserve(left))
+            found.load(0, new=start == 1)
+            least = start if number > len(disk.left) - 2 else start - 1
+            assert least <= found.count <= start, number
+            assert set(found.headers) == {100 + each for each in range(1, found.count + 1)}
+
+
+def test_a_plan_is_committed_as_a_whole_or_not_at_all(powered: Callable[[], Disk]) -> None:
+    disk = powered()
+    store, before, whole = PlanStore(disk.root), Durable(), b'{"plan":1}'
+    hash_ = hashlib.sha256(whole).hexdigest()
+    store.put_plan(hash_, whole, {0: b"local", 1: b"local of core 1"})
+    for state in (State.PREPARED, State.COMMITTED):
+        tried = len(disk.left)
+        after = Durable(5, 3, (Deployment(hash_, 4, state, "q", (), (0, 1)),))
+        store.write(after)
+        disk.lose_power()
+        for number, left in enumerate(disk.left[tried:], tried + 1):
+            found = PlanStore(left, cores=2)
+            assert found.load() in ((after,) if number > len(disk.left) - 2 else (before, after)), number
+            assert found.problems == []
+        before = after
+
+
+def _numbers(folder: Path) -> list[int]:
+    """Of the records in a spool's folder."""
+    found = b"".join(records_in(path.read_bytes()) for path in sorted(folder.glob("*.rec")))
+    return [each.seq for each in unpack_records(found) if each.kind == LOAD]
+
+
+def test_records_that_were_synced_are_in_the_spool_and_a_new_incarnation_is_known(
+    powered: Callable[[], Disk], tmp_path: Path
+) -> None:
+    rings = tmp_path / "rings"
+    rings.mkdir()
+    disk = powered()
+    spool = SpoolFiles(disk.root, lambda: sorted(rings.glob("*.ring")))
+    for start in (1, 2):
+        ring = Ring.create(rings / f"{100 + start:016x}.ring", _header(start), 4096)
+        facts = RingFacts(ring)
+        for upto in (3, MANY):  # within a segment, and into the next one
+            while facts.written_records < upto:
+                facts.write(LOAD, 0, NO_REF, 0, 0, facts.written_records)
+                if not facts.written_records % 1000:
+                    facts.publish()
+                    spool.drain()
+            facts.publish()
+            if upto == MANY:
+                ring.cells[STATE] = STATE_ENDED
+            spool.drain()
+            sync(spool.unsynced())
+            disk.lose_power()
+            for left in disk.left[-2:]:
+                assert _numbers(left / f"{100 + start:016x}") == list(range(upto))
+                found = SpoolFiles(left, list)
+                ended = found.spool.incarnations[100 + start].ended
+                assert (ended, len(found.problems)) == ((STATE_ENDED, 0) if upto == MANY else (STATE_CRASHED, 1))
