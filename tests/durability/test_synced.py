@@ -174,7 +174,7 @@ def test_records_that_were_synced_are_in_the_spool_and_a_new_incarnation_is_know
     for start in (1, 2):
         ring = Ring.create(rings / f"{100 + start:016x}.ring", _header(start), 4096)
         facts = RingFacts(ring)
-        for upto in (3, MANY):  # within a segment, and into the next one
+        for upto in (0, 3, MANY):  # begun, within a segment, and into the next one
             while facts.written_records < upto:
                 facts.write(LOAD, 0, NO_REF, 0, 0, facts.written_records)
                 if not facts.written_records % 1000:

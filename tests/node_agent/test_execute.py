@@ -23,12 +23,14 @@ class Recorder:
 
     def __init__(self) -> None:
         self.delivered: list[tuple[int, int, Any]] = []
+        self.instants_ns: list[int] = []  # of what was delivered
 
     def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         raise AssertionError("nothing leaves this node")
 
     def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
         self.delivered.append((output.id, lineage[3], payload))
+        self.instants_ns.append(at_ns)
 
 
 class Node:
@@ -181,3 +183,18 @@ def test_several_results_beyond_the_limit_of_the_queues_lose_the_tuple_only() ->
     node.run(12, 3)
     assert [(each.seq, each.w1) for each in node.facts_of(records.LOST)] == [(1, records.CAUSE_QUEUE_FULL)]
     assert [each.seq for each in node.facts_of(records.RAN)] == [2]
+
+
+@pytest.mark.parametrize("result", [1, Many(1)], ids=["one", "many"])
+@pytest.mark.parametrize(("policy_name", "batch"), [("edf", 1), ("edf-op", 1), ("edf", 0)])
+def test_what_an_operator_triggers_is_released_after_it_has_run(policy_name: str, batch: int, result: Any) -> None:
+    ran_ns: list[int] = []
+
+    def run(payload: Any) -> Any:
+        ran_ns.append(node.now_ns)
+        return result
+
+    node = Node(run, run, policy_name=policy_name, batch=batch)
+    assert len(node.run(0)) == 2
+    first_ns, second_ns = node.commands.instants_ns
+    assert ran_ns[0] < first_ns and ran_ns[1] < second_ns

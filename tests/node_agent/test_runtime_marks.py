@@ -24,6 +24,7 @@ from node_agent.runtime.inprocess import in_process
 from node_agent.runtime.loop import Runtime
 from node_agent.runtime.marks import MOST_NUMBER, MOST_REMOVED, encode_mark, feeding, read_mark
 from node_agent.runtime.owed import MOST_RANGES, Owed
+from node_agent.runtime.roles import SourceRole
 from node_agent.wire import frames
 from protos import records
 from tests.node_agent.core.windowed_play import window, windowed
@@ -282,6 +283,31 @@ def test_a_counted_tuple_has_to_be_young_for_sure(
             assert why in outcome.why
         else:
             assert isinstance(outcome, frames.Ack)
+
+
+@pytest.mark.parametrize(
+    ("least_ns", "most_ns", "why"),
+    [
+        (100 * MS, 100 * MS, ""),
+        (100 * MS, 100 * MS + 1, "may be 100.0 ms old, at most 100 ms are allowed"),
+        (100 * MS + 1, 102 * MS, "at least 100.0 ms old, at most 100 ms are allowed"),
+    ],
+)
+def test_a_tuple_may_be_as_old_as_its_source_allows_and_not_a_nanosecond_older(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least_ns: int, most_ns: int, why: str
+) -> None:
+    """At an instant that is told, as a batch of one tuple of that age."""
+    Beaten(monkeypatch)
+    with in_process(_plan(max_age_ns=100 * MS), tmp_path) as runtime:
+        inbound = runtime.inbound
+        assert inbound is not None
+        with _source(runtime, clock_domain()):
+            while not (found := [each.role for each in inbound._accepted if isinstance(each.role, SourceRole)]):
+                runtime.step(wait=False)
+            at_ns = now_ns()
+            lineage = (0, 0, 0, 0, at_ns - most_ns, at_ns - least_ns)
+            found[0].on_batch(at_ns, frames.Batch(1, at_ns, (Arrived(lineage, 0, 0, b"1", False, 0),)))
+            assert [each or "" for *_, each in found[0].answers.new] == [why]
 
 
 def test_no_client_feeds_windows(tmp_path: Path) -> None:

@@ -68,6 +68,41 @@ def test_a_running_instance_is_not_interrupted_by_an_earlier_deadline() -> None:
     assert starts(story.handle(Ended(5, 0), Finished(0, 5))) == [(2, 2)]
 
 
+def relay(*, sent: bool) -> plans.Plan:
+    """Source 1 -> unit 1 -> unit 2 (sub-deadline 6); source 2 -> unit 3 (sub-deadline 4). sent: what unit 1 gives also
+    goes to peer 7."""
+    return base(
+        streams=tuple(stream(i) for i in range(1, 6)),
+        sources=(plans.Source(1, "one", 1), plans.Source(2, "two", 2)),
+        operators=(
+            plans.Operator(1, "O1", "pass", (1,), 3, 1),
+            plans.Operator(2, "O2", "pass", (3,), 4, 1),
+            plans.Operator(3, "O3", "pass", (2,), 5, 1),
+        ),
+        units=(
+            plans.Unit(1, (1,), 10, 100, exits=(3,)),
+            plans.Unit(2, (2,), 6, 100, exits=(4,)),
+            plans.Unit(3, (3,), 4, 100, exits=(5,)),
+        ),
+        outputs=(plans.Output(1, "out1", 4, 100), plans.Output(2, "out2", 5, 100)),
+        sends=((3, 7),) if sent else (),
+        peers=(plans.Peer(7, "b"),),
+    )
+
+
+@pytest.mark.parametrize("sent", [False, True])
+@pytest.mark.parametrize(("name", "keys"), [("edf", [7, 11]), ("edf-op", [7, 11]), ("fifo", [3, 5]), ("bts", [7, 11])])
+def test_what_an_instance_triggers_is_released_when_it_ends(name: str, keys: list[int], sent: bool) -> None:
+    """Unit 1 runs from 0 to 5. Released at its start, unit 2 would be due at 6, before unit 3, released at 3."""
+    story = Story(relay(sent=sent), policy(name))
+    story.handle(Admitted(0, 1, lineage(1)))
+    story.handle(Admitted(3, 2, lineage(2)))
+    told = [story.handle(Ended(5, 0), Finished(0, 5)), story.handle(Ended(6, 0), Finished(5, 6))]
+    started = [each for commands in told for each in commands if isinstance(each, Start)]
+    assert [each.unit for each in started] == [3, 2]
+    assert [each.key for each in started] == keys
+
+
 def test_ties_go_to_the_earlier_release_then_the_earlier_arrival() -> None:
     story = Story(two_units(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(9)))
