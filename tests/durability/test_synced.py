@@ -17,8 +17,10 @@ from node_agent.durable_files import write_durably
 from node_agent.reserve import Reserve
 from node_agent.ring import STATE, Ring, RingFacts
 from node_agent.starts import Starts
+from protos import trace_pb2
 from protos.records import LOAD, NO_REF, STATE_CRASHED, STATE_ENDED, Header, unpack_records
 from protos.segments import records_in
+from tests.node_agent.control.test_control_service import Node
 
 MANY = SEGMENT_RECORDS + 100
 Names = dict[str, int]  # of a folder, with their inodes
@@ -48,8 +50,12 @@ class Disk:
     def fsync(self, descriptor: int) -> None:
         """In place of the kernel's; just before it the power may go, and just after it."""
         self.lose_power()
-        self._keep(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+        self.keep(descriptor)
         self.lose_power()
+
+    def keep(self, descriptor: int) -> None:
+        """As `fsync`, where the power stays."""
+        self._keep(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
 
     def _keep(self, path: Path) -> None:
         inode = self._inode(path)
@@ -191,3 +197,23 @@ def test_records_that_were_synced_are_in_the_spool_and_a_new_incarnation_is_know
                 found = SpoolFiles(left, list)
                 ended = found.spool.incarnations[100 + start].ended
                 assert (ended, len(found.problems)) == ((STATE_ENDED, 0) if upto == MANY else (STATE_CRASHED, 1))
+
+
+def test_what_the_coordinator_was_sent_is_on_the_disk(
+    powered: Callable[[], Disk], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few times over, since control also syncs once a second."""
+    node = Node(tmp_path / "agent")
+    disk = powered()
+    monkeypatch.setattr("os.fsync", disk.keep)
+    ring = Ring.create(node.state.rings.path_of(101), _header(1))
+    facts = RingFacts(ring)
+    for upto in range(1, 6):
+        facts.write(LOAD, 0, NO_REF, 0, 0, upto - 1)
+        facts.publish()
+        (sent,) = node.stub.Trace(trace_pb2.TraceRequest(held=[trace_pb2.Position(boot=101, records=upto - 1)]))
+        assert sent.written == upto
+        disk.lose_power()
+        for left in disk.left[-2:]:
+            assert upto - 1 in _numbers(left / "spool" / f"{101:016x}"), upto
+    node.stop()

@@ -12,6 +12,7 @@ import pytest
 
 from node_agent.clock_domain import clock_domain, now_ns
 from node_agent.core import plan as core
+from node_agent.core import refusals
 from node_agent.registry import Registry
 from node_agent.ring import DATA, WRITTEN, Ring
 from node_agent.runtime.connection import Connection
@@ -61,7 +62,8 @@ class Watch:
     left: list[tuple[frames.Frame, set[Fact]]] = field(default_factory=list)
     calls: list[set[Fact]] = field(default_factory=list)
     promised: list[list[int]] = field(default_factory=list)
-    acknowledged: list[int] = field(default_factory=list)  # by the call, up to which tuple of the source
+    acknowledged: list[int] = field(default_factory=list)  # by the call, how many tuples of the source
+    held: list[bool] = field(default_factory=list)  # by the refusal that was told: whether some stood in no record
 
     def of(self, kind: type[Any]) -> Iterator[tuple[Any, set[Fact]]]:
         """The frames of a kind."""
@@ -89,7 +91,10 @@ def _watched(
 
     def sent(connection: Connection, data: bytes | bytearray) -> int:
         reader = readers.setdefault(connection, frames.FrameReader())
-        watch.left += [(frame, _published(ring)) for frame in reader.feed(bytes(data))]
+        for frame in reader.feed(bytes(data)):
+            watch.left.append((frame, _published(ring)))
+            if isinstance(frame, frames.Refused):
+                watch.held.append(runtime.shared.refusals.held)
         return send(connection, data)
 
     monkeypatch.setattr(Connection, "_send", sent)
@@ -107,10 +112,10 @@ def _connected(runtime: Runtime, who: str) -> socket.socket:
     return end
 
 
-def _batch(*ages_ns: int, source: int = 0, stream: int = 0, plan: int = 0) -> bytes:
+def _batch(*ages_ns: int, first: int = 1, source: int = 0, stream: int = 0, plan: int = 0) -> bytes:
     at_ns = now_ns()
     origins = [(source, source, seq, 0, at_ns - age_ns, at_ns - age_ns) for seq, age_ns in enumerate(ages_ns, 1)]
-    return frames.encode_batch(1, now_ns, [frames.encode_tuple(each, stream, plan, b"1") for each in origins])
+    return frames.encode_batch(first, now_ns, [frames.encode_tuple(each, stream, plan, b"1") for each in origins])
 
 
 def _step_until(runtime: Runtime, done: Callable[[], bool]) -> None:
@@ -147,6 +152,19 @@ def test_nothing_leaves_before_its_facts(tmp_path: Path, monkeypatch: pytest.Mon
     assert sorted(each.lineage[:3:2] for each, _ in came) == [(1, 1), (1, 1), (1, 2), (1, 2), (9, 1)]
     for each, facts in came:  # to sinks an instant is told
         assert ("OUTPUT" if each.at_ns else "SENT", *each.lineage[:3:2]) in facts, each
+
+
+def test_refused_tuples_are_told_when_they_stand_in_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One record in 50 ms may be written, so the second tuple has to wait for its own."""
+    monkeypatch.setattr(refusals, "BURST_RECORDS", 0)
+    monkeypatch.setattr(refusals, "RECORD_NS", 50_000_000)
+    with _watched(_plan(1), tmp_path, monkeypatch) as (runtime, watch), _connected(runtime, "source:in") as source:
+        _step_until(runtime, lambda: any(watch.of(frames.Hello)))
+        source.sendall(_batch(2 * MINUTE))
+        _step_until(runtime, lambda: watch.outcomes() == 1)
+        source.sendall(_batch(2 * MINUTE, first=2))
+        _step_until(runtime, lambda: watch.outcomes() == 2)
+    assert watch.held == [False, False]
 
 
 def test_a_tuple_that_runs_before_it_is_acknowledged_is_promised_when_its_admission_is_published(
