@@ -33,7 +33,16 @@ QUICK = (
     "tests/node_agent/core/test_engine_stories.py",
     "tests/contract/test_requirements.py", "tests/contract/test_trace_records.py",
 )  # fmt: skip
-TESTS_NEED = ("pytest", "pytest-xdist", "hypothesis", "cryptography", "prometheus-client", "mcap", "setuptools>=77")
+TESTS_NEED = (
+    "pytest",
+    "pytest-xdist",
+    "hypothesis",
+    "cryptography",
+    "prometheus-client",
+    "mcap",
+    "numpy",
+    "setuptools>=77",
+)
 PYTHONS = tuple(f"python3.{minor}" for minor in range(11, 20))
 ELSEWHERE = ("/usr/bin", "/usr/local/bin", "/opt/*/bin", "~/.pyenv/versions/*/bin", "~/.local/share/uv/python/*/bin")
 
