@@ -14,10 +14,9 @@ from coordinator import graph, places, policies, windowed
 from coordinator.cluster import Cluster
 from coordinator.deadline_parts import MISSED, standing
 from coordinator.errors import BadInputError, Problem, unwritable
-from coordinator.guarantee import bounds, policing
+from coordinator.guarantee import bounds, policing, system
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.charges import MEASURED, Charges
-from coordinator.guarantee.system import read
 from coordinator.local_plan import Layout
 from coordinator.placement.deadline import Allocation
 from coordinator.placement.flows import mean_selectivity
@@ -26,7 +25,7 @@ from coordinator.placement.progress import relative_gap
 from coordinator.query import Operator, Query
 from coordinator.yaml_file import nearest
 from protos import plan_document, plan_pb2
-from protos.plan_document import VERSION, PlanFileError, digest
+from protos.plan_document import VERSION, NotJsonError, PlanFileError, digest
 
 PARTS = ("window", "on_late", "queue")  # of operators that have them
 LARGEST_PLAN = 64 << 20
@@ -85,13 +84,13 @@ def build(
         plan["paper"] = paper
     if kept is not None and (kept.place or kept.spared):
         plan["kept"] = kept.document()
-    analysis = analyse(read(plan), charges)
+    analysis = analyse(system.read(plan), charges)
     plan["guarantee"], plan["analysis"] = bounds.analysed(analysis)
     free = [node.name for node in cluster.nodes.values() if node.policy is None and layout.tasks[node.name]]
     if free and not any(_promised(claim) for claim in plan["guarantee"].values()):
         under_edf = plan["guarantee"]
         plan |= {"policy_why": policies.why_best(free), **facts(replace(layout, policy=policies.BEST))}
-        analysis = analyse(read(plan), charges)
+        analysis = analyse(system.read(plan), charges)
         plan["guarantee"], plan["analysis"] = bounds.analysed(analysis)
         for name, claim in plan["guarantee"].items():
             claim["why"] += f"; under edf: {under_edf[name]['why']}"
@@ -246,9 +245,10 @@ def _cluster(layout: Layout, cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def write(plan: Plan, path: Path) -> None:
+def write(plan: plan_document.Plan | Plan, path: Path) -> None:
     """Writes the plan, readable, through a temporary file beside it, so that a reader never sees half of it."""
-    text = json.dumps(plan, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    values = plan.to_json() if isinstance(plan, plan_document.Plan) else plan
+    text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if path.is_dir():
         raise BadInputError([Problem(str(path), 0, "is a directory; give the path of a file, like plan.json")])
     partial = path.with_name(path.name + ".partial")
@@ -261,6 +261,11 @@ def write(plan: Plan, path: Path) -> None:
 
 
 def load(path: Path) -> Plan:
+    """A plan as parsed JSON, read and verified as by `read`."""
+    return read(path).to_json()
+
+
+def read(path: Path) -> plan_document.Plan:
     """Reads and verifies a plan. Raises BadInputError where it is not one, is of another version, or its hash is
     wrong."""
 
@@ -270,19 +275,17 @@ def load(path: Path) -> Plan:
     try:
         if path.stat().st_size > LARGEST_PLAN:
             raise refuse(f"has more than {LARGEST_PLAN} bytes")
-        plan: Plan = json.loads(path.read_bytes())
-        plan_document.of(plan)
+        return plan_document.parse(path.read_bytes())
     except OSError as error:
         text = f"cannot be read ({error.strerror or error}); 'coordinator plan query.yaml cluster.yaml' makes a plan"
         raise BadInputError([Problem(str(path), 0, text)]) from error
-    except PlanFileError as error:
-        raise refuse(error.text) from error
-    except (ValueError, RecursionError) as error:
+    except NotJsonError as error:
         if path.suffix in (".yaml", ".yml"):
             text = "is YAML, not a plan; give the plan.json that 'coordinator plan' makes of a query and a cluster"
             raise BadInputError([Problem(str(path), 0, text)]) from error
-        raise refuse(f"is not JSON ({error})") from error
-    return plan
+        raise refuse(error.text) from error
+    except PlanFileError as error:
+        raise refuse(error.text) from error
 
 
 def local_plan(plan: Plan, node: str) -> plan_pb2.LocalPlan:
@@ -290,21 +293,21 @@ def local_plan(plan: Plan, node: str) -> plan_pb2.LocalPlan:
     return json_format.ParseDict(plan["nodes"][node], plan_pb2.LocalPlan())
 
 
-def after(plan: Plan, host: str, path: Path) -> tuple[Plan, Path]:
+def after(plan: plan_document.Plan, host: str, path: Path) -> tuple[plan_document.Plan, Path]:
     """The fail-over plan for a host, and where it was written, beside the plan that it is part of. Raises BadInputError
     where there is none."""
 
     def refuse(text: str) -> BadInputError:
         return BadInputError([Problem(str(path), 0, text)])
 
-    if "failover" not in plan:
+    if plan.failover is None:
         raise refuse("has no fail-over plans; make it again with 'coordinator plan --survive 1'")
-    if host not in plan["failover"]:
-        raise refuse(f"has no fail-over plan without '{host}'{nearest(host, plan['failover'])}")
-    found = plan["failover"][host]["plan"]
+    if host not in plan.failover:
+        raise refuse(f"has no fail-over plan without '{host}'{nearest(host, plan.failover)}")
+    found = plan.failover[host].plan
     if found is None:
         raise refuse(f"without '{host}' no output is left, so there is nothing to deploy")
-    if digest(found) != found["hash"]:
+    if digest(found.to_json()) != found.hash:
         raise refuse(f"its fail-over plan without '{host}' was changed after it was made; make it again")
     beside = path.with_name(f"{path.stem}-without-{host}{path.suffix}")
     write(found, beside)

@@ -29,6 +29,10 @@ class PlanFileError(ValueError):
         self.text, self.path = text, path
 
 
+class NotJsonError(PlanFileError):
+    """Bytes that are no JSON."""
+
+
 # -- what was asked for
 
 
@@ -555,11 +559,16 @@ class Plan:
 
     def canonical(self) -> bytes:
         """The bytes that are hashed."""
-        return canonical(write(self))
+        return canonical(self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """As parsed JSON, keys in the order of the fields."""
+        values: dict[str, Any] = write(self)
+        return values
 
     def text(self) -> str:
         """As the file has it: readable, keys in the order of the fields."""
-        return json.dumps(write(self), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def canonical(values: Mapping[str, Any]) -> bytes:
@@ -597,5 +606,5 @@ def parse(data: bytes) -> Plan:
     try:
         values = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise PlanFileError(f"is not JSON ({error})") from None
+        raise NotJsonError(f"is not JSON ({error})") from None
     return of(values)

@@ -55,10 +55,11 @@ def register(app: typer.Typer) -> None:
         from coordinator.change import running
         from coordinator.watching.explained import EDITED
 
-        made = plan_file.load(plan)
+        document = plan_file.read(plan)
         if without is not None:
-            made, beside = plan_file.after(made, without, plan)
+            document, beside = plan_file.after(document, without, plan)
             tell(f"what remains without {without} is in {beside}, for collect and report")
+        made = document.to_json()
         file, replacing = address_file.load(addresses), replace or without is not None
         given_up: set[bytes] = set()
         with Agents(file.of_plan(made)) as agents:

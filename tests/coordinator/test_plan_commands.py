@@ -208,3 +208,10 @@ def test_the_hash_does_not_depend_on_the_order_of_keys(paper: Paper) -> None:
     plan = plan_file.load(path)
     path.write_text(json.dumps(plan, sort_keys=True, indent=4))
     assert plan_file.load(path)["hash"] == plan["hash"]
+
+
+def test_the_typed_plan_of_a_file_is_written_as_it_was(tmp_path: Path) -> None:
+    given = sorted((Path(__file__).parents[1] / "golden" / "corpus" / "plans").glob("*.json"))[0]
+    plan_file.write(plan_file.read(given), tmp_path / "plan.json")
+    assert (tmp_path / "plan.json").read_bytes() == given.read_bytes()
+    assert plan_file.read(given).to_json() == plan_file.load(given)
