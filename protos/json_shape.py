@@ -41,6 +41,11 @@ def empty() -> Any:
     return dataclasses.field(default_factory=dict, metadata={"omitted": True})
 
 
+def coded(read: Reader, write: Callable[[Any], Any]) -> Any:
+    """A field of a kind of its own. read: of a JSON value and its path, raises ShapeError; write: back again."""
+    return dataclasses.field(metadata={"read": read, "write": write})
+
+
 def read(shape: type[T], value: Any, path: str = "") -> T:
     """The object of a parsed JSON value. Raises ShapeError."""
     of: Any = shape
@@ -51,8 +56,10 @@ def read(shape: type[T], value: Any, path: str = "") -> T:
 def write(value: Any) -> Any:
     """The JSON value of an object: what `read` has read, key for key and in this order."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        rows = ((name, getattr(value, attribute), default) for attribute, name, default in _written(type(value)))
-        return {name: write(found) for name, found, default in rows if default is _ALWAYS or found != default}
+        rows = (
+            (name, getattr(value, attribute), default, of) for attribute, name, default, of in _written(type(value))
+        )
+        return {name: of(found) for name, found, default, of in rows if default is _ALWAYS or found != default}
     if isinstance(value, Mapping):
         return {name: write(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -64,10 +71,15 @@ _ALWAYS = object()
 
 
 @cache
-def _written(shape: type) -> tuple[tuple[str, str, Any], ...]:
-    """(attribute, key, default) of each field; default: `_ALWAYS` where it is never left out."""
+def _written(shape: type) -> tuple[tuple[str, str, Any, Callable[[Any], Any]], ...]:
+    """(attribute, key, default, what writes it) of each field; default: `_ALWAYS` where it is never left out."""
     return tuple(
-        (each.name, each.metadata.get("key", each.name), _default(each) if each.metadata.get("omitted") else _ALWAYS)
+        (
+            each.name,
+            each.metadata.get("key", each.name),
+            _default(each) if each.metadata.get("omitted") else _ALWAYS,
+            each.metadata.get("write", write),
+        )
         for each in dataclasses.fields(shape)
     )
 
@@ -139,8 +151,9 @@ def _mapping(of: Reader) -> Reader:
 def _fields(shape: Any) -> tuple[dict[str, tuple[str, Reader]], list[str]]:
     """By key: attribute and reader; and the keys that have to be there."""
     hints, written = get_type_hints(shape), _written(shape)
-    readers = {name: (attribute, _reader(hints[attribute])) for attribute, name, _ in written}
-    return readers, [name for _, name, default in written if default is _ALWAYS]
+    own = {each.name: each.metadata.get("read") for each in dataclasses.fields(shape)}
+    readers = {name: (attribute, own[attribute] or _reader(hints[attribute])) for attribute, name, _, _ in written}
+    return readers, [name for _, name, default, _ in written if default is _ALWAYS]
 
 
 def _object(shape: Any) -> Reader:
@@ -167,4 +180,4 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-__all__ = ["Json", "ShapeError", "empty", "key", "omitted", "read", "write"]
+__all__ = ["Json", "ShapeError", "coded", "empty", "key", "omitted", "read", "write"]

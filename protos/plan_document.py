@@ -16,7 +16,7 @@ from typing import Any
 from google.protobuf import json_format
 
 from protos import plan_pb2
-from protos.json_shape import Json, ShapeError, empty, key, omitted, read, write
+from protos.json_shape import Json, ShapeError, coded, empty, key, omitted, read, write
 
 VERSION = 1
 
@@ -521,10 +521,27 @@ class Survivor:
 # -- all of it
 
 
+def _local_plans(values: Any, path: str) -> Mapping[str, plan_pb2.LocalPlan]:
+    """Of proto-JSON. Raises ShapeError."""
+    if not isinstance(values, dict):
+        raise ShapeError(path, "is not an object")
+    found = {}
+    for node, local in values.items():
+        try:
+            found[node] = json_format.ParseDict(local, plan_pb2.LocalPlan())
+        except (json_format.ParseError, AttributeError, TypeError, ValueError) as error:
+            raise ShapeError(f"{path}.{node}", f"is no node's part of a plan: {error}") from None
+    return found
+
+
+def _local_plans_json(plans: Mapping[str, plan_pb2.LocalPlan]) -> dict[str, Any]:
+    return {node: json_format.MessageToDict(one, preserving_proto_field_name=True) for node, one in plans.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A whole plan. units: path or operator; placement: operator -> node; nodes: the part of each node, as proto-JSON
-    of `LocalPlan`; held: operators that were held to a node; alternatives: what other nodes would bring."""
+    """A whole plan. units: path or operator; placement: operator -> node; nodes: what runs on each; held: operators
+    that were held to a node; alternatives: what other nodes would bring."""
 
     shimekiri: int
     query: str
@@ -543,7 +560,7 @@ class Plan:
     placement: Mapping[str, str]
     graph: Graph
     cluster: Cluster
-    nodes: Mapping[str, Json]
+    nodes: Mapping[str, plan_pb2.LocalPlan] = coded(_local_plans, _local_plans_json)
     costs: Mapping[str, CostOrigin] | None = omitted()
     paper: PaperChoice | None = omitted()
     kept: Kept | None = omitted()
@@ -552,10 +569,6 @@ class Plan:
     policy_why: str = omitted("")
     hash: str
     failover: Mapping[str, Survivor] | None = omitted()
-
-    def local(self, node: str) -> plan_pb2.LocalPlan:
-        """One node's part. Raises KeyError for a node that the plan does not have."""
-        return json_format.ParseDict(self.nodes[node], plan_pb2.LocalPlan())
 
     def canonical(self) -> bytes:
         """The bytes that are hashed."""

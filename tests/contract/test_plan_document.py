@@ -21,8 +21,8 @@ def test_what_is_read_is_written_byte_for_byte(path: Path) -> None:
     plan = plan_document.parse(path.read_bytes())
     assert plan.text() == path.read_text()
     assert plan_document.canonical(json.loads(path.read_text())) == plan.canonical()
-    for node in plan.nodes:
-        assert plan.local(node).node == node
+    for node, local in plan.nodes.items():
+        assert local.node == node
 
 
 def test_values_have_names() -> None:
@@ -43,7 +43,10 @@ def somewhere(value: Any, dice: random.Random, path: str = "") -> tuple[Any, Any
             found.append((each, name, at))
             walk(inner, f"{at}.{name}" if isinstance(each, dict) and at else f"{at}[{name}]" if at else str(name))
 
-    walk({name: each for name, each in value.items() if name in ("graph", "cluster", "guarantee", "solver")}, path)
+    walk(
+        {name: each for name, each in value.items() if name in ("graph", "cluster", "guarantee", "solver", "nodes")},
+        path,
+    )
     return dice.choice(found)
 
 
@@ -58,7 +61,7 @@ def test_any_damage_is_an_error_that_says_where(seed: int) -> None:
         del container[name]
     else:
         container[name] = dice.choice([None, [], {}, "x", -1.5, True, [[1]]])
-    if isinstance(container, dict) and container.get(name) == before:
+    if (container.get(name, ...) if isinstance(container, dict) else container[name]) == before:
         return
     with pytest.raises(PlanFileError) as told:
         plan_document.of(values)
@@ -75,6 +78,16 @@ def test_any_damage_is_an_error_that_says_where(seed: int) -> None:
 def test_what_is_no_plan(data: bytes, said: str) -> None:
     with pytest.raises(PlanFileError, match=said):
         plan_document.parse(data)
+
+
+@pytest.mark.parametrize("damage", [{"units": 3}, {"units": [3]}, {"unit": []}, 3, None, {"memory_bytes": "x"}])
+def test_damage_of_a_node_s_part_says_whose(damage: Any) -> None:
+    values = json.loads(PLANS[0].read_text())
+    node = next(iter(values["nodes"]))
+    values["nodes"][node] = damage
+    with pytest.raises(PlanFileError) as told:
+        plan_document.of(values)
+    assert told.value.path == f"nodes.{node}"
 
 
 def test_a_changed_plan_has_another_hash() -> None:
