@@ -33,20 +33,19 @@ def test_values_have_names() -> None:
     assert plan.graph.outputs["display"].origin == "shown" and plan.cluster.links[0].between == ("a", "b")
 
 
-def somewhere(value: Any, dice: random.Random, path: str = "") -> tuple[Any, Any, str]:
+def somewhere(value: Any, dice: random.Random) -> tuple[Any, Any, str]:
     """A container of the document, a key or place in it, and the keys that lead to the container."""
-    found = []
+    found: list[tuple[Any, Any, str]] = []
 
     def walk(each: Any, at: str) -> None:
         items = each.items() if isinstance(each, dict) else enumerate(each) if isinstance(each, list) else ()
         for name, inner in items:
             found.append((each, name, at))
-            walk(inner, f"{at}.{name}" if isinstance(each, dict) and at else f"{at}[{name}]" if at else str(name))
+            walk(inner, f"{at}.{name}" if isinstance(each, dict) else f"{at}[{name}]")
 
-    walk(
-        {name: each for name, each in value.items() if name in ("graph", "cluster", "guarantee", "solver", "nodes")},
-        path,
-    )
+    for part in ("graph", "cluster", "guarantee", "solver", "nodes"):
+        found.append((value, part, ""))
+        walk(value[part], part)
     return dice.choice(found)
 
 
