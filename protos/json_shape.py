@@ -1,7 +1,8 @@
 """JSON objects as frozen dataclasses, read and written by the classes' own annotations.
 
 A field is a key of its name, or of what `key` says. Every key has to be there, but for fields made by `omitted` and
-`empty`, which are written only where they are not what they are by default. Standard library only.
+`empty`, which are written only where they are not what they are by default. Of several classes it is the first whose
+required keys and words (`Literal`) are there. Standard library only.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import types
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 Json = Any  # a value as it stands in the file, which nobody looks into here
 T = TypeVar("T")
@@ -97,14 +98,18 @@ def _reader(shape: Any) -> Reader:
         return _object(shape)
     origin, arguments = get_origin(shape), get_args(shape)
     if origin in (Union, types.UnionType):
-        (inner,) = (each for each in arguments if each is not type(None))
-        of = _reader(inner)
-        return lambda value, path: None if value is None else of(value, path)
+        return _either(arguments)
     if origin is tuple:
         return _list(_reader(arguments[0])) if arguments[-1] is ... else _row(tuple(map(_reader, arguments)))
-    if origin is not None and issubclass(origin, Mapping):
+    if isinstance(origin, type) and issubclass(origin, Mapping):
         return _mapping(_reader(arguments[1]))
-    return _scalar(shape)
+    return _word(arguments) if origin is Literal else _scalar(shape)
+
+
+def _either(kinds: tuple[Any, ...]) -> Reader:
+    inner = tuple(each for each in kinds if each is not type(None))
+    of = _reader(inner[0]) if len(inner) == 1 else _one_of(inner)
+    return of if len(inner) == len(kinds) else lambda value, path: None if value is None else of(value, path)
 
 
 def _scalar(shape: type) -> Reader:
@@ -118,6 +123,30 @@ def _scalar(shape: type) -> Reader:
         raise ShapeError(path, f"is {_shown(value)}, not {wanted}")
 
     return scalar
+
+
+def _word(known: tuple[Any, ...]) -> Reader:
+    def word(value: Any, path: str) -> Any:
+        if value not in known:
+            raise ShapeError(path, f"is {_shown(value)}, not {' or '.join(map(repr, known))}")
+        return value
+
+    return word
+
+
+def _one_of(shapes: tuple[Any, ...]) -> Reader:
+    """The first of several classes whose required keys are there and whose words are its own; else the last one, which
+    says what is wrong."""
+
+    def fits(value: Any, shape: Any) -> bool:
+        required, words = _fields(shape)[1], _words(shape)
+        return all(name in value for name in required) and all(value[name] in each for name, each in words.items())
+
+    def one(value: Any, path: str) -> Any:
+        fitting = [shape for shape in shapes if isinstance(value, dict) and fits(value, shape)]
+        return _reader((fitting or shapes[-1:])[0])(value, path)
+
+    return one
 
 
 def _list(of: Reader) -> Reader:
@@ -154,6 +183,12 @@ def _fields(shape: Any) -> tuple[dict[str, tuple[str, Reader]], list[str]]:
     own = {each.name: each.metadata.get("read") for each in dataclasses.fields(shape)}
     readers = {name: (attribute, own[attribute] or _reader(hints[attribute])) for attribute, name, _, _ in written}
     return readers, [name for _, name, default, _ in written if default is _ALWAYS]
+
+
+@cache
+def _words(shape: Any) -> dict[str, tuple[Any, ...]]:
+    """By key: what a field that is one of a few words may say."""
+    return {name: get_args(each) for name, each in get_type_hints(shape).items() if get_origin(each) is Literal}
 
 
 def _object(shape: Any) -> Reader:

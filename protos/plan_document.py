@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from google.protobuf import json_format
 
@@ -124,6 +124,26 @@ class PaperChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SoundAlternative:
+    """What another node would bring, under model `sound`; nlr None: the `paper` model has no solution there."""
+
+    traffic: float
+    guaranteed: bool
+    nlr: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperAlternative:
+    """What another node would bring, under model `paper`."""
+
+    nlr: float
+    traffic: float
+
+
+Alternative = SoundAlternative | PaperAlternative
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """Operators of plan `of` that stay as they were. spared: outputs that may become worse."""
 
@@ -136,23 +156,54 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
-    """How tuples come. kind: burst, jcp, rate or trace; each has some of the others."""
+class BurstArrival:
+    """So many at one instant, once a period."""
 
-    kind: str
-    file: str = omitted("")
-    sha256: str = omitted("")
-    rate_per_s: float | None = omitted()
-    burst: int | None = omitted()
-    period_ns: int | None = omitted()
-    min_gap_ns: int | None = omitted()
-    early_ns: int | None = omitted()
-    late_ns: int | None = omitted()
-    tuples: int | None = omitted()
-    span_ns: int | None = omitted()
-    counts: tuple[int, ...] | None = omitted()
-    spans_ns: tuple[int, ...] | None = omitted()
+    kind: Literal["burst"] = "burst"
+    burst: int
+    period_ns: int
     tolerance_ns: int = omitted(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JcpArrival:
+    """One a period, by so much too early or too late, at least a gap apart. burst: the most at the least gap."""
+
+    kind: Literal["jcp"] = "jcp"
+    burst: int
+    period_ns: int
+    min_gap_ns: int
+    early_ns: int
+    late_ns: int
+    tolerance_ns: int = omitted(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateArrival:
+    """burst + rate t in any t seconds."""
+
+    kind: Literal["rate"] = "rate"
+    rate_per_s: float
+    burst: int
+    tolerance_ns: int = omitted(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceArrival:
+    """As in a recording. counts, spans_ns: so many tuples span at least so long."""
+
+    kind: Literal["trace"] = "trace"
+    file: str
+    sha256: str
+    burst: int
+    tuples: int
+    span_ns: int
+    counts: tuple[int, ...]
+    spans_ns: tuple[int, ...]
+    tolerance_ns: int = omitted(0)
+
+
+Arrival = BurstArrival | JcpArrival | RateArrival | TraceArrival
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -421,6 +472,46 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimeCheck:
+    """bound_ns None: not analysed."""
+
+    limit_ns: int
+    bound_ns: int | None
+    guaranteed: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeCheck:
+    """bound_bytes None: not analysed."""
+
+    limit_bytes: int
+    bound_bytes: int | None
+    guaranteed: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checks:
+    """Of what an output asks beyond its deadline."""
+
+    wait: TimeCheck | None = omitted()
+    throughput: TimeCheck | None = omitted()
+    queue: SizeCheck | None = omitted()
+
+    @property
+    def asked(self) -> Mapping[str, TimeCheck | SizeCheck]:
+        """Those that there are, by name."""
+        every = {"wait": self.wait, "throughput": self.throughput, "queue": self.queue}
+        return {name: each for name, each in every.items() if each is not None}
+
+    @property
+    def hold(self) -> bool:
+        """All that is asked is guaranteed."""
+        return all(each.guaranteed for each in self.asked.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """What is promised of an output. bound_ns: from origin to result; None: there is none. from_admission_ns: likewise
     from admission on. missing: what else may keep results away."""
@@ -431,7 +522,7 @@ class Claim:
     why: str
     from_admission_ns: int | None
     trail: tuple[Step, ...]
-    qos: Mapping[str, Json] | None = omitted()
+    qos: Checks | None = omitted()
     missing: tuple[str, ...] = omitted(())
 
 
@@ -541,7 +632,8 @@ def _local_plans_json(plans: Mapping[str, plan_pb2.LocalPlan]) -> dict[str, Any]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A whole plan. units: path or operator; placement: operator -> node; nodes: what runs on each; held: operators
-    that were held to a node; alternatives: what other nodes would bring."""
+    that were held to a node; alternatives: what other nodes would
+    bring, None: no plan."""
 
     shimekiri: int
     query: str
@@ -555,7 +647,7 @@ class Plan:
     objective: Objective
     sub_deadlines_ns: Mapping[str, int]
     held: Mapping[str, str]
-    alternatives: Mapping[str, Mapping[str, Json]]
+    alternatives: Mapping[str, Mapping[str, Alternative | None]]
     tasks: Mapping[str, tuple[Task, ...]]
     placement: Mapping[str, str]
     graph: Graph

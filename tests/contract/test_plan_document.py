@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import random
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from protos import plan_document
+from protos import json_shape, plan_document
 from protos.plan_document import PlanFileError
 
 PLANS = sorted((Path(__file__).parents[1] / "golden" / "corpus" / "plans").glob("*.json"))
@@ -94,3 +95,29 @@ def test_a_changed_plan_has_another_hash() -> None:
     values["graph"]["operators"][next(iter(values["graph"]["operators"]))]["cost_ns"] += 1
     with pytest.raises(PlanFileError, match="was changed after it was made"):
         plan_document.of(values)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Arrives:
+    arrival: plan_document.Arrival
+
+
+ARRIVALS = [
+    ({"kind": "burst", "burst": 2, "period_ns": 5, "tolerance_ns": 1}, plan_document.BurstArrival),
+    ({"kind": "jcp", "burst": 1, "period_ns": 5, "min_gap_ns": 0, "early_ns": 0, "late_ns": 0},
+     plan_document.JcpArrival),
+    ({"kind": "rate", "rate_per_s": 5, "burst": 2}, plan_document.RateArrival),
+    ({"kind": "trace", "file": "f", "sha256": "a", "burst": 1, "tuples": 2, "span_ns": 9, "counts": [1],
+      "spans_ns": [0]}, plan_document.TraceArrival),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "shape"), ARRIVALS, ids=lambda each: each.get("kind") if isinstance(each, dict) else ""
+)
+def test_arrivals_are_of_their_kind(values: dict[str, Any], shape: type) -> None:
+    found = json_shape.read(_Arrives, {"arrival": values}).arrival
+    assert type(found) is shape and json.dumps(json_shape.write(found)) == json.dumps(values)
+    with pytest.raises(json_shape.ShapeError) as told:
+        json_shape.read(_Arrives, {"arrival": {**values, "kind": "sometimes"}})
+    assert told.value.path.startswith("arrival")
