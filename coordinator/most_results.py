@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from protos.plan_document import Selectivity
 
 MOST_GIVEN = 1 << 20  # results of one tuple; more count as that
 
 
-def most_results(selectivity: Mapping[str, Any] | None) -> int:
+def most_results(selectivity: Selectivity | None) -> int:
     """The most results of one input, as policing lets pass; without `at_most`, the mean for want of a limit."""
-    if not selectivity:
+    if selectivity is None:
         return 1
-    pairs = selectivity.get("at_most") or ()
+    pairs = selectivity.at_most
     if not pairs:
-        mean: float = selectivity.get("mean", 1)
-        return max(1, min(MOST_GIVEN, math.ceil(mean)))
-    most: int = min(out for _, out in pairs)
-    return 1 if all(out <= into for into, out in pairs) else most
+        return max(1, min(MOST_GIVEN, math.ceil(selectivity.mean)))
+    most = min(results for _, results in pairs)
+    return 1 if all(results <= inputs for inputs, results in pairs) else most

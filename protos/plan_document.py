@@ -662,6 +662,14 @@ class Plan:
     hash: str
     failover: Mapping[str, Survivor] | None = omitted()
 
+    @property
+    def intact(self) -> bool:
+        """Whether it is as it was made: its hash is that of the rest."""
+        try:
+            return digest(write(self)) == self.hash
+        except ValueError:  # numbers that are not finite, half of a surrogate pair
+            return False
+
     def canonical(self) -> bytes:
         """The bytes that are hashed."""
         return canonical(self.to_json())
@@ -687,17 +695,23 @@ def digest(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical(values)).hexdigest()
 
 
-def of(values: Any) -> Plan:
-    """A plan of parsed JSON. Raises PlanFileError: no plan, another version, keys that are not its, a wrong hash."""
+def shaped(values: Any) -> Plan:
+    """A plan of parsed JSON, whatever its hash says. Raises PlanFileError: no plan, another version, other keys."""
     if not isinstance(values, dict) or "shimekiri" not in values:
         raise PlanFileError("is not a plan")
     if values["shimekiri"] != VERSION:
         raise PlanFileError(f"is a plan of version {values['shimekiri']}, this reads version {VERSION}", "shimekiri")
     try:
-        plan = read(Plan, values)
-        found = digest(values)
+        return read(Plan, values)
     except ShapeError as error:
         raise PlanFileError(f"is not a plan: {error}", error.path) from None
+
+
+def of(values: Any) -> Plan:
+    """A plan of parsed JSON. Raises PlanFileError: no plan, another version, keys that are not its, a wrong hash."""
+    plan = shaped(values)
+    try:
+        found = digest(values)
     except ValueError:
         raise PlanFileError("holds a number that is not finite") from None
     if found != plan.hash:

@@ -8,11 +8,11 @@ of one share start and end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import groupby, islice
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator.report.joined import own
 from coordinator.report.reader import Incarnation, Run, records_of
@@ -20,14 +20,16 @@ from coordinator.report.verdict import scan_trace
 from coordinator.units_of_measure import show_ns
 from protos import records as rec
 
+if TYPE_CHECKING:
+    from protos.plan_document import Plan
+
 MOST_RECORDS = 1_000_000  # of an incarnation that are looked at: the first ones
-DECISION_NS = 20_000  # charged where the plan does not say
 PERCENT = 1
 
 
 def dearer(run: Run) -> list[dict[str, Any]]:
     """`{node, unit, operators, counted_ns, instances, longer, longest_ns}`, the units with most time over first."""
-    counted = _counted(run.plan.document)
+    counted = _counted(run.plan.made)
     ran = dict.fromkeys(counted, 0)
     over: dict[int, tuple[int, int]] = {}  # how many, the longest
     for incarnation in run.incarnations:  # read twice: so many records take a lot of memory once they are unpacked
@@ -61,24 +63,26 @@ def _first(incarnation: Incarnation) -> Iterator[tuple[int, rec.Record]]:
     return islice(records_of(incarnation), MOST_RECORDS)
 
 
-def _counted(document: Mapping[str, Any]) -> dict[int, int]:
+def _counted(made: Plan) -> dict[int, int]:
     """What the last plan counts for an instance of each unit; of those that run a tuple at a time."""
     found = {}
-    graph, nodes = document.get("graph", {}).get("operators", {}), document["cluster"]["nodes"]
-    charged = document.get("analysis", {}).get("charges", {}).get("decision_ns", DECISION_NS)
-    for node, local in document["nodes"].items():
-        facts, operators = nodes[node], {int(one["id"]): one for one in local.get("operators", ())}
-        decision_ns = (facts.get("charges") or {}).get("decision_ns", charged)
-        speed, least_ns = Fraction(str(facts.get("speed", 1))), int(facts.get("emulate_cost_ns", 0))
-        if local.get("policy", {}).get("largest_batch", 1) != 1:
+    for name, local in made.nodes.items():
+        if local.policy.largest_batch > 1:
             continue
-        for unit in local.get("units", ()):
-            chain = [operators[int(id_)] for id_ in unit["operators"]]
-            said = [(graph.get(one["name"], {}).get("selectivity") or {}).get("mean", 1) for one in chain]
-            if max(said) <= 1:
-                costs = (max(ceil(int(one.get("cost_ns", 0)) / speed), least_ns) for one in chain)
-                found[int(unit["id"])] = sum(costs) + int(decision_ns)
+        node, operators = made.cluster.nodes[name], {operator.id: operator for operator in local.operators}
+        charges, speed = node.charges or made.analysis.charges, Fraction(str(node.speed))
+        for unit in local.units:
+            chain = [operators[id_] for id_ in unit.operators]
+            if all(_mean(made, operator.name) <= 1 for operator in chain):
+                costs = (max(ceil(operator.cost_ns / speed), node.emulate_cost_ns) for operator in chain)
+                found[unit.id] = sum(costs) + charges.decision_ns
     return found
+
+
+def _mean(made: Plan, operator: str) -> float:
+    """Results per input, as declared."""
+    known = made.graph.operators.get(operator)
+    return 1 if known is None or known.selectivity is None else known.selectivity.mean
 
 
 def sentences(found: list[dict[str, Any]]) -> list[str]:

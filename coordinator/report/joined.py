@@ -55,7 +55,7 @@ def join(plans: Sequence[PlanView]) -> PlanView:
         },
         before={(_id(n, u), _id(n, o)): exits for n, plan in numbered for (u, o), exits in plan.before.items()},
         through={(_id(n, u), _id(n, o)): exits for n, plan in numbered for (u, o), exits in plan.through.items()},
-        document=last.document,
+        made=last.made,
         numbers={plan.hash_u64: n for n, plan in reversed(numbered)},
         same=same,
         queries=_queries(plans),

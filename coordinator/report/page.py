@@ -31,7 +31,7 @@ def _tenths(ns: int | None) -> str:
 
 def labels(runs: Sequence[Run]) -> list[str]:
     """A short name per run: its allocator and policies where these tell the runs apart, else its directory."""
-    shown = [f"{run.plan.document.get('allocator', '?')} + {policies(run)}" for run in runs]
+    shown = [f"{run.plan.made.allocator} + {policies(run)}" for run in runs]
     names = [run.name for run in runs] if len(set(shown)) < len(runs) else shown
     return [f"{name} ({n})" if names.count(name) > 1 else name for n, name in enumerate(names, start=1)]
 
@@ -42,15 +42,14 @@ def policies(run: Run) -> str:
     instead = scenario.get("policy") if isinstance(scenario, Mapping) else None
     if instead:
         return str(instead)
-    nodes = run.plan.document["nodes"].values()
-    return ", ".join(sorted({str(node.get("policy", {}).get("name", "?")) for node in nodes}))
+    made = run.plan.made
+    return ", ".join(sorted({local.policy.name or "?" for local in made.nodes.values()}))
 
 
 def operators_of(run: Run) -> list[str]:
     """The placed operators, in the query's order."""
-    graph = run.plan.document.get("graph", {}).get("operators", {})
-    placed = run.plan.document.get("placement", {})
-    return sorted(placed, key=lambda name: (graph.get(name, {}).get("id", 0), name))
+    operators = run.plan.made.graph.operators
+    return sorted(run.plan.made.placement, key=lambda name: (operators[name].id if name in operators else 0, name))
 
 
 def page(entries: Sequence[tuple[Run, Verdict]]) -> str:
@@ -297,10 +296,8 @@ def _placement(named: Named) -> str:
     for operator in operators:
         cells = [escape(operator)]
         for _, run, _ in named:
-            document = run.plan.document
-            node = document.get("placement", {}).get(operator)
-            sub = document.get("sub_deadlines_ns", {}).get(operator)
-            cells += ["–" if node is None else escape(str(node)), milliseconds(sub)]
+            made = run.plan.made
+            cells += [escape(made.placement.get(operator, "–")), milliseconds(made.sub_deadlines_ns.get(operator))]
         rows.append(_row(cells))
     head = ["operator", *(title for name, _, _ in named for title in (f"{name}: node", "sub-deadline [ms]"))]
     return f"<section><h2>Placement</h2>{_table(head, rows)}</section>"

@@ -10,12 +10,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
-
-from google.protobuf import json_format
 
 from coordinator.most_results import MOST_GIVEN, most_results
 from coordinator.report.windows_view import WindowView, windows
+from protos.plan_document import Claim, Plan, Selectivity
 from protos.plan_pb2 import LocalPlan
 
 UNIT, SIDE, OUTPUT, PEER, RESULT = range(1, 6)
@@ -69,7 +67,7 @@ class OutputView:
 class PlanView:
     """A plan as the ledgers see it, or several that were joined. Node numbers, not names, are the keys.
 
-    numbers: of the plans whose records count, by the start of their hashes. same: outputs of earlier plans that are
+    made: the plan itself, of several the last. numbers: of the plans whose records count, by the start of their hashes. same: outputs of earlier plans that are
     known by another id. peers: nodes that an earlier plan numbers otherwise. queries: the outputs of each query, where
     the plan names its queries. windows: by the source that admits them.
     """
@@ -85,7 +83,7 @@ class PlanView:
     consumers: Mapping[tuple[int, int], tuple[int, ...]]  # (node, stream) -> consumer ids, once per port
     before: Mapping[tuple[int, int], int]  # (unit, operator id) -> bit set of the exits before that operator
     through: Mapping[tuple[int, int], int]  # the same with that operator's own
-    document: Mapping[str, Any] = field(repr=False, compare=False, default_factory=dict)
+    made: Plan = field(repr=False, compare=False)
     numbers: Mapping[int, int] = field(default_factory=dict)
     same: Mapping[int, int] = field(default_factory=dict)
     queries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -108,24 +106,23 @@ class PlanView:
         return {stream: (unit.id, exit_) for unit in self.units.values() for exit_, stream in enumerate(unit.exits)}
 
 
-def read_plan(document: Mapping[str, Any]) -> PlanView:
-    """The view of a parsed plan.json. Raises PlanUnreadableError."""
+def read_plan(made: Plan) -> PlanView:
+    """The view of a plan. Raises PlanUnreadableError."""
     try:
-        return _view(document)
-    except (KeyError, TypeError, ValueError, AttributeError, json_format.Error) as error:
+        return _view(made)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanUnreadableError(f"plan.json cannot be read: {type(error).__name__}: {error}") from error
 
 
-def _view(document: Mapping[str, Any]) -> PlanView:
-    local = {name: json_format.ParseDict(plan, LocalPlan()) for name, plan in document["nodes"].items()}
-    nodes = {int(entry["index"]): str(name) for name, entry in document["cluster"]["nodes"].items()}
+def _view(made: Plan) -> PlanView:
+    nodes = {node.index: name for name, node in made.cluster.nodes.items()}
     index = {name: number for number, name in nodes.items()}
-    declared = {name: entry.get("selectivity") for name, entry in document["graph"]["operators"].items()}
+    declared = {name: operator.selectivity for name, operator in made.graph.operators.items()}
     units: dict[int, UnitView] = {}
     outputs: dict[int, OutputView] = {}
     sources: dict[int, tuple[int, int]] = {}
     consumers: dict[tuple[int, int], list[int]] = {}
-    for name, plan in local.items():
+    for name, plan in made.nodes.items():
         node = index[name]
         for unit in _units(plan, node, declared):
             units[unit.id] = unit
@@ -135,38 +132,38 @@ def _view(document: Mapping[str, Any]) -> PlanView:
         for stream, consumer in _consumers(plan, units):
             consumers.setdefault((node, stream), []).append(consumer)
     return PlanView(
-        hash=str(document["hash"]),
-        query=str(document.get("query", "")),
+        hash=made.hash,
+        query=made.query,
         nodes=nodes,
-        streams={stream.id: stream.name for plan in local.values() for stream in plan.streams},
+        streams={stream.id: stream.name for plan in made.nodes.values() for stream in plan.streams},
         sources=sources,
         units=units,
         outputs=outputs,
-        operators={operator.id: operator.name for plan in local.values() for operator in plan.operators},
+        operators={operator.id: operator.name for plan in made.nodes.values() for operator in plan.operators},
         consumers={key: tuple(sorted(found)) for key, found in consumers.items()},
-        before={key: exits for plan in local.values() for key, exits, _ in _given(plan)},
-        through={key: exits for plan in local.values() for key, _, exits in _given(plan)},
-        document=document,
-        numbers={int(document["hash"][:16], 16): 0},
-        queries={str(name): tuple(map(str, each["outputs"])) for name, each in document.get("queries", {}).items()},
-        windows={view.source: view for name, plan in local.items() for view in windows(plan, index[name])},
-        bounds=_bounds(document.get("guarantee") or {}, outputs.values()),
+        before={key: exits for plan in made.nodes.values() for key, exits, _ in _given(plan)},
+        through={key: exits for plan in made.nodes.values() for key, _, exits in _given(plan)},
+        made=made,
+        numbers={int(made.hash[:16], 16): 0},
+        queries={name: part.outputs for name, part in made.queries.items()},
+        windows={view.source: view for name, plan in made.nodes.items() for view in windows(plan, index[name])},
+        bounds=_bounds(made.guarantee, outputs.values()),
     )
 
 
-def _bounds(guarantee: Mapping[str, Any], outputs: Iterable[OutputView]) -> dict[tuple[int, int], int]:
+def _bounds(guarantee: Mapping[str, Claim], outputs: Iterable[OutputView]) -> dict[tuple[int, int], int]:
     """What the plan says that each output takes at most; nothing for those without a bound."""
-    told = ((output.id, (guarantee.get(output.name) or {}).get("bound_ns")) for output in outputs)
-    return {(id_, 0): min(int(bound_ns), MOST_NS) for id_, bound_ns in told if bound_ns is not None}
+    claims = ((output.id, guarantee[output.name].bound_ns) for output in outputs if output.name in guarantee)
+    return {(id_, 0): min(bound_ns, MOST_NS) for id_, bound_ns in claims if bound_ns is not None}
 
 
-def _may_filter(selectivity: Mapping[str, Any] | None) -> bool:
-    if not selectivity:
+def _may_filter(selectivity: Selectivity | None) -> bool:
+    if selectivity is None:
         return False
-    return selectivity.get("mean", 1) < 1 or any(out < into for out, into in selectivity.get("at_most") or ())
+    return selectivity.mean < 1 or any(inputs < results for inputs, results in selectivity.at_most)
 
 
-def _units(plan: LocalPlan, node: int, declared: Mapping[str, Mapping[str, Any] | None]) -> Iterable[UnitView]:
+def _units(plan: LocalPlan, node: int, declared: Mapping[str, Selectivity | None]) -> Iterable[UnitView]:
     operators = {operator.id: operator for operator in plan.operators}
     for unit in plan.units:
         chain = [operators[id_] for id_ in unit.operators]

@@ -7,7 +7,6 @@ Nothing in a trace can make this fail: what cannot be used is left out and said 
 complete follows from the counts in run.json. Layouts come from protos/records.py alone.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,8 @@ from typing import Any
 from coordinator.errors import CoordinatorError
 from coordinator.report.joined import join
 from coordinator.report.plan_view import PlanUnreadableError, PlanView, read_plan
+from protos import plan_document
+from protos.plan_document import Plan, PlanFileError
 from protos.records import KINDS, VIRTUAL, Record, unpack_records
 from protos.run_document import RunDocument, unpacked
 from protos.segments import Trail, bodies
@@ -118,16 +119,19 @@ def read_run(path: Path) -> Run:
 
 
 def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
-    plan_document = _json(path, "plan.json")
-    earlier = _earlier(path, document)
+    made, earlier = _plan(path, "plan.json"), _earlier(path, document)
     try:
-        plan = join([read_plan(plan_document), *map(read_plan, earlier)])
+        plan = join([read_plan(made), *map(read_plan, earlier)])
     except PlanUnreadableError as error:
         raise NoRunError(f"{path}: {error}") from error
     told = document.get("plan_hash")
     if told is not None and told != plan.hash:
         raise NoRunError(f"{path}: run.json speaks of plan {str(told)[:8]}, plan.json is plan {plan.hash[:8]}")
-    damage.extend(sentence for each in (plan_document, *earlier) for sentence in _changed(each))
+    damage.extend(
+        f"plan {each.hash[:8]} was changed after it was made: its hash differs"
+        for each in (made, *earlier)
+        if not each.intact
+    )
     declared = _declared(document, plan, damage)
     raw = path / "trace" / "raw"
     if not raw.is_dir() and any(each.records for each in declared.values()):
@@ -145,7 +149,7 @@ def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
             damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: its end is missing")
         incarnations.append(Incarnation(number, *key, said, tuple(trace.chunks), trace.clock, trace.virtual))
     name = str(document.get("run") or path.resolve().name)
-    hashes = tuple(str(each["hash"]) for each in earlier)
+    hashes = tuple(each.hash for each in earlier)
     going_on = _going_on(document)
     return Run(path, name, plan, document, tuple(incarnations), tuple(damage), hashes, going_on)
 
@@ -158,24 +162,16 @@ def _going_on(document: Mapping[str, Any]) -> frozenset[int]:
         return frozenset()
 
 
-def _earlier(path: Path, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _earlier(path: Path, document: Mapping[str, Any]) -> list[Plan]:
     """The plans before the last one."""
     named = document.get("earlier") or []
     if not isinstance(named, list) or not all(isinstance(each, str) and each.isalnum() for each in named):
         raise NoRunError(f"{path}: run.json: earlier must be a list of the hashes of plans")
-    found = [_json(path, f"earlier/{each}.json") for each in named]
+    found = [_plan(path, f"earlier/{each}.json") for each in named]
     for each, plan in zip(named, found, strict=True):
-        if plan.get("hash") != each:
+        if plan.hash != each:
             raise NoRunError(f"{path}: earlier/{each}.json is another plan than its name says")
     return found
-
-
-def _changed(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Whether it is not as it was made: its hash is that of coordinator/plan_file.py, which would load the planner."""
-    rest = {key: value for key, value in plan.items() if key != "hash"}
-    canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    if plan["hash"] != hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest():
-        yield f"plan {str(plan['hash'])[:8]} was changed after it was made: its hash differs"
 
 
 def _run_document(path: Path) -> RunDocument:
@@ -193,14 +189,14 @@ def _bytes(path: Path, name: str) -> bytes:
         raise NoRunError(f"{path}: no run: {name} cannot be read ({error.strerror or error}); {mend}") from error
 
 
-def _json(path: Path, name: str) -> dict[str, Any]:
+def _plan(path: Path, name: str) -> Plan:
+    """One of its plans, of which the hash may be wrong."""
     try:
-        document = json.loads(_bytes(path, name).decode())
+        return plan_document.shaped(json.loads(_bytes(path, name).decode()))
+    except PlanFileError as error:
+        raise NoRunError(f"{path}: no run: {name} {error.text}") from error
     except (ValueError, RecursionError) as error:
         raise NoRunError(f"{path}: no run: {name} is not JSON ({error})") from error
-    if not isinstance(document, dict):
-        raise NoRunError(f"{path}: no run: {name} is not a JSON object")
-    return document
 
 
 def _declared(document: Mapping[str, Any], plan: PlanView, damage: list[str]) -> dict[tuple[int, int], Declared]:

@@ -110,7 +110,7 @@ def _placement(names: Sequence[str], runs: Sequence[Run]) -> Table:
     for node in dict.fromkeys(node for run in runs for node in run.plan.nodes.values()):
         table.add_column(escape(node))
     for name, run in zip(names, runs, strict=True):
-        placed = run.plan.document.get("placement", {})
+        placed = run.plan.made.placement
         here = [[op for op in operators_of(run) if placed[op] == column.header] for column in table.columns[1:]]
         table.add_row(escape(name), *(escape(", ".join(operators)) for operators in here))
     return table

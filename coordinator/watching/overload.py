@@ -12,6 +12,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from coordinator.watching import words
+from protos import plan_document
+from protos.plan_document import PlanFileError
 
 if TYPE_CHECKING:
     from coordinator.report.windows_view import WindowView
@@ -80,8 +82,8 @@ def _views(plan: Mapping[str, Any], place: str) -> Iterator[WindowView]:
     if not plan.get("graph", {}).get("windows"):
         return
     try:
-        made = read_plan(plan)
-    except PlanUnreadableError:  # what it says of windows is not needed to tell the rest
+        made = read_plan(plan_document.shaped(plan))
+    except (PlanUnreadableError, PlanFileError):  # what it says of windows is not needed to tell the rest
         return
     yield from (view for view in made.windows.values() if made.nodes[view.node] == place)
 

@@ -5,7 +5,6 @@ import random
 import shutil
 from collections import deque
 from dataclasses import dataclass, field
-from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,14 @@ from typing import Any
 from google.protobuf import json_format
 
 from coordinator.report.plan_view import OUTPUT, PEER, SIDE, PlanView, consumer_parts, read_plan
+from protos import plan_document as plans
 from protos import records as rec
 from protos.plan_pb2 import LocalPlan, Operator, Output, Peer, Policy, Send, Side, Source, Stream, Unit
 from tests import traces
+from tests.whole_plans import whole
 
 MS = 1_000_000
+DECISION_NS = 20_000
 Op = dict[
     str, Any
 ]  # {"name", "at", "in": [..], "side": [..], "join": bool, "mean": float, "unit": name of the unit's first}
@@ -111,7 +113,8 @@ def plan_document(
             name: {"bound_ns": deadline // 2 if number % 2 else None}
             for number, (name, (_, _, deadline)) in enumerate(outputs.items(), start=1)
         },
-        "cluster": {"nodes": {name: {"index": index[name]} for name in nodes}},
+        "analysis": {"charges": {"decision_ns": DECISION_NS}},
+        "cluster": {"nodes": {name: {"index": index[name], "speed": 1.0} for name in nodes}},
         "nodes": {
             name: json_format.MessageToDict(plan, preserving_proto_field_name=True) for name, plan in local.items()
         },
@@ -120,10 +123,8 @@ def plan_document(
 
 
 def hashed(document: dict[str, Any]) -> dict[str, Any]:
-    """A plan with its hash."""
-    document = {key: value for key, value in document.items() if key != "hash"}
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return document | {"hash": sha256(canonical.encode()).hexdigest()}
+    """A whole plan with its hash."""
+    return whole({key: value for key, value in document.items() if key != "hash"})
 
 
 @dataclass
@@ -175,7 +176,7 @@ class Cluster:
         self, document: dict[str, Any], seed: int, mishaps: float = 0.1, many: float = 0.1, policed: float = 0.0
     ) -> None:
         self.document, self.random = hashed(document), random.Random(seed)
-        self.plan: PlanView = read_plan(self.document)
+        self.plan: PlanView = read_plan(plans.of(self.document))
         self.mishaps, self.many, self.policed = mishaps, many, policed
         self.policing, self.refusing = random.Random(seed), random.Random(seed)
         self.refused: dict[tuple[int, int], int] = {}

@@ -15,6 +15,7 @@ from coordinator.report.plan_view import read_plan
 from coordinator.report.reader import NoRunError, Run, read_run
 from coordinator.report.terminal import tables
 from coordinator.report.verdict import verdict
+from protos import plan_document
 from protos.run_document import packed
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate, write_run
@@ -121,7 +122,7 @@ def test_the_last_plan_alone_judges_its_own_records_only(tmp_path: Path) -> None
 
 
 def test_an_output_with_another_deadline_is_told_apart() -> None:
-    one, _ = plans()
+    one = plan_document.of(plans()[0])
     other = dataclasses.replace(read_plan(one), hash="ab" * 32)
     view = next(each for each in other.outputs.values() if each.name == "y")
     other = dataclasses.replace(other, outputs={view.id: dataclasses.replace(view, deadline_ns=1)})

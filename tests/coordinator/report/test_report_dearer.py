@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from coordinator.report.dearer import DECISION_NS, dearer, sentences
+from coordinator.report.dearer import dearer, sentences
 from coordinator.report.reader import Run, read_run, records_of
 from protos.records import RAN
-from tests.coordinator.report.synthetic import Cluster, Lineage, everything, plan_document, play
+from tests.coordinator.report.synthetic import DECISION_NS, Cluster, Lineage, everything, plan_document, play
 
 
 def longest(run: Run) -> dict[int, list[int]]:

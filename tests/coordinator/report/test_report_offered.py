@@ -9,7 +9,7 @@ import pytest
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from protos import records as rec
-from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Op, plan_document, write_trace
+from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Op, hashed, plan_document, write_trace
 from tests.coordinator.report.synthetic_windows import Z, with_windows
 
 
@@ -152,7 +152,8 @@ def test_windows_are_expected_by_calendar_and_refused_tuples_belong_into_some(tm
 
 def test_a_query_is_the_sum_of_its_outputs(tmp_path: Path) -> None:
     cluster = branched()
-    cluster.document["queries"] = {"q": {"outputs": ["joined", "merged"]}}
+    document = cluster.document | {"queries": {"q": {"outputs": ["joined", "merged"]}}}
+    cluster.document = hashed(document) | {"hash": cluster.plan.hash}
     cluster.refuse(1, 3)
     cluster.finish()
     report = judged(cluster, tmp_path)

@@ -1,0 +1,52 @@
+"""Plans of a few lines, made whole: every key that a plan has and that is not given is there, with nothing in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from protos import plan_document
+from protos.plan_document import Plan
+
+NOTHING: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False}
+
+
+def whole(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parsed JSON of a plan that says this and no more, with its hash."""
+    filled: dict[str, Any] = _filled(Plan, {"shimekiri": plan_document.VERSION, **values})
+    return filled | {"hash": plan_document.digest(filled)}
+
+
+def _filled(shape: Any, value: Any) -> Any:
+    origin, arguments = get_origin(shape), get_args(shape)
+    if origin in (Union, types.UnionType):
+        (inner,) = (each for each in arguments if each is not type(None))
+        return None if value is None else _filled(inner, value)
+    if dataclasses.is_dataclass(shape):
+        return _object(shape, value)
+    if origin is tuple and arguments[-1] is ...:
+        return [_filled(arguments[0], each) for each in value]
+    if origin is not None and issubclass(origin, Mapping):
+        return {name: _filled(arguments[1], each) for name, each in value.items()}
+    return value
+
+
+def _object(shape: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    hints, found = get_type_hints(shape), {}
+    for each in dataclasses.fields(shape):
+        name = each.metadata.get("key", each.name)
+        if name in values or not each.metadata.get("omitted"):
+            of = hints[each.name]
+            found[name] = _filled(of, values[name] if name in values else _nothing(of))
+    return found
+
+
+def _nothing(shape: Any) -> Any:
+    origin = get_origin(shape)
+    if origin in (Union, types.UnionType) or shape is Any:
+        return None
+    if shape in NOTHING:
+        return NOTHING[shape]
+    return [] if origin is tuple else {}
