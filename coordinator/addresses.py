@@ -11,10 +11,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator.errors import BadInputError, Problem, unwritable
 from coordinator.yaml_file import nearest
+
+if TYPE_CHECKING:
+    from protos.plan_document import Plan
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,9 @@ class Addresses:
         """The identity that all of them are talked to with."""
         return next((agent.tls for agent in self.nodes.values()), None)
 
-    def of_plan(self, plan: Mapping[str, Any]) -> dict[str, AgentAddress]:
+    def of_plan(self, plan: Plan) -> dict[str, AgentAddress]:
         """The agents of a plan's nodes, in the plan's order. Raises BadInputError where one is not here."""
-        missing = [name for name in plan["nodes"] if name not in self.nodes]
+        missing = [name for name in plan.nodes if name not in self.nodes]
         if missing:
             text = f"has no node '{missing[0]}', which the plan needs{nearest(missing[0], self.nodes)}"
             if (node := host_of(missing[0])) in self.nodes:
@@ -56,7 +59,7 @@ class Addresses:
                     f"start it with --cores {cores}, as 'coordinator up' does with 'cores: {cores}' in cluster.yaml"
                 )
             raise BadInputError([Problem(str(self.path), 0, text)])
-        return {name: self.nodes[name] for name in plan["nodes"]}
+        return {name: self.nodes[name] for name in plan.nodes}
 
     def write(self) -> None:
         """Write the file in one piece. Raises BadInputError where it cannot be written."""

@@ -13,20 +13,16 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from coordinator import plan_file
 from coordinator.agents import AgentError, Agents
 from coordinator.errors import BadInputError
 from protos import agent_pb2, plan_document
+from protos.plan_document import Plan
 from protos.records import HEADER_BYTES, plans_in
 from protos.segments import records_in
 
-if TYPE_CHECKING:
-    from coordinator.plan_file import Plan
-
 FETCH_S, TRACE_S = 30.0, 120.0
-STAMP = 16  # hex digits of a hash that trace records carry
 
 
 @dataclass(frozen=True)
@@ -68,8 +64,8 @@ def fetch(
             continue
         for each in documents:
             plan = _parsed(each.plan)
-            if plan is not None and plan["hash"] == each.hash.hex():
-                found[plan["hash"]] = plan
+            if plan is not None and plan.hash == each.hash.hex():
+                found[plan.hash] = plan
     return found, silent
 
 
@@ -114,8 +110,8 @@ def _parsed(canonical: bytes) -> Plan | None:
     """As of Prepare: canonical JSON without its hash."""
     try:
         values = json.loads(canonical)
-        return {**values, "hash": plan_document.digest(values)} if isinstance(values, dict) else None
-    except (ValueError, RecursionError):
+        return plan_document.shaped({**values, "hash": plan_document.digest(values)})
+    except (TypeError, ValueError, RecursionError):
         return None
 
 
@@ -124,13 +120,13 @@ class RunPlans:
 
     def __init__(self, run: Path, last: Plan) -> None:
         self.run, self.last = run, last
-        self.known: dict[str, Plan] = {last["hash"]: last}
+        self.known: dict[str, Plan] = {last.hash: last}
         for path in sorted((run / "earlier").glob("*.json")):
             try:
-                plan = plan_file.load(path)
+                plan = plan_file.read(path)
             except BadInputError:
                 continue
-            self.known[plan["hash"]] = plan
+            self.known[plan.hash] = plan
 
     def add(self, plans: Mapping[str, Plan]) -> None:
         """More that may have run."""
@@ -144,12 +140,12 @@ class RunPlans:
         wanted = {stamp: epoch for stamp, epoch in ran.items() if f"{stamp:016x}" not in going_on}
         latest_first = sorted(wanted, key=lambda stamp: -wanted[stamp])
         plans = [by_stamp[stamp] for stamp in latest_first if stamp in by_stamp] or [self.last]
-        if plans[0]["hash"] != self.last["hash"]:
+        if plans[0].hash != self.last.hash:
             self.last = plans[0]
             plan_file.write(self.last, self.run / "plan.json")
         for plan in plans[1:]:
-            path = self.run / "earlier" / f"{plan['hash']}.json"
+            path = self.run / "earlier" / f"{plan.hash}.json"
             if not path.exists():
                 plan_file.write(plan, path)
         unknown = [f"{stamp:016x}" for stamp in latest_first if stamp not in by_stamp]
-        return [plan["hash"] for plan in plans[:0:-1]], unknown
+        return [plan.hash for plan in plans[:0:-1]], unknown

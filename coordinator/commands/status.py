@@ -14,7 +14,8 @@ from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from coordinator.watching.figures import Frame
+    from coordinator.watching.figures import Frame, Plans
+    from protos.plan_document import Plan
 
 EPILOG = """Examples:
 
@@ -67,29 +68,28 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(1)
 
 
-def _queries(nodes: Mapping[str, Mapping[str, Any]], frame: Frame, plans: Mapping[str, Any]) -> dict[str, Any]:
+def _queries(nodes: Mapping[str, Mapping[str, Any]], frame: Frame, plans: Plans) -> dict[str, Any]:
     """Per query and plan that any node has: its state on each, and, where the plan is known, its outputs."""
     found: dict[str, Any] = {}
     for node, values in nodes.items():
-        for plan in values.get("plans", []):
-            for name in plan["queries"]:
-                entry = found.setdefault(name, {}).setdefault(plan["hash"], {"nodes": {}, "outputs": None})
-                entry["nodes"][node] = plan["state"]
-                made = plans.get(plan["hash"])
-                if made is not None and name in made.get("queries", {}):
-                    entry["outputs"] = {
-                        output: _output(made, output, frame) for output in made["queries"][name]["outputs"]
-                    }
+        for status in values.get("plans", []):
+            for name in status["queries"]:
+                entry = found.setdefault(name, {}).setdefault(status["hash"], {"nodes": {}, "outputs": None})
+                entry["nodes"][node] = status["state"]
+                made = plans.get(status["hash"])
+                if made is not None and name in made.queries:
+                    entry["outputs"] = {output: _output(made, output, frame) for output in made.queries[name].outputs}
     return found
 
 
-def _output(plan: Mapping[str, Any], name: str, frame: Frame) -> dict[str, Any]:
+def _output(plan: Plan, name: str, frame: Frame) -> dict[str, Any]:
     """What the plan claims of an output, and what came of it since the runtime began; `delivered`: None where its node
     does not answer."""
     from coordinator.deadline_parts import standing
     from coordinator.watching.figures import PROMISE
+    from protos import json_shape
 
-    claim = plan["guarantee"][name]
+    claim = json_shape.write(plan.guarantee[name])
     live = next((each for each in frame.outputs if each.name == name and not each.silent), None)
     delivered = None
     if live is not None:
@@ -155,7 +155,7 @@ def _nodes(frame: Frame) -> Table:
         if not node.reachable:
             table.add_row(node.name, "", "", "no answer")
             continue
-        hashes = [plan["hash"][:8] for plan in node.values["plans"] if plan["state"] == node.state]
+        hashes = [status["hash"][:8] for status in node.values["plans"] if status["state"] == node.state]
         limit = f" of {size(node.queue_limit_bytes)}" if node.queue_limit_bytes else ""
         table.add_row(
             node.name, node.version, "yes" if node.rt else "no", " ".join((node.state, *hashes[:1])),
@@ -167,10 +167,10 @@ def _nodes(frame: Frame) -> Table:
 
 def _under_way(node: Mapping[str, Any]) -> Iterator[str]:
     """Plans of which something waits, or that are not simply committed."""
-    for plan in node["plans"]:
-        waits = ", ".join(f"{plan[key]} {key}" for key in ("ready", "waiting", "unacknowledged") if plan[key])
-        if waits or plan["state"] != "committed":
-            yield f"plan {plan['hash'][:8]} of {plan['query']}: {plan['state']}{', ' if waits else ''}{waits}"
+    for status in node["plans"]:
+        waits = ", ".join(f"{status[key]} {key}" for key in ("ready", "waiting", "unacknowledged") if status[key])
+        if waits or status["state"] != "committed":
+            yield f"plan {status['hash'][:8]} of {status['query']}: {status['state']}{', ' if waits else ''}{waits}"
 
 
 def _outputs(queries: Mapping[str, Any], silent: set[str]) -> Table:

@@ -100,8 +100,8 @@ def node(found: Node, plans: Plans, costs: Sequence[Cost], log: str) -> Iterator
         yield "CPU time of a call, of those that were measured since the plan was loaded."
     sources = [
         Source(name, *(source[key] for key in SOURCE))
-        for plan in values["plans"]
-        for name, source in plan["sources"].items()
+        for status in values["plans"]
+        for name, source in status["sources"].items()
     ]
     if sources:
         yield ""
@@ -117,10 +117,10 @@ def plans_of(values: Mapping[str, Any]) -> Iterator[str]:
     """Its plans, a line each."""
     if not values["plans"]:
         yield "no plan"
-    for plan in values["plans"]:
+    for status in values["plans"]:
         yield (
-            f"plan {plan['hash'][:8]} of {plan['query']}: {plan['state']}, epoch {plan['epoch']},"
-            f" {plan['ready']} ready, {plan['waiting']} waiting, {plan['unacknowledged']} unacknowledged"
+            f"plan {status['hash'][:8]} of {status['query']}: {status['state']}, epoch {status['epoch']},"
+            f" {status['ready']} ready, {status['waiting']} waiting, {status['unacknowledged']} unacknowledged"
         )
 
 

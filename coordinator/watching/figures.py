@@ -14,6 +14,8 @@ from coordinator.deadline_parts import ADMITTED, MISSED, standing
 from coordinator.missed_share import WINDOWS, interval
 from coordinator.watching import idle, paths, reply
 from coordinator.watching.paths import ON_LINKS, Ends, Path
+from protos import json_shape
+from protos.plan_document import Plan
 
 PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
 SHED, LOST = "shed.", "lost."
@@ -21,7 +23,7 @@ STATES = ("committed", "draining", "prepared", "ended", "none")
 PERCENT = 99
 
 Values = Mapping[str, Any]
-Plans = Mapping[str, Mapping[str, Any]]
+Plans = Mapping[str, Plan]
 
 
 @dataclass(frozen=True)
@@ -194,15 +196,15 @@ def total(values: Values, prefix: str) -> int:
 def _state(values: Values) -> str:
     if not values["runtime_alive"]:
         return "no runtime"
-    states = {plan["state"] for plan in values["plans"]}
+    states = {status["state"] for status in values["plans"]}
     return next((state for state in STATES if state in states), "no plan")
 
 
 def _slack(values: Values) -> int | None:
     left = [
         unit["sub_deadline_ns"] - unit["recent_ns"]
-        for plan in values["plans"]
-        for unit in plan["units"]
+        for status in values["plans"]
+        for unit in status["units"]
         if unit["recent_ns"]
     ]
     return min(left, default=None)
@@ -212,11 +214,15 @@ def units(node: Node) -> list[Unit]:
     """Of a node, as they are in its plans."""
     if not node.reachable:
         return []
-    old = {(plan["hash"], unit["id"]): unit for plan in (node.before or {}).get("plans", []) for unit in plan["units"]}
+    old = {
+        (status["hash"], unit["id"]): unit
+        for status in (node.before or {}).get("plans", [])
+        for unit in status["units"]
+    }
     return [
-        _unit(node, plan["hash"], unit, old.get((plan["hash"], unit["id"])))
-        for plan in node.values["plans"]
-        for unit in plan["units"]
+        _unit(node, status["hash"], unit, old.get((status["hash"], unit["id"])))
+        for status in node.values["plans"]
+        for unit in status["units"]
     ]
 
 
@@ -236,7 +242,7 @@ def _unit(node: Node, plan: str, unit: Values, old: Values | None) -> Unit:
 def _outputs(nodes: tuple[Node, ...], plans: Plans) -> Iterator[Output]:
     """Those that any node has, in the order of the nodes."""
     running = _running(nodes, plans)
-    known = {name: _Known(plan, name) for plan in running for name in plan["graph"]["outputs"]}
+    known = {name: _Known(plan, name) for plan in running for name in plan.graph.outputs}
     for node in nodes:
         for name, output in node.values.get("outputs", {}).items():
             found = _output(node, name, output, known.get(name), nodes)
@@ -252,12 +258,12 @@ def _silent(nodes: tuple[Node, ...], plans: Plans, earlier: Iterable[Output]) ->
     asked = any(node.values.get("plans") for node in nodes)
     found: dict[str, Output] = {each.name: _unseen(each) for each in earlier}
     for plan in _running(nodes, plans) if asked else plans.values():
-        for name, output in plan["graph"]["outputs"].items():
-            known, deadline_ns = _Known(plan, name), plan["guarantee"][name]["deadline_ns"]
+        for name, output in plan.graph.outputs.items():
+            known = _Known(plan, name)
             found[name] = Output(
                 name,
-                output["at"],
-                deadline_ns,
+                output.at,
+                plan.guarantee[name].deadline_ns,
                 known.query,
                 known.bound_ns,
                 known.promise,
@@ -274,13 +280,13 @@ def _unseen(seen: Output) -> Output:
     )
 
 
-def _running(nodes: tuple[Node, ...], plans: Plans) -> list[Mapping[str, Any]]:
+def _running(nodes: tuple[Node, ...], plans: Plans) -> list[Plan]:
     """The known plans that nodes have, the one that counts last."""
     found = {
-        plan["hash"]: (plan["state"] == "committed", plan["epoch"])
+        status["hash"]: (status["state"] == "committed", status["epoch"])
         for node in nodes
-        for plan in node.values.get("plans", [])
-        if plan["hash"] in plans
+        for status in node.values.get("plans", [])
+        if status["hash"] in plans
     }
     return [plans[hash_] for hash_ in sorted(found, key=found.__getitem__)]
 
@@ -288,12 +294,12 @@ def _running(nodes: tuple[Node, ...], plans: Plans) -> list[Mapping[str, Any]]:
 class _Known:
     """What the plan says of an output."""
 
-    def __init__(self, plan: Mapping[str, Any], name: str) -> None:
-        claim = plan["guarantee"][name]
+    def __init__(self, plan: Plan, name: str) -> None:
+        claim = plan.guarantee[name]
         self.path = paths.to(plan, name)
-        self.query = next((query for query, of in plan.get("queries", {}).items() if name in of["outputs"]), "")
-        self.bound_ns = claim["from_admission_ns"] if claim["bound_ns"] is None else claim["bound_ns"]
-        self.promise = PROMISE[standing(claim)]
+        self.query = next((query for query, of in plan.queries.items() if name in of.outputs), "")
+        self.bound_ns = claim.from_admission_ns if claim.bound_ns is None else claim.bound_ns
+        self.promise = PROMISE[standing(json_shape.write(claim))]
 
 
 def _output(node: Node, name: str, now: Values, known: _Known | None, nodes: tuple[Node, ...]) -> Output:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator.watching import paths
+
+if TYPE_CHECKING:
+    from protos.plan_document import Plan
 
 Values = Mapping[str, Any]
 WINDOWS, CLOSED, EMPTY, WITHIN = "windows.", ".closed", ".empty", ".empty_within"
@@ -29,12 +32,12 @@ class Leading:
     places: frozenset[str] | None = None
 
 
-def leading(plans: Iterable[Mapping[str, Any]], output: str) -> Leading:
+def leading(plans: Iterable[Plan], output: str) -> Leading:
     """To an output of any of the plans that run."""
     most, every, places, known, direct = dict[str, int](), set[str](), set[str](), False, False
     for plan in plans:
-        every.update(plan["graph"].get("windows") or ())
-        if output in plan["graph"]["outputs"]:
+        every.update(plan.graph.windows)
+        if output in plan.graph.outputs:
             path = paths.to(plan, output)
             known, direct = True, direct or bool(path.sources & path.direct)
             places.update(stage.place for stage in path.stages if stage.operator in path.windows & path.direct)

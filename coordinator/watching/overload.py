@@ -12,21 +12,20 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from coordinator.watching import words
-from protos import plan_document
-from protos.plan_document import PlanFileError
 
 if TYPE_CHECKING:
     from coordinator.report.windows_view import WindowView
+    from protos.plan_document import Plan
 
 PPM = 1_000_000
 SHED, WINDOWS, DEGRADED = "shed.", "windows.", "degraded."
 ENDS = ("closed", "abandoned", "skipped")
 
 
-def overload(node: Mapping[str, Any], place: str, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def overload(node: Mapping[str, Any], place: str, plans: Mapping[str, Plan]) -> dict[str, Any]:
     """`queue_limit_bytes`, `shed`, `windows` and `degraded` of a node. plans: those that are known, by hash."""
     counters = node["counters"]
-    known = [plans[plan["hash"]] for plan in node["plans"] if plan["hash"] in plans]
+    known = [plans[status["hash"]] for status in node["plans"] if status["hash"] in plans]
     views = {view.name: view for plan in known for view in _views(plan, place)}
     counted = _windows(counters)
     seconds = node["uptime_ns"] / 1e9
@@ -75,22 +74,22 @@ def _window(counted: Mapping[str, int], view: WindowView | None) -> dict[str, An
     }
 
 
-def _views(plan: Mapping[str, Any], place: str) -> Iterator[WindowView]:
+def _views(plan: Plan, place: str) -> Iterator[WindowView]:
     """The windows that a plan collects at a place."""
     from coordinator.report.plan_view import PlanUnreadableError, read_plan
 
-    if not plan.get("graph", {}).get("windows"):
+    if not plan.graph.windows:
         return
     try:
-        made = read_plan(plan_document.shaped(plan))
-    except (PlanUnreadableError, PlanFileError):  # what it says of windows is not needed to tell the rest
+        view = read_plan(plan)
+    except PlanUnreadableError:  # what it says of windows is not needed to tell the rest
         return
-    yield from (view for view in made.windows.values() if made.nodes[view.node] == place)
+    yield from (each for each in view.windows.values() if view.nodes[each.node] == place)
 
 
-def _limit(plans: list[Mapping[str, Any]], place: str) -> int | None:
+def _limit(plans: list[Plan], place: str) -> int | None:
     """The most bytes that any of the plans lets the place queue, where one says so."""
-    most = max((int(plan["nodes"].get(place, {}).get("memory_bytes", 0)) for plan in plans), default=0)
+    most = max((plan.local(place).memory_bytes for plan in plans if place in plan.nodes), default=0)
     return most or None
 
 

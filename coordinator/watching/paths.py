@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator.most_results import MOST_GIVEN, most_results
 
-Plan = Mapping[str, Any]
+if TYPE_CHECKING:
+    from protos.plan_document import Operator, Plan, Windows
+
 ON_LINKS = ("tuples_given_up", "link_full")  # are lost as well
 
 
@@ -47,11 +49,10 @@ class Path:
 
 def to(plan: Plan, output: str) -> Path:
     """The way to an output of the plan."""
-    graph = plan["graph"]
-    operators, windows = graph["operators"], graph.get("windows") or {}
+    operators, windows, origin = plan.graph.operators, plan.graph.windows, plan.graph.outputs[output].origin
     order: dict[str, None] = {}
     sources = set[str]()
-    left = [(graph["outputs"][output]["from"], False)]
+    left = [(origin, False)]
     while left:  # not by recursion: chains may be long
         name, done = left.pop()
         if name in order:
@@ -62,54 +63,53 @@ def to(plan: Plan, output: str) -> Path:
             order[name] = None
         else:
             left.append((name, True))
-            left += [(before, False) for before in reversed(operators[name]["in"])]
-    stages = tuple(Stage(name, plan["placement"][name], plan["sub_deadlines_ns"].get(name)) for name in order)
-    origin = graph["outputs"][output]["from"]
+            left += [(before, False) for before in reversed(operators[name].inputs)]
+    stages = tuple(Stage(name, plan.placement[name], plan.sub_deadlines_ns.get(name)) for name in order)
     direct = _without_windows(operators, windows, origin)
-    places = frozenset((*(stage.place for stage in stages), *(graph["sources"][name]["at"] for name in sources)))
+    places = frozenset((*(stage.place for stage in stages), *(plan.graph.sources[name].at for name in sources)))
     collected = frozenset(name for name in windows if name in order)
     most = _most(operators, [*order, *sources], origin)
     touched = _touched({name: windows[name] for name in collected & direct}, most)
     return Path(frozenset(sources), stages, collected, direct, places, most, touched)
 
 
-def _touched(windows: Plan, most: Mapping[str, int]) -> dict[str, int]:
+def _touched(windows: Mapping[str, Windows], most: Mapping[str, int]) -> dict[str, int]:
     """By source. windows: those that have results at the output."""
     found: dict[str, int] = {}
     for name, window in windows.items():
-        overlap = -(-window["length"] // window["hop"]) if window.get("hop") else 1
-        for source in window.get("sources", ()):
+        overlap = -(-window.length // window.hop) if window.hop else 1
+        for source in window.sources:
             found[source] = min(MOST_GIVEN, found.get(source, 0) + max(1, overlap) * most[name])
     return found
 
 
-def _most(operators: Plan, names: Iterable[str], origin: str) -> dict[str, int]:
+def _most(operators: Mapping[str, Operator], names: Iterable[str], origin: str) -> dict[str, int]:
     """By source and operator, the most results at an output of one tuple there. names: each operator after those that
     trigger it, then sources."""
     names = list(names)
     behind: dict[str, int] = {origin: 1}  # results of one tuple that it gives
     found: dict[str, int] = {}
     for name in reversed([each for each in names if each in operators]):
-        gives = min(MOST_GIVEN, most_results(operators[name]["selectivity"]) * behind.get(name, 0))
+        gives = min(MOST_GIVEN, most_results(operators[name].selectivity) * behind.get(name, 0))
         found[name] = gives
-        for before in operators[name]["in"]:
+        for before in operators[name].inputs:
             behind[before] = min(MOST_GIVEN, behind.get(before, 0) + gives)
     return found | {name: behind.get(name, 0) for name in names if name not in operators}
 
 
-def _without_windows(operators: Plan, windows: Iterable[str], last: str) -> frozenset[str]:
+def _without_windows(operators: Mapping[str, Operator], windows: Iterable[str], last: str) -> frozenset[str]:
     found, left = set[str](), [last]
     while left:
         name = left.pop()
         if name not in found:
             found.add(name)
-            left += operators[name]["in"] if name in operators and name not in windows else ()
+            left += operators[name].inputs if name in operators and name not in windows else ()
     return frozenset(found)
 
 
 def paths(plan: Plan) -> dict[str, Path]:
     """By output."""
-    return {output: to(plan, output) for output in plan["graph"]["outputs"]}
+    return {output: to(plan, output) for output in plan.graph.outputs}
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ def ends(path: Path | None, places: Iterable[Mapping[str, Any]]) -> Ends:
     total: dict[str, int] = dict.fromkeys((each.name for each in fields(Ends)), 0)
     for values in places:
         most_here = 0
-        for plan in values.get("plans", []):
-            for name, source in plan["sources"].items():
+        for status in values.get("plans", []):
+            for name, source in status["sources"].items():
                 if path is None or name in path.direct:
                     most = path.most.get(name, 1) if path is not None else 1
                     most_here = max(most_here, most)
@@ -145,7 +145,7 @@ def ends(path: Path | None, places: Iterable[Mapping[str, Any]]) -> Ends:
                     total["lost"] += most * source["lost"]
                 if path is not None and name in path.sources and (name in path.touched or name not in path.direct):
                     total["refused_of_windows"] += path.touched.get(name, 1) * source["refused"]
-            for unit in plan["units"]:
+            for unit in status["units"]:
                 if path is None or path.direct.intersection(unit["operators"]):
                     most = max(1 if path is None else path.most.get(name, 1) for name in unit["operators"])
                     most_here = max(most_here, most)
@@ -163,7 +163,7 @@ def shed_before(path: Path, places: Iterable[Mapping[str, Any]]) -> int:
     leads to several outputs counts for each: whether a tuple would have become a result of one is not known."""
     shed = 0
     for values in places:
-        for plan in values.get("plans", []):
-            shed += sum(source["shed"] for name, source in plan["sources"].items() if name in path.sources)
-            shed += sum(unit["shed"] for unit in plan["units"] if path.operators.intersection(unit["operators"]))
+        for status in values.get("plans", []):
+            shed += sum(source["shed"] for name, source in status["sources"].items() if name in path.sources)
+            shed += sum(unit["shed"] for unit in status["units"] if path.operators.intersection(unit["operators"]))
     return shed

@@ -13,6 +13,7 @@ from coordinator.change import running
 from coordinator.errors import BadInputError
 from coordinator.local_agents import LOG
 from protos import agent_pb2
+from protos.plan_document import Plan
 
 Values = dict[str, Any]
 
@@ -101,17 +102,17 @@ def _output(output: agent_pb2.OutputStatus) -> Values:
     }
 
 
-def known_plans(path: Path, hashes: Iterable[str], agents: Agents) -> dict[str, Mapping[str, Any]]:
+def known_plans(path: Path, hashes: Iterable[str], agents: Agents) -> dict[str, Plan]:
     """By hash: the plan of that file, and of those that nodes have what is kept beside it, or what they hand over
     themselves; a file that is none is no matter here."""
     hashes = set(hashes)
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, Plan] = {}
     for each in [path, *(running.beside(path, hash_) for hash_ in sorted(set(hashes)))]:
         try:
-            made = plan_file.load(each)
+            made = plan_file.read(each)
         except BadInputError:
             continue
-        found[made["hash"]] = made
+        found[made.hash] = made
     if lacking := hashes - found.keys():
         found |= run_plans.fetch(agents, wanted=lacking)[0]
     return found

@@ -13,11 +13,10 @@ from coordinator.addresses import host_of
 from coordinator.agents import AgentError, Agents
 from coordinator.errors import CoordinatorError
 from coordinator.watching import figures, reply
-from coordinator.watching.figures import Frame, Look, Output
+from coordinator.watching.figures import Frame, Look, Output, Plans
 from protos import agent_pb2
 
 LEAST_SECONDS, MOST_SECONDS = 0.5, 5.0  # for an answer
-Plans = Mapping[str, Mapping[str, Any]]
 
 
 class Cost(NamedTuple):
@@ -84,10 +83,10 @@ class Watcher:
 
     def _costs(self, place: str, values: Mapping[str, Any], seconds: float) -> tuple[Cost, ...]:
         """Of the operators of the place's plans; what is not told now is left out."""
-        here = {name for plan in values.get("plans", []) for unit in plan["units"] for name in unit["operators"]}
+        here = {name for status in values.get("plans", []) for unit in status["units"] for name in unit["operators"]}
         found: list[Cost] = []
-        for plan in values.get("plans", []):
-            asked = {host_of(place): agent_pb2.ProfileRequest(hash=bytes.fromhex(plan["hash"]))}
+        for status in values.get("plans", []):
+            asked = {host_of(place): agent_pb2.ProfileRequest(hash=bytes.fromhex(status["hash"]))}
             (told,) = self._agents.try_all("Profile", asked, seconds).values()
             if not isinstance(told, AgentError):
                 found += [
@@ -99,7 +98,7 @@ class Watcher:
 
     def _learn(self, places: Mapping[str, Mapping[str, Any]]) -> None:
         """The plans that nodes have, from their files: when other ones come, or a file changes."""
-        hashes = frozenset(plan["hash"] for values in places.values() for plan in values.get("plans", []))
+        hashes = frozenset(status["hash"] for values in places.values() for status in values.get("plans", []))
         known = hashes, _changed_ns(self.plan)
         if known != self._known:
             self._known = known
