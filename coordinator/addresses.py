@@ -8,7 +8,7 @@ with the coordinator's identity.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,11 @@ class Addresses:
 
     def of_plan(self, plan: Plan) -> dict[str, AgentAddress]:
         """The agents of a plan's nodes, in the plan's order. Raises BadInputError where one is not here."""
-        missing = [name for name in plan.nodes if name not in self.nodes]
+        return self.of(plan.nodes)
+
+    def of(self, places: Collection[str]) -> dict[str, AgentAddress]:
+        """The agents of places that a plan needs. Raises BadInputError where one is not here."""
+        missing = [name for name in places if name not in self.nodes]
         if missing:
             text = f"has no node '{missing[0]}', which the plan needs{nearest(missing[0], self.nodes)}"
             if (node := host_of(missing[0])) in self.nodes:
@@ -59,7 +63,7 @@ class Addresses:
                     f"start it with --cores {cores}, as 'coordinator up' does with 'cores: {cores}' in cluster.yaml"
                 )
             raise BadInputError([Problem(str(self.path), 0, text)])
-        return {name: self.nodes[name] for name in plan.nodes}
+        return {name: self.nodes[name] for name in places}
 
     def write(self) -> None:
         """Write the file in one piece. Raises BadInputError where it cannot be written."""

@@ -24,10 +24,11 @@ from coordinator import addresses, plan_file, run_plans
 from coordinator.addresses import host_of
 from coordinator.agents import AgentError, Agents
 from coordinator.errors import BadInputError, Problem, unwritable
-from coordinator.plan_file import Plan
 from coordinator.run_traces import RunTraces, TraceError, place_of
 from coordinator.units_of_measure import counted
 from protos import run_document
+from protos.plan_document import Plan
+from protos.records import STAMP, stamp_of
 
 TRACE_S = 120.0
 MOST_ROUNDS = 50
@@ -59,7 +60,7 @@ def check_out(out: Path) -> None:
 def new_run(out: Path, plan: Plan, plan_path: Path | None, addresses_file: Path) -> Path:
     """A fresh run directory below `out`, with the plan and the addresses. plan_path: copied where there is one. Raises
     BadInputError."""
-    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{plan['hash'][:8]}"
+    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{plan.hash[:8]}"
     try:
         for number in range(1, 100):
             run = out / (stamp if number == 1 else f"{stamp}-{number}")
@@ -88,7 +89,7 @@ def _begin(plan: Plan, plan_path: Path | None, addresses_file: Path, run: Path) 
 
 def last_plan(run: Path) -> Plan:
     """The plan of a run directory that is gone on with. Raises BadInputError."""
-    return plan_file.load(run / "plan.json")
+    return plan_file.read(run / "plan.json")
 
 
 def collect(
@@ -108,9 +109,9 @@ def collect(
     agents have. going_on: hashes of plans that run on, and are another run's.
     """
     before = _read(run / "run.json")
-    there = {str(before.get("plan_hash", plan["hash"])), *map(str, before.get("earlier", []))}
-    if plan["hash"] not in there:
-        text = f"is of plan {before['plan_hash'][:8]}, not {plan['hash'][:8]}; give another directory"
+    there = {str(before.get("plan_hash", plan.hash)), *map(str, before.get("earlier", []))}
+    if plan.hash not in there:
+        text = f"is of plan {before['plan_hash'][:8]}, not {plan.hash[:8]}; give another directory"
         raise BadInputError([Problem(str(run / "run.json"), 0, text)])
     kept = run_plans.RunPlans(run, last_plan(run))
     traces = RunTraces(run / "trace" / "raw", before.get("traces", []))
@@ -119,7 +120,7 @@ def collect(
     found, lost = run_plans.fetch(agents, kept.known)
     kept.add(found)
     kept.add(plans or {})
-    stamps = frozenset(hash_[: run_plans.STAMP] for hash_ in going_on)
+    stamps = frozenset(hash_[:STAMP] for hash_ in going_on)
     missing: list[str] = []
     acknowledged = False
     try:
@@ -131,8 +132,8 @@ def collect(
             for each in traces.incarnations.values():
                 each.reachable = host_of(each.node) not in lost
             earlier, missing = kept.settle(traces.ran(), stamps)
-            collected.traces = traces.entries(kept.last["hash"], *earlier)
-            state = _State(kept.last["hash"], collected.traces, earlier, sorted(stamps), collecting=True)
+            collected.traces = traces.entries(kept.last.hash, *earlier)
+            state = _State(kept.last.hash, collected.traces, earlier, sorted(stamps), collecting=True)
             _write(run / "run.json", _document(run, before, state))
             if acknowledged and len(traces.incarnations) == begun:  # else a full disk had no room for it before
                 break
@@ -147,7 +148,7 @@ def collect(
         f"plan {stamp[:8]} ran and no agent has it any more: its records are not judged; {mend}" for stamp in missing
     )
     collected.problems = [*lost.values(), *unknown]
-    collected.ran = int(plan["hash"][: run_plans.STAMP], 16) in traces.ran()
+    collected.ran = stamp_of(plan.hash) in traces.ran()
     return collected
 
 

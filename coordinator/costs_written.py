@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from math import ceil, sqrt
 from pathlib import Path
-from typing import Any
 
 from coordinator import overload_given, schema
 from coordinator.costs_file import DEGRADED, MeasuredFile, OperatorCostsFile
 from coordinator.errors import unwritable
 from coordinator.profiling import RESOLUTION, Profiled, speed
 from coordinator.units_of_measure import exact
+from protos.plan_document import Plan
 
 Queries = dict[str, dict[str, OperatorCostsFile]]
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -30,18 +30,16 @@ costs:
 """
 
 
-def measured(
-    plan: Mapping[str, Any], found: Mapping[tuple[str, str], Profiled], rt: Mapping[str, bool], at: str
-) -> Queries:
+def measured(plan: Plan, found: Mapping[tuple[str, str], Profiled], rt: Mapping[str, bool], at: str) -> Queries:
     """Measurements of a plan by query, as its file calls the operators; what several queries share is in each of them.
     `at`: when, like 2026-01-31T12:00Z."""
     queries: Queries = {}
-    for query, member in plan["queries"].items():
+    for query, member in plan.queries.items():
         for (name, node), one in found.items():
             base = name.removesuffix(DEGRADED)
-            if base not in member["operators"]:
+            if base not in member.operators:
                 continue
-            own = member["called"].get(base, base) + name.removeprefix(base)
+            own = member.called.get(base, base) + name.removeprefix(base)
             entry = MeasuredFile.model_construct(
                 mean=one.mean_ns,
                 p99=one.p99_ns,
@@ -52,7 +50,7 @@ def measured(
                 speed=speed(plan, node),
                 rt=rt.get(node, False),
                 measured=at,
-                plan=plan["hash"][:8],
+                plan=plan.hash[:8],
             )
             operators = queries.setdefault(query, {})
             if own not in operators:
@@ -61,13 +59,12 @@ def measured(
     return queries
 
 
-def _what(plan: Mapping[str, Any], name: str, degraded: bool) -> OperatorCostsFile:
-    facts = plan["graph"]["operators"][name]
-    of = facts["on_late"] if degraded else facts
-    installed = plan["cluster"]["installed"]["operators"].get(of["run"], {})
-    return OperatorCostsFile.model_construct(
-        run=of["run"], version=installed.get("version", "1"), with_=dict(of["with"]), on={}
-    )
+def _what(plan: Plan, name: str, degraded: bool) -> OperatorCostsFile:
+    operator = plan.graph.operators[name]
+    of = operator.on_late if degraded and operator.on_late is not None else operator
+    installed = plan.cluster.installed.operators.get(of.run)
+    version = "1" if installed is None else installed.version
+    return OperatorCostsFile.model_construct(run=of.run, version=version, with_=dict(of.parameters), on={})
 
 
 def merged(old: Mapping[str, Mapping[str, OperatorCostsFile]], new: Queries) -> Queries:

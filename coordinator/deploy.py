@@ -11,10 +11,9 @@ from coordinator import interrupts
 from coordinator.addresses import AgentAddress
 from coordinator.agents import AgentError, Agents, AgentsError
 from coordinator.errors import CoordinatorError
-from coordinator.plan_file import Plan
 from coordinator.two_phase import Answer, Result, TwoPhase, Verb
 from protos import agent_pb2
-from protos.plan_document import canonical
+from protos.plan_document import Plan
 
 PREPARE_S, COMMIT_S, ABORT_S, STOP_S = 60.0, 10.0, 5.0, 5.0
 POLL_S, RETRY_S = 0.1, 0.5
@@ -64,7 +63,7 @@ def deploy(
 
     Raises DeployError or AgentsError; nothing is half deployed then, nor after Ctrl-C.
     """
-    hash_, nodes = bytes.fromhex(plan["hash"]), tuple(agents.addresses)  # an agent answers for all its places
+    hash_, nodes = bytes.fromhex(plan.hash), tuple(agents.addresses)  # an agent answers for all its places
     before = agents.status()
     _check_names(before, agents.addresses)
     check(before)
@@ -80,12 +79,12 @@ def deploy(
             "deployed, but not every node has confirmed it; each starts with the plan's first tuple, or deploy again",
             machine.reasons,
         )
-    return Deployed(plan["hash"], epoch, tuple(agents.places), running != set(nodes), _edited(plan, agents))
+    return Deployed(plan.hash, epoch, tuple(agents.places), running != set(nodes), _edited(plan, agents))
 
 
 def _edited(plan: Plan, agents: Agents) -> dict[str, tuple[str, ...]]:
     statuses = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), STOP_S)
-    named = {each["run"] for local in plan["nodes"].values() for each in local.get("installed", ())}
+    named = {each.run for local in plan.nodes.values() for each in local.installed}
     found = {
         node: tuple(each.run for each in status.operators if each.edited and each.run in named)
         for node, status in statuses.items()
@@ -221,11 +220,11 @@ def _plans_by_place(status: Any, hashes: set[bytes] | None) -> list[tuple[str, a
 
 
 def _requests(plan: Plan, hash_: bytes, epoch: int, places: Mapping[str, AgentAddress]) -> dict[Verb, Any]:
-    whole = canonical(plan)
+    whole = plan.canonical()
     if len(whole) > MOST_PLAN_BYTES:
         raise CoordinatorError(f"the plan has {len(whole)} bytes, agents take at most {MOST_PLAN_BYTES}")
     routes = [
-        agent_pb2.Route(index=plan["cluster"]["nodes"][name]["index"], node=name, address=agent.data)
+        agent_pb2.Route(index=plan.cluster.nodes[name].index, node=name, address=agent.data)
         for name, agent in places.items()
     ]
     return {

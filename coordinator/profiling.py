@@ -17,8 +17,8 @@ from coordinator.costs import FEW, waiting
 from coordinator.costs_file import DEGRADED
 from coordinator.units_of_measure import LARGEST, counted, show_ns
 from protos import agent_pb2
+from protos.plan_document import Node, Plan
 
-Plan = Mapping[str, Any]
 RAISED = "operator_errors."
 RESOLUTION = "at most 6.25 % above the true one"
 
@@ -54,12 +54,12 @@ Counts = Mapping[tuple[str, str], agent_pb2.OperatorCost]  # by operator, as cos
 
 def counts(plan: Plan, replies: Mapping[str, agent_pb2.ProfileReply]) -> Counts:
     """What was told of a plan's operators, by operator and node. What is no measurement is left out."""
-    operators = plan["graph"]["operators"]
+    operators = plan.graph.operators
     return {
         (f"{cost.name}{DEGRADED}" if cost.degraded else cost.name, node): cost
         for node, reply in replies.items()
         for cost in reply.costs
-        if cost.name in operators and (not cost.degraded or operators[cost.name].get("on_late")) and _sane(cost)
+        if cost.name in operators and (not cost.degraded or operators[cost.name].on_late) and _sane(cost)
     }
 
 
@@ -130,7 +130,7 @@ def raised(plan: Plan, statuses: Mapping[str, agent_pb2.StatusReply]) -> Raised:
         for counter in status.counters
         if counter.name.startswith(RAISED)
     )
-    return {(name, node): n for name, node, n in told if n and name in plan["graph"]["operators"]}
+    return {(name, node): n for name, node, n in told if n and name in plan.graph.operators}
 
 
 def raised_since(before: Raised, after: Raised) -> Raised:
@@ -151,29 +151,31 @@ def raising(found: Raised) -> list[str]:
 def unmeasured(plan: Plan, found: Iterable[tuple[str, str]]) -> list[str]:
     """Operators of a plan without any measured call."""
     there = {name for name, _ in found}
-    return [name for name in plan["graph"]["operators"] if name not in there]
+    return [name for name in plan.graph.operators if name not in there]
 
 
 def declared_ns(plan: Plan, name: str) -> int:
     """What a plan takes for the cost of an operator, at speed 1."""
-    facts = plan["graph"]["operators"][name.removesuffix(DEGRADED)]
-    return int(facts["on_late"]["cost_ns"] if name.endswith(DEGRADED) else facts["cost_ns"])
+    operator = plan.graph.operators[name.removesuffix(DEGRADED)]
+    if not name.endswith(DEGRADED):
+        return operator.cost_ns
+    assert operator.on_late is not None  # else it has no cheaper variant
+    return operator.on_late.cost_ns
 
 
 def speed(plan: Plan, node: str) -> float:
     """A node's, as the plan has it; of its places they are the same."""
-    return float(_facts(plan, node)["speed"])
+    return float(_node(plan, node).speed)
 
 
-def _facts(plan: Plan, node: str) -> Mapping[str, Any]:
-    facts: Mapping[str, Any] = next(one for name, one in plan["cluster"]["nodes"].items() if host_of(name) == node)
-    return facts
+def _node(plan: Plan, node: str) -> Node:
+    return next(one for name, one in plan.cluster.nodes.items() if host_of(name) == node)
 
 
 def _counted_ns(plan: Plan, name: str, node: str) -> int:
     """What a plan counts for a call of an operator on a node."""
-    facts = _facts(plan, node)
-    return max(ceil(declared_ns(plan, name) / Fraction(str(facts["speed"]))), int(facts["emulate_cost_ns"]))
+    of = _node(plan, node)
+    return max(ceil(declared_ns(plan, name) / Fraction(str(of.speed))), of.emulate_cost_ns)
 
 
 def doubts(plan: Plan, found: Mapping[tuple[str, str], Profiled], rt: Mapping[str, bool]) -> list[str]:
@@ -208,7 +210,7 @@ def waits(name: str, node: str, one: Profiled, rt: bool) -> str:
 
 def emulated(plan: Plan) -> list[str]:
     """Nodes that play slower ones, in a sentence."""
-    found = {host_of(name): one["emulate_cost_ns"] for name, one in plan["cluster"]["nodes"].items()}
+    found = {host_of(name): one.emulate_cost_ns for name, one in plan.cluster.nodes.items()}
     left_out = "which is not in these figures; plans count it"
     return [
         f"node {node} is emulated: a call there takes {show_ns(ns)} at least, {left_out}"

@@ -19,7 +19,7 @@ from coordinator.agents import AgentError, Agents
 from coordinator.errors import BadInputError
 from protos import agent_pb2, plan_document
 from protos.plan_document import Plan
-from protos.records import HEADER_BYTES, plans_in
+from protos.records import HEADER_BYTES, plans_in, stamp_of
 from protos.segments import records_in
 
 FETCH_S, TRACE_S = 30.0, 120.0
@@ -136,7 +136,7 @@ class RunPlans:
         """Put those that ran into the directory, the latest as plan.json. ran: the latest epoch by the start of a
         hash; going_on: plans whose run is another. Returns the earlier ones' hashes in their order, and the starts of
         those that no document is there of. Raises OSError and BadInputError."""
-        by_stamp = {int(hash_[:STAMP], 16): plan for hash_, plan in self.known.items()}
+        by_stamp = {stamp_of(hash_): plan for hash_, plan in self.known.items()}
         wanted = {stamp: epoch for stamp, epoch in ran.items() if f"{stamp:016x}" not in going_on}
         latest_first = sorted(wanted, key=lambda stamp: -wanted[stamp])
         plans = [by_stamp[stamp] for stamp in latest_first if stamp in by_stamp] or [self.last]

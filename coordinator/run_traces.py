@@ -26,6 +26,7 @@ from protos.records import (
     STATE_DRAINING,
     STATE_ENDED,
     plans_in,
+    stamp_of,
     unpack_header,
 )
 from protos.segments import MISSING, SEAL, Block, Flaw, Trail, records_in, scan
@@ -145,7 +146,7 @@ class Incarnation:
             "first": self.first,
             "records": None if self.written is None else max(self.written, self.held) - self.first - self.missing,
             "sealed": bool(self.sealed),
-            "ended": self.ended or self._over({int(each[:16], 16) for each in hashes}),
+            "ended": self.ended or self._over(set(map(stamp_of, hashes))),
             "crashed": self.crashed,
             "reachable": self.reachable,
         }

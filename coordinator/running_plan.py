@@ -8,10 +8,8 @@ answer, it may.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from coordinator import plan_file
 from coordinator.errors import BadInputError, CoordinatorError, unwritable
@@ -40,15 +38,15 @@ class Kept:
         )
 
 
-def keep(path: Path, made: Mapping[str, Any]) -> Kept | None:
-    """Copies the plan of that file aside where it runs and `made` is another; None: there is none to keep. Raises
-    BadInputError where the copy cannot be written."""
+def keep(path: Path, hash_: str) -> Kept | None:
+    """Copies the plan of that file aside where it runs and the next has another hash; None: there is none to keep.
+    Raises BadInputError where the copy cannot be written."""
     addresses = path.parent / ADDRESSES
     try:
-        old = plan_file.load(path)["hash"] if path.is_file() and addresses.exists() else made["hash"]
+        old = plan_file.read(path).hash if path.is_file() and addresses.exists() else hash_
     except BadInputError:
         return None
-    if old == made["hash"]:
+    if old == hash_:
         return None
     nodes, sure = _runs(old, addresses)
     if not nodes:

@@ -74,6 +74,7 @@ FLAG = 0x80
 SURPLUS_SHIFT = 48  # of RAN's word w4
 SURPLUS_MOST = 0xFFFF  # results shed in one instance that it can count
 PLAN_EPOCH_MASK = 0x7F
+STAMP = 16  # hex digits of a plan's hash that records carry
 SUM_MASK = (1 << 63) - 1  # of the sum of latencies in LOAD
 COUNTED = 1 << 16  # LOAD's counts of tuples are modulo this
 NO_REF = 0xFFFF
@@ -218,6 +219,11 @@ def plans_in(data: bytes) -> Iterator[Record]:
     while at >= 0:
         yield from unpack_records(data[at * RECORD_BYTES : (at + 1) * RECORD_BYTES])
         at = kinds.find(PLAN, at + 1)
+
+
+def stamp_of(hash_: str) -> int:
+    """The start of a plan's hash, as records carry it. Raises ValueError."""
+    return int(hash_[:STAMP], 16)
 
 
 def ran_outputs(last: int, exits: int) -> tuple[int, ...]:

@@ -15,8 +15,8 @@ NOTHING: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False}
 
 def whole(values: Mapping[str, Any]) -> dict[str, Any]:
     """The parsed JSON of a plan that says this and no more, with its hash."""
-    filled: dict[str, Any] = _filled(Plan, {"shimekiri": plan_document.VERSION, **values})
-    return filled | {"hash": plan_document.digest(filled)}
+    made = plan_document.shaped(_filled(Plan, {"shimekiri": plan_document.VERSION, **values}))
+    return made.to_json() | {"hash": plan_document.digest(made.to_json())}
 
 
 def _filled(shape: Any, value: Any) -> Any:

@@ -10,6 +10,7 @@ from coordinator.change.verdict import Row, bound_ns, promised
 from coordinator.deadline_parts import ADMITTED, MISSED, standing
 from coordinator.sharing.account import almost
 from coordinator.units_of_measure import counted, show_ns
+from protos import json_shape
 
 MOST_NAMES = 8
 MOST_ALMOST = 3
@@ -25,8 +26,8 @@ def lines(change: Change) -> list[str]:
             f"during the change a stretch of loading the plan is assumed to take up to "
             f"{show_ns(change.verdict.loading_ns)} of a node at once"
         )
-    stays = [name for name in change.before["placement"] if name in change.after["placement"]]
-    fresh = [name for name in stays if change.after["graph"]["operators"][name].get("state") == "fresh"]
+    stays = [name for name in change.before.placement if name in change.after.placement]
+    fresh = [name for name in stays if change.after.graph.operators[name].state == "fresh"]
     found.append(
         f"nothing that runs is moved: {_named(stays, 'operator')} {'keeps' if len(stays) == 1 else 'keep'} place, "
         "sub-deadline, task unit and routes"
@@ -52,15 +53,15 @@ def held(change: Change, held_ns: Mapping[str, int]) -> list[str]:
 
 def _added(change: Change) -> list[str]:
     assert change.after is not None
-    new = [name for name in change.after["placement"] if name not in change.before["placement"]]
-    found = [f"{', '.join(change.added)} beside {', '.join(change.before['queries'])}"]
+    new = [name for name in change.after.placement if name not in change.before.placement]
+    found = [f"{', '.join(change.added)} beside {', '.join(change.before.queries)}"]
     where: dict[str, list[str]] = {}
     for name in new:
-        where.setdefault(change.after["placement"][name], []).append(name)
+        where.setdefault(change.after.placement[name], []).append(name)
     found += [f"  new on {node}: {_list(names)}" for node, names in where.items()]
     if change.shared:
         found.append(f"  shared with what runs: {_list(change.shared)}")
-    sources = [name for name in change.after["graph"]["sources"] if name not in change.before["graph"]["sources"]]
+    sources = [name for name in change.after.graph.sources if name not in change.before.graph.sources]
     if sources:
         found.append(f"  new sources: {_list(sources)}")
     return found + [f"  {text}" for text in almost(change.query, change.cluster)[:MOST_ALMOST]]
@@ -68,10 +69,10 @@ def _added(change: Change) -> list[str]:
 
 def _removed(change: Change) -> list[str]:
     assert change.after is not None
-    gone = [name for name in change.before["placement"] if name not in change.after["placement"]]
-    outputs = [name for name in change.before["graph"]["outputs"] if name not in change.after["graph"]["outputs"]]
-    sources = [name for name in change.before["graph"]["sources"] if name not in change.after["graph"]["sources"]]
-    left = list(change.after["queries"])
+    gone = [name for name in change.before.placement if name not in change.after.placement]
+    outputs = [name for name in change.before.graph.outputs if name not in change.after.graph.outputs]
+    sources = [name for name in change.before.graph.sources if name not in change.after.graph.sources]
+    left = list(change.after.queries)
     found = [f"without {', '.join(change.removed)}; {', '.join(left)} {'stays' if len(left) == 1 else 'stay'}"]
     found += [f"  no longer there: {_named(gone, 'operator')}"] if gone else ["  all its operators are others' as well"]
     found.append(f"  outputs that end: {_list(outputs)}")
@@ -85,7 +86,7 @@ def _row(row: Row) -> str:
     claims = [claim for claim in (row.after, row.during) if claim is not None]
     said = MISSED
     if promised(row.after) and promised(row.during):
-        said = next((how for claim in claims if (how := standing(claim)) == ADMITTED), "guaranteed")
+        said = next((how for claim in claims if (how := standing(json_shape.write(claim))) == ADMITTED), "guaranteed")
     if row.before is not None and not promised(row.before):
         said += ", as before" if not promised(row.after) else ", which it was not"
     now, then, meanwhile = (bound_ns(claim) for claim in (row.before, row.after, row.during))
@@ -111,16 +112,16 @@ def document(change: Change) -> dict[str, Any]:
     """For --json."""
     after = change.after
     new = {} if after is None else {
-        name: at for name, at in after["placement"].items() if name not in change.before["placement"]
+        name: at for name, at in after.placement.items() if name not in change.before.placement
     }  # fmt: skip
     return {
         "admitted": change.verdict.admitted,
         "reasons": list(change.verdict.reasons),
-        "before": change.before["hash"],
-        "after": None if after is None else after["hash"],
+        "before": change.before.hash,
+        "after": None if after is None else after.hash,
         "added": list(change.added),
         "removed": list(change.removed),
-        "queries": {} if after is None else {name: one["outputs"] for name, one in after["queries"].items()},
+        "queries": {} if after is None else {name: one.outputs for name, one in after.queries.items()},
         "new_operators": new,
         "shared_operators": list(change.shared),
         "loading_ns": change.verdict.loading_ns,

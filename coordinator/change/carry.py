@@ -11,18 +11,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from coordinator import deploy, plan_file
 from coordinator.addresses import Addresses
 from coordinator.agents import AgentError, Agents
 from coordinator.change import running
 from protos import agent_pb2
+from protos.plan_document import Plan
 
 STATUS_S = 5.0
 DRAIN_S, POLL_S = 30.0, 0.1
 BEGUN_S = deploy.PREPARE_S + deploy.COMMIT_S  # a deployment is decided or given up by then
-Plan = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,8 @@ def out(
     if output is not None and output.resolve() == path.resolve():
         output = None
     target = output or path
-    waiting = running.beside(target, after["hash"])
-    old = path if output is not None else running.beside(path, before["hash"])
+    waiting = running.beside(target, after.hash)
+    old = path if output is not None else running.beside(path, before.hash)
     decided = False
 
     def on_decided() -> None:
@@ -62,15 +61,14 @@ def out(
         running.expect(before, path, statuses)
         running.refuse_begun(after, statuses)
 
-    every = {**before["nodes"], **after["nodes"]}
-    with Agents(addresses.of_plan({"nodes": every})) as agents:
+    with Agents(addresses.of(dict.fromkeys([*before.nodes, *after.nodes]))) as agents:
         _alone(after, agents, progress)
         plan_file.write(after, waiting)
         try:
             done = deploy.deploy(after, agents, progress, check, on_decided)
         except KeyboardInterrupt:
             progress(
-                f"interrupted: the nodes go on to plan {after['hash'][:8]} by themselves; it is in {target}"
+                f"interrupted: the nodes go on to plan {after.hash[:8]} by themselves; it is in {target}"
                 if decided
                 else "interrupted: nothing has changed"
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from coordinator import costs, graph, places, plan_file, plan_inputs, planner, query_checks
 from coordinator import query as queries
@@ -31,9 +30,10 @@ from coordinator.sharing.standing import Standing
 from coordinator.sound import audit as sound_audit
 from coordinator.sound import outcome
 from coordinator.yaml_file import nearest
+from protos import json_shape, plan_document
+from protos.plan_document import Plan
 
 NEAREST_S = 10.0
-Plan = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Change:
     `choices`: what it is planned from; `added`, `removed`: queries; `shared`: operators of the added query that run
     already."""
 
-    before: Mapping[str, Any]
+    before: Plan
     after: Plan | None
     verdict: Verdict
     query: Query
@@ -69,15 +69,17 @@ class Wish:
 
 def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = None) -> Change:
     """With the query of a file more. `plan`: verified, of `path`. Raises BadInputError."""
-    there = _as_it_runs(standing.read(plan, path), plan)
+    document = plan.to_json()
+    there = _as_it_runs(standing.read(document, path), plan)
     refuse_survivors(plan, path)
     joining = _joining(file, there, wish.measured)
     composed = compose.extend(there.composite, joining, there.cluster, wish.share, there.place)
     query, types = composed.query, dict(graph.types(composed.query, there.cluster.catalog))
+    before = plan_inputs.choices(document)
     choices = replace(
-        plan_inputs.choices(plan),
-        limits=replace(wish.limits, seed=int(plan["solver"]["seed"]), solver=plan["solver"]["name"]),
-        kept=kept.read(plan, set(there.place), plan["hash"]),
+        before,
+        limits=replace(wish.limits, seed=before.limits.seed, solver=before.limits.solver),
+        kept=kept.read(document, set(there.place), plan.hash),
         tighten=None,
         loading_ns=charged_ns(plan, wish.loading_ns),
     )
@@ -109,30 +111,32 @@ def _planned(
 ) -> tuple[Plan | None, tuple[str, ...]]:
     """A plan, and where it is proven that none holds the reasons: then it is the nearest one, if there is any."""
     try:
-        return planner.plan(query, cluster, types, choices, watch), ()
+        return plan_document.of(planner.plan(query, cluster, types, choices, watch)), ()
     except InfeasibleError as error:
         reasons = tuple(error.reasons)
     if choices.model != "sound":
         return None, reasons
     try:
         nearest_ = replace(choices, best_effort=True, quick=True, limits=replace(choices.limits, seconds=NEAREST_S))
-        return planner.plan(query, cluster, types, nearest_, watch), reasons
+        return plan_document.of(planner.plan(query, cluster, types, nearest_, watch)), reasons
     except (InfeasibleError, OutOfTimeError):
         return None, reasons
 
 
-def _as_it_runs(there: Standing, plan: Mapping[str, Any]) -> Standing:
+def _as_it_runs(there: Standing, plan: Plan) -> Standing:
     """With the policies that the nodes run, also where the planner chose them: a change does not choose again."""
-    ran = plan["cluster"]["nodes"]
-    nodes = {name: replace(node, policy=of_node(ran[name])) for name, node in there.cluster.nodes.items()}
+    ran = plan.cluster.nodes
+    nodes = {
+        name: replace(node, policy=of_node(json_shape.write(ran[name]))) for name, node in there.cluster.nodes.items()
+    }
     return replace(there, cluster=replace(there.cluster, nodes=nodes))
 
 
 def _attempts(plan: Plan, new: frozenset[str], best_effort: bool) -> list[frozenset[str]]:
     """Which outputs need not hold: those that do not hold now; and with `best_effort`, if all else fails, new ones."""
-    if plan["model"] != "sound":
+    if plan.model != "sound":
         return [frozenset()]
-    late = frozenset(name for name, claim in plan["guarantee"].items() if not promised(claim))
+    late = frozenset(name for name, claim in plan.guarantee.items() if not promised(claim))
     return [late, late | new] if best_effort else [late]
 
 
@@ -151,9 +155,9 @@ def _joining(file: Path, there: Standing, measured: Costs | None) -> Query:
     return places.resolve(query, cluster)
 
 
-def refuse_survivors(plan: Mapping[str, Any], path: Path) -> None:
+def refuse_survivors(plan: Plan, path: Path) -> None:
     """Raises BadInputError for a plan that any node of may fail: what is kept could not move in a fail-over plan."""
-    if "failover" in plan:
+    if plan.failover is not None:
         text = (
             "survives the failure of any one node, which a change of it would not; plan all queries anew with "
             "'coordinator plan QUERY... CLUSTER --survive 1' and deploy that with --replace"
@@ -163,7 +167,8 @@ def refuse_survivors(plan: Mapping[str, Any], path: Path) -> None:
 
 def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOADING_NS) -> Change:
     """Without these queries. Nothing is searched: what is left stays as it is. Raises BadInputError."""
-    there = _as_it_runs(standing.read(plan, path), plan)
+    document = plan.to_json()
+    there = _as_it_runs(standing.read(document, path), plan)
     refuse_survivors(plan, path)
     unknown = [name for name in names if name not in there.members]
     if unknown:
@@ -177,14 +182,14 @@ def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOAD
         left = compose.without(left, name)
     query = left.query
     types = {one.name: there.types[one.name] for one in query.producers}
-    stays = kept.read(plan, {operator.name for operator in query.operators}, plan["hash"])
-    choices = replace(plan_inputs.choices(plan), kept=stays)
+    stays = kept.read(document, {operator.name for operator in query.operators}, plan.hash)
+    choices = replace(plan_inputs.choices(document), kept=stays)
     made = _laid(plan, query, there.cluster, types, choices)
     verdict = judged(plan, made, loading_ns=loading_ns)
     return Change(plan, made, verdict, query, there.cluster, types, choices, removed=tuple(names))
 
 
-def _laid(plan: Mapping[str, Any], query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices) -> Plan:
+def _laid(plan: Plan, query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices) -> Plan:
     """The plan of what is left: every choice is made."""
     stays: Kept = choices.kept
     built = problem.build(query, cluster, choices.held(cluster), kept=stays.hops)
@@ -192,14 +197,14 @@ def _laid(plan: Mapping[str, Any], query: Query, cluster: Cluster, types: Mappin
     hops = routes.direct(built, place)
     d_ns = {index: sum(stays.due_ns[name] for name in item.members) for index, item in enumerate(built.items)}
     nlr = round(outcome.laxity(built, d_ns), 6)
-    kind = "sound" if plan["model"] == "sound" else "kept"
+    kind = "sound" if plan.model == "sound" else "kept"
     allocation = Allocation(built, place, d_ns, hops, nlr, 0.0, False, kind, 0.0)
     layout = Layout(query, cluster, types, stays.place, stays.due_ns, hops, SOUND, choices.units, stays.units)
     held = {name: node for name, node in choices.place.items() if name in stays.place}
-    solver = {key: value for key, value in plan["solver"].items() if key not in ("gap", "sub_deadlines")}
+    solver = {key: value for key, value in json_shape.write(plan.solver).items() if key not in ("gap", "sub_deadlines")}
     made = plan_file.build(
-        layout, allocation, choices.allocator, solver, held, {}, choices.charges, plan["model"], kept=stays
+        layout, allocation, choices.allocator, solver, held, {}, choices.charges, plan.model, kept=stays
     )
     if violations := audit(made) or sound_audit.audit(made):
         raise AuditError(violations)
-    return made
+    return plan_document.of(made)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from coordinator import plan_file
 from coordinator.agents import AgentError
 from coordinator.errors import BadInputError, CoordinatorError
 from protos import agent_pb2
+from protos.plan_document import Plan
 
-Plan = Mapping[str, Any]
 Statuses = Mapping[str, agent_pb2.StatusReply]
 
 
@@ -42,14 +41,14 @@ def committed(status: agent_pb2.StatusReply) -> agent_pb2.PlanStatus | None:
 
 def expect(plan: Plan, path: Path, statuses: Statuses) -> None:
     """Raises OtherPlanError where any node runs another plan than this one, or none."""
-    wanted = bytes.fromhex(plan["hash"])
+    wanted = bytes.fromhex(plan.hash)
     runs = {name: committed(status) for name, status in statuses.items()}
     others = {name: one for name, one in runs.items() if one is None or one.hash != wanted}
     if not others:
         return
     hashes = {one.hash.hex() for one in others.values() if one is not None}
     whole = len(others) == len(runs)
-    short = plan["hash"][:8]
+    short = plan.hash[:8]
     if whole and not hashes:
         head = f"no node runs plan {short} of {path}: deploy it first, with 'coordinator deploy {path}'"
         prepared = any(each.hash == wanted for status in statuses.values() for each in status.plans)
@@ -72,7 +71,7 @@ def file_of(path: Path, hash_: str) -> Path | None:
     """A plan of that hash in the same directory."""
     for each in sorted(path.parent.glob("*.json")):
         try:
-            if plan_file.load(each)["hash"] == hash_:
+            if plan_file.read(each).hash == hash_:
                 return each
         except BadInputError:
             continue
@@ -94,7 +93,7 @@ def draining(statuses: Statuses) -> dict[str, list[str]]:
 def begun(plan: Plan, statuses: Statuses) -> dict[str, list[str]]:
     """Other plans that were prepared and neither committed nor given up, by hash, each with the nodes that have it."""
     found = _in_state(agent_pb2.PREPARED, statuses)
-    return {hash_: nodes for hash_, nodes in found.items() if hash_ != plan["hash"]}
+    return {hash_: nodes for hash_, nodes in found.items() if hash_ != plan.hash}
 
 
 def refuse_begun(plan: Plan, statuses: Statuses) -> None:
@@ -125,7 +124,7 @@ def ending(plan: Plan, statuses: Mapping[str, agent_pb2.StatusReply | AgentError
     for name, status in statuses.items():
         runs = committed(status) if not isinstance(status, AgentError) else None
         for query in queries(runs) if runs is not None else ():
-            if query not in plan["queries"]:
+            if query not in plan.queries:
                 found.setdefault(query, []).append(name)
     return found
 
@@ -135,7 +134,7 @@ def refuse_ending(plan: Plan, path: Path, statuses: Statuses) -> None:
     lacking = ending(plan, statuses)
     if not lacking:
         return
-    has = ", ".join(plan["queries"])
+    has = ", ".join(plan.queries)
     lines = [f"query {name} runs on {', '.join(nodes)} and would end" for name, nodes in lacking.items()]
     raise OtherPlanError(
         [

@@ -11,47 +11,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from coordinator import policies
 from coordinator.errors import AuditError
 from coordinator.guarantee import bounds
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.charges import NOTHING, Charges
 from coordinator.guarantee.system import System, read
 from coordinator.placement.kept import hops
+from protos import json_shape
+from protos.plan_document import Claim, Plan
 
-Plan = Mapping[str, Any]
 LOADING_NS = 10**6  # assumed: the longest stretch for which a runtime loads a plan without looking up
-SOURCE = ("at", "type", "max_age_ns", "arrival", "limit", "on_full")
-OUTPUT = ("from", "at", "deadline_ns", "qos")
-OVERLOAD = ("window", "closes", "on_late", "queue")
-OPERATOR = ("run", "in", "side", "cost_ns", "selectivity", "with", "kind", "join", *OVERLOAD)
+SOURCE = {key: key for key in ("at", "type", "max_age_ns", "arrival", "limit", "on_full")}  # by what people call it
+OUTPUT = {"from": "origin", "at": "at", "deadline_ns": "deadline_ns", "qos": "qos"}
+OPERATOR = {"run": "run", "in": "inputs", "side": "side", "cost_ns": "cost_ns", "selectivity": "selectivity"} | {
+    "with": "parameters", "kind": "kind", "join": "join", "window": "window", "closes": "closes", "on_late": "on_late",
+    "queue": "queue",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class During:
-    """`claims`: per output of the larger plan, as in plan.json's `guarantee`; `loading_ns`: what was assumed."""
+    """`claims`: per output of the larger plan; `loading_ns`: what was assumed."""
 
-    claims: Mapping[str, Mapping[str, Any]]
+    claims: Mapping[str, Claim]
     loading_ns: int
 
 
 def charged_ns(plan: Plan, loading_ns: int) -> int:
     """What a change of this plan is charged for loading: nothing where nothing of the runtime costs anything."""
-    return 0 if Charges(**plan["analysis"]["charges"]) == NOTHING else loading_ns
+    return 0 if _charges(plan) == NOTHING else loading_ns
+
+
+def _charges(plan: Plan) -> Charges:
+    return Charges(**json_shape.write(plan.analysis.charges))
 
 
 def during(before: Plan, after: Plan, loading_ns: int = LOADING_NS) -> During:
     """The bounds that hold from the moment when `after` is prepared until `before` has drained. Raises AuditError where
     neither plan is the other with more in it."""
-    larger, smaller = (after, before) if len(after["queries"]) >= len(before["queries"]) else (before, after)
+    larger, smaller = (after, before) if len(after.queries) >= len(before.queries) else (before, after)
     if violations := differences(larger, smaller):
         raise AuditError(violations)
-    charges = replace(Charges(**larger["analysis"]["charges"]), loading_ns=charged_ns(larger, loading_ns))
-    both = _beating_apart(_queued_apart(read(larger)), read(smaller))
+    charges = replace(_charges(larger), loading_ns=charged_ns(larger, loading_ns))
+    both = _beating_apart(_queued_apart(read(larger.to_json())), read(smaller.to_json()))
     claims = bounds.claims(analyse(both, charges))
-    return During({name: claim.document() for name, claim in claims.items()}, charges.loading_ns)
+    return During(
+        {name: json_shape.read(Claim, claim.document()) for name, claim in claims.items()}, charges.loading_ns
+    )
 
 
 def _queued_apart(system: System) -> System:
@@ -75,47 +82,53 @@ def differences(larger: Plan, smaller: Plan) -> list[str]:
     found = []
     if _machines(larger) != _machines(smaller):
         found.append("the two plans are for different clusters")
-    for kind, keys in (("sources", SOURCE), ("outputs", OUTPUT), ("operators", OPERATOR)):
-        for name, facts in smaller["graph"][kind].items():
-            other = larger["graph"][kind].get(name)
-            unlike = [key for key in keys if other is None or facts.get(key) != other.get(key)]
-            if unlike:
-                found.append(f"{kind[:-1]} {name} differs between the plans: {', '.join(unlike)}")
-    for name, place in smaller["placement"].items():
-        if larger["placement"].get(name) != place:
-            found.append(f"operator {name} is on {place} in one plan, on {larger['placement'].get(name)} in the other")
+    wide, narrow = larger.graph, smaller.graph
+    found += _unlike("source", SOURCE, wide.sources, narrow.sources)
+    found += _unlike("output", OUTPUT, wide.outputs, narrow.outputs)
+    found += _unlike("operator", OPERATOR, wide.operators, narrow.operators)
+    for name, place in smaller.placement.items():
+        if larger.placement.get(name) != place:
+            found.append(f"operator {name} is on {place} in one plan, on {larger.placement.get(name)} in the other")
     found += _units(larger, smaller)
-    wide = hops(larger)
-    for stream, pairs in hops(smaller).items():
-        if not set(pairs) <= set(wide.get(stream, ())):
+    ways = hops(larger.to_json())
+    for stream, pairs in hops(smaller.to_json()).items():
+        if not set(pairs) <= set(ways.get(stream, ())):
             found.append(f"stream {stream} takes another way in the one plan than in the other")
     return found + _policing(larger, smaller)
 
 
-def _machines(plan: Plan) -> tuple[Any, ...]:
+def _unlike(
+    what: str, fields: Mapping[str, str], larger: Mapping[str, object], smaller: Mapping[str, object]
+) -> list[str]:
+    """Where something of the smaller plan is not as in the larger one. fields: what is compared, by its key."""
+    found = []
+    for name, one in smaller.items():
+        other = larger.get(name)
+        unlike = [key for key, field in fields.items() if other is None or getattr(one, field) != getattr(other, field)]
+        if unlike:
+            found.append(f"{what} {name} differs between the plans: {', '.join(unlike)}")
+    return found
+
+
+def _machines(plan: Plan) -> tuple[object, ...]:
     """What bounds know of a cluster."""
-    given = plan["cluster"]["links"]
-    links = sorted((sorted(link["between"]), link["latency_ns"], link["bandwidth_bps"]) for link in given)
-    nodes = {
-        name: {key: value for key, value in facts.items() if key != policies.BY_DEFAULT}
-        for name, facts in plan["cluster"]["nodes"].items()
-    }
-    return nodes, links, plan["model"], plan["analysis"]["charges"]
+    links = sorted((sorted(link.between), link.latency_ns, link.bandwidth_bps) for link in plan.cluster.links)
+    nodes = {name: replace(node, policy_by_default=False) for name, node in plan.cluster.nodes.items()}
+    return nodes, links, plan.model, plan.analysis.charges
 
 
 def _units(larger: Plan, smaller: Plan) -> list[str]:
     """A unit of the smaller plan is one of the larger, or the beginning of one, with the same place in EDF's order."""
     found = []
-    first = {
-        task["operators"][0]: (node, task) for node, tasks in larger["tasks"].items() for task in tasks
-    }  # an operator is in one unit only
-    for node, tasks in smaller["tasks"].items():
+    # an operator is in one unit only
+    first = {task.operators[0]: (node, task) for node, tasks in larger.tasks.items() for task in tasks}
+    for node, tasks in smaller.tasks.items():
         for task in tasks:
-            members = task["operators"]
-            at, other = first.get(members[0], (None, {"operators": [], "sub_deadline_ns": 0}))
-            if at != node or other["operators"][: len(members)] != members:
+            members = task.operators
+            at, other = first.get(members[0], (None, task))
+            if at != node or other.operators[: len(members)] != members:
                 found.append(f"the task unit {', '.join(members)} of {node} is cut otherwise in the other plan")
-            elif other["sub_deadline_ns"] != task["sub_deadline_ns"]:
+            elif other.sub_deadline_ns != task.sub_deadline_ns:
                 found.append(f"the task unit {', '.join(members)} of {node} has two different sub-deadlines")
     return found
 
@@ -123,13 +136,10 @@ def _units(larger: Plan, smaller: Plan) -> list[str]:
 def _policing(larger: Plan, smaller: Plan) -> list[str]:
     """What the smaller plan admits the larger one would admit, too. Of windows the bounds of the change say how they
     come: they count the slower heartbeats of the two plans."""
-    wide, narrow = (plan["analysis"].get("policing", {}) for plan in (larger, smaller))
-    windows = {facts["add"] for facts in larger["graph"].get("windows", {}).values()}
+    wide, narrow = (plan.analysis.policing or {} for plan in (larger, smaller))
+    windows = {one.add for one in larger.graph.windows.values()}
     return [
         f"source {name} may come less regularly in the plan with less in it"
-        for name, facts in narrow.items()
-        if name not in windows
-        and not facts["why"]
-        and not wide[name]["why"]
-        and facts["jitter_ns"] > wide[name]["jitter_ns"]
+        for name, policed in narrow.items()
+        if name not in windows and not policed.why and not wide[name].why and policed.jitter_ns > wide[name].jitter_ns
     ]

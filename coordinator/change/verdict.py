@@ -3,16 +3,14 @@ after it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from coordinator.change.transition import LOADING_NS, During, during
 from coordinator.deadline_parts import MISSED, standing
 from coordinator.units_of_measure import show_ns
-
-Claim = Mapping[str, Any]
-Plan = Mapping[str, Any]
+from protos import json_shape
+from protos.plan_document import Claim, Plan, Step
 
 
 @dataclass(frozen=True)
@@ -74,10 +72,10 @@ def judged(before: Plan, after: Plan, spared: frozenset[str] = frozenset(), load
     """`before` runs, `after` is to run; `spared`: outputs of `after` that need not hold; `loading_ns`: the longest
     stretch of loading a plan."""
     meanwhile = during(before, after, loading_ns)
-    owner = {output: name for name, one in after["queries"].items() for output in one["outputs"]}
+    owner = {output: name for name, one in after.queries.items() for output in one.outputs}
     rows = [
-        _row(name, owner[name], before["guarantee"].get(name), meanwhile.claims[name], claim, spared)
-        for name, claim in after["guarantee"].items()
+        _row(name, owner[name], before.guarantee.get(name), meanwhile.claims[name], claim, spared)
+        for name, claim in after.guarantee.items()
     ]
     return Verdict(tuple(rows), (), meanwhile.loading_ns)
 
@@ -89,41 +87,40 @@ def _row(name: str, query: str, before: Claim | None, meanwhile: Claim, after: C
         why = f"output {name} of {query}: {_late(after, 'after the change')}"
     elif wanted and not promised(meanwhile):
         why = f"output {name} of {query}: {_late(meanwhile, 'during the change, while both plans are loaded')}"
-    return Row(name, query, int(after["deadline_ns"]), before, meanwhile, after, wanted, why)
+    return Row(name, query, after.deadline_ns, before, meanwhile, after, wanted, why)
 
 
 def promised(claim: Claim | None) -> bool:
     """Whether a claim says that an output is in time, at least from admission on where its source declares no age."""
-    return claim is not None and standing(claim) != MISSED
+    return claim is not None and standing(json_shape.write(claim)) != MISSED
 
 
 def bound_ns(claim: Claim | None) -> int | None:
     """From origin, or from admission on where that is all there is."""
     if claim is None:
         return None
-    found = claim["bound_ns"] if claim["bound_ns"] is not None else claim["from_admission_ns"]
-    return None if found is None else int(found)
+    return claim.bound_ns if claim.bound_ns is not None else claim.from_admission_ns
 
 
 def _late(claim: Claim, when: str) -> str:
     """The bound against the deadline, and where most of the time goes."""
     bound = bound_ns(claim)
     if bound is None:
-        return f"it would have no bound {when}: {claim['why']}"
-    if bound <= claim["deadline_ns"]:  # it asks more than its deadline
-        return f"{when}: {claim['why']}"
-    over = f"{show_ns(bound - claim['deadline_ns'])} too late"
-    said = f"its bound would be {show_ns(bound)} {when}, its deadline is {show_ns(claim['deadline_ns'])}: {over}"
+        return f"it would have no bound {when}: {claim.why}"
+    if bound <= claim.deadline_ns:  # it asks more than its deadline
+        return f"{when}: {claim.why}"
+    over = f"{show_ns(bound - claim.deadline_ns)} too late"
+    said = f"its bound would be {show_ns(bound)} {when}, its deadline is {show_ns(claim.deadline_ns)}: {over}"
     return f"{said}; {where}" if (where := _where(claim)) else said
 
 
 def _where(claim: Claim) -> str:
     """The failing test of a node, or else what takes most of the time, and where it waits longest."""
-    _, found, failing = str(claim["why"]).partition("; ")
+    _, found, failing = claim.why.partition("; ")
     if found and failing.startswith("on node"):
         return failing
-    waits = [_waits(part) for part in claim["trail"] if part["kind"] == "unit"]
-    most = max([*waits, *map(_takes, claim["trail"])], default=(0, ""), key=lambda one: one[0])
+    waits = [_waits(part) for part in claim.trail if part.kind == "unit"]
+    most = max([*waits, *map(_takes, claim.trail)], default=(0, ""), key=lambda one: one[0])
     longest = max(waits, default=(0, ""), key=lambda one: one[0])
     if not most[0]:
         return ""
@@ -131,16 +128,16 @@ def _where(claim: Claim) -> str:
     return said if most is longest or not longest[0] else f"{said}; the longest wait is{longest[1]}"
 
 
-def _waits(part: Mapping[str, Any]) -> tuple[int, str]:
-    lost = part["waiting_ns"] + part["blocking_ns"]
-    return lost, f" on node {part['node']}, where {part['what']} waits up to {show_ns(lost)} behind others"
+def _waits(part: Step) -> tuple[int, str]:
+    lost = part.waiting_ns + part.blocking_ns
+    return lost, f" on node {part.node}, where {part.what} waits up to {show_ns(lost)} behind others"
 
 
-def _takes(part: Mapping[str, Any]) -> tuple[int, str]:
+def _takes(part: Step) -> tuple[int, str]:
     """Of a unit its own work: it waits elsewhere."""
-    if part["kind"] == "unit":
-        return part["work_ns"], f", {show_ns(part['work_ns'])}: the work of {part['what']} on node {part['node']}"
-    return part["ns"], f", {show_ns(part['ns'])}: {part['what']}"
+    if part.kind == "unit":
+        return part.work_ns, f", {show_ns(part.work_ns)}: the work of {part.what} on node {part.node}"
+    return part.ns, f", {show_ns(part.ns)}: {part.what}"
 
 
 __all__ = ["During", "Row", "Verdict", "bound_ns", "judged", "promised"]

@@ -16,6 +16,8 @@ from coordinator.mend.mend import Mend
 from coordinator.mend.trial import Case
 from coordinator.placement.kept import Kept
 from coordinator.units_of_measure import counted
+from protos import plan_document
+from protos.plan_document import Plan
 
 MEND_S = 10.0
 REPLAN_S = 20.0
@@ -27,7 +29,7 @@ class Ways:
     """`replacement`: a plan of all queries that promises everything wanted, None: none was found; `moved`: operators
     that run and would be elsewhere, from and to; `mends`: of what was declared."""
 
-    replacement: dict[str, Any] | None
+    replacement: Plan | None
     moved: Mapping[str, tuple[str, str]]
     mends: tuple[Mend, ...] = ()
 
@@ -59,7 +61,7 @@ class Ways:
     def document(self) -> dict[str, Any]:
         """For --json."""
         return {
-            "replacement": self.replacement["hash"] if self.replacement is not None else None,
+            "replacement": self.replacement.hash if self.replacement is not None else None,
             "moved": {name: list(pair) for name, pair in self.moved.items()},
             "mends": [mend.document() for mend in self.mends],
         }
@@ -69,18 +71,18 @@ def ways(change: Change, tell: Callable[[str], None] = lambda _: None) -> Ways:
     """Of a change that is refused. What is found was planned; it takes up to half a minute."""
     limits = replace(change.choices.limits, seconds=min(REPLAN_S, change.choices.limits.seconds))
     free = replace(change.choices, kept=Kept(spared=_late(change)), limits=limits, quick=True)
-    wanted = {name for name, claim in change.before["guarantee"].items() if promised(claim)}
-    wanted |= {output.name for output in change.query.outputs} - change.before["guarantee"].keys()
+    wanted = {name for name, claim in change.before.guarantee.items() if promised(claim)}
+    wanted |= {output.name for output in change.query.outputs} - change.before.guarantee.keys()
     tell("planning anew with every operator free")
     try:
-        made = planner.plan(change.query, change.cluster, change.types, free)
+        made = plan_document.of(planner.plan(change.query, change.cluster, change.types, free))
     except CoordinatorError:
         made = None
-    if made is not None and all(promised(made["guarantee"][name]) for name in wanted):
+    if made is not None and all(promised(made.guarantee[name]) for name in wanted):
         moved = {
-            name: (at, made["placement"][name])
-            for name, at in change.before["placement"].items()
-            if made["placement"].get(name, at) != at
+            name: (at, made.placement[name])
+            for name, at in change.before.placement.items()
+            if made.placement.get(name, at) != at
         }
         return Ways(made, moved)
     charges = replace(change.choices.charges, loading_ns=change.choices.loading_ns)
@@ -91,6 +93,6 @@ def ways(change: Change, tell: Callable[[str], None] = lambda _: None) -> Ways:
 
 def _late(change: Change) -> frozenset[str]:
     """Outputs that do not hold now need not hold then."""
-    if change.before["model"] != "sound":
+    if change.before.model != "sound":
         return frozenset()
-    return frozenset(name for name, claim in change.before["guarantee"].items() if not promised(claim))
+    return frozenset(name for name, claim in change.before.guarantee.items() if not promised(claim))

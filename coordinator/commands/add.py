@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.placement.milp import Limits
 
         longest_ns = changing.loading_ns(loading)
-        made = plan_file.load(plan)
+        made = plan_file.read(plan)
         measured = query_files.costs(costs, costs_of, margin)
         wish = next_plan.Wish(Limits(seconds=time_limit), best_effort, not no_sharing, longest_ns, measured)
         with changing.untold():

@@ -15,6 +15,7 @@ from coordinator.errors import CoordinatorError
 
 if TYPE_CHECKING:
     from coordinator.change.next_plan import Change
+    from protos.plan_document import Plan
 
 PlanOption = Annotated[Path, typer.Option("--plan", help="The plan that runs.")]
 OutputOption = Annotated[
@@ -55,7 +56,7 @@ def untold() -> Iterator[None]:
         raise
 
 
-def check_running(made: dict[str, Any], plan: Path, addresses: Path, dry_run: bool) -> None:
+def check_running(made: Plan, plan: Path, addresses: Path, dry_run: bool) -> None:
     """Whether the agents run that plan, before anything is planned; deploying asks again. Not of a dry run, which needs
     no agents."""
     from coordinator import addresses as address_file
@@ -88,7 +89,7 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             _refuse(change, plan, as_json)
     assert change.after is not None  # it is admitted
     told: dict[str, Any] = account.document(change) | {"dry_run": dry_run, "deployed": False}
-    said = account.lines(change) + (cost_lines.lines(change.after) if change.added else [])
+    said = account.lines(change) + (cost_lines.lines(change.after.to_json()) if change.added else [])
     if dry_run:
         if output is not None:
             if output.resolve() == plan.resolve():
@@ -98,11 +99,10 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             plan_file.write(change.after, output)
             told["plan"] = str(output)
         said.append(
-            "nothing was deployed" + (f"; the next plan {change.after['hash'][:8]} is in {output}" if output else "")
+            "nothing was deployed" + (f"; the next plan {change.after.hash[:8]} is in {output}" if output else "")
         )
     else:
-        before = dict(change.before)
-        done = carry.out(before, change.after, plan, address_file.load(addresses), output, Lines())
+        done = carry.out(change.before, change.after, plan, address_file.load(addresses), output, Lines())
         told |= {
             "deployed": True,
             "epoch": done.deployed.epoch,
@@ -111,8 +111,8 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             "plan_before": str(done.old),
             "longest_hold_ns": dict(done.held_ns),
         }
-        on, now, then = ", ".join(done.deployed.nodes), change.before["hash"][:8], change.after["hash"][:8]
-        said.append(f"plan {then} of {', '.join(change.after['queries'])} is deployed on {on}; it is in {done.path}")
+        on, now, then = ", ".join(done.deployed.nodes), change.before.hash[:8], change.after.hash[:8]
+        said.append(f"plan {then} of {', '.join(change.after.queries)} is deployed on {on}; it is in {done.path}")
         said.append(f"plan {now} drains; its run is there for 'coordinator collect --plan {done.old}'")
         said += account.held(change, done.held_ns)
     if as_json:
@@ -172,7 +172,7 @@ def _refuse_way(change: Change, plan: Path, as_json: bool) -> None:
     raise RefusedError(lines)
 
 
-def _written(made: dict[str, Any] | None, plan: Path) -> Path | None:
+def _written(made: Plan | None, plan: Path) -> Path | None:
     """Where the plan that could be deployed instead is written, beside the one that runs."""
     from coordinator import plan_file
 

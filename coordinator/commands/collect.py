@@ -16,11 +16,11 @@ from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 STATUS_S = 5.0
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from coordinator.addresses import Addresses, AgentAddress
-    from coordinator.plan_file import Plan
     from coordinator.run_plans import Ran, Running
+    from protos.plan_document import Plan
 
 EPILOG = """Examples:
 
@@ -81,10 +81,10 @@ def register(app: typer.Typer) -> None:
                 made = wanted.named(ran)
         if made is None:
             raise CoordinatorError("\n".join([*running.silent.values(), *_unknown(ran)]))
-        going_on = running.committed - {made["hash"]} if wanted.alone else frozenset()
+        going_on = running.committed - {made.hash} if wanted.alone else frozenset()
         places, absent = _places(file, [made, *running.kept.values()], running)
         with Agents(places) as agents:
-            left = _stop(agents, running, {made["hash"]} if wanted.alone else None, timeout, progress) if drain else []
+            left = _stop(agents, running, {made.hash} if wanted.alone else None, timeout, progress) if drain else []
             if going_on:
                 runs = ", ".join(sorted(hash_[:8] for hash_ in going_on))
                 progress(f"plan {runs} runs: the nodes keep their traces for it")
@@ -104,7 +104,7 @@ def register(app: typer.Typer) -> None:
             typer.echo(str(done.run))
         if not done.ran and not problems:
             why = "it has not run there, or another run has its trace, with which nodes free it"
-            progress(f"no node has any record of plan {made['hash'][:8]}: {why}")
+            progress(f"no node has any record of plan {made.hash[:8]}: {why}")
         if problems:
             raise CoordinatorError("\n".join(problems))
         if left:
@@ -129,7 +129,7 @@ class _Wanted:
 
     def named(self, ran: Sequence[Ran]) -> Plan | None:
         """The latest of the given ones that traces name."""
-        from coordinator.run_plans import STAMP
+        from protos.records import STAMP
 
         known = {hash_[:STAMP]: made for hash_, made in self.files.items()}
         return next((known[each.stamp] for each in ran if each.stamp in known), None)
@@ -148,7 +148,7 @@ def _given(plan: Path | None, resume: Path | None) -> Plan | None:
     from coordinator import plan_file
 
     if plan is not None:
-        return plan_file.load(plan)
+        return plan_file.read(plan)
     return None if resume is None else collection.last_plan(resume)
 
 
@@ -161,28 +161,29 @@ def _files(plan: Path | None, made: Plan | None, given: Sequence[Path]) -> dict[
     kept = set(given)
     if plan is not None:
         kept |= set(plan.parent.glob(f"{plan.stem}-{'[0-9a-f]' * 8}{plan.suffix}"))
-        last: Mapping[str, Any] = made or {}
-        while "kept" in last and (file := running.file_of(plan, last["kept"]["of"])) is not None:
+        last = made
+        while last and last.kept and (file := running.file_of(plan, last.kept.of)) is not None:
             kept.add(file)
-            last = plan_file.load(file)
-    loaded = [plan_file.load(path) for path in sorted(kept)]
-    return {each["hash"]: each for each in loaded if made is None or each["hash"] != made["hash"]}
+            last = plan_file.read(file)
+    found = [plan_file.read(path) for path in sorted(kept)]
+    return {each.hash: each for each in found if made is None or each.hash != made.hash}
 
 
 def _places(file: Addresses, plans: Sequence[Plan], running: Running) -> tuple[dict[str, AgentAddress], list[str]]:
     """The places that any of the plans has; and a line for each that addresses.json lacks, and for agents that do not
     answer and may have run another plan, since none that is known has them."""
-    named = {name for plan in plans for name in plan["nodes"]}
+    named = {name for plan in plans for name in plan.nodes}
     absent = [
-        f"node {name}: plan {plan['hash'][:8]} ran on it and {file.path} does not have it"
-        for name, plan in sorted({name: plan for plan in plans for name in plan["nodes"]}.items())
+        f"node {name}: plan {plan.hash[:8]} ran on it and {file.path} does not have it"
+        for name, plan in sorted({name: plan for plan in plans for name in plan.nodes}.items())
         if name not in file.nodes and _runs_there(plan, name)
     ]
     return {name: agent for name, agent in file.nodes.items() if name in named}, absent
 
 
 def _runs_there(plan: Plan, name: str) -> bool:
-    return any(plan["nodes"][name].get(part) for part in ("sources", "units", "outputs"))
+    local = plan.nodes[name]
+    return bool(local.sources or local.units or local.outputs)
 
 
 def _stop(agents: Any, running: Running, hashes: set[str] | None, timeout: float, progress: Lines) -> list[str]:

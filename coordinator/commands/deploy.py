@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
 if TYPE_CHECKING:
     from coordinator.addresses import Addresses
+    from protos.plan_document import Plan
 
 EPILOG = """Examples:
 
@@ -55,11 +56,10 @@ def register(app: typer.Typer) -> None:
         from coordinator.change import running
         from coordinator.watching.explained import EDITED
 
-        document = plan_file.read(plan)
+        made = plan_file.read(plan)
         if without is not None:
-            document, beside = plan_file.after(document, without, plan)
+            made, beside = plan_file.after(made, without, plan)
             tell(f"what remains without {without} is in {beside}, for collect and report")
-        made = document.to_json()
         file, replacing = address_file.load(addresses), replace or without is not None
         given_up: set[bytes] = set()
         with Agents(file.of_plan(made)) as agents:
@@ -70,7 +70,7 @@ def register(app: typer.Typer) -> None:
                 given_up.update(one.hash for one in map(running.committed, statuses.values()) if one is not None)
 
             done = deployment.deploy(made, agents, Lines(), check)
-        _end_elsewhere(made, given_up - {bytes.fromhex(made["hash"])}, file, without)
+        _end_elsewhere(made, given_up - {bytes.fromhex(made.hash)}, file, without)
         if as_json:
             values = {"plan_hash": done.plan_hash, "epoch": done.epoch, "nodes": done.nodes, "changed": done.changed}
             typer.echo(json.dumps({**values, "edited": done.edited}))
@@ -84,13 +84,13 @@ def register(app: typer.Typer) -> None:
             tell(f"node {node}: {', '.join(runs)}: {EDITED}")
 
 
-def _end_elsewhere(made: dict[str, Any], hashes: set[bytes], file: Addresses, without: str | None) -> None:
+def _end_elsewhere(made: Plan, hashes: set[bytes], file: Addresses, without: str | None) -> None:
     """Nodes that the plan does not have, and the one before had, admit nothing more under that one."""
     from coordinator import deploy as deployment
     from coordinator.addresses import host_of
     from coordinator.agents import Agents
 
-    hosts = {host_of(name) for name in made["nodes"]} | ({without} if without else set())
+    hosts = {host_of(name) for name in made.nodes} | ({without} if without else set())
     others = {name: agent for name, agent in file.nodes.items() if host_of(name) not in hosts}
     if hashes and others:
         with Agents(others) as agents:

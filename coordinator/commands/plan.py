@@ -143,7 +143,7 @@ def register(app: typer.Typer) -> None:
         also = [*(["--no-sharing"] if no_sharing else []), *query_files.costs_options(costs, costs_of, margin)]
         with watching(as_json) as watch, hinting([*files, *also], choices, loaded):
             made = planner.plan(loaded, known, types, choices, watch)
-        kept = running_plan.keep(output, made)
+        kept = running_plan.keep(output, made["hash"])
         plan_file.write(made, output)
         if as_json:
             keys = (
@@ -209,7 +209,7 @@ def _what_if(
     with watching(as_json) as watch:
         before, after = side(now, watch), side(then, watch)
     if output is not None and after.plan is not None:
-        kept = running_plan.keep(output, after.plan)
+        kept = running_plan.keep(output, after.plan["hash"])
         plan_file.write(dict(after.plan), output)
         if kept is not None:
             tell(kept.sentence())

@@ -17,6 +17,7 @@ from coordinator.errors import CoordinatorError
 if TYPE_CHECKING:
     from coordinator.agents import Agents
     from coordinator.profiling import Counts, Profiled
+    from protos.plan_document import Plan
 
 EPILOG = """Examples:
 
@@ -65,7 +66,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.addresses import host_of
         from coordinator.agents import Agents
 
-        made = plan_file.load(plan)
+        made = plan_file.read(plan)
         old = costs.load(output).queries if merge and output.exists() else {}
         with Agents(address_file.load(addresses).of_plan(made)) as agents:
             _check_loaded(made, plan, agents)
@@ -89,7 +90,7 @@ def register(app: typer.Typer) -> None:
             by_name: dict[str, Any] = {}
             for (name, node), one in found.items():
                 by_name.setdefault(name, {})[node] = one.document()
-            values = {"plan_hash": made["hash"], "costs": str(output), "seconds": seconds, "operators": by_name}
+            values = {"plan_hash": made.hash, "costs": str(output), "seconds": seconds, "operators": by_name}
             typer.echo(json.dumps({**values, "raised": _by_name(raised), "unmeasured": missing, "doubts": told}))
             return
         _show(made, found)
@@ -110,29 +111,29 @@ def _by_name(raised: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]
     return found
 
 
-def _check_loaded(made: dict[str, Any], path: Path, agents: Agents) -> None:
+def _check_loaded(made: Plan, path: Path, agents: Agents) -> None:
     """Raises OtherPlanError where no agent has the plan, or another one admits tuples."""
     from coordinator.change import running
 
     statuses = agents.status(CALL_S)
-    wanted = bytes.fromhex(made["hash"])
+    wanted = bytes.fromhex(made.hash)
     if any(plan.hash == wanted for status in statuses.values() for plan in status.plans):
         return
     runs = {one.hash.hex() for status in statuses.values() if (one := running.committed(status)) is not None}
     if not runs:
-        text = f"no node has plan {made['hash'][:8]} of {path}: deploy it, feed tuples, and profile while it runs"
+        text = f"no node has plan {made.hash[:8]} of {path}: deploy it, feed tuples, and profile while it runs"
         raise running.OtherPlanError([text])
     there = next((found for hash_ in sorted(runs) if (found := running.file_of(path, hash_)) is not None), None)
     mend = f"coordinator profile {there}" if there is not None else "give the file of that plan"
     other = ", ".join(sorted(hash_[:8] for hash_ in runs))
-    raise running.OtherPlanError([f"the nodes run plan {other}, {path} is plan {made['hash'][:8]}: {mend}"])
+    raise running.OtherPlanError([f"the nodes run plan {other}, {path} is plan {made.hash[:8]}: {mend}"])
 
 
-def _counts(made: Mapping[str, Any], agents: Agents) -> Counts:
+def _counts(made: Plan, agents: Agents) -> Counts:
     from coordinator import profiling
     from protos import agent_pb2
 
-    request = agent_pb2.ProfileRequest(hash=bytes.fromhex(made["hash"]))
+    request = agent_pb2.ProfileRequest(hash=bytes.fromhex(made.hash))
     return profiling.counts(made, agents.all("Profile", dict.fromkeys(agents.addresses, request), CALL_S))
 
 
@@ -147,7 +148,7 @@ def _wait(seconds: float, quiet: bool) -> None:
             time.sleep(min(left, 0.5))
 
 
-def _show(made: Mapping[str, Any], found: Mapping[tuple[str, str], Profiled]) -> None:
+def _show(made: Plan, found: Mapping[tuple[str, str], Profiled]) -> None:
     """A row per operator and node."""
     from rich import box
     from rich.console import Console
@@ -157,17 +158,17 @@ def _show(made: Mapping[str, Any], found: Mapping[tuple[str, str], Profiled]) ->
     from coordinator.profiling import declared_ns
     from coordinator.units_of_measure import show_ns
 
-    several = len(made["queries"]) > 1
-    typer.echo(f"{made['query']}: CPU time of a call, on its node; planned: what the plan has, at speed 1")
+    several = len(made.queries) > 1
+    typer.echo(f"{made.query}: CPU time of a call, on its node; planned: what the plan has, at speed 1")
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
     for heading in ("operator", *(["of query"] if several else []), "node"):
         table.add_column(heading, overflow="fold")
     for heading in ("calls", "mean", "p99 <=", "worst", "cv", "planned"):
         table.add_column(heading, justify="right", no_wrap=True)
-    order = list(made["graph"]["operators"])
+    order = list(made.graph.operators)
     for (name, node), one in sorted(found.items(), key=lambda each: order.index(each[0][0].removesuffix(DEGRADED))):
         base = name.removesuffix(DEGRADED)
-        of = [", ".join(query for query, member in made["queries"].items() if base in member["operators"])]
+        of = [", ".join(query for query, member in made.queries.items() if base in member.operators)]
         times = (show_ns(round(ns, -1)) for ns in (one.mean_ns, one.p99_ns, one.worst_ns))
         planned = show_ns(declared_ns(made, name))
         table.add_row(name, *of[:several], node, str(one.samples), *times, f"{one.cv:.2f}", planned)

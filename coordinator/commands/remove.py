@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.change import next_plan
 
         longest_ns = changing.loading_ns(loading)
-        made = plan_file.load(plan)
+        made = plan_file.read(plan)
         with changing.untold():
             changing.check_running(made, plan, addresses, dry_run)
             change = next_plan.removed(made, plan, names, longest_ns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from coordinator.local_run.files import Feed
     from coordinator.local_run.stages import Ran
     from coordinator.yaml_file import Edit
+    from protos.plan_document import Plan
 
 EPILOG = """Examples:
 
@@ -158,7 +159,7 @@ def register(app: typer.Typer) -> None:
 
 def _plan(
     files: Sequence[Path], plan: Path | None, given: Sequence[Path], how: tuple[Path | None, bool], tell: Shown
-) -> tuple[dict[str, Any], list[Path], list[Path]]:
+) -> tuple[Plan, list[Path], list[Path]]:
     """The plan, the files with operators, and the folders in which more may stand. how: measured costs, and whether a
     plan is made where none is guaranteed."""
     from coordinator import plan_file
@@ -170,7 +171,7 @@ def _plan(
         if files:
             raise typer.BadParameter("a plan has its query and its cluster in it; leave those out", param_hint="--plan")
         query_files.refuse_costs(how[0])
-        made = plan_file.load(plan)
+        made = plan_file.read(plan)
         tell.done(f"{plan}, {_promised(made)}")
         return made, conventions.operators(given, [plan.parent]), [plan.parent]
     queries, cluster = conventions.inputs(files)
@@ -185,11 +186,10 @@ def _plan(
     return made, code, beside
 
 
-def _made(
-    queries: list[Path], cluster: Path, how: tuple[Path | None, bool], edit: Edit | None, tell: Shown
-) -> dict[str, Any]:
+def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], edit: Edit | None, tell: Shown) -> Plan:
     from coordinator import planner
     from coordinator.commands.planning import hinting
+    from protos import plan_document
 
     costs, best_effort = how
     measured = query_files.costs(costs, query_files.WORST, query_files.MARGIN)
@@ -198,14 +198,14 @@ def _made(
     assert known is not None  # a path was given
     also = query_files.costs_options(costs, query_files.WORST, query_files.MARGIN)
     with hinting([*queries, cluster, *also], choices, loaded):
-        return planner.plan(loaded, known, types, choices, lambda now: tell.now(now.sentence()))
+        return plan_document.of(planner.plan(loaded, known, types, choices, lambda now: tell.now(now.sentence())))
 
 
-def _promised(made: dict[str, Any]) -> str:
+def _promised(made: Plan) -> str:
     from coordinator import cost_lines
     from coordinator.deadline_parts import verdict
 
-    return verdict(made["guarantee"]) + cost_lines.on_guesses(made)
+    return verdict(made.to_json()["guarantee"]) + cost_lines.on_guesses(made.to_json())
 
 
 def _room(output: Path) -> None:
@@ -226,7 +226,7 @@ def _feeding(feeds: Sequence[Feed], unfed: Sequence[str], seconds: float | None)
     ]
 
 
-def _show(made: dict[str, Any], ran: Ran) -> None:
+def _show(made: Plan, ran: Ran) -> None:
     from rich.console import Console
 
     from coordinator.local_run import account
@@ -240,7 +240,7 @@ def _show(made: dict[str, Any], ran: Ran) -> None:
         console.print(line, soft_wrap=True, markup=False)
 
 
-def _next(made: dict[str, Any], ran: Ran) -> list[str]:
+def _next(made: Plan, ran: Ran) -> list[str]:
     lines = [
         "",
         f"page: {ran.page}    (open it in a browser)",
@@ -261,7 +261,7 @@ def _next(made: dict[str, Any], ran: Ran) -> list[str]:
     again = [
         f"  {shlex.join(['node-agent', 'feed', feed.source, str(feed.path), '--to', node, *feed.pace.options])}{where}"
         for feed in (fed.feed for fed in ran.fed)
-        for node in [made["graph"]["sources"][feed.source]["at"]]
+        for node in [made.graph.sources[feed.source].at]
     ]
     lines += [
         "it still runs; to feed it again:",

@@ -40,8 +40,8 @@ def register(app: typer.Typer) -> None:
         if (plan is None) == (not all_):
             raise typer.BadParameter("give a plan.json or --all")
         file = address_file.load(addresses)
-        made = plan_file.load(plan) if plan else None
-        hashes = {bytes.fromhex(made["hash"])} if made else None
+        made = plan_file.read(plan) if plan else None
+        hashes = {bytes.fromhex(made.hash)} if made else None
         with Agents(file.of_plan(made) if made else file.nodes) as agents:
             had = deploy.holders(hashes, agents)
             left = deploy.stop(hashes, agents, timeout, Lines())

@@ -18,6 +18,8 @@ from coordinator.overload import ADD
 from coordinator.report import beyond
 from coordinator.report.terminal import incomplete
 from coordinator.units_of_measure import counted, show_ns
+from protos import json_shape
+from protos.plan_document import Plan
 
 ENDS = ("met", "late", "shed", "lost", "undecidable")
 SHOWN_RESULTS, SHOWN_CHARACTERS = 2, 160
@@ -28,17 +30,17 @@ CHECKED = (
 SELDOM = ("undecidable",)  # no column where there are none
 
 
-def document(plan: Mapping[str, Any], ran: Ran) -> dict[str, Any]:
+def document(plan: Plan, ran: Ran) -> dict[str, Any]:
     """For --json."""
     (report,) = ran.reports
     claims = ("bound_ns", "guaranteed", "why")
     return {
         "run": str(ran.run),
-        "plan_hash": plan["hash"],
-        "placement": plan["placement"],
+        "plan_hash": plan.hash,
+        "placement": dict(plan.placement),
         "outputs": {
             name: {key: value for key, value in found.items() if key != "quantiles_ns"}
-            | {key: plan["guarantee"][name][key] for key in claims if name in plan["guarantee"]}
+            | {key: getattr(plan.guarantee[name], key) for key in claims if name in plan.guarantee}
             for name, found in report["outputs"].items()
         },
         "offered": report["offered"],
@@ -57,26 +59,26 @@ def document(plan: Mapping[str, Any], ran: Ran) -> dict[str, Any]:
     }
 
 
-def placement(plan: Mapping[str, Any]) -> Table:
+def placement(plan: Plan) -> Table:
     """Which operators run where."""
     table = Table(title="placement", title_justify="left")
     table.add_column("node")
     table.add_column("operators")
-    for node in plan["nodes"]:
-        here = [name.removesuffix(ADD) for name, place in plan["placement"].items() if place == node]
+    for node in plan.nodes:
+        here = [name.removesuffix(ADD) for name, place in plan.placement.items() if place == node]
         table.add_row(escape(node), escape(", ".join(dict.fromkeys(here))) or "-")
     return table
 
 
-def outputs(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Table:
+def outputs(plan: Plan, report: Mapping[str, Any]) -> Table:
     """What was promised of each output, and what came; fits into 80 columns where nothing is wrong."""
     ends = [end for end in ENDS if end not in SELDOM or any(found[end] for found in report["outputs"].values())]
     table = Table(title="outputs", title_justify="left")
     for column in ("output", "deadline", "bound", *ends, "missed", "p99"):
         table.add_column(column, justify="left" if column == "output" else "right", no_wrap=column != "output")
     for name, found in report["outputs"].items():
-        claim = plan["guarantee"].get(name, {})
-        bound, p99 = claim.get("bound_ns"), found["latency_ns"]["p99"]
+        claim, p99 = plan.guarantee.get(name), found["latency_ns"]["p99"]
+        bound = None if claim is None else claim.bound_ns
         table.add_row(
             escape(name),
             show_ns(found["deadline_ns"]),
@@ -88,20 +90,20 @@ def outputs(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Table:
     return table
 
 
-def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
+def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     """What the tables do not say."""
     (report,) = ran.reports
     yield from _first_results(ran)
     for name, found in report["outputs"].items():
-        claim = plan["guarantee"].get(name)
-        if claim is not None:
+        if name in plan.guarantee:
+            claim = json_shape.write(plan.guarantee[name])
             yield f"output {name}: {standing(claim)}: {claim['why']}"
             yield from (f"  {line}" for line in left_out(claim))
         yield from ends.missed(name, found, ends.ended(plan, ran, name))
     yield from beyond.sentences(report)
     yield from ends.sentences(plan, ran)
-    yield from beyond_caps(plan)
-    yield from cost_lines.lines(plan)
+    yield from beyond_caps(plan.to_json())
+    yield from cost_lines.lines(plan.to_json())
     yield _balance(report["conservation"])
     if ran.checked:
         yield CHECKED

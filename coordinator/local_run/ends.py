@@ -17,6 +17,7 @@ from coordinator.report import began_anew, dearer
 from coordinator.report.overload_tables import AWAY
 from coordinator.units_of_measure import counted
 from coordinator.watching import words
+from protos.plan_document import Plan
 
 MOST = 8  # lines of one sort
 SOURCES_OWN = ("arrivals", "rate")  # shed as a source declares
@@ -46,7 +47,7 @@ TOLD_OTHERWISE = {RAISED, "policing_told", "shedding_begins", "peer_unreachable"
 NUMBERED = re.compile(r"\b(unit|stream) \d+\b")
 
 
-def sentences(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
+def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     """All of it; nothing where all went well."""
     (report,) = ran.reports
     yield from unfed(plan, ran)
@@ -96,41 +97,37 @@ def missed(name: str, found: Mapping[str, Any], ended: int = 0) -> Iterator[str]
         )
 
 
-def ended(plan: Mapping[str, Any], ran: Ran, output: str) -> int:
+def ended(plan: Plan, ran: Ran, output: str) -> int:
     """Tuples that were shed or lost where they might have led to that output. Where several operators are on one way, a
     tuple is lost at one of them."""
     (report,) = ran.reports
-    operators, before = plan["graph"]["operators"], {plan["graph"]["outputs"][output]["from"]}
+    operators, before = plan.graph.operators, {plan.graph.outputs[output].origin}
     for _ in operators:
-        before |= {name for each in before & operators.keys() for name in operators[each]["in"]}
+        before |= {name for each in before & operators.keys() for name in operators[each].inputs}
     lost: int = sum(one.tuples for one in ran.lost if not one.operators or before & {*one.operators})
     sheds = report["shed"]["sources"].items()
     shed: int = sum(n["tuples"] for name, one in sheds if name in before for n in one["policies"].values())
     return lost + shed
 
 
-def unfed(plan: Mapping[str, Any], ran: Ran) -> list[str]:
+def unfed(plan: Plan, ran: Ran) -> list[str]:
     """Sources without a feed, and the outputs that hang on them."""
-    graph = plan["graph"]
     found = []
     for source in sources_unfed(plan, ran):
         reached = {source}
-        for _ in graph["operators"]:
-            reached |= {
-                name
-                for name, one in graph["operators"].items()
-                if reached & ({*one["in"], *one.get("side", {}).values()})
-            }
-        outputs = [name for name, one in graph["outputs"].items() if one["from"] in reached]
+        operators = plan.graph.operators
+        for _ in operators:
+            reached |= {name for name, one in operators.items() if reached & {*one.inputs, *one.side.values()}}
+        outputs = [name for name, one in plan.graph.outputs.items() if one.origin in reached]
         needing = f"; output {', '.join(outputs)} may need it" if outputs else ""
         found.append(f"source {source}: nothing fed it (--feed {source}=FILE would){needing}")
     return found
 
 
-def sources_unfed(plan: Mapping[str, Any], ran: Ran) -> list[str]:
+def sources_unfed(plan: Plan, ran: Ran) -> list[str]:
     """By name."""
     fed = {each.feed.source for each in ran.fed}
-    return [name for name in plan["graph"]["sources"] if name not in fed]
+    return [name for name in plan.graph.sources if name not in fed]
 
 
 def _first(lines: Sequence[str], more: str) -> Iterator[str]:
@@ -139,7 +136,7 @@ def _first(lines: Sequence[str], more: str) -> Iterator[str]:
         yield f"and {len(lines) - MOST} {more}"
 
 
-def _shed(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
+def _shed(plan: Plan, report: Mapping[str, Any]) -> Iterator[str]:
     """By policy and place: a source's own policies at the source, others at the unit that shed, if it was one."""
     units = {(place, policy) for place, one in report["shed"]["units"].items() for policy in one["policies"]}
     for place, one in report["shed"]["units"].items():
@@ -150,8 +147,8 @@ def _shed(plan: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[str]:
         for policy, n in one["policies"].items():
             at_units = any(policy == each for _, each in units)
             if policy != "window" and (policy in SOURCES_OWN or not at_units):
-                at = plan["graph"]["sources"].get(name, {}).get("at")
-                where = f"of source {name}{f' on {at}' if at else ''}"
+                source = plan.graph.sources.get(name)
+                where = f"of source {name}{f' on {source.at}' if source else ''}"
                 yield _line("shed", n["tuples"], where, policy, one["admitted"])
 
 
@@ -192,7 +189,7 @@ def _lost(ran: Ran, report: Mapping[str, Any]) -> Iterator[str]:
             yield f"lost: {counted(n, 'tuple')}, {text}"
 
 
-def _said(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
+def _said(plan: Plan, ran: Ran) -> Iterator[str]:
     """The first of each kind of trouble that agents told of, and how many lines there are."""
     told = [each for each in ran.said if each.event not in TOLD_OTHERWISE]
     names = _names(plan)
@@ -204,18 +201,17 @@ def _said(plan: Mapping[str, Any], ran: Ran) -> Iterator[str]:
         yield f"node {key[0]}: {agent_logs.plain(text)}{again}"
 
 
-def _names(plan: Mapping[str, Any]) -> dict[str, str]:
+def _names(plan: Plan) -> dict[str, str]:
     """Of `unit 3` its operators, of `stream 6` its name: agents know numbers only."""
-    found = {}
-    for local in plan["nodes"].values():
-        names = {one["id"]: one["name"] for one in local.get("operators", ())}
-        for one in local.get("units", ()):
-            found[f"unit {one['id']}"] = ", ".join(names[id_] for id_ in one["operators"])
-        found |= {f"stream {one['id']}": f"stream {one['name']}" for one in local.get("streams", ())}
+    found: dict[str, str] = {}
+    for local in plan.nodes.values():
+        names = {one.id: one.name for one in local.operators}
+        found |= {f"unit {one.id}": ", ".join(names[id_] for id_ in one.operators) for one in local.units}
+        found |= {f"stream {one.id}": f"stream {one.name}" for one in local.streams}
     return found
 
 
-def document(plan: Mapping[str, Any], ran: Ran) -> dict[str, Any]:
+def document(plan: Plan, ran: Ran) -> dict[str, Any]:
     """For --json."""
     (report,) = ran.reports
     return {

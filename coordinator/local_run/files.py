@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from coordinator.errors import BadInputError, Problem
 from coordinator.options import BadOptionError
 from coordinator.units_of_measure import duration_ns
 from coordinator.yaml_file import nearest
+from protos.plan_document import Arrival, Plan, Source
 
 QUERY, CLUSTER, OPERATORS, FEED = "query.yaml", "cluster.yaml", "operators.py", "feed.jsonl"
 FORMATS = (".jsonl", ".csv", ".mcap")
@@ -73,7 +73,7 @@ class Wishes:
     by: Mapping[str, str]
     topics: Mapping[str, str]
 
-    def check(self, sources: Mapping[str, Any]) -> None:
+    def check(self, sources: Mapping[str, Source]) -> None:
         """Raises BadOptionError where one names a source that is not there, or is no rate or unit."""
         wrong = []
         for option, values in (("feed", self.files), ("rate", self.rates), ("by", self.by), ("topic", self.topics)):
@@ -118,10 +118,10 @@ def seconds(text: str | None) -> float | None:
     return ns / 1e9
 
 
-def feeds(plan: Mapping[str, Any], wishes: Wishes, beside: Sequence[Path]) -> tuple[list[Feed], list[str]]:
+def feeds(plan: Plan, wishes: Wishes, beside: Sequence[Path]) -> tuple[list[Feed], list[str]]:
     """What feeds the sources of a plan, and the sources that nothing feeds. Raises BadInputError where that is all of
     them or a file is missing, BadOptionError as of `Wishes.check`."""
-    sources: Mapping[str, Any] = plan["graph"]["sources"]
+    sources = plan.graph.sources
     wishes.check(sources)
     paths = {name: Path(value) for name, value in wishes.files.items()}
     for name in sources:
@@ -145,7 +145,7 @@ def feeds(plan: Mapping[str, Any], wishes: Wishes, beside: Sequence[Path]) -> tu
     return [_feed(name, paths[name], sources[name], wishes) for name in ordered], left
 
 
-def _feed(name: str, path: Path, source: Mapping[str, Any], wishes: Wishes) -> Feed:
+def _feed(name: str, path: Path, source: Source, wishes: Wishes) -> Feed:
     mcap = path.suffix.lower() == ".mcap"
     options = ("--topic", wishes.topics[name]) if name in wishes.topics else ()
     if name in wishes.rates:
@@ -161,21 +161,22 @@ def _feed(name: str, path: Path, source: Mapping[str, Any], wishes: Wishes) -> F
     return Feed(name, path, Pace(("--rate", rate, "--steady"), f"at {rate} a second, as it is declared"), options)
 
 
-def declared_rate(source: Mapping[str, Any]) -> float:
+def declared_rate(source: Source) -> float:
     """Tuples per second, in equal gaps, that a source of plan.json may always send: as declared, within max_rate."""
-    arrival = source["arrival"]
-    match arrival["kind"]:
-        case "burst":
-            rate: float = arrival["burst"] * 1e9 / arrival["period_ns"]
-        case "rate":
-            rate = float(arrival["rate_per_s"])
-        case "jcp":
-            rate = 1e9 / arrival["period_ns"]
-        case _:  # a recording: n tuples in a row span no less than they do there
-            gaps = zip(arrival["counts"], arrival["spans_ns"], strict=True)
+    match source.arrival:
+        case Arrival(kind="burst", burst=int(burst), period_ns=int(period_ns)):
+            rate = burst * 1e9 / period_ns
+        case Arrival(kind="rate", rate_per_s=per_s) if per_s is not None:
+            rate = float(per_s)
+        case Arrival(kind="jcp", period_ns=int(period_ns)):
+            rate = 1e9 / period_ns
+        case Arrival(kind="trace", counts=tuple(counts), spans_ns=tuple(spans_ns)):
+            gaps = zip(counts, spans_ns, strict=True)  # n tuples in a row span no less than they do in the recording
             rate = 1e9 / max(span / (count - 1) for count, span in gaps if count > 1)
-    limit = source.get("limit")
-    return min(rate, float(limit["tuples"] * 1e9 / limit["span_ns"])) if limit else rate
+        case unknown:
+            raise ValueError(f"source {source.id} has no such arrival: {unknown}")
+    limit = source.limit
+    return min(rate, limit.tuples * 1e9 / limit.span_ns) if limit else rate
 
 
 def _is_rate(text: str) -> bool:

@@ -27,9 +27,9 @@ from coordinator.local_run.feeding import Fed, Feeding
 from coordinator.local_run.files import Feed
 from coordinator.local_run.listening import Listening
 from coordinator.local_run.losses import Lost, lost
-from coordinator.plan_file import Plan
 from coordinator.units_of_measure import counted
 from protos import agent_pb2
+from protos.plan_document import Plan
 
 DRAIN_S, PROFILE_S = 30.0, 5.0
 ANY_PORT = "127.0.0.1:0"
@@ -105,7 +105,7 @@ def run(wish: Wish, tell: Tell) -> Ran:
             plan_file.write(wish.plan, work / "plan.json")
             with Agents(file.of_plan(wish.plan)) as called:
                 _deploy(wish.plan, called, tell)
-                outputs = {name: found[each["at"]] for name, each in wish.plan["graph"]["outputs"].items()}
+                outputs = {name: found[each.at] for name, each in wish.plan.graph.outputs.items()}
                 with Listening(outputs, wish.operators, work / "results") as listening:
                     listening.await_ready()
                     _feed(wish, agents, found, work, ran, tell)
@@ -126,7 +126,7 @@ def run(wish: Wish, tell: Tell) -> Ran:
 def _agents(wish: Wish, work: Path, state: Path, tell: Tell) -> Iterator[tuple[list[LocalAgent], Ran]]:
     """One per node of the plan, on free ports of this machine, wherever the real nodes are."""
     cores: dict[str, int] = {}
-    for place in wish.plan["cluster"]["nodes"]:
+    for place in wish.plan.cluster.nodes:
         cores[host_of(place)] = cores.get(host_of(place), 0) + 1
     tell.begin("agents")
     tell.now(f"starting {', '.join(cores)}")
@@ -170,7 +170,7 @@ def _feed(
         return f"node {ended[0].wanted.name}: the agent has ended: {ended[0].last_words()}" if ended else ""
 
     tell.begin("feed")
-    at = {name: source["at"] for name, source in wish.plan["graph"]["sources"].items()}
+    at = {name: source.at for name, source in wish.plan.graph.sources.items()}
     repeat = wish.seconds is not None
     alive: set[str] = set()
     try:
@@ -196,7 +196,7 @@ def _collect(wish: Wish, called: Agents, work: Path, state: Path, ran: Ran, tell
     tell.begin("collect")
     ran.waits = _waits(wish.plan, called, ran.real_time)
     try:
-        ran.left = deployment.stop({bytes.fromhex(wish.plan["hash"])}, called, DRAIN_S, tell.now)
+        ran.left = deployment.stop({bytes.fromhex(wish.plan.hash)}, called, DRAIN_S, tell.now)
     except AgentsError as error:
         ran.missing += [line for line in error.lines() if line not in ran.missing]
     ran.run = collection.new_run(wish.out, wish.plan, work / "plan.json", work / "addresses.json")
@@ -213,7 +213,7 @@ def _collect(wish: Wish, called: Agents, work: Path, state: Path, ran: Ran, tell
 
 def _waits(plan: Plan, called: Agents, rt: bool) -> dict[tuple[str, str], str]:
     """While the plan is there; agents that do not answer are left out."""
-    request = agent_pb2.ProfileRequest(hash=bytes.fromhex(plan["hash"]))
+    request = agent_pb2.ProfileRequest(hash=bytes.fromhex(plan.hash))
     replies = called.try_all("Profile", dict.fromkeys(called.addresses, request), PROFILE_S)
     told = {node: reply for node, reply in replies.items() if isinstance(reply, agent_pb2.ProfileReply)}
     found = profiling.since({}, profiling.counts(plan, told))

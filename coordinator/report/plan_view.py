@@ -15,6 +15,7 @@ from coordinator.most_results import MOST_GIVEN, most_results
 from coordinator.report.windows_view import WindowView, windows
 from protos.plan_document import Claim, Plan, Selectivity
 from protos.plan_pb2 import LocalPlan
+from protos.records import stamp_of
 
 UNIT, SIDE, OUTPUT, PEER, RESULT = range(1, 6)
 MOST_NS = 1 << 60  # a bound beyond it is as good as that
@@ -67,9 +68,9 @@ class OutputView:
 class PlanView:
     """A plan as the ledgers see it, or several that were joined. Node numbers, not names, are the keys.
 
-    made: the plan itself, of several the last. numbers: of the plans whose records count, by the start of their hashes. same: outputs of earlier plans that are
-    known by another id. peers: nodes that an earlier plan numbers otherwise. queries: the outputs of each query, where
-    the plan names its queries. windows: by the source that admits them.
+    made: the plan itself, of several the last. numbers: of the plans whose records count, by the start of their hashes.
+    same: outputs of earlier plans that are known by another id. peers: nodes that an earlier plan numbers otherwise.
+    queries: the outputs of each query. windows: by the source that admits them.
     """
 
     hash: str
@@ -94,7 +95,7 @@ class PlanView:
     @property
     def hash_u64(self) -> int:
         """The hash as trace records carry it."""
-        return int(self.hash[:16], 16)
+        return stamp_of(self.hash)
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -144,7 +145,7 @@ def _view(made: Plan) -> PlanView:
         before={key: exits for plan in made.nodes.values() for key, exits, _ in _given(plan)},
         through={key: exits for plan in made.nodes.values() for key, _, exits in _given(plan)},
         made=made,
-        numbers={int(made.hash[:16], 16): 0},
+        numbers={stamp_of(made.hash): 0},
         queries={name: part.outputs for name, part in made.queries.items()},
         windows={view.source: view for name, plan in made.nodes.items() for view in windows(plan, index[name])},
         bounds=_bounds(made.guarantee, outputs.values()),

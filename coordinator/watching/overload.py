@@ -89,7 +89,7 @@ def _views(plan: Plan, place: str) -> Iterator[WindowView]:
 
 def _limit(plans: list[Plan], place: str) -> int | None:
     """The most bytes that any of the plans lets the place queue, where one says so."""
-    most = max((plan.local(place).memory_bytes for plan in plans if place in plan.nodes), default=0)
+    most = max((plan.nodes[place].memory_bytes for plan in plans if place in plan.nodes), default=0)
     return most or None
 
 

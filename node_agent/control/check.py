@@ -11,6 +11,7 @@ from node_agent.plan_files import missing_cores
 from node_agent.settings import place_name
 from node_agent.wire.plan import PlanError, core_plan
 from protos import agent_pb2, plan_pb2
+from protos.records import stamp_of
 
 MOST_PLAN_BYTES = 16 << 20
 MOST_ROUTES = 256
@@ -55,7 +56,7 @@ def checked_prepare(request: agent_pb2.PrepareRequest, node: str, cores: int = 1
     parts, queries = dict[int, bytes](), set[str]()
     for core, message in _local_plans(request.plan, node, cores).items():
         try:
-            plan = core_plan(message, int(hash_[:16], 16), request.epoch)
+            plan = core_plan(message, stamp_of(hash_), request.epoch)
         except PlanError as error:
             raise RefusalError(f"node {message.node} cannot run this plan: {error}") from None
         if unknown := plan.runs - {each.run for each in plan.installed}:

@@ -17,8 +17,7 @@ from node_agent.control.deployment import Deployment, Durable, Ran, State
 from node_agent.durable_files import checked, set_aside, with_check, write_durably
 from node_agent.plan_files import STATE_FILE, local_path, missing_cores, read_locals, whole_path
 from node_agent.reserve import Reserve
-
-STAMP = 16  # hex digits of a hash that trace records carry
+from protos.records import STAMP
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ from node_agent.registry import Registry
 from node_agent.signature import OperatorError
 from node_agent.wire.plan import PlanError, reading
 from protos import plan_pb2
+from protos.records import stamp_of
 
 
 @dataclass(slots=True)
@@ -43,7 +44,7 @@ def read(directory: Path, plan_hash: str, epoch: int, core_number: int, name: st
         yield
         message = plan_pb2.LocalPlan.FromString(data)
         yield
-        plan = yield from reading(message, int(plan_hash[:16], 16), epoch)
+        plan = yield from reading(message, stamp_of(plan_hash), epoch)
     except OSError as error:
         raise PlanError(f"the plan file cannot be read: {error.strerror}") from None
     except (DecodeError, ValueError, KeyError) as error:
