@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Mapping
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from protos import plan_document
 from protos.plan_document import Plan
@@ -22,8 +22,8 @@ def whole(values: Mapping[str, Any]) -> dict[str, Any]:
 def _filled(shape: Any, value: Any) -> Any:
     origin, arguments = get_origin(shape), get_args(shape)
     if origin in (Union, types.UnionType):
-        (inner,) = (each for each in arguments if each is not type(None))
-        return None if value is None else _filled(inner, value)
+        kinds = [each for each in arguments if each is not type(None) and _is(value, each)]
+        return _filled(kinds[0], value) if kinds and value is not None else value
     if dataclasses.is_dataclass(shape):
         return _object(shape, value)
     if origin is tuple and arguments[-1] is ...:
@@ -31,6 +31,13 @@ def _filled(shape: Any, value: Any) -> Any:
     if origin is not None and issubclass(origin, Mapping):
         return {name: _filled(arguments[1], each) for name, each in value.items()}
     return value
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """Whether the words (`Literal`) are those of the class."""
+    hints = get_type_hints(kind) if dataclasses.is_dataclass(kind) else {}
+    words = {name: get_args(each) for name, each in hints.items() if get_origin(each) is Literal}
+    return not isinstance(value, Mapping) or all(value.get(name) in each for name, each in words.items())
 
 
 def _object(shape: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,8 +52,17 @@ def _object(shape: Any, values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _nothing(shape: Any) -> Any:
     origin = get_origin(shape)
+    if origin in (Union, types.UnionType) and type(None) not in get_args(shape):
+        return _object(get_args(shape)[0], {})  # of several kinds the first
     if origin in (Union, types.UnionType) or shape is Any:
         return None
+    if origin is Literal:
+        return get_args(shape)[0]
     if shape in NOTHING:
         return NOTHING[shape]
     return [] if origin is tuple else {}
+
+
+def hashed(values: Mapping[str, Any]) -> Plan:
+    """The plan of parsed JSON that was changed, with the hash that it has by now."""
+    return plan_document.of({**values, "hash": plan_document.digest(values)})

@@ -10,7 +10,7 @@ from coordinator.errors import BadInputError, Problem
 from coordinator.options import BadOptionError
 from coordinator.units_of_measure import duration_ns
 from coordinator.yaml_file import nearest
-from protos.plan_document import Arrival, Plan, Source
+from protos.plan_document import BurstArrival, JcpArrival, Plan, RateArrival, Source, TraceArrival
 
 QUERY, CLUSTER, OPERATORS, FEED = "query.yaml", "cluster.yaml", "operators.py", "feed.jsonl"
 FORMATS = (".jsonl", ".csv", ".mcap")
@@ -164,17 +164,15 @@ def _feed(name: str, path: Path, source: Source, wishes: Wishes) -> Feed:
 def declared_rate(source: Source) -> float:
     """Tuples per second, in equal gaps, that a source of plan.json may always send: as declared, within max_rate."""
     match source.arrival:
-        case Arrival(kind="burst", burst=int(burst), period_ns=int(period_ns)):
-            rate = burst * 1e9 / period_ns
-        case Arrival(kind="rate", rate_per_s=per_s) if per_s is not None:
-            rate = float(per_s)
-        case Arrival(kind="jcp", period_ns=int(period_ns)):
-            rate = 1e9 / period_ns
-        case Arrival(kind="trace", counts=tuple(counts), spans_ns=tuple(spans_ns)):
-            gaps = zip(counts, spans_ns, strict=True)  # n tuples in a row span no less than they do in the recording
+        case BurstArrival() as arrival:
+            rate = arrival.burst * 1e9 / arrival.period_ns
+        case RateArrival() as arrival:
+            rate = float(arrival.rate_per_s)
+        case JcpArrival() as arrival:
+            rate = 1e9 / arrival.period_ns
+        case TraceArrival() as arrival:  # n tuples in a row span no less than they do in the recording
+            gaps = zip(arrival.counts, arrival.spans_ns, strict=True)
             rate = 1e9 / max(span / (count - 1) for count, span in gaps if count > 1)
-        case unknown:
-            raise ValueError(f"source {source.id} has no such arrival: {unknown}")
     limit = source.limit
     return min(rate, limit.tuples * 1e9 / limit.span_ns) if limit else rate
 

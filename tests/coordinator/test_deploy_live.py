@@ -26,7 +26,9 @@ from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Source
 from protos import agent_pb2, plan_document
+from protos.plan_document import Plan
 from protos.segments import records_in
+from tests.whole_plans import hashed
 
 QUERY = """
 shimekiri: 1
@@ -79,11 +81,11 @@ class Street:
             self.start(name, "127.0.0.1:0", "127.0.0.1:0")
         self.plan = self.make_plan()
 
-    def make_plan(self, run: str = "pass") -> dict[str, Any]:
+    def make_plan(self, run: str = "pass") -> Plan:
         query, cluster, plan = (self.root / name for name in ("query.yaml", "cluster.yaml", "plan.json"))
         query.write_text(QUERY % run)
         cluster.write_text(CLUSTER % (7700, 7710))
-        made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
+        made = plan_document.of(planner.make_plan(query, cluster, planner.Choices(model="paper")))
         plan_file.write(made, plan)
         return made
 
@@ -213,8 +215,9 @@ def test_a_deployment_that_is_interrupted_before_the_decision_leaves_nothing(
 
 
 def test_an_operator_that_is_not_installed_is_refused_and_nothing_is_deployed(street: Street) -> None:
-    street.plan["nodes"]["b"]["operators"][0]["run"] = "my.unknown"
-    street.plan["hash"] = plan_document.digest(street.plan)
+    values = street.plan.to_json()
+    values["nodes"]["b"]["operators"][0]["run"] = "my.unknown"
+    street.plan = hashed(values)
     with street.connect() as agents:
         with pytest.raises(deploy.DeployError) as caught:
             deploy.deploy(street.plan, agents)
@@ -231,7 +234,7 @@ def test_a_new_version_replaces_the_old_one_which_drains(street: Street) -> None
         assert street.send(5) == 5
         wait_for(lambda: street.states(agents) == {"a": ["COMMITTED"], "b": ["COMMITTED"]})
         (plan,) = agents.status()["a"].plans
-        assert plan.hash.hex() == second["hash"]
+        assert plan.hash.hex() == second.hash
 
 
 def test_a_killed_agent_resumes_its_plan_and_both_incarnations_are_collected(street: Street) -> None:
@@ -244,7 +247,7 @@ def test_a_killed_agent_resumes_its_plan_and_both_incarnations_are_collected(str
     with street.connect() as agents:
         wait_for(lambda: street.states(agents) == {"a": ["COMMITTED"], "b": ["COMMITTED"]})
         assert street.send(20) == 20
-        assert deploy.stop({bytes.fromhex(street.plan["hash"])}, agents, 60) == []
+        assert deploy.stop({bytes.fromhex(street.plan.hash)}, agents, 60) == []
         run = collect.new_run(
             street.root / "runs", street.plan, street.root / "plan.json", street.root / "addresses.json"
         )
@@ -285,7 +288,7 @@ def test_agents_killed_while_tuples_flow_leave_balanced_ledgers(street: Street) 
         over.set()
         feeding.join()
     with street.connect() as agents:
-        assert deploy.stop({bytes.fromhex(street.plan["hash"])}, agents, 60) == []
+        assert deploy.stop({bytes.fromhex(street.plan.hash)}, agents, 60) == []
         run = collect.new_run(
             street.root / "runs", street.plan, street.root / "plan.json", street.root / "addresses.json"
         )
@@ -452,4 +455,4 @@ def test_addresses_that_are_none_are_bad_input(tmp_path: Path, text: str) -> Non
 def test_a_node_that_the_addresses_lack_is_bad_input(tmp_path: Path) -> None:
     file = Addresses(tmp_path / "x.json", {"a": address_file.AgentAddress("a", "h:1", "h:2")})
     with pytest.raises(BadInputError, match="has no node 'b'"):
-        file.of_plan({"nodes": {"a": {}, "b": {}}})
+        file.of(["a", "b"])

@@ -13,6 +13,7 @@ from coordinator.agents import Agents
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Sink, Source
+from protos import plan_document
 from tests.coordinator.test_deploy_live import CLUSTER, Street, cli
 
 QUERY = """
@@ -35,14 +36,17 @@ def street(tmp_path: Path) -> Iterator[Street]:
     (tmp_path / "query.yaml").write_text(QUERY)
     (tmp_path / "cluster.yaml").write_text(CLUSTER % (7700, 7710))
     choices = planner.Choices(survive=1, place={"there": "b"})
-    street.plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", choices)
+    made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", choices)
+    street.plan = plan_document.of(made)
     plan_file.write(street.plan, tmp_path / "plan.json")
     yield street
     street.close()
 
 
 def test_a_node_dies_and_the_rest_goes_on(street: Street) -> None:
-    assert street.plan["failover"]["b"]["moved"] == {"there": "a"}
+    assert street.plan.failover is not None
+    after = street.plan.failover["b"].plan
+    assert after is not None and street.plan.failover["b"].moved == {"there": "a"}
     with street.connect() as agents:
         first = deploy.deploy(street.plan, agents)
     a = street.addresses.nodes["a"].data
@@ -54,9 +58,8 @@ def test_a_node_dies_and_the_rest_goes_on(street: Street) -> None:
         done = cli("deploy", "plan.json", "--without", "b", "--json", cwd=street.root)
         assert done.returncode == 0, done.stderr
         answer = json.loads(done.stdout)
-        after = street.plan["failover"]["b"]["plan"]
         assert answer == {
-            "plan_hash": after["hash"],
+            "plan_hash": after.hash,
             "epoch": first.epoch + 1,
             "nodes": ["a"],
             "changed": True,
@@ -65,9 +68,9 @@ def test_a_node_dies_and_the_rest_goes_on(street: Street) -> None:
         source.send_many([{"n": n} for n in range(100, 110)])
         assert [next(coming).value["n"] for _ in range(10)] == list(range(100, 110))
     path = street.root / "plan-without-b.json"
-    left = plan_file.load(path)
+    left = plan_file.read(path)
     with Agents(street.addresses.of_plan(left)) as agents:
-        assert deploy.stop({bytes.fromhex(after["hash"])}, agents, 60) == []
+        assert deploy.stop({bytes.fromhex(after.hash)}, agents, 60) == []
         run = collect.new_run(street.root / "runs", left, path, street.root / "addresses.json")
         collect.collect(run, left, agents)
     assert verdict(read_run(run))["outputs"]["out"]["met"] == 15, "also what came before"

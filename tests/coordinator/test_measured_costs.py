@@ -18,7 +18,8 @@ from coordinator.cost_origin import GUESS_NS
 from coordinator.costs_file import MeasuredFile, OperatorCostsFile
 from coordinator.errors import BadInputError
 from node_agent.runtime.profile import Cost
-from protos import agent_pb2
+from protos import agent_pb2, plan_document
+from tests.whole_plans import whole
 
 QUERY = """\
 shimekiri: 1
@@ -271,7 +272,7 @@ def test_two_profiles_subtract(first: list[int], then: list[int]) -> None:
 
 
 def test_what_an_agent_should_not_tell_is_left_out() -> None:
-    plan = {"graph": {"operators": {"O": {}, "late": {"on_late": {"run": "pass"}}}}}
+    plan = plan_document.of(whole({"graph": {"operators": {"O": {}, "late": {"on_late": {"run": "pass"}}}}}))
     good = told([5, 7])
 
     def kept(**changes: Any) -> list[tuple[str, str]]:

@@ -14,8 +14,9 @@ from coordinator.errors import BadInputError
 from coordinator.run_traces import TraceError, place_of
 from coordinator.two_phase import Verb
 from coordinator.watching.reply import by_place
-from protos import agent_pb2, trace_pb2
+from protos import agent_pb2, plan_document, trace_pb2
 from protos.records import Header, pack_header
+from tests.whole_plans import whole
 
 PLACES = {
     "a": AgentAddress("a", "127.0.0.1:1", "127.0.0.1:2"),
@@ -34,7 +35,7 @@ def test_an_agent_is_called_once_for_all_its_places() -> None:
 
 def test_routes_name_every_place() -> None:
     indices = {name: {"index": index} for index, name in enumerate(PLACES)}
-    plan = {"cluster": {"nodes": indices}, "hash": ""}
+    plan = plan_document.of(whole({"cluster": {"nodes": indices}}))
     routes = _requests(plan, b"", 1, PLACES)[Verb.PREPARE].routes
     assert [(route.index, route.node, route.address[-1]) for route in routes] == [
         (0, "a", "2"),
@@ -46,9 +47,9 @@ def test_routes_name_every_place() -> None:
 def test_a_place_that_the_agent_lacks_is_told_with_the_mend(tmp_path: Path) -> None:
     file = Addresses(tmp_path / "addresses.json", {"a": PLACES["a"], "b": PLACES["b"]})
     with pytest.raises(BadInputError, match=r"no place 'a\.2', .* start it with --cores 3, .*'cores: 3'"):
-        file.of_plan({"nodes": {"a": {}, "a.2": {}, "b": {}}})
+        file.of(["a", "a.2", "b"])
     with pytest.raises(BadInputError, match="has no node 'c'"):
-        file.of_plan({"nodes": {"c": {}}})
+        file.of(["c"])
 
 
 def test_places_of_one_node_have_one_control(tmp_path: Path) -> None:

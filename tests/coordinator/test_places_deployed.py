@@ -23,6 +23,8 @@ from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Source
 from protos import agent_pb2, plan_document
+from protos.plan_document import Plan
+from tests.whole_plans import hashed
 
 QUERY = """
 shimekiri: 1
@@ -64,15 +66,15 @@ class Street:
         self.addresses = Addresses(root / "addresses.json", found)
         self.addresses.write()
 
-    def make_plan(self, second: str = "a.1", run: str = "pass", cores: int = 2) -> dict[str, Any]:
+    def make_plan(self, second: str = "a.1", run: str = "pass", cores: int = 2) -> Plan:
         query, cluster, plan = (self.root / name for name in ("query.yaml", "cluster.yaml", "plan.json"))
         query.write_text(QUERY % (second, run, second))
         cluster.write_text(CLUSTER % cores)
-        made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
+        made = plan_document.of(planner.make_plan(query, cluster, planner.Choices(model="paper")))
         plan_file.write(made, plan)
         return made
 
-    def connect(self, plan: dict[str, Any] | None = None) -> Agents:
+    def connect(self, plan: Plan | None = None) -> Agents:
         return Agents(self.addresses.of_plan(plan or self.plan))
 
     def runtime_of(self, place: str) -> psutil.Process:
@@ -92,8 +94,8 @@ class Street:
             answers = source.send_many([{"n": n} for n in range(count)])
         return sum(type(answer).__name__ == "Admitted" for answer in answers)
 
-    def collect(self, plan: dict[str, Any], agents: Agents) -> tuple[Path, list[dict[str, Any]]]:
-        assert deploy.stop({bytes.fromhex(plan["hash"])}, agents, 60) == []
+    def collect(self, plan: Plan, agents: Agents) -> tuple[Path, list[dict[str, Any]]]:
+        assert deploy.stop({bytes.fromhex(plan.hash)}, agents, 60) == []
         run = collect.new_run(self.root / "runs", plan, self.root / "plan.json", self.addresses.path)
         done = collect.collect(run, plan, agents)
         assert done.problems == []
@@ -115,7 +117,7 @@ def judge(run: Path) -> dict[str, Any]:
 
 
 def test_a_core_that_is_killed_while_tuples_flow_recovers_and_the_ledgers_balance(street: Street) -> None:
-    assert {name: (node["host"], node["core"]) for name, node in street.plan["cluster"]["nodes"].items()} == {
+    assert {name: (node.host, node.core) for name, node in street.plan.cluster.nodes.items()} == {
         "a": ("a", 0), "a.1": ("a", 1), "b": ("b", 0),
     }  # fmt: skip
     first = address_file.load(street.addresses.path).nodes
@@ -175,9 +177,9 @@ def _check_status(street: Street, agents: Agents) -> None:
 
 
 def test_what_one_core_refuses_is_prepared_on_none(street: Street) -> None:
-    bad = street.make_plan(run="filter")
-    bad["nodes"]["a.1"]["operators"][-1]["run"] = "my.unknown"
-    bad["hash"] = plan_document.digest(bad)
+    values = street.make_plan(run="filter").to_json()
+    values["nodes"]["a.1"]["operators"][-1]["run"] = "my.unknown"
+    bad = hashed(values)
     with street.connect() as agents:
         with pytest.raises(deploy.DeployError) as caught:
             deploy.deploy(bad, agents)
@@ -189,7 +191,7 @@ def test_what_one_core_refuses_is_prepared_on_none(street: Street) -> None:
         deploy.deploy(street.plan, agents)
         assert street.send(20) == 20
         smaller = street.make_plan("a.0", cores=1)  # the second core has nothing to do from here on
-        assert set(smaller["nodes"]) == {"a", "b"}
+        assert set(smaller.nodes) == {"a", "b"}
         with street.connect(smaller) as fewer:
             deploy.deploy(smaller, fewer)
             assert street.send(30) == 30

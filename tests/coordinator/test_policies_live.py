@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +14,8 @@ from coordinator.addresses import Addresses
 from coordinator.agents import Agents
 from coordinator.local_agents import Wanted
 from node_agent.sdk import Sink, Source
+from protos import plan_document
+from protos.plan_document import Plan
 from protos.policies import NAMES, PARAMETERS
 
 QUERY = """
@@ -36,13 +37,13 @@ COUNT = 20
 FEW = 5
 
 
-def plan(root: Path, name: str) -> dict[str, Any]:
+def plan(root: Path, name: str) -> Plan:
     """Under a policy with every parameter that it has."""
     given = ",".join(f"{key}={VALUES[key]}" for key in PARAMETERS[name])
     query, cluster = root / "query.yaml", root / "cluster.yaml"
     query.write_text(QUERY)
     cluster.write_text(CLUSTER.replace("POLICY", f"{name}:{given}" if given else name))
-    made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
+    made = plan_document.of(planner.make_plan(query, cluster, planner.Choices(model="paper")))
     plan_file.write(made, root / "plan.json")
     return made
 

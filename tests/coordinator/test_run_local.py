@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from coordinator.errors import CoordinatorError
 from coordinator.local_run import files, installed
 from coordinator.local_run.agent_logs import exception
 from coordinator.local_run.files import Wishes, declared_rate, feeds
+from protos import plan_document
+from protos.plan_document import Plan
+from tests.whole_plans import whole
 
 QUERY = """
 shimekiri: 1
@@ -52,6 +56,7 @@ def same(value):
 """
 EXAMPLE = Path(__file__).parents[2] / "infra" / "examples" / "sorting_line"
 NOTHING = Wishes({}, {}, {}, {})
+EVERY_SECOND = {"kind": "burst", "burst": 1, "period_ns": 10**9}
 
 
 @pytest.fixture
@@ -431,17 +436,18 @@ def test_the_example_has_a_file_per_source() -> None:
         assert all(isinstance(json.loads(line), dict) for line in each.path.read_text().splitlines())
 
 
-def _plan(*names: str) -> dict[str, Any]:
-    arrival = {"kind": "burst", "burst": 1, "period_ns": 10**9}
-    return {"graph": {"sources": {name: {"at": "a", "arrival": arrival} for name in names}}}
+def _plan(*names: str, arrival: Mapping[str, Any] = EVERY_SECOND, **more: Any) -> Plan:
+    """With these sources."""
+    sources = {name: {"at": "a", "arrival": arrival, **more} for name in names}
+    return plan_document.of(whole({"graph": {"sources": sources}}))
 
 
 def test_feeds_by_convention(tmp_path: Path) -> None:
-    def chosen(plan: dict[str, Any], wishes: Wishes = NOTHING) -> tuple[dict[str, str], list[str]]:
+    def chosen(plan: Plan, wishes: Wishes = NOTHING) -> tuple[dict[str, str], list[str]]:
         found, left = feeds(plan, wishes, [tmp_path])
         return {each.source: each.path.name for each in found}, left
 
-    def refused(plan: dict[str, Any]) -> str:
+    def refused(plan: Plan) -> str:
         with pytest.raises(CoordinatorError) as error:
             feeds(plan, NOTHING, [tmp_path])
         return str(error.value)
@@ -480,4 +486,5 @@ def test_feeds_by_convention(tmp_path: Path) -> None:
 def test_the_declared_rate_is_never_beyond_the_declaration(
     arrival: dict[str, Any], limit: dict[str, Any] | None, rate: float
 ) -> None:
-    assert declared_rate({"arrival": arrival, **({"limit": limit} if limit else {})}) == pytest.approx(rate)
+    made = _plan("s", arrival=arrival, **({"limit": limit} if limit else {}))
+    assert declared_rate(made.graph.sources["s"]) == pytest.approx(rate)

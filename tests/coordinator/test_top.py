@@ -224,7 +224,7 @@ def test_a_status_in_words(
     feed(watched, 3)
     feed(watched, 1, age_ms=3000)
     queries = json.loads(told(watched, monkeypatch, capsys, "status", "--json"))["queries"]
-    delivered = queries["there_and_back"][watched.plan["hash"]]["outputs"]["out"]["delivered"]
+    delivered = queries["there_and_back"][watched.plan.hash]["outputs"]["out"]["delivered"]
     assert (delivered["met"], delivered["late"], delivered["miss_ratio"], delivered["shed_before"]) == (3, 1, 0.25, 0)
     said = told(watched, monkeypatch, capsys, "status")
     assert "there_and_back" in said and "25 %" in said

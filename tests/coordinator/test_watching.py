@@ -11,13 +11,14 @@ import pytest
 from coordinator.addresses import AgentAddress
 from coordinator.watching import explained, figures, idle, paths, reply, tables, text, words
 from coordinator.watching.figures import Frame, Look, between
-from protos import agent_pb2
+from protos import agent_pb2, plan_document
+from protos.plan_document import Plan
+from tests.whole_plans import whole
 
 SECOND = 10**9
 HEALTHY = agent_pb2.HealthReply(serving=True)
 HASH = b"\xaa" * 32
 PLAN: dict[str, Any] = {
-    "hash": HASH.hex(),
     "queries": {"q": {"outputs": ["slow", "quick"]}},
     "placement": {"first": "a", "left": "a", "right": "b", "watch": "b", "apart": "b"},
     "sub_deadlines_ns": {"first": 5, "left": 6, "right": 7, "watch": 9},
@@ -38,6 +39,11 @@ PLAN: dict[str, Any] = {
         "windows": {"watch": {}, "apart": {}},
     },
 }
+
+
+def made(values: dict[str, Any] = PLAN) -> Plan:
+    """With everything else that a plan has."""
+    return plan_document.of(whole(values))
 
 
 def status(
@@ -71,7 +77,7 @@ def look(*replies: agent_pb2.StatusReply) -> Look:
 
 
 def frame(before: Look | None, now: Look) -> Frame:
-    return between(before, now, {PLAN["hash"]: PLAN})
+    return between(before, now, {HASH.hex(): made()})
 
 
 def test_what_came_between_two_looks() -> None:
@@ -124,7 +130,7 @@ def test_what_links_lose_is_lost() -> None:
 
 
 def test_what_lies_before_an_output() -> None:
-    slow, quick = paths.to(PLAN, "slow"), paths.to(PLAN, "quick")
+    slow, quick = paths.to(made(), "slow"), paths.to(made(), "quick")
     assert [stage.operator for stage in slow.stages] == ["first", "left", "right", "watch"]
     assert slow.sources == {"in"} and slow.windows == {"watch"}
     assert [(stage.operator, stage.place, stage.sub_deadline_ns) for stage in quick.stages] == [
@@ -138,7 +144,7 @@ def test_a_long_chain_is_walked() -> None:
         "graph": {"operators": links, "sources": {"in": {"at": "a"}}, "outputs": {"out": {"from": "o4999"}}},
         "placement": dict.fromkeys(links, "a"),
     }
-    assert len(paths.to(plan | {"sub_deadlines_ns": {}}, "out").stages) == 5000
+    assert len(paths.to(made(plan), "out").stages) == 5000
 
 
 def test_what_was_shed_before_an_output() -> None:
@@ -277,7 +283,7 @@ def test_a_tuple_counts_as_often_as_it_may_have_results() -> None:
     once."""
     graph = PLAN["graph"]
     many = graph["operators"]["left"] | {"selectivity": {"mean": 3.0, "at_most": [[1, 3]]}}
-    plan = PLAN | {"graph": graph | {"operators": graph["operators"] | {"left": many}}}
+    plan = made(PLAN | {"graph": graph | {"operators": graph["operators"] | {"left": many}}})
     quick = paths.to(plan, "quick")
     assert quick.most == {"in": 3, "first": 3, "left": 3} and paths.to(plan, "slow").most["in"] == 4
     node = reply.of(offered(status("a", 10), refused=2, policed=1, shed=1, lost=1), HEALTHY)
@@ -286,8 +292,8 @@ def test_a_tuple_counts_as_often_as_it_may_have_results() -> None:
 
 def test_what_links_give_up_may_be_missing_behind_them() -> None:
     told = reply.of(status("a", 10, counters={"tuples_given_up": 4, "link_full": 1}), HEALTHY)
-    assert paths.ends(paths.to(PLAN, "quick"), [told]).lost == 5
-    assert paths.ends(paths.to(PLAN, "slow"), [told]).lost == 0, "behind windows, which go by the calendar"
+    assert paths.ends(paths.to(made(), "quick"), [told]).lost == 5
+    assert paths.ends(paths.to(made(), "slow"), [told]).lost == 0, "behind windows, which go by the calendar"
 
 
 def test_a_silent_node_on_the_way_leaves_everything_open() -> None:
@@ -345,17 +351,16 @@ def test_empty_windows_of_all_plans_that_run_are_counted_as_often_as_they_have_r
     twice = {"in": ["watch"], "side": {}, "selectivity": {"mean": 2.0, "at_most": [[1, 2]]}}
     two = {**graph["operators"], "twice": twice, "seen": {"in": ["twice"], "side": {}, "selectivity": None}}
     placement = {**PLAN["placement"], "twice": "b", "seen": "b"}
-    plan = PLAN | {
-        "placement": placement,
-        "graph": graph | {"operators": two, "outputs": {"slow": {"from": "seen"}}},
-    }
-    old = PLAN | {"graph": graph | {"outputs": {"slow": {"from": "apart"}}}}
+    plan = made(
+        PLAN | {"placement": placement, "graph": graph | {"operators": two, "outputs": {"slow": {"from": "seen"}}}}
+    )
+    old = made(PLAN | {"graph": graph | {"outputs": {"slow": {"from": "apart"}}}})
     gone = {"windows.gone.empty": 5, "windows.apart.empty": 7, **windows(empty=10, empty_within=9)}
     values = reply.of(status("b", 1, counters=gone), HEALTHY)
     assert idle.idle(idle.leading([plan], "slow"), values, None) == 2 + 5, "those of `apart` are not before it"
     assert idle.idle(idle.leading([old, plan], "slow"), values, None) == 2 + 5 + 7
     assert idle.idle(idle.leading([], "slow"), values, None) == 1 + 5 + 7, "without a plan any may be"
-    assert idle.idle(idle.leading([PLAN], "quick"), values, None) == 5, "of an earlier plan"
+    assert idle.idle(idle.leading([made()], "quick"), values, None) == 5, "of an earlier plan"
 
 
 def test_what_a_runtime_counted_before_it_began_anew_is_not_known() -> None:
@@ -379,7 +384,7 @@ def test_what_a_runtime_counted_before_it_began_anew_is_not_known() -> None:
 def test_a_refused_tuple_may_belong_into_as_many_windows_as_overlap() -> None:
     graph = PLAN["graph"]
     watch = {"sources": ["in"], "length": 10, "hop": 3}
-    plan = PLAN | {"graph": graph | {"windows": {"watch": watch, "apart": {}}}}
+    plan = made(PLAN | {"graph": graph | {"windows": {"watch": watch, "apart": {}}}})
     slow = paths.to(plan, "slow")
     assert slow.touched == {"in": 4}
     node = reply.of(offered(status("a", 10), refused=3), HEALTHY)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from coordinator import deploy, plan_file, planner
 from coordinator.report.reader import Run, read_run
 from coordinator.report.verdict import verdict
+from protos import plan_document
+from protos.plan_document import Plan
 from tests.coordinator.test_deploy_live import Street, cli
 
 
@@ -21,11 +22,12 @@ def street(tmp_path: Path) -> Iterator[Street]:
     street.close()
 
 
-def deploy_next(street: Street, deadline: str) -> dict[str, Any]:
+def deploy_next(street: Street, deadline: str) -> Plan:
     """Another plan of the same query takes the place of the one that runs."""
     query = street.root / "query.yaml"
     query.write_text(query.read_text().replace("deadline: 2 s", f"deadline: {deadline}"))
-    street.plan = planner.make_plan(query, street.root / "cluster.yaml", planner.Choices(model="paper"))
+    made = planner.make_plan(query, street.root / "cluster.yaml", planner.Choices(model="paper"))
+    street.plan = plan_document.of(made)
     plan_file.write(street.plan, street.root / "plan.json")
     with street.connect() as agents:
         deploy.deploy(street.plan, agents)
@@ -48,7 +50,7 @@ def test_a_machine_with_the_addresses_alone_collects_all_plans(street: Street) -
     for path in street.root.glob("plan*.json"):
         path.unlink()
     run = collected(street)
-    assert (run.plan.hash, run.earlier) == (second["hash"], (first["hash"],))
+    assert (run.plan.hash, run.earlier) == (second.hash, (first.hash,))
     report = verdict(run)
     assert report["completeness"]["complete"] and report["conservation"]["balanced"]
     assert report["conservation"]["admitted"] == report["conservation"]["accounted"] == 50
@@ -56,7 +58,7 @@ def test_a_machine_with_the_addresses_alone_collects_all_plans(street: Street) -
     third = deploy_next(street, "4 s")
     assert street.send(10) == 10
     again = collected(street)
-    assert (again.plan.hash, again.earlier) == (third["hash"], ()), "what was collected is no part of the next run"
+    assert (again.plan.hash, again.earlier) == (third.hash, ()), "what was collected is no part of the next run"
     assert verdict(again)["conservation"]["admitted"] == 10
     empty = cli("collect", cwd=street.root)
     assert empty.returncode == 1 and "nothing has run on these nodes" in empty.stderr
@@ -84,7 +86,7 @@ def test_a_run_whose_states_are_lost_is_told_and_collected(bereft: Street) -> No
     status = cli("status", cwd=bereft.root)
     assert status.returncode == 1 and "state.json is damaged" in status.stdout, status.stdout
     run = collected(bereft)
-    assert run.plan.hash == bereft.plan["hash"]
+    assert run.plan.hash == bereft.plan.hash
     report = verdict(run)
     assert report["conservation"]["balanced"] and report["conservation"]["admitted"] == 20
     assert cli("status", cwd=bereft.root).returncode == 0, "nothing is left to be done"
@@ -93,9 +95,9 @@ def test_a_run_whose_states_are_lost_is_told_and_collected(bereft: Street) -> No
 
 def test_a_run_of_which_no_agent_has_the_plan_any_more_is_named(bereft: Street) -> None:
     for name in bereft.agents:
-        (bereft.root / "state" / name / "plans" / f"{bereft.plan['hash']}.json").unlink()
+        (bereft.root / "state" / name / "plans" / f"{bereft.plan.hash}.json").unlink()
         bereft.restart(name)
     done = cli("collect", cwd=bereft.root)
     assert done.returncode == 1 and "nothing has run" not in done.stderr
-    assert f"plan {bereft.plan['hash'][:8]} ran on a, b" in done.stderr and "--plan plan.json" in done.stderr
+    assert f"plan {bereft.plan.hash[:8]} ran on a, b" in done.stderr and "--plan plan.json" in done.stderr
     assert verdict(collected(bereft, "--earlier", "plan.json"))["conservation"]["admitted"] == 20

@@ -14,7 +14,7 @@ from coordinator.agents import Agents
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Admitted, Sink, Source
-from protos import records
+from protos import plan_document, records
 from protos.segments import records_in
 
 MS = 1_000_000
@@ -59,7 +59,8 @@ class Street:
         self.root = root
         (root / "query.yaml").write_text(QUERY)
         (root / "cluster.yaml").write_text(CLUSTER)
-        self.plan = planner.make_plan(root / "query.yaml", root / "cluster.yaml", planner.Choices(model="paper"))
+        made = planner.make_plan(root / "query.yaml", root / "cluster.yaml", planner.Choices(model="paper"))
+        self.plan = plan_document.of(made)
         plan_file.write(self.plan, root / "plan.json")
         self.agents = local_agents.start(local_cluster.wanted(root / "cluster.yaml", root / "state", True, []))
         self.addresses = Addresses(
@@ -83,7 +84,7 @@ class Street:
     def stop(self) -> Path:
         """Let the plan drain; the run's folder."""
         with Agents(self.addresses.of_plan(self.plan)) as agents:
-            assert deploy.stop({bytes.fromhex(self.plan["hash"])}, agents, 60) == []
+            assert deploy.stop({bytes.fromhex(self.plan.hash)}, agents, 60) == []
             run = collect.new_run(self.root / "runs", self.plan, self.root / "plan.json", self.addresses.path)
             assert collect.collect(run, self.plan, agents).problems == []
         return run

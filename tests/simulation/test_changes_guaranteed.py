@@ -9,7 +9,7 @@ cases; more:
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -26,6 +26,8 @@ from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.system import arrival_curve
 from coordinator.placement.milp import Limits
 from coordinator.planner import Choices
+from protos import plan_document
+from protos.plan_document import Plan
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.course import Change, read_course
 from sim_vehicles.virtual.run import simulate
@@ -87,18 +89,18 @@ def changes(two: Two) -> tuple[dict[str, Any], Next, Next] | None:
         except (InfeasibleError, OutOfTimeError):
             return None
         path = Path(folder) / "plan.json"
-        both = next_plan.added(one, path, second, Wish(LIMITS))
+        both = next_plan.added(plan_document.of(one), path, second, Wish(LIMITS))
         if both.after is None:
             return None
         return one, both, next_plan.removed(both.after, path, ["second"])
 
 
-def bound_ns(output: str, plans: Sequence[Mapping[str, Any] | None], steps: Sequence[Next]) -> int | None:
+def bound_ns(output: str, plans: Sequence[Plan], steps: Sequence[Next]) -> int | None:
     """The longest that any plan or change allows; None: something gives no bound."""
-    claims = [plan["guarantee"][output] for plan in plans if plan is not None and output in plan["guarantee"]]
+    claims = [plan.guarantee[output] for plan in plans if output in plan.guarantee]
     claims += [row.during for step in steps for row in step.verdict.rows if row.output == output and row.during]
-    found = [claim["from_admission_ns"] for claim in claims]
-    return None if None in found else max(found)
+    found = [claim.from_admission_ns for claim in claims]
+    return None if None in found else max(ns for ns in found if ns is not None)
 
 
 def test_no_guaranteed_output_is_late_during_an_admitted_change() -> None:
@@ -126,7 +128,7 @@ def test_no_guaranteed_output_is_late_during_an_admitted_change() -> None:
             seed=seed, spread_ns=spread_ms * MS, jitter=parse_jitter("uniform:0.3,1" if lazy else "none")
         )
         back_ns = (add_ms + spread_ms + remove_ms) * MS
-        then = [Change(added.after, add_ms * MS), Change(removed.after, back_ns)]
+        then = [Change(added.after.to_json(), add_ms * MS), Change(removed.after.to_json(), back_ns)]
         world, still = Conforming(one, then, seed, lazy), Conforming(one, (), seed, lazy)
         simulate(one, scenario, registry(), still, trace=False)
         done = simulate(one, scenario, registry(), world, then=then)
@@ -136,7 +138,7 @@ def test_no_guaranteed_output_is_late_during_an_admitted_change() -> None:
         mine = {result: n for result, n in world.results.items() if result[0].startswith("first")}
         assert mine == still.results
         for output, took_ns in world.longest_ns.items():
-            limit_ns = bound_ns(output, [one, added.after, removed.after], [added, removed])
+            limit_ns = bound_ns(output, [plan_document.of(one), added.after, removed.after], [added, removed])
             row = next(row for row in added.verdict.rows if row.output == output)
             assert limit_ns is None or took_ns <= limit_ns, f"{output}: {took_ns} > {limit_ns}"
             if row.wanted:

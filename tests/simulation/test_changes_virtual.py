@@ -24,6 +24,7 @@ from coordinator.placement.milp import Limits
 from coordinator.planner import Choices
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
+from protos import plan_document
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import Simulation, simulate, write_run
@@ -120,12 +121,12 @@ def test_an_operator_that_runs_under_both_plans_by_turns_is_policed_as_one(seed:
     with TemporaryDirectory() as folder:
         _, second, _ = two.write(Path(folder))
         one = two.plan("first", choices=Choices(quick=True, charges=NOTHING))
-        both = next_plan.added(one, Path(folder) / "plan.json", second, Wish(Limits(seconds=5.0)))
+        both = next_plan.added(plan_document.of(one), Path(folder) / "plan.json", second, Wish(Limits(seconds=5.0)))
     assert both.after is not None and both.verdict.admitted
     scenario = Scenario(bursts=20, seed=seed, spread_ns=35 * MS)
     _, expected = run(one, scenario)
     for at_ms in range(0, 40, 3):
-        done, results = run(one, scenario, [Change(both.after, at_ms * MS)])
+        done, results = run(one, scenario, [Change(both.after.to_json(), at_ms * MS)])
         assert of(results, "first") == expected and not judged(done)["conservation"]["by_cause"], at_ms
 
 

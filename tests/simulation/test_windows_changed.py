@@ -13,7 +13,8 @@ from coordinator.change import next_plan
 from coordinator.change.next_plan import Wish
 from coordinator.guarantee.charges import NOTHING
 from coordinator.placement.milp import Limits
-from protos import records
+from protos import plan_document, records
+from protos.plan_document import Claim
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
@@ -67,7 +68,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Plans:
     (folder / "operators.json").write_text(json.dumps(registry().describe()))
     choices = planner.Choices(quick=True, charges=NOTHING, limits=LIMITS)
     one = planner.make_plan([folder / "first.yaml"], folder / "cluster.yaml", choices)
-    both = next_plan.added(one, folder / "plan.json", folder / "second.yaml", Wish(LIMITS))
+    both = next_plan.added(plan_document.of(one), folder / "plan.json", folder / "second.yaml", Wish(LIMITS))
     assert both.after is not None, both.verdict.reasons
     return one, both, next_plan.removed(both.after, folder / "plan.json", ["second"])
 
@@ -79,12 +80,14 @@ def test_windows_that_stay_are_given_and_in_time(plans: Plans, seed: int, spread
     assert added.after is not None
     assert removed.after is not None
     assert removed.verdict.admitted, removed.verdict.reasons
-    claims = [
-        plan["guarantee"]["first.out" if "first.out" in plan["guarantee"] else "out"] for plan in (one, added.after)
+    claims: list[Claim | None] = [
+        plan.guarantee["first.out" if "first.out" in plan.guarantee else "out"]
+        for plan in (plan_document.of(one), added.after)
     ]
     claims += [row.during for step in (added, removed) for row in step.verdict.rows if row.output.endswith("out")]
-    limit_ns = max(claim["bound_ns"] for claim in claims if claim is not None)
-    then = [Change(added.after, (600 + 37 * seed) * MS), Change(removed.after, (1000 + 41 * seed) * MS)]
+    limit_ns = max(claim.bound_ns for claim in claims if claim is not None and claim.bound_ns is not None)
+    at = (600 + 37 * seed) * MS, (1000 + 41 * seed) * MS
+    then = [Change(added.after.to_json(), at[0]), Change(removed.after.to_json(), at[1])]
     scenario = Scenario(seed=seed, spread_ns=spread_ms * MS)
     done = simulate(one, scenario, registry(), Dense(one, seed), then=then)
     given = [fact for fact in facts(done) if fact.kind == records.WINDOW and fact.w1 == records.WINDOW_CLOSED]

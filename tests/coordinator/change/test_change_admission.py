@@ -17,6 +17,8 @@ from coordinator.guarantee.charges import NOTHING
 from coordinator.placement.milp import Limits
 from coordinator.sharing import standing
 from coordinator.units_of_measure import show_ns
+from protos import plan_document
+from protos.plan_document import Plan
 from tests.coordinator.sharing import random_queries
 
 CLUSTER = """
@@ -77,21 +79,22 @@ class Desk:
         path.write_text(text)
         return path
 
-    def plan(self, *queries: str, **choices: Any) -> dict[str, Any]:
+    def plan(self, *queries: str, **choices: Any) -> Plan:
         paths = [self.write(f"q{number}", text) for number, text in enumerate(queries)]
         made = planner.make_plan(paths, self.root / "cluster.yaml", planner.Choices(quick=True, **choices))
-        return self.kept(made)
+        return self.kept(plan_document.of(made))
 
-    def kept(self, made: dict[str, Any]) -> dict[str, Any]:
+    def kept(self, made: Plan | None) -> Plan:
         """As it comes back from its file."""
+        assert made is not None
         plan_file.write(made, self.path)
-        return plan_file.load(self.path)
+        return plan_file.read(self.path)
 
-    def add(self, plan: dict[str, Any], query: str, best_effort: bool = False, share: bool = True) -> Change:
+    def add(self, plan: Plan, query: str, best_effort: bool = False, share: bool = True) -> Change:
         file = self.write("joining", query)
         return next_plan.added(plan, self.path, file, Wish(Limits(seconds=20), best_effort, share))
 
-    def remove(self, plan: dict[str, Any], *names: str) -> Change:
+    def remove(self, plan: Plan, *names: str) -> Change:
         return next_plan.removed(plan, self.path, names)
 
 
@@ -104,12 +107,8 @@ def heavy(cost: str, deadline: str, nodes: str = "a, b") -> str:
     return HEAVY.replace("COST", cost).replace("DEADLINE", deadline).replace("NODES", nodes)
 
 
-def units(plan: dict[str, Any]) -> dict[tuple[str, ...], tuple[str, int]]:
-    return {
-        tuple(task["operators"]): (node, task["sub_deadline_ns"])
-        for node, tasks in plan["tasks"].items()
-        for task in tasks
-    }
+def units(plan: Plan) -> dict[tuple[str, ...], tuple[str, int]]:
+    return {task.operators: (node, task.sub_deadline_ns) for node, tasks in plan.tasks.items() for task in tasks}
 
 
 def test_a_query_that_fits_is_added_and_nothing_that_runs_is_moved(desk: Desk) -> None:
@@ -117,7 +116,7 @@ def test_a_query_that_fits_is_added_and_nothing_that_runs_is_moved(desk: Desk) -
     change = desk.add(plan, FLEET)
     assert change.verdict.admitted and change.verdict.reasons == () and change.shared == ("A",)
     after = change.after
-    assert after is not None and list(after["queries"]) == ["base", "fleet"]
+    assert after is not None and list(after.queries) == ["base", "fleet"]
     assert units(plan).items() <= units(after).items()
     rows = {row.output: row for row in change.verdict.rows}
     assert [rows[name].query for name in ("out", "x", "y")] == ["base", "fleet", "fleet"]
@@ -126,11 +125,14 @@ def test_a_query_that_fits_is_added_and_nothing_that_runs_is_moved(desk: Desk) -
             row.wanted
             and row.after
             and row.during
-            and row.after["bound_ns"] < row.during["bound_ns"] <= row.deadline_ns
+            and row.after.bound_ns
+            and row.during.bound_ns
+            and row.after.bound_ns < row.during.bound_ns <= row.deadline_ns
         )
     told = "\n".join(account.lines(change))
     assert "shared with what runs: A" in told and "new sources: t" in told and "nothing that runs is moved" in told
-    now, then = plan["guarantee"]["out"]["bound_ns"], after["guarantee"]["out"]["bound_ns"]
+    now, then = plan.guarantee["out"].bound_ns, after.guarantee["out"].bound_ns
+    assert now is not None and then is not None
     assert f"output out of base: guaranteed, bound {show_ns(now)} -> {show_ns(then)}" in told
     assert account.document(change)["queries"] == {"base": ["out"], "fleet": ["x", "y"]}
 
@@ -142,10 +144,10 @@ def test_what_is_added_can_be_removed_and_added_again(desk: Desk) -> None:
     alone = desk.remove(desk.kept(both), "fleet")
     assert alone.verdict.admitted and alone.after is not None
     for key in ("placement", "sub_deadlines_ns", "tasks", "graph", "guarantee"):
-        assert alone.after[key] == plan[key], key
+        assert getattr(alone.after, key) == getattr(plan, key), key
     again = desk.add(desk.kept(alone.after), FLEET)
-    assert again.after is not None and again.after["tasks"] == both["tasks"]
-    assert again.after["hash"] != both["hash"], "it says what it was made from"
+    assert again.after is not None and again.after.tasks == both.tasks
+    assert again.after.hash != both.hash, "it says what it was made from"
 
 
 def test_what_holds_from_admission_on_only_is_not_called_guaranteed_without_saying_so(desk: Desk) -> None:
@@ -157,7 +159,7 @@ def test_what_holds_from_admission_on_only_is_not_called_guaranteed_without_sayi
 
 
 def test_what_remains_of_a_unit_keeps_its_place_in_the_order(desk: Desk) -> None:
-    plan = desk.kept(desk.add(desk.plan(BASE), FLEET).after or {})
+    plan = desk.kept(desk.add(desk.plan(BASE), FLEET).after)
     rest = desk.remove(plan, "base")
     assert rest.verdict.admitted and rest.after is not None
     assert units(plan)["A", "B", "C"] == units(rest.after)[("A",)]
@@ -191,7 +193,7 @@ def test_a_name_that_runs_already_is_bad_input(desk: Desk) -> None:
 
 
 def test_a_query_that_harms_others_is_refused_with_output_bound_and_node(desk: Desk) -> None:
-    plan = desk.kept(desk.add(desk.plan(BASE), FLEET).after or {})
+    plan = desk.kept(desk.add(desk.plan(BASE), FLEET).after)
     change = desk.add(plan, heavy("1500 us", "19 ms", "b"))
     assert not change.verdict.admitted
     (reason,) = [text for text in change.verdict.reasons if text.startswith("output h of heavy")]
@@ -206,12 +208,12 @@ def test_proven_impossible_is_said_with_the_demand(desk: Desk) -> None:
 
 
 def test_best_effort_adds_what_nobody_is_harmed_by(desk: Desk) -> None:
-    plan = desk.kept(desk.add(desk.plan(BASE), FLEET).after or {})
+    plan = desk.kept(desk.add(desk.plan(BASE), FLEET).after)
     for query in (heavy("4 ms", "30 ms"), heavy("2 ms", "12 ms", "b")):
         change = desk.add(plan, query, best_effort=True)
         assert change.verdict.admitted, change.verdict.reasons
-        assert change.after is not None and not change.after["guarantee"]["h"]["guaranteed"]
-        assert all(change.after["guarantee"][name]["guaranteed"] for name in ("out", "x", "y"))
+        assert change.after is not None and not change.after.guarantee["h"].guaranteed
+        assert all(change.after.guarantee[name].guaranteed for name in ("out", "x", "y"))
         assert "output h of heavy: NOT guaranteed" in "\n".join(account.lines(change))
     harmful = desk.add(plan, heavy("9 ms", "30 ms"), best_effort=True)
     assert not harmful.verdict.admitted, "100 ms of work in 100 ms leave nobody a bound"
@@ -220,7 +222,7 @@ def test_best_effort_adds_what_nobody_is_harmed_by(desk: Desk) -> None:
 def test_an_output_that_is_late_now_keeps_nobody_out(desk: Desk) -> None:
     late = BASE.replace("deadline: 50 ms", "deadline: 2 ms")
     plan = desk.plan(late.replace("outputs:", "outputs:\n  soon: {from: A, at: a, deadline: 40 ms}"), best_effort=True)
-    assert not plan["guarantee"]["out"]["guaranteed"] and plan["guarantee"]["soon"]["guaranteed"]
+    assert not plan.guarantee["out"].guaranteed and plan.guarantee["soon"].guaranteed
     change = desk.add(plan, FLEET)
     assert change.verdict.admitted, change.verdict.reasons
     assert "output out of base: NOT guaranteed, as before" in "\n".join(account.lines(change))
@@ -229,9 +231,9 @@ def test_an_output_that_is_late_now_keeps_nobody_out(desk: Desk) -> None:
 def test_a_plan_of_another_model_keeps_it(desk: Desk) -> None:
     plan = desk.plan(BASE, model="paper", charges=NOTHING)
     change = desk.add(plan, FLEET)
-    assert change.after is not None and change.after["model"] == "paper" and change.verdict.admitted
-    assert change.after["solver"]["sub_deadlines"] == "kept" and units(plan).items() <= units(change.after).items()
-    assert change.verdict.loading_ns == 0 and change.after["analysis"]["charges"] == plan["analysis"]["charges"]
+    assert change.after is not None and change.after.model == "paper" and change.verdict.admitted
+    assert change.after.solver.sub_deadlines == "kept" and units(plan).items() <= units(change.after).items()
+    assert change.verdict.loading_ns == 0 and change.after.analysis.charges == plan.analysis.charges
 
 
 def test_policies_are_kept_and_without_a_bound_only_best_effort_is_left(desk: Desk) -> None:
@@ -240,12 +242,12 @@ def test_policies_are_kept_and_without_a_bound_only_best_effort_is_left(desk: De
     assert not refused.verdict.admitted and any("policy fifo" in reason for reason in refused.verdict.reasons)
     change = desk.add(plan, FLEET, best_effort=True)
     assert change.verdict.admitted and change.after is not None
-    assert {facts["policy"] for facts in change.after["cluster"]["nodes"].values()} == {"fifo"}
+    assert {node.policy for node in change.after.cluster.nodes.values()} == {"fifo"}
 
 
 def test_without_sharing_every_operator_is_its_own(desk: Desk) -> None:
     change = desk.add(desk.plan(BASE), FLEET, share=False)
-    assert change.shared == () and change.after is not None and "fleet/A" in change.after["placement"]
+    assert change.shared == () and change.after is not None and "fleet/A" in change.after.placement
 
 
 def test_a_plan_that_survives_a_node_is_not_changed(desk: Desk) -> None:
@@ -255,18 +257,18 @@ def test_a_plan_that_survives_a_node_is_not_changed(desk: Desk) -> None:
 
 
 def test_a_refusal_says_what_would_fit_if_what_runs_moved(desk: Desk) -> None:
-    both = desk.kept(desk.add(desk.plan(BASE), FLEET).after or {})
-    plan = desk.kept(desk.remove(both, "base").after or {})
+    both = desk.kept(desk.add(desk.plan(BASE), FLEET).after)
+    plan = desk.kept(desk.remove(both, "base").after)
     change = desk.add(plan, heavy("1500 us", "25 ms", "b"))
     assert not change.verdict.admitted
     found = ways.ways(change)
     assert found.replacement is not None and found.moved, "planned anew X and Y go elsewhere"
-    assert found.replacement["guarantee"]["h"]["guaranteed"]
-    assert found.replacement["placement"]["H"] == "b"
+    assert found.replacement.guarantee["h"].guaranteed
+    assert found.replacement.placement["H"] == "b"
     assert set(found.moved.values()) == {("b", "a")}
     said = "\n".join(found.lines("next.json"))
     assert "it would fit if" in said and "coordinator deploy next.json --replace" in said
-    assert standing.read(found.replacement).members.keys() == {"fleet", "heavy"}
+    assert standing.read(found.replacement.to_json()).members.keys() == {"fleet", "heavy"}
 
 
 def test_a_refusal_says_what_makes_room_where_nothing_fits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +286,9 @@ def test_where_only_the_change_takes_too_long_it_is_said(desk: Desk) -> None:
     plan = desk.plan(BASE)
     after = desk.add(plan, FLEET).after
     assert after is not None
-    tight = BASE.replace("50 ms", f"{after['guarantee']['out']['bound_ns'] + 1000} ns")
+    bound_ns = after.guarantee["out"].bound_ns
+    assert bound_ns is not None
+    tight = BASE.replace("50 ms", f"{bound_ns + 1000} ns")
     plan = desk.plan(tight)
     change = desk.add(plan, FLEET)
     assert not change.verdict.admitted and change.verdict.only_during
@@ -306,7 +310,7 @@ def test_changes_that_are_made_again_are_the_same(desk: Desk) -> None:
     for _ in range(2):
         after = desk.add(plan, FLEET).after
         assert after is not None
-        hashes.add(after["hash"])
+        hashes.add(after.hash)
     assert len(hashes) == 1
 
 
@@ -333,10 +337,10 @@ def test_random_queries_come_and_go(desk: Desk, seed: int) -> None:
     for name in ("q1", "q2"):
         change = desk.add(plan, texts[name], best_effort=dice.random() < 0.5, share=dice.random() < 0.8)
         if change.verdict.admitted:
-            held = {output for output, claim in plan["guarantee"].items() if promised(claim)}
-            assert change.after is not None and all(promised(change.after["guarantee"][one]) for one in held)
+            held = {output for output, claim in plan.guarantee.items() if promised(claim)}
+            assert change.after is not None and all(promised(change.after.guarantee[one]) for one in held)
             plan = desk.kept(change.after)
-    while len(plan["queries"]) > 1:
-        change = desk.remove(plan, dice.choice(list(plan["queries"])))
+    while len(plan.queries) > 1:
+        change = desk.remove(plan, dice.choice(list(plan.queries)))
         assert change.verdict.admitted and change.after is not None, "with less to do nothing is later"
         plan = desk.kept(change.after)

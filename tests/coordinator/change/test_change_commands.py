@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -18,7 +17,8 @@ from coordinator.errors import CoordinatorError
 from coordinator.local_agents import LocalAgent, Wanted
 from coordinator.placement.milp import Limits
 from coordinator.two_phase import Verb
-from protos import agent_pb2
+from protos import agent_pb2, plan_document
+from protos.plan_document import Plan
 from tests.coordinator.change.test_change_admission import BASE, CLUSTER, FLEET, heavy
 
 
@@ -36,9 +36,9 @@ class Town:
         for name, text in (("base", BASE), ("fleet", FLEET), ("cluster", CLUSTER)):
             (root / f"{name}.yaml").write_text(text)
 
-    def make(self, *queries: str) -> dict[str, Any]:
+    def make(self, *queries: str) -> Plan:
         paths = [self.root / f"{name}.yaml" for name in queries]
-        made = planner.make_plan(paths, self.root / "cluster.yaml", planner.Choices(quick=True))
+        made = plan_document.of(planner.make_plan(paths, self.root / "cluster.yaml", planner.Choices(quick=True)))
         plan_file.write(made, self.plan)
         return made
 
@@ -106,24 +106,24 @@ def test_a_query_is_added_and_removed(town: Town) -> None:
     assert town.run("deploy", str(town.plan))[0] == 0
     code, said, wrong = town.change("add", str(town.root / "fleet.yaml"))
     assert code == 0, wrong
-    after = plan_file.load(town.plan)
-    assert {hash_ for hash_, _, _ in town.runs().values()} == {after["hash"]}
+    after = plan_file.read(town.plan)
+    assert {hash_ for hash_, _, _ in town.runs().values()} == {after.hash}
     assert {epoch for _, epoch, _ in town.runs().values()} == {2}
-    kept_as = f"plan-{before['hash'][:8]}.json"
-    assert files(town) == {"plan.json", kept_as} and plan_file.load(town.root / kept_as) == before
+    kept_as = f"plan-{before.hash[:8]}.json"
+    assert files(town) == {"plan.json", kept_as} and plan_file.read(town.root / kept_as) == before
     assert "fleet beside base" in said and "nothing that runs is moved" in said and kept_as in said
     code, said, _ = town.run("status", "--plan", str(town.plan), "--json")
     queries = json.loads(said)["queries"]
     assert set(queries) == {"base", "fleet"}
-    entry = queries["fleet"][after["hash"]]
+    entry = queries["fleet"][after.hash]
     assert set(entry["nodes"]) == {"a", "b"} and entry["outputs"]["x"]["guaranteed"]
     assert "fleet" in town.run("status", "--plan", str(town.plan))[1]
     code, said, wrong = town.change("remove", "base", "--json", "-o", str(town.plan))
     assert code == 0, wrong
-    assert plan_file.load(town.root / f"plan-{after['hash'][:8]}.json") == after, "kept, as without -o"
+    assert plan_file.read(town.root / f"plan-{after.hash[:8]}.json") == after, "kept, as without -o"
     told = json.loads(said)
     assert told["deployed"] and told["epoch"] == 3 and set(told["queries"]) == {"fleet"}
-    assert {hash_ for hash_, _, _ in town.runs().values()} == {told["after"]} == {plan_file.load(town.plan)["hash"]}
+    assert {hash_ for hash_, _, _ in town.runs().values()} == {told["after"]} == {plan_file.read(town.plan).hash}
 
 
 def test_plans_under_any_name_are_part_of_the_run_they_were_before(town: Town) -> None:
@@ -135,10 +135,10 @@ def test_plans_under_any_name_are_part_of_the_run_they_were_before(town: Town) -
     code, said, wrong = town.run("collect", "--plan", str(later), "-o", str(town.root / "runs"))
     assert code == 0, wrong
     kept = {path.stem for path in Path(said.strip()).glob("earlier/*.json")}
-    assert first["hash"] in kept and len(kept) == 2, "that of plan.json, and the one that later.json was"
+    assert first.hash in kept and len(kept) == 2, "that of plan.json, and the one that later.json was"
     assert "no node has any record" not in wrong
     code, said, wrong = town.run("collect", "--plan", str(town.plan), "-o", str(town.root / "runs"))
-    assert code == 0 and f"no node has any record of plan {first['hash'][:8]}: " in wrong, wrong
+    assert code == 0 and f"no node has any record of plan {first.hash[:8]}: " in wrong, wrong
 
 
 def test_a_cluster_or_a_plan_is_no_query_to_add(town: Town) -> None:
@@ -171,7 +171,7 @@ def test_a_change_that_is_itself_too_long_leaves_the_next_plan_to_deploy(town: T
     code, said, wrong = town.change("remove", "fleet", "--dry-run", "--loading", "9 ms", "--json")
     assert code == 3 and "fleet is not removed" in wrong and "say so with --loading" in wrong
     replacing = town.root / "plan-replacing.json"
-    assert json.loads(said)["replacement_file"] == str(replacing) and list(plan_file.load(replacing)["queries"]) == [
+    assert json.loads(said)["replacement_file"] == str(replacing) and list(plan_file.read(replacing).queries) == [
         "base"
     ]
     assert town.change("remove", "fleet", "--dry-run", "--loading", "soon")[0] == 2
@@ -182,7 +182,7 @@ def test_a_dry_run_needs_no_agents_and_tells_what_would_be(town: Town) -> None:
     out = town.root / "next.json"
     code, said, _ = town.change("add", str(town.root / "fleet.yaml"), "--dry-run", "-o", str(out), "--json")
     assert code == 0 and not json.loads(said)["deployed"] and json.loads(said)["plan"] == str(out)
-    assert list(plan_file.load(out)["queries"]) == ["base", "fleet"] and files(town) == {"plan.json", "next.json"}
+    assert list(plan_file.read(out).queries) == ["base", "fleet"] and files(town) == {"plan.json", "next.json"}
     assert all(hash_ == "" for hash_, _, _ in town.runs().values())
     assert "nothing was deployed" in town.change("add", str(town.root / "fleet.yaml"), "--dry-run")[1]
     running_now = town.plan.read_bytes()
@@ -194,15 +194,15 @@ def test_the_plan_is_checked_against_what_the_agents_run(town: Town) -> None:
     before = town.make("base")
     query = str(town.root / "fleet.yaml")
     code, _, wrong = town.change("add", query)
-    assert code == 2 and f"no node runs plan {before['hash'][:8]}" in wrong and "coordinator deploy" in wrong
+    assert code == 2 and f"no node runs plan {before.hash[:8]}" in wrong and "coordinator deploy" in wrong
     assert town.run("deploy", str(town.plan))[0] == 0
     assert town.change("add", query)[0] == 0
-    older = town.root / f"plan-{before['hash'][:8]}.json"
+    older = town.root / f"plan-{before.hash[:8]}.json"
     code, _, wrong = town.run("remove", "base", "--plan", str(older))
     assert code == 2 and f"that is {town.plan}: give it with --plan" in wrong, wrong
     assert "node a: runs plan" in wrong and "of base+fleet" in wrong
     with Agents({"b": address_file.load(town.addresses).nodes["b"]}) as agents:
-        deploy.stop({bytes.fromhex(plan_file.load(town.plan)["hash"])}, agents, 30)
+        deploy.stop({bytes.fromhex(plan_file.read(town.plan).hash)}, agents, 30)
     code, _, wrong = town.change("remove", "base")
     assert code == 2 and "not every node runs plan" in wrong and "node b: runs no plan" in wrong
 
@@ -216,10 +216,10 @@ def test_deploying_a_plan_that_lacks_what_runs_is_refused_unless_it_replaces(tow
     assert code == 2 and "lacks fleet" in wrong and "coordinator add QUERY.yaml" in wrong and "--replace" in wrong
     assert town.runs() == runs
     assert town.run("deploy", str(town.plan), "--replace")[0] == 0
-    assert {hash_ for hash_, _, _ in town.runs().values()} == {alone["hash"]}
+    assert {hash_ for hash_, _, _ in town.runs().values()} == {alone.hash}
     more = town.make("fleet", "base")
     assert town.run("deploy", str(town.plan))[0] == 0, "nothing that runs would end"
-    assert {hash_ for hash_, _, _ in town.runs().values()} == {more["hash"]}
+    assert {hash_ for hash_, _, _ in town.runs().values()} == {more.hash}
 
 
 def test_a_node_that_the_next_plan_does_not_have_ends_the_one_before(town: Town) -> None:
@@ -253,9 +253,9 @@ def test_interrupted_before_the_decision_nothing_has_changed(town: Town, ended: 
     with pytest.raises(ended):
         carry.out(before, change.after, town.plan, address_file.load(town.addresses), None, progress)
     assert ("interrupted: nothing has changed" in told) == (ended is KeyboardInterrupt)
-    assert town.runs() == runs and files(town) == {"plan.json"} and plan_file.load(town.plan) == before
+    assert town.runs() == runs and files(town) == {"plan.json"} and plan_file.read(town.plan) == before
     done = carry.out(before, change.after, town.plan, address_file.load(town.addresses))
-    assert done.deployed.changed and plan_file.load(town.plan) == change.after
+    assert done.deployed.changed and plan_file.read(town.plan) == change.after
 
 
 def test_a_change_waits_for_the_one_before(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +280,7 @@ def test_a_change_does_not_overtake_another_deployment(town: Town, monkeypatch: 
     assert town.run("deploy", str(town.plan))[0] == 0
     other = town.make("base", "fleet")
     plan_file.write(before, town.plan)
-    hash_, epoch = other["hash"], town.runs()["a"][1] + 1
+    hash_, epoch = other.hash, town.runs()["a"][1] + 1
     with town.connect() as agents:
         request = deploy._requests(other, bytes.fromhex(hash_), epoch, agents.places)[Verb.PREPARE]
         replies = agents.all("Prepare", dict.fromkeys(agents.addresses, request), 10)
@@ -291,7 +291,7 @@ def test_a_change_does_not_overtake_another_deployment(town: Town, monkeypatch: 
         code, _, wrong = town.change("add", query, "--no-sharing")
     assert code == 2 and "another deployment has begun: nothing was changed" in wrong
     assert f"plan {hash_[:8]} is prepared on a, b" in wrong
-    assert town.runs() == runs and plan_file.load(town.plan) == before and files(town) == {"plan.json"}
+    assert town.runs() == runs and plan_file.read(town.plan) == before and files(town) == {"plan.json"}
     monkeypatch.setattr(carry, "BEGUN_S", 0.2)
     code, _, said = town.change("add", query, "--no-sharing")
     assert code == 0 and f"giving up plan {hash_[:8]} on a, b, which nobody commits" in said, said

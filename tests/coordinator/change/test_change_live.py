@@ -114,7 +114,7 @@ class Lane:
         choices = planner.Choices(quick=True)
         plan_file.write(planner.make_plan(root / "stands.yaml", root / "cluster.yaml", choices), self.plan)
         with self.connect() as agents:
-            deploy.deploy(plan_file.load(self.plan), agents)
+            deploy.deploy(plan_file.read(self.plan), agents)
 
     def connect(self) -> Agents:
         return Agents(self.addresses.nodes)
@@ -169,8 +169,8 @@ def test_a_stream_notices_nothing_of_queries_that_come_and_go(lane: Lane) -> Non
     until(lambda: results.values)
     code, said = lane.command("add", lane.root / "visits.yaml")
     assert code == 0, said
-    both = plan_file.load(lane.plan)
-    assert "half" in both["queries"]["visits"]["operators"], "the filter is shared"
+    both = plan_file.read(lane.plan)
+    assert "half" in both.queries["visits"].operators, "the filter is shared"
     visitor = Listener(lane.data("b"), "seen")
     until(lambda: len(visitor.values) > 20)
     until(lambda: all(len(plans) == 1 for plans in lane.committed().values()))  # the first plan has drained
@@ -182,7 +182,7 @@ def test_a_stream_notices_nothing_of_queries_that_come_and_go(lane: Lane) -> Non
     before = lane.committed()
     code, said = lane.command("add", lane.root / "greedy.yaml")
     assert code == 3 and "never" in said, said
-    assert lane.committed() == before and plan_file.load(lane.plan) == both
+    assert lane.committed() == before and plan_file.read(lane.plan) == both
     code, said = lane.command("remove", "visits")
     assert code == 0, said
     sent = stream.sent

@@ -1,6 +1,5 @@
 """The bounds of a change, against a node simulated exactly while both plans are there and the next one loads."""
 
-import copy
 from collections import deque
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
@@ -21,7 +20,10 @@ from coordinator.guarantee.flow import total
 from coordinator.guarantee.response import load_responses
 from coordinator.guarantee.selectivity import ONE
 from coordinator.placement import kept
+from protos import plan_document
+from protos.plan_document import Plan
 from tests.simulation.edf_node import Job, instants
+from tests.whole_plans import hashed
 
 EVERY = 20
 Files = Callable[[str, str], tuple[Path, Path]]
@@ -132,31 +134,33 @@ outputs:
 
 
 @pytest.fixture
-def plans(files: Files) -> tuple[dict[str, Any], dict[str, Any]]:
+def plans(files: Files) -> tuple[Plan, Plan]:
     """A plan, and one with more beside it."""
     first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices())
     more = FIRST.replace("outputs:", "  X: {run: pass, in: A, cost: 1 ms, nodes: [a]}\noutputs:")
     grown = files(more + "  x: {from: X, at: a, deadline: 40 ms}\n", CLUSTER)
     stays = kept.read(first, set(first["placement"]), first["hash"])
     second = planner.make_plan(*grown, planner.Choices(kept=stays))
-    second["queries"] = {**second["queries"], "more": {}}
-    return first, second
+    nothing: dict[str, Any] = {key: [] for key in ("sources", "operators", "outputs")}
+    second["queries"]["more"] = nothing | {"sha256": "", "called": {}}
+    return plan_document.of(first), hashed(second)
 
 
-def test_the_larger_plan_bounds_a_change_in_both_directions(plans: tuple[dict[str, Any], dict[str, Any]]) -> None:
+def test_the_larger_plan_bounds_a_change_in_both_directions(plans: tuple[Plan, Plan]) -> None:
     first, second = plans
     there, back = transition.during(first, second), transition.during(second, first)
     assert there == back and there.loading_ns == transition.LOADING_NS
     for name, claim in there.claims.items():
-        assert claim["bound_ns"] > second["guarantee"][name]["bound_ns"], "loading costs something"
+        alone_ns = second.guarantee[name].bound_ns
+        assert claim.bound_ns and alone_ns and claim.bound_ns > alone_ns, "loading costs something"
 
 
 def test_nothing_is_charged_where_the_runtime_costs_nothing(files: Files) -> None:
-    plan = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices(charges=NOTHING))
+    plan = plan_document.of(planner.make_plan(*files(FIRST, CLUSTER), planner.Choices(charges=NOTHING)))
     found = transition.during(plan, plan)
     assert found.loading_ns == 0
-    assert {name: claim["bound_ns"] for name, claim in found.claims.items()} == {
-        name: claim["bound_ns"] for name, claim in plan["guarantee"].items()
+    assert {name: claim.bound_ns for name, claim in found.claims.items()} == {
+        name: claim.bound_ns for name, claim in plan.guarantee.items()
     }
 
 
@@ -178,13 +182,14 @@ def test_nothing_is_charged_where_the_runtime_costs_nothing(files: Files) -> Non
     ],
 )
 def test_what_is_not_as_it_was_is_found(
-    plans: tuple[dict[str, Any], dict[str, Any]], change: Callable[[dict[str, Any]], object], said: str
+    plans: tuple[Plan, Plan], change: Callable[[dict[str, Any]], object], said: str
 ) -> None:
     first, second = plans
     if said.startswith("stream"):  # in the smaller plan a stream goes somewhere
-        first = copy.deepcopy(first)
-        first["nodes"]["a"]["sends"] = [{"stream": first["graph"]["streams"]["A"]["id"], "peer": 1}]
-    changed = copy.deepcopy(second)
+        values = first.to_json()
+        values["nodes"]["a"]["sends"] = [{"stream": first.graph.streams["A"].id, "peer": 1}]
+        first = hashed(values)
+    changed = second.to_json()
     change(changed)
     with pytest.raises(AuditError, match=said):
-        transition.during(first, changed)
+        transition.during(first, hashed(changed))

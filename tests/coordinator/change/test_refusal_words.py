@@ -1,21 +1,22 @@
 """A refused change says what takes most of the bound, not only where it waits."""
 
-from typing import Any
-
 from coordinator.change.verdict import _late
+from protos.plan_document import Claim, Step
 
 MS = 1_000_000
 
 
-def part(kind: str, what: str, ns: int, waiting_ns: int = 0) -> dict[str, Any]:
-    split = {"work_ns": ns - waiting_ns, "waiting_ns": waiting_ns, "blocking_ns": 0}
-    return {"kind": kind, "what": what, "node": "base", "ns": ns, **split}
+def part(kind: str, what: str, ns: int, waiting_ns: int = 0) -> Step:
+    return Step(kind=kind, what=what, node="base", ns=ns, work_ns=ns - waiting_ns, waiting_ns=waiting_ns, blocking_ns=0)
 
 
-def said(*trail: dict[str, Any]) -> str:
-    bound_ns = sum(one["ns"] for one in trail)
+def said(*trail: Step) -> str:
+    bound_ns = sum(one.ns for one in trail)
     why = "the bound exceeds the deadline"
-    return _late({"deadline_ns": 10 * MS, "bound_ns": bound_ns, "why": why, "trail": trail}, "after the change")
+    claim = Claim(
+        deadline_ns=10 * MS, bound_ns=bound_ns, guaranteed=False, why=why, from_admission_ns=None, trail=trail
+    )
+    return _late(claim, "after the change")
 
 
 def test_what_takes_most_is_named() -> None:

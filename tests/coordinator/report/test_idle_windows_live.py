@@ -14,6 +14,7 @@ from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from coordinator.watching import figures, overload, reply
 from node_agent.sdk import Source
+from protos import plan_document
 from tests.node_agent.live import until
 
 # A period of an hour: what is beyond a burst does not depend on how fast the machine is.
@@ -51,7 +52,8 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
     """One tuple is let in and the others are policed, in other windows: at least one of two windows is missed."""
     (tmp_path / "query.yaml").write_text(QUERY)
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
-    plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices(model="sound"))
+    made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices(model="sound"))
+    plan = plan_document.of(made)
     plan_file.write(plan, tmp_path / "plan.json")
     with Agents(agents.of_plan(plan)) as connected:
         deploy.deploy(plan, connected)
@@ -71,13 +73,13 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
         ended = counted("empty")
         until(lambda: counted("empty") >= ended + IDLE)
         now = values()
-        assert deploy.stop({bytes.fromhex(plan["hash"])}, connected, 60) == []
+        assert deploy.stop({bytes.fromhex(plan.hash)}, connected, 60) == []
         run = collect.new_run(tmp_path / "runs", plan, tmp_path / "plan.json", tmp_path / "addresses.json")
         assert collect.collect(run, plan, connected).problems == []
     told = verdict(read_run(run))["outputs"]["win"]
-    (live,) = figures.between(None, figures.Look(0.0, now), {plan["hash"]: plan}).outputs
+    (live,) = figures.between(None, figures.Look(0.0, now), {plan.hash: plan}).outputs
     assert told["missed_of_offered"] is not None and live.missed_of_offered is not None
     (least, most), (lo, hi) = live.missed_of_offered, told["missed_of_offered"]
     assert least <= lo <= hi <= most and hi >= 0.5 and live.met_idle >= IDLE
-    windows, of_run = overload.overload(now["a"], "a", {plan["hash"]: plan})["windows"]["w"], told["windows"]["w"]
+    windows, of_run = overload.overload(now["a"], "a", {plan.hash: plan})["windows"]["w"], told["windows"]["w"]
     assert (windows["all"], windows["given"]) == (of_run["all"], of_run["given"])

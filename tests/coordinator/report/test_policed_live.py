@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +12,8 @@ from coordinator.local_agents import LocalAgent, Wanted
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Source
+from protos import plan_document
+from protos.plan_document import Plan
 
 # A period of an hour: what is beyond a burst does not depend on how fast the machine is.
 QUERY = """
@@ -50,12 +51,14 @@ def agents(tmp_path: Path) -> Iterator[Addresses]:
         local_agents.stop(found)
 
 
-def make_plan(folder: Path, deadline: str = "4 s") -> dict[str, Any]:
+def make_plan(folder: Path, deadline: str = "4 s") -> Plan:
     (folder / "query.yaml").write_text(QUERY.replace("4 s", deadline))
     (folder / "cluster.yaml").write_text(CLUSTER)
-    made = planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", planner.Choices(model="sound"))
+    made = plan_document.of(
+        planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", planner.Choices(model="sound"))
+    )
     plan_file.write(made, folder / "plan.json")
-    assert all(each["guaranteed"] for each in made["guarantee"].values())
+    assert all(claim.guaranteed for claim in made.guarantee.values())
     return made
 
 
@@ -77,7 +80,7 @@ def test_the_excess_is_admitted_shed_and_counted(tmp_path: Path, agents: Address
         send(agents, 7)
         send(agents, 8)  # another client of the same source: five of these are too many
         assert counters(connected)["policed_arrivals.s"] == 5
-        assert deploy.stop({bytes.fromhex(plan["hash"])}, connected, 60) == []
+        assert deploy.stop({bytes.fromhex(plan.hash)}, connected, 60) == []
         run = collect.new_run(tmp_path / "runs", plan, tmp_path / "plan.json", tmp_path / "addresses.json")
         assert collect.collect(run, plan, connected).problems == []
     told = verdict(read_run(run))
@@ -97,4 +100,4 @@ def test_a_new_plan_goes_on_policing_where_the_old_one_was(tmp_path: Path, agent
         deploy.deploy(second, connected)
         send(agents, 3)
         assert counters(connected)["policed_arrivals.s"] == 2
-        assert deploy.stop({bytes.fromhex(second["hash"])}, connected, 60) == []
+        assert deploy.stop({bytes.fromhex(second.hash)}, connected, 60) == []

@@ -19,6 +19,7 @@ from coordinator.report.reader import read_run, records_of
 from coordinator.report.terminal import told as said
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Sink, Source
+from protos import plan_document as plans
 from protos import records as rec
 from tests import traces
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Node, hashed, plan_document
@@ -246,7 +247,8 @@ def test_a_killed_agent_misses_windows(tmp_path: Path) -> None:
     street = Street(tmp_path)
     try:
         (tmp_path / "query.yaml").write_text(QUERY)
-        street.plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices())
+        made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices())
+        street.plan = plans.of(made)
         plan_file.write(street.plan, tmp_path / "plan.json")
         with street.connect() as agents:
             deploy.deploy(street.plan, agents)
@@ -264,7 +266,7 @@ def test_a_killed_agent_misses_windows(tmp_path: Path) -> None:
             with Sink(data, "out", timeout=30) as results:
                 _until_a_result(source, results)
         with street.connect() as agents:
-            assert deploy.stop({bytes.fromhex(street.plan["hash"])}, agents, 60) == []
+            assert deploy.stop({bytes.fromhex(street.plan.hash)}, agents, 60) == []
             run = collect.new_run(tmp_path / "runs", street.plan, tmp_path / "plan.json", tmp_path / "addresses.json")
             collect.collect(run, street.plan, agents)
         told = verdict(read_run(run))

@@ -4,7 +4,6 @@ operator, and a window operator comes and goes as a whole."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +12,8 @@ from coordinator.change import next_plan
 from coordinator.errors import BadInputError
 from coordinator.placement.milp import Limits
 from coordinator.sharing import account
+from protos import plan_document
+from protos.plan_document import Plan
 from tests.coordinator.windows.conftest import EXAMPLE
 
 QUERY = """\
@@ -26,7 +27,6 @@ operators:
 outputs:
   out_NAME: {from: w, at: b, deadline: 1 s}
 """
-Plan = dict[str, Any]
 
 
 @pytest.fixture
@@ -78,12 +78,12 @@ def test_halves_keep_one_name(tmp_path: Path) -> None:
 
 def _windows(plan: Plan | None) -> list[str]:
     assert plan is not None
-    return sorted(plan["graph"].get("windows", {}))
+    return sorted(plan.graph.windows)
 
 
 def test_windows_come_and_go_whole(several: list[Path], tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    plan = planner.make_plan(several[:2], several[-1], planner.Choices(quick=True))
+    plan = plan_document.of(planner.make_plan(several[:2], several[-1], planner.Choices(quick=True)))
     plan_file.write(plan, path)
     assert _windows(plan) == ["w"]
     wish = next_plan.Wish(Limits(20))
@@ -91,12 +91,12 @@ def test_windows_come_and_go_whole(several: list[Path], tmp_path: Path) -> None:
     assert more.verdict.admitted and more.shared == ("f",)
     assert _windows(more.after) == ["longer/w", "w"]
     assert more.after is not None
-    assert more.after["placement"]["w"] == plan["placement"]["w"] == more.after["placement"]["w.add"]
+    assert more.after.placement["w"] == plan.placement["w"] == more.after.placement["w.add"]
     plan_file.write(more.after, path)
     less = next_plan.removed(more.after, path, ["one", "two"])
     assert less.verdict.admitted and _windows(less.after) == ["longer/w"]
     assert less.after is not None
-    assert list(less.after["graph"]["operators"]) == ["f", "longer/w.add", "longer/w"]
+    assert list(less.after.graph.operators) == ["f", "longer/w.add", "longer/w"]
     back = next_plan.removed(more.after, path, ["one"])
     assert _windows(back.after) == ["longer/w", "w"]
 
