@@ -28,7 +28,7 @@ def _filled(shape: Any, value: Any) -> Any:
         return _object(shape, value)
     if origin is tuple and arguments[-1] is ...:
         return [_filled(arguments[0], each) for each in value]
-    if origin is not None and issubclass(origin, Mapping):
+    if isinstance(origin, type) and issubclass(origin, Mapping):
         return {name: _filled(arguments[1], each) for name, each in value.items()}
     return value
 

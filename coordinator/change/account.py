@@ -121,7 +121,7 @@ def document(change: Change) -> dict[str, Any]:
         "after": None if after is None else after.hash,
         "added": list(change.added),
         "removed": list(change.removed),
-        "queries": {} if after is None else {name: one.outputs for name, one in after.queries.items()},
+        "queries": {} if after is None else {name: list(one.outputs) for name, one in after.queries.items()},
         "new_operators": new,
         "shared_operators": list(change.shared),
         "loading_ns": change.verdict.loading_ns,
