@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.status import Status
 
-from infra.papers import readme
+from infra.papers import results
 from infra.papers.figures import OUT, Effort, Figure, Reproduction, Tell, forget, keep, read
 from infra.papers.page import WORDS, page
 from infra.papers.registry import PAPERS, REPRODUCTIONS, named
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0 whatever the figures are; 1: --check finds that README.md tells others; 2: a bad name."""
+    """Exit code 0 whatever the figures are; 1: --check finds that the page tells others; 2: a bad name."""
     options = _options(arguments)
     console = Console()
-    if options.readme or options.check:
-        return _readme(console, options.readme)
+    if options.write or options.check:
+        return _results(console, options.write)
     try:
         chosen = named(options.names)
     except ValueError as error:
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (OUT / f"{paper}.html").write_text(page(PAPERS[paper], read(OUT / f"{paper}.json")))
         console.print(f"written: {(OUT / paper).relative_to(OUT.parents[1])}.json and .html")
     if effort == "full":
-        _readme(console, write=False)
+        _results(console, write=False)
     return 0 if len(done) == len(chosen) else 130
 
 
@@ -41,8 +41,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m infra.papers", description="the papers' figures, beside ours")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(each.key for each in REPRODUCTIONS))
     parser.add_argument("--quick", action="store_true", help="within a minute: fewer points and trials")
-    parser.add_argument("--readme", action="store_true", help="write README.md's tables from runs/papers")
-    parser.add_argument("--check", action="store_true", help="compare README.md's tables with runs/papers")
+    parser.add_argument("--write", action="store_true", help="write the page's tables from runs/papers")
+    parser.add_argument("--check", action="store_true", help="compare the page's tables with runs/papers")
     return parser.parse_args(arguments)
 
 
@@ -81,20 +81,20 @@ def _tell(console: Console, figure: Figure) -> None:
         console.print(f"    {figure.why}", style="dim", highlight=False)
 
 
-def _readme(console: Console, write: bool) -> int:
+def _results(console: Console, write: bool) -> int:
     try:
         if write:
-            readme.write()
+            results.write()
     except ValueError as error:
         console.print(str(error))
         return 1
-    different = readme.differences()
+    different = results.differences()
     if different:
         console.print(
-            "README.md tells otherwise: " + "; ".join(different) + " (`python -m infra.papers --readme` writes it)"
+            "docs/explanation/papers.md tells otherwise: " + "; ".join(different) + " (`python -m infra.papers --write` writes it)"
         )
         return 1
-    console.print("README.md tells the figures of these runs")
+    console.print("docs/explanation/papers.md tells the figures of these runs")
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 Values = Mapping[str, float | int | str | None]
-Effort = Literal["tiny", "quick", "full"]  # tiny: for tests; quick: within a minute; full: what README.md says
+Effort = Literal["tiny", "quick", "full"]  # tiny: for tests; quick: within a minute; full: what the page says
 Tell = Callable[[str], None]  # what is being done just now
 OUT = Path(__file__).resolve().parents[2] / "runs" / "papers"
 

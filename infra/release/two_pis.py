@@ -23,7 +23,7 @@ from typing import Any
 from infra.lab.namespaces import Lab
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "infra" / "nodes" / "README.md"
+PAGE = ROOT / "docs" / "how_to" / "two_pis.md"
 UNIT = ROOT / "infra" / "nodes" / "shimekiri-agent@.service"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PIS, LAPTOP = ("pi1", "pi2"), "laptop"

@@ -17,7 +17,7 @@ from infra.nodes import __main__ as nodes
 from node_agent import cli as node_agent
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (nodes.HERE / "README.md").read_text()
+PAGE = (ROOT / "docs" / "how_to" / "two_pis.md").read_text()
 
 
 def _commands() -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""Every reproduction runs, small; what does not depend on its size is as README.md tells it."""
+"""Every reproduction runs, small; what does not depend on its size is as the page tells it."""
 
 import json
 from functools import cache
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.papers import readme
+from infra.papers import results
 from infra.papers.figures import Curve, Figure, Plot, Reproduction, forget, keep, read
 from infra.papers.page import page
 from infra.papers.registry import PAPERS, REPRODUCTIONS, named
@@ -19,7 +19,7 @@ def figures(reproduction: Reproduction) -> dict[str, Figure]:
 
 @pytest.mark.parametrize("reproduction", REPRODUCTIONS, ids=lambda each: each.key)
 def test_every_reproduction_runs_small(reproduction: Reproduction, tmp_path: Path) -> None:
-    """And what it says can be written, drawn and put in a table; fixed ones say what README.md says."""
+    """And what it says can be written, drawn and put in a table; fixed ones say what the page says."""
     made = figures(reproduction)
     assert made and all(each.why for each in made.values())
     keep(reproduction.paper, made.values(), "full", tmp_path)
@@ -27,21 +27,21 @@ def test_every_reproduction_runs_small(reproduction: Reproduction, tmp_path: Pat
     assert {"printed", "measured", "reproduces", "why"} <= set(next(iter(written.values())))
     assert "Plotly.newPlot" in page(PAPERS[reproduction.paper], written)
     if reproduction.fixed:
-        assert readme.differences(tmp_path) == []
+        assert results.differences(tmp_path) == []
 
 
-def test_readme_tells_every_figure_of_a_verdict_once() -> None:
-    told = readme.README.read_text()
-    rows = readme.rows()
+def test_the_page_tells_every_figure_of_a_verdict_once() -> None:
+    told = results.PAGE.read_text()
+    rows = results.rows()
     for reproduction in REPRODUCTIONS:
         for name in figures(reproduction) if reproduction.fixed else ():
             assert told.count(f"\n| {name} | ") == 1 and name in rows
 
 
-def test_a_short_run_does_not_get_into_the_readme(tmp_path: Path) -> None:
+def test_a_short_run_does_not_get_into_the_page(tmp_path: Path) -> None:
     keep("placement", [Figure("figure 0", {}, {"x": 1}, True, "because")], "quick", tmp_path)
     with pytest.raises(ValueError, match="--quick"):
-        readme.write(tmp_path)
+        results.write(tmp_path)
 
 
 def test_figures_are_replaced_by_name_and_others_stay(tmp_path: Path) -> None:

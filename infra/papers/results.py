@@ -1,4 +1,4 @@
-"""README.md's tables: made from what the runs wrote, and compared with it."""
+"""The tables of docs/explanation/papers.md: made from what the runs wrote, and compared with it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from infra.papers.figures import OUT, read, text
 from infra.papers.registry import PAPERS
 
-README = Path(__file__).with_name("README.md")
-BEGIN, END = "<!-- {}: made by `python -m infra.papers --readme` -->", "<!-- {}: end -->"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "papers.md"
+BEGIN, END = "<!-- {}: made by `python -m infra.papers --write` -->", "<!-- {}: end -->"
 WORDS = {True: "yes", False: "**no**", None: "–"}
 HEAD = "| figure | printed | measured | reproduces | why |\n|---|---|---|---|---|\n"
 
@@ -33,19 +33,19 @@ def table(figures: Mapping[str, Mapping[str, Any]]) -> str:
     """A paper's table. Raises ValueError for figures of a short run."""
     short = [name for name, figure in figures.items() if figure["effort"] != "full"]
     if short:
-        raise ValueError(f"{short[0]}: from a run with --quick; README.md holds full runs only")
+        raise ValueError(f"{short[0]}: from a run with --quick; the page holds full runs only")
     return HEAD + "".join(row(name, figure) + "\n" for name, figure in figures.items())
 
 
 def rows() -> dict[str, str]:
-    """README.md's rows by the figure's name."""
-    lines = [line for line in README.read_text().splitlines() if line.startswith("| ")]
+    """The page's rows by the figure's name."""
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
     return {line.split(" | ")[0].removeprefix("| "): line for line in lines}
 
 
 def write(directory: Path = OUT) -> None:
-    """Put the runs' tables into README.md. Raises ValueError."""
-    content = README.read_text()
+    """Put the runs' tables into the page. Raises ValueError."""
+    content = PAGE.read_text()
     for paper in PAPERS:
         figures = read(directory / f"{paper}.json")
         if not figures:
@@ -53,11 +53,11 @@ def write(directory: Path = OUT) -> None:
         before, _, rest = content.partition(BEGIN.format(paper) + "\n")
         _, _, after = rest.partition(END.format(paper))
         content = f"{before}{BEGIN.format(paper)}\n\n{table(figures)}\n{END.format(paper)}{after}"
-    README.write_text(content)
+    PAGE.write_text(content)
 
 
 def differences(directory: Path = OUT) -> list[str]:
-    """Figures of full runs that README.md tells otherwise, or does not tell."""
+    """Figures of full runs that the page tells otherwise, or does not tell."""
     told = rows()
     return [
         name
