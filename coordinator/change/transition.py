@@ -1,7 +1,7 @@
-"""What a change costs while tuples of both plans are there. The README of this room has the argument: where what stays
-is as it was, in the larger of the two plans, everything that happens during the change is a run of the larger plan in
-which some tuples do not reach some operators; so the larger plan's analysis bounds it, with what loading the other
-plan adds.
+"""What a change costs while tuples of both plans are there. docs/explanation/change.md has the argument:
+where what stays is as it was, in the larger of the two plans, everything that happens during the change is a run of
+the larger plan in which some tuples do not reach some operators; so the larger plan's analysis bounds it, with what
+loading the other plan adds.
 
 What "as it was" means is checked here on the two plans alone, so a mistake of the planner is found before it is
 deployed.

@@ -1,4 +1,4 @@
-"""When windows close: one step of the pass of `propagate`. README.md has the argument."""
+"""When windows close: one step of the pass of `propagate`. docs/explanation/guarantee.md has the argument."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ so at the latest
 
     max_age + beat + tick + the way of a tuple to the windows, its own instance there included
 
-after the end. README.md has the argument, and why lateness is in no term. By count there is no end to wait for: the
-window closes when its last number is settled, which is one way after that number's admission.
+after the end. docs/explanation/guarantee.md has the argument, and why lateness is in no term. By count there is no end
+to wait for: the window closes when its last number is settled, which is one way after that number's admission.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The admitted-tuples ledger in plain Python: every arrival owes one end to each of its consumers.
 
-This is the readable reference; spark_ledger.py says the same in columns, and README.md has the rules in prose.
+This is the readable reference; spark_ledger.py says the same in columns; docs/explanation/report.md
+has the rules in prose.
 """
 
 from collections import Counter

@@ -1,4 +1,6 @@
-"""The admitted-tuples ledger as Spark columns; ledger.py is the same in plain Python, README.md has the rules in prose.
+"""The admitted-tuples ledger as Spark columns; ledger.py is the same in plain Python.
+
+docs/explanation/report.md has the rules.
 
 spark_records.py has the keys of the frames and what records say, spark_entries.py what is owed and what has ended.
 """

@@ -1,1 +1,1 @@
-"""Agents on real nodes: a systemd unit, playbooks, and the files of two nodes to begin with. docs/how_to/two_pis.md is the way."""
+"""Agents on real nodes: a systemd unit, playbooks, and the files of two nodes to begin with."""

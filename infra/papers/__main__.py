@@ -91,7 +91,9 @@ def _results(console: Console, write: bool) -> int:
     different = results.differences()
     if different:
         console.print(
-            "docs/explanation/papers.md tells otherwise: " + "; ".join(different) + " (`python -m infra.papers --write` writes it)"
+            "docs/explanation/papers.md tells otherwise: "
+            + "; ".join(different)
+            + " (`python -m infra.papers --write` writes it)"
         )
         return 1
     console.print("docs/explanation/papers.md tells the figures of these runs")

@@ -1,1 +1,1 @@
-"""Recorded floating-car data and scenes that come with the package (see the room's README for how they were made)."""
+"""Recorded floating-car data and scenes that come with the package (made as docs/reference/sim_vehicles.md says)."""

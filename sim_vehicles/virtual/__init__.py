@@ -1,1 +1,1 @@
-"""The virtual cluster: the agents' engine, plans and operators in virtual time. See README.md."""
+"""The virtual cluster: the agents' engine, plans and operators in virtual time."""

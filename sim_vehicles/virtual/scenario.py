@@ -27,7 +27,7 @@ class Scenario:
 
     ages_ns: how old a source's tuples are on admission. burst: tuples per burst instead of the plan's. phase_ns: first
     burst after the trial's start. latency_ns: of every link, which then takes no time to send either; None: the
-    plan's. batch: None: as each node's plan says; see README.md. loss: probability that a tuple never crosses a link.
+    plan's. batch: None: as each node's plan says. loss: probability that a tuple never crosses a link.
     tuples: files with what the sources admit. decision_ns: what a scheduling decision costs; one is taken for every
     task instance, but where a policy goes on without. policy: of every node, written like bts:phi=10ms,k=5; None: the
     plan's. phi_ns, first_k, share_ppm: of the policy; None: what is written there, else the plan's.

@@ -1,8 +1,8 @@
-"""The README's command blocks do what they say: each is run as it stands, in the files that the README shows.
+"""The command blocks of README and docs do what they say: each is run as it stands, in the files that the page shows.
 
-A section's blocks run in one bash, in the order in which they stand there, where that is allowed in a network of its
-own, since the ports in the examples may be taken. A comment that names an exit code is
-believed: `# exit code 3`; one that says `exit code 1 where ...` may end with 0 as well.
+The blocks of a page, and of a section of the README, run in one bash, in the order in which they stand there. Where
+that is allowed, it has a network of its own, since the ports in the examples may be taken. A comment that names an exit
+code is believed: `# exit code 3`; one that says `exit code 1 where ...` may end with 0 as well.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+PAGES = tuple(ROOT / "docs" / page for page in ("tutorial.md", "how_to/own_nodes.md", "explanation/demo.md"))
 INSTALLED = "/path/to/shimekiri"  # what a reader puts the place of the clone for
 OF_CI = ("make demo", "make test")  # the first block: tests cannot run themselves, and .ci/run calls both
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -31,9 +33,10 @@ SECONDS = 240
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block; `file`: the name that the paragraph before it gives it, if it does."""
+    """A fenced block; `part`: the page or the README's section that runs as one; `file`: the name that the paragraph
+    before it gives it, if it does."""
 
-    section: str
+    part: str
     language: str
     text: str
     file: str | None
@@ -41,15 +44,18 @@ class Block:
 
 
 def blocks() -> list[Block]:
-    """All of the README, in order."""
-    text, found = README.read_text(encoding="utf-8"), []
+    """All of the README and of the pages, in order."""
+    return [block for page in (README, *PAGES) for block in _blocks(page)]
+
+
+def _blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
     for fence in FENCE.finditer(text):
         before = text[: fence.start()]
-        section = re.findall(r"^## (.*)$", before, re.MULTILINE)
+        sections = ["", *re.findall(r"^## (.*)$", before, re.MULTILINE)]
+        part = sections[-1] if page == README else page.name
         named = FILE.findall(before.rstrip().rpartition("\n\n")[2].rpartition("```")[2])
-        line = before.count("\n") + 1
-        found.append(Block(section[-1] if section else "", fence[1], fence[2], named[-1] if named else None, line))
-    return found
+        yield Block(part, fence[1], fence[2], named[-1] if named else None, before.count("\n") + 1)
 
 
 def commands(block: Block) -> list[str]:
@@ -57,10 +63,10 @@ def commands(block: Block) -> list[str]:
     return [line for line in block.text.replace("\\\n", " ").splitlines() if line.strip()]
 
 
-def script(section: list[Block], clone: Path) -> str:
+def script(part: list[Block], clone: Path) -> str:
     """Writes down each line before it runs, and ends at the first one whose exit code is another than it says."""
-    lines = ["set -u", 'fail() { echo "README.md:$1: exit code $2: $3" >&2; exit 97; }']
-    for block in section:
+    lines = ["set -u", 'fail() { echo "line $1: exit code $2: $3" >&2; exit 97; }']
+    for block in part:
         if block.file is not None and block.language in {"python", "yaml"}:
             name, text = shlex.quote(block.file), shlex.quote(block.text)
             lines.append(f"printf %s {text} > {name}")
@@ -85,12 +91,12 @@ def network() -> list[str]:
     return start if allowed else []
 
 
-SECTIONS = list(dict.fromkeys(block.section for block in blocks() if block.language == "sh" and block.section))
+PARTS = list(dict.fromkeys(block.part for block in blocks() if block.language == "sh" and block.part))
 
 
 def test_the_first_block_is_what_decides_whether_a_change_lands() -> None:
     first = next(block for block in blocks() if block.language == "sh")
-    assert not first.section
+    assert not first.part
     asked = [command.partition("#")[0].strip() for command in commands(first)]
     assert sorted(asked) == sorted(OF_CI)
     run = (ROOT / ".ci" / "run").read_text()
@@ -116,16 +122,16 @@ def clone(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("section", SECTIONS)
-def test_the_commands_run_as_they_stand_there(section: str, clone: Path, tmp_path: Path) -> None:
-    mine = [block for block in blocks() if block.section == section]
+@pytest.mark.parametrize("part", PARTS)
+def test_the_commands_run_as_they_stand_there(part: str, clone: Path, tmp_path: Path) -> None:
+    mine = [block for block in blocks() if block.part == part]
     here = tmp_path / "own"
     here.mkdir()
     of_clone = "$PWD/.venv" in "".join(block.text for block in mine)
     folder = clone if of_clone else here
     text = script(mine, clone)
     path = "/usr/sbin:/usr/bin:/bin"
-    if "export PATH" not in text:  # done in an earlier section
+    if "export PATH" not in text:  # done on an earlier page
         path = f"{clone}/.venv/bin:{path}"
     environment = {"PATH": path, "HOME": str(tmp_path)}
     try:

@@ -1,4 +1,4 @@
-"""What the README says of the demo in virtual time: which burst phases crash, and how fast, under both plans."""
+"""What README and docs say of the demo in virtual time: which burst phases crash, and how fast, under both plans."""
 
 import json
 from pathlib import Path
@@ -41,6 +41,6 @@ def test_the_live_phase_is_one_in_which_the_plan_decides(speeds: list[list[float
     decides = sum(a is None and b is not None for a, b in zip(ours, usual, strict=True))
     neither = sum(a is not None and b is not None for a, b in zip(ours, usual, strict=True))
     either = demo.PHASES - decides - neither
-    said = (demo.ROOT / "README.md").read_text(encoding="utf-8").replace("\n", " ")
+    said = (demo.ROOT / "docs" / "explanation" / "demo.md").read_text(encoding="utf-8").replace("\n", " ")
     assert f"in {decides} of the {demo.PHASES} phases the plan decides, in {either} A stops either way" in said
     assert f"in {neither} no plan helps" in said
