@@ -1,7 +1,7 @@
 # Shimekiri. `make demo` and `make test` need nothing but Linux and Python 3.11 or later.
 .DEFAULT_GOAL := help
 BIN := .venv/bin
-SIDE_BY_SIDE := -n 3 --dist loadfile
+SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 
 .venv/.ready: pyproject.toml requirements.lock infra/setup.sh
 	@infra/setup.sh
@@ -31,7 +31,7 @@ test-ranges: setup ## the agent's tests with the lowest and the highest grpcio, 
 
 .PHONY: soak
 soak: setup ## whole sweeps of what `make test` samples: every bit, cut and deletion of a small run's files; hours
-	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m soak
+	@$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'soak or hypothesis' --seed random
 
 .PHONY: lint
 lint: setup ## format, lint, types, import rules, generated code

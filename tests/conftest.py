@@ -1,12 +1,40 @@
-"""For all tests: a busy machine fails none of them, and what was not tested is told at the end."""
+"""For all tests: a busy machine fails none of them, the same seeds are drawn in every run, the longest begin first.
+
+`--seed random` draws others, in properties (hypothesis) as well: so does `make soak`. A failing test prints its seed.
+"""
 
 from collections import Counter
+from random import SystemRandom
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("unhurried", deadline=None)
-settings.load_profile("unhurried")
+settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("open", deadline=None, print_blob=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", default="1", metavar="N|random", help="what random tests draw from (1)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test module is imported: properties take their settings over as they are defined."""
+    settings.load_profile("open" if config.getoption("--seed") == "random" else "repeatable")
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """Of a test that draws by itself."""
+    asked = str(request.config.getoption("--seed"))
+    drawn = SystemRandom().randrange(1 << 32) if asked == "random" else int(asked)
+    print(f"--seed {drawn}")
+    return drawn
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with a test that is marked `long` come first: else the last of them would run alone at the end."""
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -18,6 +18,8 @@ import pytest
 
 from node_agent.sdk import Admitted, Source
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "infra" / "examples" / "sorting_line"
 NODES = ("belt", "vision", "office")

@@ -30,6 +30,8 @@ from protos.plan_document import Plan
 from protos.segments import records_in
 from tests.whole_plans import hashed
 
+pytestmark = pytest.mark.long
+
 QUERY = """
 shimekiri: 1
 query: there_and_back

@@ -19,6 +19,8 @@ from coordinator import planner, schema
 from coordinator.__main__ import main
 from coordinator.commands import init
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 NAMES = {"query.yaml", "cluster.yaml", "operators.py", "operators.json", "feed.jsonl"}
 

@@ -6,10 +6,13 @@ for the long run to say.
 
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from infra.endurance.__main__ import Phases, go
 from infra.endurance.figures import table
+
+pytestmark = pytest.mark.long
 
 
 def test_ten_times_the_load_stays_bounded_and_exact(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ import yaml  # type: ignore[import-untyped]
 from infra.nodes import __main__ as nodes
 from infra.nodes import answers
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 UNIT = nodes.HERE / "shimekiri-agent@.service"
 QUICK = shutil.which("python3", path="/usr/bin") or sys.executable  # starts faster than one with many packages

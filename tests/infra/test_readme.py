@@ -20,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = tuple(ROOT / "docs" / page for page in ("tutorial.md", "how_to/own_nodes.md", "explanation/demo.md"))

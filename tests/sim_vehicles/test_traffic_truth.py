@@ -186,7 +186,7 @@ def test_a_warning_is_judged_by_what_followed(at_s: float, known_until_s: float,
     assert truth.judged(at_s, [CONFLICT], known_until_s, Limits()) == judgement
 
 
-@settings(max_examples=40, deadline=None, derandomize=False)
+@settings(max_examples=40, deadline=None)
 @given(st.floats(-pi, pi), st.floats(-50, 50), st.floats(-50, 50), st.floats(20, 160), st.floats(-2, 2))
 def test_neither_order_nor_place_matters(turn: float, x_m: float, y_m: float, angle_deg: float, late_s: float) -> None:
     one = track("a", straight(0, 8, 3), 6)

@@ -7,6 +7,8 @@ import pytest
 
 from infra import demo
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def speeds(tmp_path_factory: pytest.TempPathFactory) -> list[list[float | None]]:

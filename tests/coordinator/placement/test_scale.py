@@ -22,6 +22,8 @@ from coordinator.placement.problem import Problem
 from coordinator.placement.progress import Progress
 from infra.bench.instances import SHAPES, Recipe, generate, write
 
+pytestmark = pytest.mark.long
+
 SLACKS = (0.7, 1.0, 1.5, 3.0)
 MANY = 1e18
 

@@ -27,6 +27,8 @@ from tests.coordinator.report.test_report_witness import moved_origins, whole
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.long
+
 SEEDS = range(6)  # of random runs in `make test`
 MOST = 3  # runs of each family in `make test`
 
@@ -230,7 +232,6 @@ def test_both_engines_agree_on_all_families(spark: "SparkSession", tmp_path: Pat
 
 
 @pytest.mark.soak
-def test_both_engines_agree_on_many_random_runs(spark: "SparkSession", tmp_path: Path) -> None:
-    first = random.SystemRandom().randrange(1 << 32)
-    for at in range(first, first + 400, 40):
+def test_both_engines_agree_on_many_random_runs(spark: "SparkSession", tmp_path: Path, seed: int) -> None:
+    for at in range(seed, seed + 400, 40):
         agree(spark, [(f"random run of seed {at + n}", random_run(at + n, tmp_path / f"{at + n}")) for n in range(40)])

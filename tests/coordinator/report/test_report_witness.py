@@ -65,13 +65,13 @@ def sweep(run: Run, first: int, number: int) -> None:
         check(run, seed, whole)
 
 
-def test_no_altered_record_is_met_or_removes_a_result_unnoticed(run: Run) -> None:
-    sweep(run, random.SystemRandom().randrange(1 << 32), SAMPLE)
+def test_no_altered_record_is_met_or_removes_a_result_unnoticed(run: Run, seed: int) -> None:
+    sweep(run, seed, SAMPLE)
 
 
 @pytest.mark.soak
-def test_no_altered_record_is_met_or_removes_a_result_unnoticed_many_times(run: Run) -> None:
-    sweep(run, 0, SWEEP)
+def test_no_altered_record_is_met_or_removes_a_result_unnoticed_many_times(run: Run, seed: int) -> None:
+    sweep(run, seed, SWEEP)
 
 
 def at(run: Run, kind: int, chosen: Callable[[Record], bool] = lambda _: True) -> tuple[int, int, Record]:
