@@ -41,6 +41,10 @@ lint: setup ## format, lint, types, import rules, generated code
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m infra.generate --check
 
+.PHONY: house
+house: setup ## how the packages are laid out: files, rooms, arrows between them, circles; the way of `plan` through them
+	@$(BIN)/python -m infra.house
+
 .PHONY: check
 check: lint test ## all of it: lint and tests
 
