@@ -1,4 +1,4 @@
-"""`make house`: how the packages are laid out, by their imports, and which way a query takes through `coordinator plan`.
+"""`make house`: how the packages are laid out, by their imports, and the way of a query through `coordinator plan`.
 
 A room is a file or folder at a package's top. An arrow leads from a room to another one that it imports. A circle is a
 set of files that import one another, type checking included. The way of `plan` is the order in which its functions are
