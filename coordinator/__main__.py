@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 
 EXTRA = {  # what the extra brings, as it is imported
     "typer", "rich", "ruamel", "pydantic", "plotly", "textual", "ortools", "pyspark", "pandas", "pyarrow",
     "cryptography",
 }  # fmt: skip
+PROVER = "prover"  # the thread of coordinator.placement.scale, which is not imported for its name
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT
+
+
+def program() -> None:
+    """The process: `main`, and an end that waits for no solver, since HiGHS cannot be interrupted."""
+    try:
+        main()
+        code = 0
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            sys.stderr.write(end.code + "\n")
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    if any(thread.name == PROVER for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def main() -> None:
@@ -43,4 +62,4 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program()

@@ -21,6 +21,7 @@ from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem
 from coordinator.placement.progress import Progress, Watch
 
+PROVER = "prover"  # a thread; HiGHS heeds no interrupter, so it may go on until the search's time is over
 SMALLEST = 400  # choices (nodes beyond the first, summed over items not held) from which on this road is taken
 LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well
 CLOSE = 1e-6
@@ -79,8 +80,8 @@ class _Search:
         stop = self._stop
         greedy.start(self.board, stop)
         self._keep()
-        prover = threading.Thread(target=self._prove, daemon=True)
-        prover.start()
+        # No daemon: an interpreter that ends while the solver runs crashes. `coordinator` does not wait for it.
+        threading.Thread(target=self._prove, name=PROVER).start()
         self._descend()
         turn = 0
         while not stop():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -207,3 +210,31 @@ def test_what_is_impossible_is_proven(tmp_path: Path) -> None:
     built = _built(Recipe(10, 60, slack=0.05), tmp_path)
     with pytest.raises((InfeasibleError, OutOfTimeError)):
         scale.allocate(built, Limits(3))
+
+
+def test_a_proof_that_goes_on_neither_crashes_nor_keeps_the_process() -> None:
+    """HiGHS heeds no interrupter: an interpreter that ends meanwhile crashes, one that waits takes minutes."""
+    code = """if True:
+        import sys, threading
+        from coordinator import __main__ as command
+        from coordinator.placement import scale
+        assert command.PROVER == scale.PROVER
+        threading.Thread(target=threading.Event().wait, name=scale.PROVER).start()
+        sys.argv = ["coordinator", *sys.argv[1:]]
+        command.program()
+    """
+    for words, ends in ((["--version"], 0), (["explain", "no.json"], 2)):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == ends and (done.stdout or done.stderr), done
+
+
+def test_the_proof_is_no_daemon(tmp_path: Path) -> None:
+    provers: list[bool] = []
+
+    def watch(_: Progress) -> None:
+        provers.extend(each.daemon for each in threading.enumerate() if each.name == scale.PROVER)
+
+    scale.allocate(_built(Recipe(10, 100, slack=3.0), tmp_path), Limits(20), watch)
+    assert provers and not any(provers)
