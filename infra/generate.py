@@ -1,5 +1,5 @@
-"""Generates the code beside protos/*.proto, the scripts of node_agent/completions and the lists of operators that
-stand here; with --check only says whether they are current."""
+"""Generates the code beside protos/*.proto, the scripts of node_agent/completions, the lists of operators that stand
+here and the reference page of trace records; with --check only says whether they are current."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from infra import completions
+from infra import completions, record_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILTIN = Path("coordinator/builtin_operators.json")
@@ -28,7 +28,7 @@ def generate(out: Path) -> None:
     (out / completions.FOLDER).mkdir(parents=True, exist_ok=True)
     for name, text in completions.scripts().items():
         (out / completions.FOLDER / name).write_text(text, encoding="utf-8")
-    for path, text in _lists().items():
+    for path, text in (_lists() | {Path(record_reference.PAGE): record_reference.page()}).items():
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         (out / path).write_text(text, encoding="utf-8")
 

@@ -1,64 +1,15 @@
-"""Trace records: facts that a node writes down, 64 bytes each; the sole definition of their layout.
+"""Trace records: facts that a node writes down, 64 bytes each; the sole definition of their kinds and fields.
 
-Standard library only. How records lie in files, in blocks behind a header of 128 bytes, is in segments.py. All instants
-are nanoseconds of the node's CLOCK_MONOTONIC_RAW (virtual runs: of virtual time). A record is
+Standard library only. How records lie in files, in blocks behind a header of 128 bytes, is in segments.py; how the
+bytes become fields, in record_layout.py. All instants are nanoseconds of the node's CLOCK_MONOTONIC_RAW (virtual runs:
+of virtual time). A record is
 
     kind u8, flags u8, ref u16, source u16, epoch u16, seq u64, five words i64, one last word u64
 
-flags: the low seven bits are the plan epoch modulo 128 (0: no plan), `FLAG` is the kind's own.
-source, epoch, seq: the tuple's lineage. ref and the words, by kind:
-
-kind      ref       w0        w1          w2         w3        w4           last
-PLAN      state     at        plan_epoch  -          -         -            first 8 bytes of the plan's hash
-ADMITTED  source    at        origin_lo   origin_hi  sent_ns   -            payload bytes
-RAN       unit      release   start       end        deadline  decision_ns  ordinal << 32 | outputs per exit  (*)
-SENT      peer      at        link_seq    stream     ordinal   -            -
-RECEIVED  peer      at        link_seq    sent_ns    stream    ordinal      -
-ACKED     peer      at        upto        -          -         -            -
-GAVE_UP   peer      at        link_seq    stream     ordinal   -            -
-OUTPUT    output    at        origin_lo   origin_hi  deadline  ordinal      -
-SHED      unit      at        policy      ordinal    stream    operator     -
-LOST      unit      at        cause       ordinal    stream    start        outputs per exit
-MERGED    unit      at        p. source   p. epoch   ordinal   absent       parent's seq
-ABSORBED  operator  at        stream      ordinal    -         -            -
-WINDOW    operator  at        state       start      end       cause        tuples in it; skipped: the last number
-DEGRADED  unit      at        operator    ordinal    -         -            -
-RESET     operator  at        -           -          -         -            -
-REFUSED   source    at        reason      count      age_lo    age_hi       instant of the first of them
-CLOCK     peer      at        offset_lo   offset_hi  rtt       era          -
-LOAD      -         at        queue_bytes ready      busy_ns   overhead_ns  records written before this one
-GAP       -         at        dropped     -          -         -            -
-
-RAN with FLAG: the instance was switched away from at an operator's boundary and goes on in a later record.
-RAN's outputs: 8 bits per exit of the unit (at most 4), first exit in the lowest bits; all 0: filtered.
-(*) RAN's decision_ns has the results that policing shed within the instance above its 48 low bits (`ran_surplus`).
-SHED with ref NO_REF: an arrival on `stream`, shed as it was admitted; none of its consumers on this node got it.
-SHED with policy selectivity, or with an operator: not the unit's tuple but a result of `operator` in it, whose ordinal
-it is; with policy selectivity none of the unit's exits had it yet, else those of `operator` had.
-SENT is written once per tuple, however often it is resent. GAVE_UP: the sender stopped trying; the peer may have it.
-LOST with FLAG: ref is a peer, the tuple never left for it. LOST never stands for a tuple that the peer may have.
-LOST with ref NO_REF: an arrival on `stream` that none of its consumers on this node got.
-LOST of an instance that failed: start_ns in w4, in w3 the results that policing shed before, and in the last word the
-outputs it had made, as in RAN.
-WINDOW: source, epoch and seq are those that its result has or would have. Each window that closes, is abandoned or
-skipped is also ADMITTED by its operator's own source, and where it gives no result SHED with policy window: so its ends
-are in the books like a tuple's. Of more than MOST_SKIPPED windows that are skipped at once only WINDOW tells.
-DEGRADED: the cheaper variant of the operator ran, because the tuple would have been late.
-RESET: a runtime began with a plan that ran here before, and this operator of it without the state that it had.
-REFUSED: `count` tuples that were offered to a source and not admitted, the last of them at `at`; their ages then lay
-within age_lo to age_hi. seq: how many of that source were refused under that plan and epoch before, so that the records
-of a source follow one another without a gap.
-MERGED: a contributor of a join ended there; `absent` 1: its partner was filtered, shed or lost.
-CLOCK with FLAG, ref NO_REF: the node's own clock stood still, as its machine was suspended, between w1 and at of it,
-for w2 ns at least. What was under way took longer than the clock says.
-LOAD with FLAG: seq is the sum, in its low 63 bits, of 2 * at - origin_lo - origin_hi of all OUTPUT records of the
-incarnation before it, as the engine added them up; source and epoch are how many tuples were refused and admitted in it
-before, modulo COUNTED.
-ABSORBED with FLAG: the value could not be read and was not kept.
-GAP with FLAG: the records were damaged on the disk, or lost with the memory as the node lost power; dropped 0: nobody
-knows how many.
-The deadline in RAN is the sub-deadline's instant (release + sub-deadline); in OUTPUT the end-to-end deadline in
-nanoseconds, a duration.
+flags: the low seven bits are the plan epoch modulo 128 (0: no plan), `FLAG` is the kind's own. source, epoch, seq: the
+tuple's lineage. What ref, the words and FLAG are called stands below, a class per kind: readers, both ledgers, drawings
+and docs/reference/trace_records.md are made from these. Who writes records in a hurry packs them by position
+(node_agent/core/facts.py); a test holds that both ways give the same bytes.
 """
 
 from collections.abc import Iterator
@@ -66,14 +17,15 @@ from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
 
-VERSION = 2
-RECORD = Struct("<BBHHHQqqqqqQ")
-RECORD_BYTES = RECORD.size  # 64
+from protos import record_layout as layout
+from protos.record_layout import CLASSES, Flag, head, last, part, word
 
-FLAG = 0x80
-SURPLUS_SHIFT = 48  # of RAN's word w4
-SURPLUS_MOST = 0xFFFF  # results shed in one instance that it can count
-PLAN_EPOCH_MASK = 0x7F
+RECORD, RECORD_BYTES = layout.RECORD, layout.RECORD_BYTES
+FLAG, PLAN_EPOCH_MASK = layout.FLAG, layout.PLAN_EPOCH_MASK
+Record = layout.Record
+unpack_record, unpack_records = layout.unpack_record, layout.unpack_records
+
+VERSION = 2
 STAMP = 16  # hex digits of a plan's hash that records carry
 SUM_MASK = (1 << 63) - 1  # of the sum of latencies in LOAD
 COUNTED = 1 << 16  # LOAD's counts of tuples are modulo this
@@ -82,11 +34,6 @@ NO_REF = 0xFFFF
 PLAN, ADMITTED, RAN, SENT, RECEIVED, ACKED, GAVE_UP, OUTPUT = range(1, 9)
 SHED, LOST, MERGED, ABSORBED, WINDOW, CLOCK, LOAD, GAP = range(9, 17)
 DEGRADED, REFUSED, RESET = 17, 18, 19
-KINDS = (
-    "-", "PLAN", "ADMITTED", "RAN", "SENT", "RECEIVED", "ACKED", "GAVE_UP", "OUTPUT",
-    "SHED", "LOST", "MERGED", "ABSORBED", "WINDOW", "CLOCK", "LOAD", "GAP", "DEGRADED",
-    "REFUSED", "RESET",
-)  # fmt: skip
 
 # PLAN states
 STATE_PREPARED, STATE_COMMITTED, STATE_DRAINING, STATE_DRAINED, STATE_ENDED, STATE_CRASHED = range(1, 7)
@@ -119,7 +66,7 @@ REASONS = (
 # outputs can have too late only, as its operator ends
 POLICY_LATE, POLICY_RATE, POLICY_MEMORY, POLICY_ARRIVALS, POLICY_SELECTIVITY = range(1, 6)
 POLICY_WINDOW, POLICY_WINDOW_AWARE, POLICY_FRONT, POLICY_RANDOM, POLICY_DROP_TAIL, POLICY_OUTDATED = range(6, 12)
-OWN_RESULT = (POLICY_SELECTIVITY, POLICY_OUTDATED)  # a result of the operator in w4 goes, not its way to the next one
+OWN_RESULT = (POLICY_SELECTIVITY, POLICY_OUTDATED)  # a result of that operator goes, not its way to the next one
 SHED_POLICIES = (
     "-", "late", "rate", "memory", "arrivals", "selectivity", "window", "window-aware", "front", "random", "drop-tail",
     "outdated",
@@ -130,6 +77,268 @@ WINDOW_OPENED, WINDOW_CLOSED, WINDOW_ABANDONED, WINDOW_SKIPPED = range(1, 5)
 WINDOW_STATES = ("-", "opened", "closed", "abandoned", "skipped")
 WINDOW_CAUSES = ("-", "removed", "deadline", "crowded", "value", "memory", "error", "stopped")
 MOST_SKIPPED = 1024
+
+
+class Plan(Record, kind=PLAN):
+    """What became of a plan on this node."""
+
+    __slots__ = ()
+    state = head("ref", "what it is now", STATES)
+    plan_epoch = word(1, "the deployment's number")
+    stamp = last("first 8 bytes of the plan's hash")
+
+
+class Admitted(Record, kind=ADMITTED):
+    """A tuple entered the system."""
+
+    __slots__ = ()
+    source_id = head("ref", "the source")
+    origin_lo_ns = word(1, "its origin is not before")
+    origin_hi_ns = word(2, "nor after")
+    sent_ns = word(3, "its client's stamp, on the client's clock; 0: none")
+    payload_bytes = last("size")
+
+
+class Ran(Record, kind=RAN):
+    """A task instance ran, or a stretch of one."""
+
+    __slots__ = ()
+    unit = head("ref", "the task unit")
+    release_ns = word(0, "it was ready")
+    start_ns = word(1, "it began")
+    end_ns = word(2, "it ended, or was switched away from")
+    due_ns = word(3, "its sub-deadline: release and the unit's sub-deadline")
+    decision_ns = part(word(4), 0, 48, "how long the choice of it took, and what came before it")
+    policed_results = part(word(4), 48, 16, "results that were shed within it")
+    outputs = part(
+        last(), 0, 32, "how many on each exit: 8 bits for each of at most 4, the first one lowest; 0: filtered"
+    )
+    ordinal = part(last(), 32, 32, "of its tuple")
+    unfinished = Flag("it was switched away from at an operator's boundary and goes on in a later record")
+
+
+class Sent(Record, kind=SENT):
+    """A tuple left for a peer; written once, however often it is resent."""
+
+    __slots__ = ()
+    peer = head("ref", "the node's number")
+    link_seq = word(1, "its number on the link")
+    stream = word(2, "what it is of")
+    ordinal = word(3, "of the tuple")
+
+
+class Received(Record, kind=RECEIVED):
+    """A tuple came from a peer."""
+
+    __slots__ = ()
+    peer = head("ref", "the node's number")
+    link_seq = word(1, "its number on the link")
+    sent_ns = word(2, "when it left, on the peer's clock")
+    stream = word(3, "what it is of")
+    ordinal = word(4, "of the tuple")
+
+
+class Acked(Record, kind=ACKED):
+    """A peer has said what it has."""
+
+    __slots__ = ()
+    peer = head("ref", "the node's number")
+    acknowledged_through = word(1, "all numbers on the link up to this")
+
+
+class GaveUp(Record, kind=GAVE_UP):
+    """The sender stopped trying; the peer may have the tuple."""
+
+    __slots__ = ()
+    peer = head("ref", "the node's number")
+    link_seq = word(1, "its number on the link")
+    stream = word(2, "what it is of")
+    ordinal = word(3, "of the tuple")
+
+
+class Output(Record, kind=OUTPUT):
+    """A result was delivered."""
+
+    __slots__ = ()
+    output = head("ref", "the output")
+    origin_lo_ns = word(1, "its oldest tuple's origin is not before")
+    origin_hi_ns = word(2, "nor after")
+    deadline_ns = word(3, "the output's end-to-end deadline, a duration")
+    ordinal = word(4, "of the result")
+
+
+class Shed(Record, kind=SHED):
+    """A tuple was given up on purpose.
+
+    With ref NO_REF: an arrival on `stream`, shed as it was admitted; none of its consumers on this node got it. With
+    policy selectivity, or with an operator: not the unit's tuple but a result of `operator` in it, whose ordinal it is;
+    with policy selectivity none of the unit's exits had it yet, else those of `operator` had.
+    """
+
+    __slots__ = ()
+    unit = head("ref", "the task unit")
+    policy = word(1, "why", SHED_POLICIES)
+    ordinal = word(2, "of the tuple")
+    stream = word(3, "of an arrival")
+    operator = word(4, "whose result it was; 0: it is the unit's tuple")
+
+    @property
+    def of_arrival(self) -> bool:
+        """Whether none of the stream's consumers here got it."""
+        return self.ref == NO_REF
+
+    @property
+    def of_result(self) -> bool:
+        """Whether it is about a result of an operator in the unit, not about the unit's tuple."""
+        return self.ref != NO_REF and (self.policy in OWN_RESULT or self.operator != 0)
+
+
+class Lost(Record, kind=LOST):
+    """A tuple was lost; never one that a peer may have.
+
+    With FLAG, ref is a peer. With ref NO_REF: an arrival on `stream` that none of its consumers on this node got. Of an
+    instance that failed, it has the start, what policing shed before, and the outputs made by then.
+    """
+
+    __slots__ = ()
+    unit = head("ref", "the task unit")
+    peer = head("ref", "the node that it never left for")
+    cause = word(1, "why", CAUSES)
+    ordinal = word(2, "of the tuple")
+    stream = word(3, "of an arrival, or of what never left")
+    policed_results = part(word(3), 0, 16, "in a unit: results that were shed before")
+    start_ns = word(4, "the instance began; 0: it had not")
+    outputs = part(last(), 0, 32, "as of RAN")
+    never_left = Flag("the tuple never left for the peer")
+
+    @property
+    def of_arrival(self) -> bool:
+        """Whether none of the stream's consumers here got it."""
+        return self.ref == NO_REF and not self.never_left
+
+    @property
+    def in_unit(self) -> bool:
+        """Whether it was lost at a task unit."""
+        return self.ref != NO_REF and not self.never_left
+
+
+class Merged(Record, kind=MERGED):
+    """A contributor of a join ended there."""
+
+    __slots__ = ()
+    unit = head("ref", "the task unit")
+    parent_source = word(1, "the joined tuple's lineage")
+    parent_epoch = word(2, "the same")
+    ordinal = word(3, "of the contributor")
+    partner_absent = word(4, "1: its partner was filtered, shed or lost")
+    parent_seq = last("the joined tuple's lineage")
+
+
+class Absorbed(Record, kind=ABSORBED):
+    """A tuple ended as a side input's value."""
+
+    __slots__ = ()
+    operator = head("ref", "whose side input it is")
+    stream = word(1, "what it is of")
+    ordinal = word(2, "of the tuple")
+    unreadable = Flag("the value could not be read and was not kept")
+
+
+class Window(Record, kind=WINDOW):
+    """A window opened, or ended.
+
+    source, epoch and seq are those that its result has or would have. Each window that closes, is abandoned or skipped
+    is also ADMITTED by its operator's own source, and where it gives no result SHED with policy window: so its ends are
+    in the books like a tuple's. Of more than MOST_SKIPPED windows that are skipped at once only WINDOW tells.
+    """
+
+    __slots__ = ()
+    operator = head("ref", "whose window it is")
+    state = word(1, "what happened", WINDOW_STATES)
+    start = word(2, "where it begins: an origin; of windows by count, a number of its source")
+    end = word(3, "where it ends")
+    cause = word(4, "why it gave no result", WINDOW_CAUSES)
+    tuples = last("how many are in it")
+    last_number = last("of windows that are skipped: the last one's number", signed=True)
+
+
+class Clock(Record, kind=CLOCK):
+    """What is known of a peer's clock; or, with FLAG and ref NO_REF, that the node's own clock stood still.
+
+    It stood between `since_ns` and `at_ns` of it, as its machine was suspended. What was under way took longer than the
+    clock says.
+    """
+
+    __slots__ = ()
+    peer = head("ref", "the node's number")
+    offset_lo_ns = word(1, "this clock less the peer's is not less")
+    offset_hi_ns = word(2, "nor more")
+    rtt_ns = word(3, "round trip")
+    era = word(4, "how often the clocks' relation was lost")
+    since_ns = word(1, "of a suspension: it began after")
+    slept_ns = word(2, "of a suspension: how long it was at least")
+    suspended = Flag("the node's own clock stood still")
+
+
+class Load(Record, kind=LOAD):
+    """What a node has to do, once a second, and what its records add up to."""
+
+    __slots__ = ()
+    refused = head("source", "with FLAG: tuples that were refused before, modulo COUNTED")
+    admitted = head("epoch", "with FLAG: tuples that were admitted before, modulo COUNTED")
+    latencies_ns = head(
+        "seq",
+        "with FLAG: sum, in its low 63 bits, of 2 * at - origin_lo - origin_hi of all OUTPUT of the incarnation before",
+    )
+    queue_bytes = word(1, "what waits")
+    ready = word(2, "instances that wait")
+    busy_ns = word(3, "how long operators ran so far")
+    overhead_ns = word(4, "how long all else took so far")
+    records_before = last("records that were written before this one")
+    has_sums = Flag("it has the sums")
+
+
+class Gap(Record, kind=GAP):
+    """Records are missing."""
+
+    __slots__ = ()
+    dropped = word(1, "how many; 0: nobody knows")
+    damaged = Flag("they were damaged on the disk, or lost with the memory as the node lost power")
+
+
+class Degraded(Record, kind=DEGRADED):
+    """The cheaper variant of an operator ran, because the tuple would have been late."""
+
+    __slots__ = ()
+    unit = head("ref", "the task unit")
+    operator = word(1, "whose variant ran")
+    ordinal = word(2, "of the tuple")
+
+
+class Refused(Record, kind=REFUSED):
+    """Tuples were offered to a source and not admitted, the last of them at `at_ns`."""
+
+    __slots__ = ()
+    source_id = head("ref", "the source")
+    refused_before = head(
+        "seq", "how many of that source were refused under that plan and epoch before: no gap between"
+    )
+    reason = word(1, "why", REASONS)
+    tuples = word(2, "how many")
+    age_lo_ns = word(3, "their ages then were not less")
+    age_hi_ns = word(4, "nor more")
+    first_at_ns = last("when the first of them came", signed=True)
+
+
+class Reset(Record, kind=RESET):
+    """A runtime began with a plan that ran here before, and this operator of it without the state that it had."""
+
+    __slots__ = ()
+    operator = head("ref", "whose state is gone")
+
+
+KINDS = tuple(kind.name for kind in CLASSES[: RESET + 1])
+SURPLUS_SHIFT, SURPLUS_MOST = Ran.policed_results.shift, Ran.policed_results.mask
 
 HEADER = Struct("<8sHHHHQIIqq32s40s")
 HEADER_BYTES = 128
@@ -150,23 +359,6 @@ class Header(NamedTuple):
     wall_ns: int  # wall clock at started_ns, for people only; never enters a verdict
     flags: int = 0
     starts: int = 0  # runtime starts of the agent up to this one; modulo 65536 the lineage epoch
-
-
-class Record(NamedTuple):
-    """One fact; see the module's table for what ref and the words mean by kind."""
-
-    kind: int
-    flags: int
-    ref: int
-    source: int
-    epoch: int
-    seq: int
-    w0: int
-    w1: int
-    w2: int
-    w3: int
-    w4: int
-    last: int
 
 
 def pack_header(header: Header) -> bytes:
@@ -205,19 +397,14 @@ def unpack_header(data: bytes) -> Header:
     return Header(names[0], index, boot, names[1], drift, started, wall, flags, starts)
 
 
-def unpack_records(data: bytes | memoryview) -> Iterator[Record]:
-    """The records in `data` (no header). Raises ValueError unless it is a whole number of records."""
-    if len(data) % RECORD_BYTES:
-        raise ValueError(f"trace records are {RECORD_BYTES} bytes each, found {len(data)} bytes")
-    return map(Record._make, RECORD.iter_unpack(data))
-
-
-def plans_in(data: bytes) -> Iterator[Record]:
+def plans_in(data: bytes) -> Iterator[Plan]:
     """The PLAN records among those in `data`, without a look at the others."""
     kinds = data[::RECORD_BYTES]
     at = kinds.find(PLAN)
     while at >= 0:
-        yield from unpack_records(data[at * RECORD_BYTES : (at + 1) * RECORD_BYTES])
+        record = unpack_record(data, at * RECORD_BYTES)
+        assert isinstance(record, Plan)
+        yield record
         at = kinds.find(PLAN, at + 1)
 
 
@@ -226,9 +413,14 @@ def stamp_of(hash_: str) -> int:
     return int(hash_[:STAMP], 16)
 
 
+def per_exit(outputs: int, exits: int) -> tuple[int, ...]:
+    """How many a RAN or LOST counts on each exit, the first one first."""
+    return tuple((outputs >> (8 * exit_)) & 0xFF for exit_ in range(exits))
+
+
 def ran_outputs(last: int, exits: int) -> tuple[int, ...]:
     """Outputs per exit from RAN's last word."""
-    return tuple((last >> (8 * exit_)) & 0xFF for exit_ in range(exits))
+    return per_exit(last, exits)
 
 
 def ran_ordinal(last: int) -> int:
