@@ -92,7 +92,7 @@ def _told(agents: Agents, node: str) -> Iterator[tuple[str, int]]:
     try:
         for chunk in agents.trace(node, {}, TRACE_S):
             for record in plans_in(records_in(bytes(HEADER_BYTES) + chunk.blocks)):
-                yield f"{record.last:016x}", record.w1
+                yield f"{record.stamp:016x}", record.plan_epoch
     except AgentError:
         return
 

@@ -185,7 +185,7 @@ class Incarnation:
         found: dict[int, list[Told]] = {}
         for path in self.segments():
             for record in plans_in(records_in(path.read_bytes())):
-                found.setdefault(record.last, []).append(Told(record.ref, record.w1))
+                found.setdefault(record.stamp, []).append(Told(record.state, record.plan_epoch))
         return found
 
 

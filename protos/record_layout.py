@@ -84,11 +84,14 @@ class Field(property):
         return self.names[value] if 0 < value < len(self.names) else f"{self.name} {value}"
 
     def put(self, values: list[int], value: int) -> None:
-        """Set it in a record's values. Raises ValueError where it has no room for the value."""
-        low, high = (-(1 << self.bits - 1), 1 << self.bits - 1) if self.signed else (0, 1 << self.bits)
-        if not low <= value < high:
+        """Set it in a record's values. Raises ValueError where a part of a word has no room for the value; a whole word
+        is looked at when it is packed."""
+        if self.whole:
+            values[self.place] = value & self.mask if self.signed and not self._stored_signed else value
+            return
+        if not 0 <= value <= self.mask:
             raise ValueError(f"{self.name} {value} does not fit in {self.bits} bits")
-        word = values[self.place] & ~(self.mask << self.shift) | (value & self.mask) << self.shift
+        word = values[self.place] & ~(self.mask << self.shift) | value << self.shift
         values[self.place] = _signed(word & (1 << WORD_BITS) - 1) if self._stored_signed else word
 
     def _getter(self) -> Callable[[Any], int]:
@@ -119,7 +122,7 @@ class Flag(Field):
 
 
 def word(number: int, about: str = "", names: tuple[str, ...] = ()) -> Field:
-    """One of the five words."""
+    """One of the five words, of 64 bits."""
     return Field(f"w{number}", about, names)
 
 

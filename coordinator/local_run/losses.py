@@ -37,19 +37,25 @@ def lost(run: Run) -> list[Lost]:
     """All of a run, the most first."""
     counts: Counter[tuple[int, int, int, int, int]] = Counter()  # node, unit, peer, stream, cause
     for incarnation in run.incarnations:
-        plans = [each for each in records_of(incarnation) if each[1].kind == rec.PLAN]
+        plans = [each for each in records_of(incarnation) if isinstance(each[1], rec.Plan)]
         epochs = scan_trace(incarnation, plans, run.plan).epochs
-        for record in own((each for _, each in records_of(incarnation) if each.kind == rec.LOST), epochs, run.plan):
-            to_peer, arrival = bool(record.flags & rec.FLAG), record.ref == rec.NO_REF
-            place = (NO_UNIT, record.ref, record.w3) if to_peer else (NO_UNIT, NO_PEER, record.w3)
-            counts[incarnation.node, *(place if to_peer or arrival else (record.ref, NO_PEER, 0)), record.w1] += 1
+        found = (each for _, each in records_of(incarnation) if isinstance(each, rec.Lost))
+        for record in own(found, epochs, run.plan):
+            counts[incarnation.node, *_place(record), record.cause] += 1
     return [_told(run, *key, tuples) for key, tuples in counts.most_common()]
+
+
+def _place(record: rec.Lost) -> tuple[int, int, int]:
+    """Unit, peer and stream."""
+    if record.in_unit:
+        return record.unit, NO_PEER, 0
+    return NO_UNIT, record.peer if record.never_left else NO_PEER, record.stream
 
 
 def _told(run: Run, at: int, unit: int, peer: int, stream: int, cause: int, tuples: int) -> Lost:
     plan = run.plan
     node = plan.nodes.get(at, str(at))
-    name = rec.CAUSES[cause] if 0 < cause < len(rec.CAUSES) else f"cause {cause}"
+    name = rec.Lost.cause.text(cause)
     if unit in plan.units:
         return Lost(node, plan.units[unit].operators, f"at {plan.units[unit].label} on {node}", name, tuples)
     of = f"of {plan.streams[stream]} " if stream in plan.streams else ""

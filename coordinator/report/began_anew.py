@@ -7,8 +7,7 @@ from typing import Any
 
 from coordinator.report.joined import ID_BITS
 from coordinator.report.reader import Incarnation, Run, records_of
-from protos import records as rec
-from protos.records import PLAN_EPOCH_MASK, Record
+from protos.records import PLAN_EPOCH_MASK, Plan, Reset
 
 
 def began_anew(run: Run) -> list[dict[str, Any]]:
@@ -17,9 +16,9 @@ def began_anew(run: Run) -> list[dict[str, Any]]:
     first_ns: dict[str, int] = {}
     rows: list[dict[str, Any]] = []
     for incarnation in run.incarnations:
-        told = [record for _, record in records_of(incarnation) if record.kind in (rec.PLAN, rec.RESET)]
+        told = [record for _, record in records_of(incarnation) if isinstance(record, (Plan, Reset))]
         if told:
-            first_ns[incarnation.clock] = min(told[0].w0, first_ns.get(incarnation.clock, told[0].w0))
+            first_ns[incarnation.clock] = min(told[0].at_ns, first_ns.get(incarnation.clock, told[0].at_ns))
         if lost := dict(_lost(run, told)):
             rows.append(_row(run, incarnation, lost))
     for row, clock in ((row, row.pop("clock")) for row in rows):
@@ -27,17 +26,17 @@ def began_anew(run: Run) -> list[dict[str, Any]]:
     return rows
 
 
-def _lost(run: Run, told: Iterable[Record]) -> Iterator[tuple[str, int]]:
+def _lost(run: Run, told: Iterable[Plan | Reset]) -> Iterator[tuple[str, int]]:
     """Operator and instant."""
     epochs: dict[int, int] = {}
     for record in told:
-        epoch = (record.w1 if record.kind == rec.PLAN else record.flags) & PLAN_EPOCH_MASK
-        if record.kind == rec.PLAN and record.last in run.plan.numbers:
-            epochs[epoch] = run.plan.numbers[record.last]
-        elif record.kind == rec.RESET and epoch in epochs:
-            name = run.plan.operators.get(record.ref | epochs[epoch] << ID_BITS)
+        if isinstance(record, Plan):
+            if record.stamp in run.plan.numbers:
+                epochs[record.plan_epoch & PLAN_EPOCH_MASK] = run.plan.numbers[record.stamp]
+        elif record.plan_epoch_low in epochs:
+            name = run.plan.operators.get(record.operator | epochs[record.plan_epoch_low] << ID_BITS)
             if name is not None:
-                yield name, record.w0
+                yield name, record.at_ns
 
 
 def _row(run: Run, incarnation: Incarnation, lost: Mapping[str, int]) -> dict[str, Any]:

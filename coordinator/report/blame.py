@@ -43,23 +43,24 @@ class Spans:
         for incarnation, r in rows:
             lineage = (r.source, r.epoch, r.seq)
             node, clock = ledger.node(incarnation), ledger.traces[incarnation].incarnation.clock
-            if r.kind == rec.ADMITTED:
-                age = duration(r.w0, r.w1)
+            if isinstance(r, rec.Admitted):
+                age = duration(r.at_ns, r.origin_lo_ns)
                 self.ages[lineage] = min(self.ages.get(lineage, age), age)
-            elif r.kind == rec.RAN and r.ref in ledger.plan.units:
-                self._ran(lineage, r)
-            elif r.kind == rec.SENT:
-                key = (node, r.ref, *lineage, r.w2, r.w3)
-                left[key] = min(left.get(key, (r.w0, clock)), (r.w0, clock))
-            elif r.kind == rec.RECEIVED:
-                here[(r.ref, node, *lineage, r.w3, r.w4)].append((r.w0, clock))
+            elif isinstance(r, rec.Ran):
+                if r.unit in ledger.plan.units:
+                    self._ran(lineage, r)
+            elif isinstance(r, rec.Sent):
+                key = (node, r.peer, *lineage, r.stream, r.ordinal)
+                left[key] = min(left.get(key, (r.at_ns, clock)), (r.at_ns, clock))
+            elif isinstance(r, rec.Received):
+                here[(r.peer, node, *lineage, r.stream, r.ordinal)].append((r.at_ns, clock))
         self._link(left, here)
 
-    def _ran(self, lineage: Lineage, r: rec.Record) -> None:
-        key = (r.ref, rec.ran_ordinal(r.last))
-        busy = self.units[lineage].setdefault(key, _Busy(r.w0, r.w2, 0))
-        busy.release, busy.end = min(busy.release, r.w0), max(busy.end, r.w2)
-        busy.run += duration(r.w2, r.w1)
+    def _ran(self, lineage: Lineage, r: rec.Ran) -> None:
+        release_ns, end_ns = r.release_ns, r.end_ns
+        busy = self.units[lineage].setdefault((r.unit, r.ordinal), _Busy(release_ns, end_ns, 0))
+        busy.release, busy.end = min(busy.release, release_ns), max(busy.end, end_ns)
+        busy.run += duration(end_ns, r.start_ns)
 
     def _link(
         self, left: Mapping[tuple[int, ...], tuple[int, str]], here: Mapping[tuple[int, ...], list[tuple[int, str]]]

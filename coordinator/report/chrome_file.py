@@ -83,16 +83,16 @@ class _Trace:
     def __init__(self, run: Run, part: Part) -> None:
         self.run, self.part = run, part
         begins: dict[str, int] = {}
-        clocks: list[tuple[Incarnation, Record]] = []
+        clocks: list[tuple[Incarnation, rec.Clock]] = []
         self.epochs: dict[int, dict[int, int]] = {}
         for one in run.incarnations:
             plans = []
             for place, record in _records(one):
                 at_ns = _at(record)
                 begins[one.clock] = min(begins.get(one.clock, at_ns), at_ns)
-                if record.kind == rec.CLOCK:
+                if isinstance(record, rec.Clock):
                     clocks.append((one, record))
-                elif record.kind == rec.PLAN:
+                elif isinstance(record, rec.Plan):
                     plans.append((place, record))
             self.epochs[one.number] = dict(scan_trace(one, plans, run.plan).epochs)
         self.clock = OneClock(run, clocks, begins)
@@ -123,14 +123,14 @@ def _records(one: Incarnation) -> Iterator[tuple[int, Record]]:
     place = 0
     for chunk in one.chunks:
         for record in unpack_records(chunk):
-            if usable(record) and record.kind != rec.GAP:
+            if usable(record) and not isinstance(record, rec.Gap):
                 yield place, record
             place += 1
 
 
 def _at(record: Record) -> int:
     """When a record was written, about: instances at their end."""
-    return record.w2 if record.kind == rec.RAN else record.w0
+    return record.end_ns if isinstance(record, rec.Ran) else record.at_ns
 
 
 def _events(file: IO[str], trace: _Trace, progress: Progress) -> dict[str, int]:

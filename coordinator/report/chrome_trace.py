@@ -8,21 +8,22 @@ The tuples of a batch run at once: their slices lie beneath each other.
 Times are microseconds since the first instant of the run.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coordinator.addresses import host_of
-from coordinator.report.joined import moved
+from coordinator.report.joined import AnyRecord, moved
 from coordinator.report.one_clock import OneClock
 from coordinator.report.reader import Incarnation, Run
 from protos import records as rec
-from protos.records import FLAG, NO_REF, PLAN_EPOCH_MASK, Record
+from protos.records import Record
 
 Event = dict[str, Any]
 Lineage = tuple[int, int, int]
 Step = tuple[int, int, int]  # start of a slice, incarnation and place of its record
 FAR_LATENCY_NS = 1 << 50  # an origin is not known where a latency could be so long
 GOES_ON = "tfe"  # phases of what began before: a tuple's arrows, a link
+DRAWN = (rec.Ran, rec.Output, rec.Shed, rec.Lost, rec.GaveUp, rec.Received, rec.Window)  # and LOAD, of any plan
 RESULTS = 1000  # added to a core's track number: its results and deadlines
 COLOURS = {"met": "good", "late": "terrible", "undecidable": "bad"}
 
@@ -65,10 +66,6 @@ class Events:
         self._loads: dict[int, tuple[int, int, int]] = {}  # by incarnation: at, busy, overhead of the last LOAD
         self._links = 0
         self.counts: dict[str, int] = {}  # events by kind; of flows and links, one each
-        self._make: dict[int, Callable[[Incarnation, int, Record], Iterable[Event]]] = {
-            rec.RAN: self._ran, rec.OUTPUT: self._output, rec.SHED: self._shed, rec.LOST: self._lost,
-            rec.GAVE_UP: self._gave_up, rec.RECEIVED: self._received, rec.LOAD: self._load, rec.WINDOW: self._window,
-        }  # fmt: skip
 
     def names(self) -> Iterator[Event]:
         """Processes and tracks."""
@@ -83,24 +80,41 @@ class Events:
 
     def of(self, one: Incarnation, place: int, record: Record) -> Iterator[Event]:
         """Of one record of the run, as it was read; of another plan's, nothing."""
-        make = self._make.get(record.kind)
-        mine = record if record.kind == rec.LOAD or make is None else self.own(one, record)
-        if make is None or mine is None:
-            return
-        for event in make(one, place, mine):
+        for event in self._made(one, place, record):
             kind = str(event.get("cat", event["ph"]))
             self.counts[kind] = self.counts.get(kind, 0) + (event["ph"] not in GOES_ON)
             yield event
 
     def step(self, one: Incarnation, place: int, record: Record) -> None:
         """A record that will come: where tuples go has to be known before the first event is made."""
-        if record.kind == rec.RAN and (r := self.own(one, record)) is not None:
-            self._flows.add((r.source, r.epoch, r.seq), (self._clock.at(one.clock, r.w1), one.number, place))
+        if isinstance(record, rec.Ran) and (r := self._own(one, record)) is not None:
+            self._flows.add((r.source, r.epoch, r.seq), (self._clock.at(one.clock, r.start_ns), one.number, place))
 
-    def own(self, one: Incarnation, record: Record) -> Record | None:
+    def _own(self, one: Incarnation, record: AnyRecord) -> AnyRecord | None:
         """The record with the run's ids; None: it is of another plan."""
-        number = self._epochs[one.number].get(record.flags & PLAN_EPOCH_MASK)
+        number = self._epochs[one.number].get(record.plan_epoch_low)
         return moved(record, number, self._plan) if number else None if number is None else record
+
+    def _made(self, one: Incarnation, place: int, record: Record) -> Iterable[Event]:
+        found: Iterable[Event] = ()
+        match self._own(one, record) if isinstance(record, DRAWN) else record:
+            case rec.Load() as r:
+                found = self._load(one, r)
+            case rec.Ran() as r:
+                found = self._ran(one, place, r)
+            case rec.Output() as r:
+                found = self._output(one, r)
+            case rec.Shed() as r:
+                found = self._shed(one, r)
+            case rec.Lost() as r:
+                found = self._lost(one, r)
+            case rec.GaveUp() as r:
+                found = self._gave_up(one, r)
+            case rec.Received() as r:
+                found = self._received(one, r)
+            case rec.Window() as r:
+                found = self._window(one, r)
+        return found
 
     # -- parts of events
 
@@ -125,97 +139,98 @@ class Events:
 
     # -- kinds of records
 
-    def _ran(self, one: Incarnation, place: int, r: Record) -> Iterator[Event]:
-        start, lineage = self._clock.at(one.clock, r.w1), (r.source, r.epoch, r.seq)
-        args = self._tuple(r, rec.ran_ordinal(r.last)) | {
-            "release": self._ts(one, r.w0),
-            "deadline": self._ts(one, r.w3),
-            "wait_us": us(r.w1 - r.w0),
-            "slack_us": us(r.w3 - r.w2),
-            "outputs": sum(rec.ran_outputs(r.last, 4)),
+    def _ran(self, one: Incarnation, place: int, r: rec.Ran) -> Iterator[Event]:
+        start, lineage = self._clock.at(one.clock, r.start_ns), (r.source, r.epoch, r.seq)
+        args = self._tuple(r, r.ordinal) | {
+            "release": self._ts(one, r.release_ns),
+            "deadline": self._ts(one, r.due_ns),
+            "wait_us": us(r.start_ns - r.release_ns),
+            "slack_us": us(r.due_ns - r.end_ns),
+            "outputs": sum(rec.per_exit(r.outputs, 4)),
         }
-        if r.flags & FLAG:
+        if r.unfinished:
             args["goes_on_later"] = True
-        ran = self._event(one, "X", self._unit(r.ref), "ran", r.w1, dur=us(max(r.w2 - r.w1, 0)), args=args)
-        yield ran
+        run_us = us(max(r.end_ns - r.start_ns, 0))
+        yield self._event(one, "X", self._unit(r.unit), "ran", r.start_ns, dur=run_us, args=args)
         if phase := self._flows.phase(lineage, (start, one.number, place)):
             flow = {"id": "/".join(map(str, lineage)), **({"bp": "e"} if phase == "f" else {})}
-            yield self._event(one, phase, "tuple", "flow", r.w1, **flow)
+            yield self._event(one, phase, "tuple", "flow", r.start_ns, **flow)
 
-    def _output(self, one: Incarnation, place: int, r: Record) -> Iterator[Event]:
-        view = self._plan.outputs.get(r.ref)
-        name = view.name if view else f"output {r.ref}"
-        upper, lower = r.w0 - r.w1, r.w0 - r.w2
-        verdict = "met" if upper <= r.w3 else "late" if lower > r.w3 else "undecidable"
-        args = self._tuple(r, r.w4) | {"latency_us": [us(lower), us(upper)], "deadline_us": us(r.w3)}
+    def _output(self, one: Incarnation, r: rec.Output) -> Iterator[Event]:
+        view = self._plan.outputs.get(r.output)
+        name = view.name if view else f"output {r.output}"
+        upper, lower = r.at_ns - r.origin_lo_ns, r.at_ns - r.origin_hi_ns
+        verdict = "met" if upper <= r.deadline_ns else "late" if lower > r.deadline_ns else "undecidable"
+        tuple_ = self._tuple(r, r.ordinal)
+        args = tuple_ | {"latency_us": [us(lower), us(upper)], "deadline_us": us(r.deadline_ns)}
         if verdict == "undecidable" and upper > FAR_LATENCY_NS:
             args.pop("latency_us")
-        yield self._result(one, f"{name}: {verdict}", "result", r.w0, args | {"verdict": verdict}, COLOURS[verdict])
+        yield self._result(one, f"{name}: {verdict}", "result", r.at_ns, args | {"verdict": verdict}, COLOURS[verdict])
         if upper <= FAR_LATENCY_NS:
-            yield self._result(one, f"deadline of {name}", "deadline", r.w1 + r.w3, self._tuple(r, r.w4), "grey")
+            due_ns = r.origin_lo_ns + r.deadline_ns
+            yield self._result(one, f"deadline of {name}", "deadline", due_ns, tuple_, "grey")
 
     def _result(self, one: Incarnation, name: str, kind: str, at_ns: int, args: Event, colour: str) -> Event:
         event = self._event(one, "i", name, kind, at_ns, s="t", cname=colour, args=args)
         return event | {"tid": event["tid"] + RESULTS}
 
     def _instant(self, one: Incarnation, r: Record, name: str, kind: str, args: Event) -> Event:
-        return self._event(one, "i", name, kind, r.w0, s="t", cname="terrible", args=args)
+        return self._event(one, "i", name, kind, r.at_ns, s="t", cname="terrible", args=args)
 
-    def _shed(self, one: Incarnation, place: int, r: Record) -> Iterator[Event]:
-        policy = rec.SHED_POLICIES[r.w1] if 0 < r.w1 < len(rec.SHED_POLICIES) else f"policy {r.w1}"
-        args = self._tuple(r, r.w2) | {"cause": policy} | self._where(r, r.w3)
-        if r.w4 and r.ref != NO_REF:
-            args["result_of"] = self._plan.operators.get(r.w4, f"operator {r.w4}")
+    def _shed(self, one: Incarnation, r: rec.Shed) -> Iterator[Event]:
+        policy = rec.Shed.policy.text(r.policy)
+        args = self._tuple(r, r.ordinal) | {"cause": policy} | self._where(r)
+        if r.operator and not r.of_arrival:
+            args["result_of"] = self._plan.operators.get(r.operator, f"operator {r.operator}")
         yield self._instant(one, r, f"shed: {policy}", "shed", args)
 
-    def _lost(self, one: Incarnation, place: int, r: Record) -> Iterator[Event]:
-        cause = rec.CAUSES[r.w1] if 0 < r.w1 < len(rec.CAUSES) else f"cause {r.w1}"
-        args = self._tuple(r, r.w2) | {"cause": cause}
-        if r.flags & FLAG:
-            args |= {"to": self._plan.nodes.get(r.ref, str(r.ref)), "stream": self._stream(r.w3)}
-        else:
-            args |= self._where(r, r.w3)
+    def _lost(self, one: Incarnation, r: rec.Lost) -> Iterator[Event]:
+        cause = rec.Lost.cause.text(r.cause)
+        args = self._tuple(r, r.ordinal) | {"cause": cause} | (self._way(r) if r.never_left else self._where(r))
         yield self._instant(one, r, f"lost: {cause}", "lost", args)
 
-    def _where(self, r: Record, stream: int) -> Event:
-        return {"stream": self._stream(stream)} if r.ref == NO_REF else {"unit": self._unit(r.ref)}
+    def _where(self, r: rec.Shed | rec.Lost) -> Event:
+        return {"stream": self._stream(r.stream)} if r.of_arrival else {"unit": self._unit(r.unit)}
 
-    def _gave_up(self, one: Incarnation, place: int, r: Record) -> Iterator[Event]:
-        args = self._tuple(r, r.w3) | {"to": self._plan.nodes.get(r.ref, str(r.ref)), "stream": self._stream(r.w2)}
-        yield self._instant(one, r, "given up on a link", "gave_up", args)
+    def _way(self, r: rec.GaveUp | rec.Lost) -> Event:
+        return {"to": self._plan.nodes.get(r.peer, str(r.peer)), "stream": self._stream(r.stream)}
 
-    def _received(self, one: Incarnation, place: int, r: Record) -> Iterator[Event]:
+    def _gave_up(self, one: Incarnation, r: rec.GaveUp) -> Iterator[Event]:
+        yield self._instant(one, r, "given up on a link", "gave_up", self._tuple(r, r.ordinal) | self._way(r))
+
+    def _received(self, one: Incarnation, r: rec.Received) -> Iterator[Event]:
         """At the sender's track; where the offsets' middle has it come before it left, it takes no time."""
-        if r.ref not in self._tracks or r.ref not in self._clocks:
+        if r.peer not in self._tracks or r.peer not in self._clocks:
             return
         self._links += 1
-        name = f"{self._plan.nodes[r.ref]} to {self._plan.nodes[one.node]}: {self._stream(r.w3)}"
-        arrived = self._ts(one, r.w0)
-        left = min(us(self._clock.at(self._clocks[r.ref], r.w2) - self._zero_ns), arrived)
-        pid, tid = self._tracks[r.ref]
-        for phase, ts, args in (("b", left, self._tuple(r, r.w4) | {"link_seq": r.w1}), ("e", arrived, {})):
+        name = f"{self._plan.nodes[r.peer]} to {self._plan.nodes[one.node]}: {self._stream(r.stream)}"
+        arrived = self._ts(one, r.at_ns)
+        left = min(us(self._clock.at(self._clocks[r.peer], r.sent_ns) - self._zero_ns), arrived)
+        pid, tid = self._tracks[r.peer]
+        for phase, ts, args in (("b", left, self._tuple(r, r.ordinal) | {"link_seq": r.link_seq}), ("e", arrived, {})):
             yield {
                 "ph": phase, "name": name, "cat": "link", "id": f"link {self._links}", "pid": pid, "tid": tid, "ts": ts,
                 "args": args,
             }  # fmt: skip
 
-    def _load(self, one: Incarnation, place: int, r: Record) -> Iterator[Event]:
+    def _load(self, one: Incarnation, r: rec.Load) -> Iterator[Event]:
         name = self._plan.nodes[one.node]
-        yield self._counter(one, r, f"queue of {name}", {"bytes": r.w1})
-        yield self._counter(one, r, f"ready on {name}", {"instances": r.w2})
+        yield self._counter(one, r, f"queue of {name}", {"bytes": r.queue_bytes})
+        yield self._counter(one, r, f"ready on {name}", {"instances": r.ready})
         before = self._loads.get(one.number)
-        self._loads[one.number] = (r.w0, r.w3, r.w4)
-        if before is not None and r.w0 > before[0]:
-            spent = (r.w3 - before[1], r.w4 - before[2])
-            operators, overhead = (1000 * each // (r.w0 - before[0]) / 10 for each in spent)
+        self._loads[one.number] = (r.at_ns, r.busy_ns, r.overhead_ns)
+        if before is not None and r.at_ns > before[0]:
+            spent = (r.busy_ns - before[1], r.overhead_ns - before[2])
+            operators, overhead = (1000 * each // (r.at_ns - before[0]) / 10 for each in spent)
             yield self._counter(one, r, f"utilisation of {name} [%]", {"operators": operators, "overhead": overhead})
 
     def _counter(self, one: Incarnation, r: Record, name: str, values: Event) -> Event:
-        return self._event(one, "C", name, "counter", r.w0, args=values)
+        return self._event(one, "C", name, "counter", r.at_ns, args=values)
 
-    def _window(self, one: Incarnation, place: int, r: Record) -> Iterator[Event]:
-        if r.w1 in {rec.WINDOW_ABANDONED, rec.WINDOW_SKIPPED}:
-            state = rec.WINDOW_STATES[r.w1]
-            cause = rec.WINDOW_CAUSES[r.w4] if 0 < r.w4 < len(rec.WINDOW_CAUSES) else ""
-            args = {"operator": self._plan.operators.get(r.ref, f"operator {r.ref}"), "cause": cause, "number": r.seq}
+    def _window(self, one: Incarnation, r: rec.Window) -> Iterator[Event]:
+        if r.state in {rec.WINDOW_ABANDONED, rec.WINDOW_SKIPPED}:
+            state = rec.Window.state.text(r.state)
+            cause = rec.WINDOW_CAUSES[r.cause] if 0 < r.cause < len(rec.WINDOW_CAUSES) else ""
+            operator = self._plan.operators.get(r.operator, f"operator {r.operator}")
+            args = {"operator": operator, "cause": cause, "number": r.seq}
             yield self._instant(one, r, f"window {state}{': ' if cause else ''}{cause}", "window", args)

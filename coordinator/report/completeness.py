@@ -11,11 +11,14 @@ from enum import IntEnum
 from typing import Any
 
 from coordinator.report.reader import Incarnation, Run
+from protos import records as rec
 
-LEDGER_KINDS = (2, 3, 4, 5, 8, 9, 10, 11, 12)  # ADMITTED RAN SENT RECEIVED OUTPUT SHED LOST MERGED ABSORBED
-ADMITTED_UNDER = (2, 3, 4)  # PLAN states: committed draining drained
+LEDGER_KINDS = (
+    rec.ADMITTED, rec.RAN, rec.SENT, rec.RECEIVED, rec.OUTPUT, rec.SHED, rec.LOST, rec.MERGED, rec.ABSORBED,
+)  # fmt: skip
+ADMITTED_UNDER = (rec.STATE_COMMITTED, rec.STATE_DRAINING, rec.STATE_DRAINED)
 NOT_OVER = "not over when the trace was collected"
-FACT_KINDS = (13, 17, 18)  # WINDOW DEGRADED REFUSED: in no ledger of admitted tuples
+FACT_KINDS = (rec.WINDOW, rec.DEGRADED, rec.REFUSED)  # in no ledger of admitted tuples
 
 
 class Status(IntEnum):

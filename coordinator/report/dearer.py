@@ -33,10 +33,10 @@ def dearer(run: Run) -> list[dict[str, Any]]:
     ran = dict.fromkeys(counted, 0)
     over: dict[int, tuple[int, int]] = {}  # how many, the longest
     for incarnation in run.incarnations:  # read twice: so many records take a lot of memory once they are unpacked
-        plans = [each for each in _first(incarnation) if each[1].kind == rec.PLAN]
+        plans = [each for each in _first(incarnation) if isinstance(each[1], rec.Plan)]
         epochs = scan_trace(incarnation, plans, run.plan).epochs
-        instances = own((each for _, each in _first(incarnation) if each.kind == rec.RAN), epochs, run.plan)
-        for (unit, start_ns, end_ns), tuples in groupby(instances, key=lambda each: (each.ref, each.w1, each.w2)):
+        instances = own((each for _, each in _first(incarnation) if isinstance(each, rec.Ran)), epochs, run.plan)
+        for (unit, start_ns, end_ns), tuples in groupby(instances, key=lambda r: (r.unit, r.start_ns, r.end_ns)):
             if unit in counted and len(list(tuples)) == 1:
                 ran[unit] += 1
                 ns = end_ns - start_ns

@@ -7,32 +7,32 @@ windows fared, so no share counts them. As columns in spark_tally.py.
 from collections.abc import Iterable, Sequence
 
 from coordinator.report.books import Row
-from protos import records as rec
-from protos.records import Record
+from protos.records import WINDOW_CLOSED
+from protos.records import Window as WindowRecord
 
 Window = tuple[int, int, int]  # source, epoch, seq
 
 
 def idle_windows(rows: Iterable[Row]) -> frozenset[Window]:
     """Of each incarnation and source of windows. rows: of the run's plans, facts among them."""
-    closed = [(incarnation, r) for incarnation, r in rows if r.kind == rec.WINDOW and r.w1 == rec.WINDOW_CLOSED]
+    closed = [(one, r) for one, r in rows if isinstance(r, WindowRecord) and r.state == WINDOW_CLOSED]
     fed = _fed(closed)
     return frozenset(
-        (r.source, r.epoch, r.seq) for incarnation, r in closed if not r.last and not _within(r, fed, incarnation)
+        (r.source, r.epoch, r.seq) for incarnation, r in closed if not r.tuples and not _within(r, fed, incarnation)
     )
 
 
-def _fed(closed: Sequence[Row]) -> dict[tuple[int, int], tuple[int, int]]:
+def _fed(closed: Sequence[tuple[int, WindowRecord]]) -> dict[tuple[int, int], tuple[int, int]]:
     """By incarnation and source: the first and the last window with tuples."""
     found: dict[tuple[int, int], tuple[int, int]] = {}
     for incarnation, r in closed:
-        if r.last:
+        if r.tuples:
             first, last = found.get((incarnation, r.source), (r.seq, r.seq))
             found[incarnation, r.source] = min(first, r.seq), max(last, r.seq)
     return found
 
 
-def _within(r: Record, fed: dict[tuple[int, int], tuple[int, int]], incarnation: int) -> bool:
+def _within(r: WindowRecord, fed: dict[tuple[int, int], tuple[int, int]], incarnation: int) -> bool:
     first, last = fed.get((incarnation, r.source), (1, 0))
     return first <= r.seq <= last
 

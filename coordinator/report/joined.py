@@ -10,6 +10,7 @@ numbers changed to those of the joined view, in both as well.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from coordinator.report.plan_view import (
     OUTPUT,
@@ -22,9 +23,10 @@ from coordinator.report.plan_view import (
     consumer_parts,
 )
 from protos import records as rec
-from protos.records import FLAG, NO_REF, Record
+from protos.records import PLAN_EPOCH_MASK, Record
 
 ID_BITS = 16  # of an id in a trace record
+AnyRecord = TypeVar("AnyRecord", bound=Record)
 MOST_PLANS = 256  # whose numbers fit above an id within the 24 bits that a consumer id has for it
 
 
@@ -97,35 +99,34 @@ def _renumbered(plan: PlanView, known: Mapping[int, int]) -> PlanView:
     )
 
 
-def own(records: Iterable[Record], epochs: Mapping[int, int], plan: PlanView) -> Iterator[Record]:
+def own(records: Iterable[AnyRecord], epochs: Mapping[int, int], plan: PlanView) -> Iterator[AnyRecord]:
     """The records of the run's plans, moved. epochs: the number of the plan that each plan epoch stands for."""
     for record in records:
-        number = epochs.get(record.flags & rec.PLAN_EPOCH_MASK)
+        number = epochs.get(record.flags & PLAN_EPOCH_MASK)
         if number is not None:
             yield moved(record, number, plan) if number else record
 
 
-def moved(record: Record, number: int, plan: PlanView) -> Record:
+def moved(record: AnyRecord, number: int, plan: PlanView) -> AnyRecord:
     """A record of that plan with the joined view's ids. Words that damage made anything stay within 64 bits."""
-    kind, shift = record.kind, number << ID_BITS
+    each: Record = record
+    shift = number << ID_BITS
     found: dict[str, int] = {"source": record.source ^ shift}
-    everywhere = record.ref == NO_REF and kind in (rec.SHED, rec.LOST)
-    flagged = kind == rec.LOST and bool(record.flags & FLAG)
-    if kind in (rec.SENT, rec.RECEIVED) or flagged:
-        found["ref"] = plan.peers.get((number, record.ref), record.ref)
-    elif not everywhere:
+    if isinstance(each, (rec.Sent, rec.Received)) or (isinstance(each, rec.Lost) and each.never_left):
+        found |= {"peer": plan.peers.get((number, each.peer), each.peer), "stream": each.stream ^ shift}
+    elif isinstance(each, (rec.Shed, rec.Lost)) and each.of_arrival:
+        found["stream"] = each.stream ^ shift
+    else:
         found["ref"] = record.ref ^ shift
-    if kind == rec.OUTPUT:
+    if isinstance(each, rec.Output):
         found["ref"] = plan.same.get(found["ref"], found["ref"])
-    if kind in (rec.ABSORBED, rec.DEGRADED):
-        found["w1"] = record.w1 ^ shift
-    if kind == rec.SENT:
-        found["w2"] = record.w2 ^ shift
-    if kind in (rec.RECEIVED, rec.SHED) or (kind == rec.LOST and (everywhere or flagged)):
-        found["w3"] = record.w3 ^ shift
-    if kind == rec.SHED and record.w4:
-        found["w4"] = record.w4 ^ shift
-    return record._replace(**found)
+    elif isinstance(each, rec.Absorbed):
+        found["stream"] = each.stream ^ shift
+    elif isinstance(each, rec.Degraded):
+        found["operator"] = each.operator ^ shift
+    elif isinstance(each, rec.Shed):
+        found |= {"stream": each.stream ^ shift, "operator": each.operator ^ shift if each.operator else 0}
+    return record.changed(**found)
 
 
 def number_of(moved_id: int) -> int:

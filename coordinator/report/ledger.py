@@ -16,7 +16,7 @@ from coordinator.report.settling import settle
 from coordinator.report.shape import POLICED, PROBLEMS_SHOWN, Counts, Outcome, Rank
 from coordinator.report.witness.compare import compare
 from protos import records as rec
-from protos.records import FLAG, NO_REF, Record
+from protos.records import Lost, Ran, Record, Shed
 
 
 def keep(run: Run, traces: list[Trace], rows: Iterable[Row], counts: Counts) -> Ledger:
@@ -30,7 +30,7 @@ def keep(run: Run, traces: list[Trace], rows: Iterable[Row], counts: Counts) -> 
     problems, ledger.suspended = compare(run.plan, traces)
     ledger.problems += problems
     bad = ledger.doubted
-    admitted = [record for _, record in rows if record.kind == rec.ADMITTED]
+    admitted = [record for _, record in rows if isinstance(record, rec.Admitted)]
     counts.admitted = len(admitted)
     counts.accounted = sum((r.source, r.epoch, r.seq) not in bad for r in admitted)
     counts.obligations = ledger.obligations
@@ -41,70 +41,52 @@ def keep(run: Run, traces: list[Trace], rows: Iterable[Row], counts: Counts) -> 
     return ledger
 
 
-def exits_of(record: Record, plan: PlanView) -> Iterator[tuple[int, int, int]]:
-    """(exit, stream, outputs) of a RAN or LOST record of a unit that the plan knows."""
-    if record.ref in plan.units:
-        streams = plan.units[record.ref].exits
-        yield from zip(range(4), streams, rec.ran_outputs(record.last, len(streams)), strict=False)
-
-
-def surplus_of(record: Record) -> int:
-    """Results that policing shed, from a RAN or LOST record of a unit."""
-    return rec.ran_surplus(record.w4) if record.kind == rec.RAN else record.w3 & rec.SURPLUS_MOST
-
-
-def of_result(record: Record) -> bool:
-    """Whether a SHED is about a result of an operator in the unit, not about the unit's tuple."""
-    return record.ref != NO_REF and (record.w1 in rec.OWN_RESULT or record.w4 != 0)
-
-
-def instance_key(incarnation: int, record: Record) -> tuple[int, ...]:
-    """Which task instance a RAN or LOST record belongs to."""
-    ordinal = rec.ran_ordinal(record.last) if record.kind == rec.RAN else record.w2
-    return incarnation, record.ref, record.source, record.epoch, record.seq, ordinal
+def exits_of(record: Ran | Lost, plan: PlanView) -> Iterator[tuple[int, int, int]]:
+    """(exit, stream, outputs) of a unit that the plan knows."""
+    if record.unit in plan.units:
+        streams = plan.units[record.unit].exits
+        yield from zip(range(4), streams, rec.per_exit(record.outputs, len(streams)), strict=False)
 
 
 # -- arrivals
 
 
 def _arrival(ledger: Ledger, incarnation: int, record: Record) -> None:
-    if record.kind == rec.ADMITTED:
-        node, stream = ledger.plan.sources.get(record.ref, (-1, 0))
+    if isinstance(record, rec.Admitted):
+        node, stream = ledger.plan.sources.get(record.source_id, (-1, 0))
         known = node == ledger.node(incarnation) and _owe(ledger, incarnation, record, stream, [(0, None)])
         if not known:
-            ledger.problems.append(_problem(Fault.ADMITTED_NOWHERE, incarnation, record.ref, record, 0))
-    elif record.kind == rec.RECEIVED:
-        stream, ordinal = record.w3, record.w4
+            ledger.problems.append(_problem(Fault.ADMITTED_NOWHERE, incarnation, record.source_id, record, 0))
+    elif isinstance(record, rec.Received):
+        stream, ordinal = record.stream, record.ordinal
         if not _owe(ledger, incarnation, record, stream, [(ordinal, None)]):
             ledger.problems.append(_problem(Fault.RECEIVED_NOWHERE, incarnation, stream, record, ordinal))
         lineage = (record.source, record.epoch, record.seq, ordinal)
-        copies = ledger.received[(record.ref, ledger.node(incarnation), stream, *lineage)]
+        copies = ledger.received[(record.peer, ledger.node(incarnation), stream, *lineage)]
         copies[incarnation] = copies.get(incarnation, 0) + 1
-    elif record.kind == rec.RAN or (record.kind == rec.LOST and not record.flags & FLAG and record.ref != NO_REF):
+    elif isinstance(record, Ran) or (isinstance(record, Lost) and record.in_unit):
         _outputs(ledger, incarnation, record)
 
 
-def _outputs(ledger: Ledger, incarnation: int, record: Record) -> None:
-    key = instance_key(incarnation, record)
-    ordinal = key[-1]
-    instance = ledger.instances[key]
-    instance.outputs |= record.last & 0xFFFFFFFF
-    if record.kind == rec.LOST:
+def _outputs(ledger: Ledger, incarnation: int, record: Ran | Lost) -> None:
+    outputs, ordinal, shed = record.outputs, record.ordinal, record.policed_results
+    instance = ledger.instances[incarnation, record.unit, record.source, record.epoch, record.seq, ordinal]
+    instance.outputs |= outputs
+    if isinstance(record, Lost):
         instance.lost += 1
-    elif not record.flags & FLAG:
+    elif not record.unfinished:
         instance.finals += 1
-    shed = surplus_of(record)
     if shed:  # each is owed an end of its own; which ordinals they had, the record does not say
         instance.shed += shed
-        bucket = Bucket(incarnation, consumer_id(RESULT, record.ref), record.source, record.epoch, record.seq)
+        bucket = Bucket(incarnation, consumer_id(RESULT, record.unit), record.source, record.epoch, record.seq)
         ledger.obligations += shed
         cell = ledger.buckets[bucket][ordinal]
         cell.free += shed
         cell.parents.add(ordinal)
-    unit = ledger.plan.units.get(record.ref)
+    unit = ledger.plan.units.get(record.unit)
     if unit is None:
         return
-    if (record.last & 0xFFFFFFFF) >> (8 * len(unit.exits)):
+    if outputs >> (8 * len(unit.exits)):
         ledger.problems.append(_problem(Fault.ODD_EXIT, incarnation, unit.id, record, ordinal))
     for _, stream, n in exits_of(record, ledger.plan):
         # The record counts outputs, it does not name them: one keeps the ordinal, several are children of it.
@@ -132,60 +114,61 @@ def _owe(ledger: Ledger, incarnation: int, record: Record, stream: int, arrivals
 
 
 def _end(ledger: Ledger, incarnation: int, record: Record) -> None:
-    kind, flagged = record.kind, bool(record.flags & FLAG)
-    if kind == rec.RAN and not flagged:
-        _book(ledger, incarnation, record, consumer_id(UNIT, record.ref), rec.ran_ordinal(record.last))
-    elif kind == rec.SHED:
+    if isinstance(record, Ran):
+        if not record.unfinished:
+            _book(ledger, incarnation, record, consumer_id(UNIT, record.unit), record.ordinal)
+    elif isinstance(record, Shed):
         _shed(ledger, incarnation, record)
-    elif kind == rec.LOST:
-        _lost(ledger, incarnation, record, flagged)
-    elif kind == rec.MERGED:
-        _book(ledger, incarnation, record, consumer_id(UNIT, record.ref), record.w3, Outcome.MERGED)
-    elif kind == rec.ABSORBED:
-        _book(ledger, incarnation, record, consumer_id(SIDE, record.ref, record.w1), record.w2, Outcome.ABSORBED)
-    elif kind == rec.OUTPUT:
-        _book(ledger, incarnation, record, consumer_id(OUTPUT, record.ref), record.w4, Outcome.DELIVERED)
-        view = ledger.plan.outputs.get(record.ref)
-        if view is not None and (record.w3 != view.deadline_ns or record.w1 > record.w2):
-            ledger.problems.append(_problem(Fault.ODD_OUTPUT, incarnation, record.ref, record, record.w4))
-    elif kind == rec.SENT:
-        stream, ordinal = record.w2, record.w3
-        _book(ledger, incarnation, record, consumer_id(PEER, record.ref, stream), ordinal)
+    elif isinstance(record, Lost):
+        _lost(ledger, incarnation, record)
+    elif isinstance(record, rec.Merged):
+        _book(ledger, incarnation, record, consumer_id(UNIT, record.unit), record.ordinal, Outcome.MERGED)
+    elif isinstance(record, rec.Absorbed):
+        side = consumer_id(SIDE, record.operator, record.stream)
+        _book(ledger, incarnation, record, side, record.ordinal, Outcome.ABSORBED)
+    elif isinstance(record, rec.Output):
+        _book(ledger, incarnation, record, consumer_id(OUTPUT, record.output), record.ordinal, Outcome.DELIVERED)
+        view = ledger.plan.outputs.get(record.output)
+        if view is not None and (record.deadline_ns != view.deadline_ns or record.origin_lo_ns > record.origin_hi_ns):
+            ledger.problems.append(_problem(Fault.ODD_OUTPUT, incarnation, record.output, record, record.ordinal))
+    elif isinstance(record, rec.Sent):
+        stream, ordinal = record.stream, record.ordinal
+        _book(ledger, incarnation, record, consumer_id(PEER, record.peer, stream), ordinal)
         lineage = (record.source, record.epoch, record.seq, ordinal)
-        copies = ledger.sent[(ledger.node(incarnation), record.ref, stream, *lineage)]
+        copies = ledger.sent[(ledger.node(incarnation), record.peer, stream, *lineage)]
         copies[incarnation] = copies.get(incarnation, 0) + 1
 
 
-def _shed(ledger: Ledger, incarnation: int, record: Record) -> None:
-    policy, ordinal = record.w1, record.w2
+def _shed(ledger: Ledger, incarnation: int, record: Shed) -> None:
+    policy, ordinal = record.policy, record.ordinal
     rank = Rank.POLICED if policy in POLICED else Rank.SHED
-    if record.ref == NO_REF:  # on admission: none of the stream's consumers here got it
-        consumers: tuple[int, ...] = ledger.plan.consumers.get((ledger.node(incarnation), record.w3), ())
-    elif of_result(record):
-        _book(ledger, incarnation, record, consumer_id(RESULT, record.ref), ordinal, Outcome.SHED, policy)
+    if record.of_arrival:
+        consumers: tuple[int, ...] = ledger.plan.consumers.get((ledger.node(incarnation), record.stream), ())
+    elif record.of_result:
+        _book(ledger, incarnation, record, consumer_id(RESULT, record.unit), ordinal, Outcome.SHED, policy)
         given = ledger.plan.before if policy in rec.OWN_RESULT else ledger.plan.through
-        kept = given.get((record.ref, record.w4), 0)
+        kept = given.get((record.unit, record.operator), 0)
         word = sum(0xFF << 8 * exit_ for exit_ in range(4) if kept >> exit_ & 1)
-        _miss(ledger, rank, incarnation, record, consumer_id(UNIT, record.ref), ordinal, word)
+        _miss(ledger, rank, incarnation, record, consumer_id(UNIT, record.unit), ordinal, word)
         return
     else:
-        consumers = (consumer_id(UNIT, record.ref),)
+        consumers = (consumer_id(UNIT, record.unit),)
     for consumer in consumers:
         _book(ledger, incarnation, record, consumer, ordinal, Outcome.SHED, policy)
         _miss(ledger, rank, incarnation, record, consumer, ordinal)
 
 
-def _lost(ledger: Ledger, incarnation: int, record: Record, flagged: bool) -> None:
-    cause, ordinal, stream = record.w1, record.w2, record.w3
-    if flagged:  # never left for the peer
-        consumers: tuple[int, ...] = (consumer_id(PEER, record.ref, stream),)
-    elif record.ref == NO_REF:  # none of the stream's consumers here got it
+def _lost(ledger: Ledger, incarnation: int, record: Lost) -> None:
+    cause, ordinal, stream = record.cause, record.ordinal, record.stream
+    if record.never_left:
+        consumers: tuple[int, ...] = (consumer_id(PEER, record.peer, stream),)
+    elif record.of_arrival:
         consumers = ledger.plan.consumers.get((ledger.node(incarnation), stream), ())
     else:
-        consumers = (consumer_id(UNIT, record.ref),)
+        consumers = (consumer_id(UNIT, record.unit),)
     for consumer in consumers:
         _book(ledger, incarnation, record, consumer, ordinal, Outcome.LOST, cause)
-        if flagged or record.ref == NO_REF:
+        if not record.in_unit:
             _miss(ledger, Rank.LOST, incarnation, record, consumer, ordinal)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from coordinator.report.reader import Incarnation, Run
-from protos import records as rec
+from protos.records import Clock
 
 FAR_NS = 1 << 61  # an offset beyond it is how an agent writes that it knows none
 Point = tuple[int, int]  # instant on the one clock, how far it is ahead of the other
@@ -24,7 +24,7 @@ class OneClock:
     alone: clock domains that no CLOCK record relates to it, each drawn from its own beginning.
     """
 
-    def __init__(self, run: Run, clocks: Iterable[tuple[Incarnation, rec.Record]], begins: Mapping[str, int]) -> None:
+    def __init__(self, run: Run, clocks: Iterable[tuple[Incarnation, Clock]], begins: Mapping[str, int]) -> None:
         """clocks: the CLOCK records. begins: the first instant seen in each clock domain."""
         domains = dict.fromkeys(incarnation.clock for incarnation in run.incarnations)
         self.reference = next(iter(domains), "")
@@ -49,7 +49,7 @@ class OneClock:
         return at_ns
 
 
-def _known(run: Run, clocks: Iterable[tuple[Incarnation, rec.Record]]) -> dict[tuple[str, str], tuple[Knots, int]]:
+def _known(run: Run, clocks: Iterable[tuple[Incarnation, Clock]]) -> dict[tuple[str, str], tuple[Knots, int]]:
     """(near, far) -> what to add to, or to take from, far's instants for near's. A node that had several clocks while
     it ran cannot be told from a record about it, so such records are left out."""
     had: dict[int, set[str]] = {}
@@ -57,11 +57,12 @@ def _known(run: Run, clocks: Iterable[tuple[Incarnation, rec.Record]]) -> dict[t
         had.setdefault(incarnation.node, set()).add(incarnation.clock)
     found: dict[tuple[str, str], list[Point]] = {}
     for incarnation, record in clocks:
-        peers = had.get(record.ref, set())
-        if len(peers) == 1 and abs(record.w1) < FAR_NS and abs(record.w2) < FAR_NS:
+        peers = had.get(record.peer, set())
+        if len(peers) == 1 and abs(record.offset_lo_ns) < FAR_NS and abs(record.offset_hi_ns) < FAR_NS:
             (peer,) = peers
             if peer != incarnation.clock:
-                found.setdefault((incarnation.clock, peer), []).append((record.w0, (record.w1 + record.w2) // 2))
+                offset_ns = (record.offset_lo_ns + record.offset_hi_ns) // 2
+                found.setdefault((incarnation.clock, peer), []).append((record.at_ns, offset_ns))
     ways: dict[tuple[str, str], tuple[Knots, int]] = {}
     for (own, peer), points in sorted(found.items()):
         points.sort()

@@ -9,7 +9,7 @@ from coordinator.report.joined import number_of
 from coordinator.report.plan_view import UNIT, Reach, consumer_parts
 from coordinator.report.settling import seen_filtering
 from coordinator.report.shape import INSTANT_LIMIT, QUANTILES, Above, Counts, Rank, nearest_rank
-from protos import records as rec
+from protos.records import Output
 
 Key = tuple[int, int, int, int, int]  # output, source, epoch, seq, ordinal
 Answer = tuple[int, int, int]  # rank, upper and lower bound of the latency; the least answer of a key counts
@@ -31,14 +31,17 @@ def expect(
         answers[key] = min(answers.get(key, new), new)
 
     for incarnation, r in rows:
-        view = ledger.plan.outputs.get(r.ref) if r.kind == rec.OUTPUT else None
+        if not isinstance(r, Output):
+            continue
+        view = ledger.plan.outputs.get(r.output)
         if view is not None and view.node == ledger.node(incarnation):
-            upper, lower = instant(r.w0) - instant(r.w1), instant(r.w0) - instant(r.w2)
+            at_ns = instant(r.at_ns)
+            upper, lower = at_ns - instant(r.origin_lo_ns), at_ns - instant(r.origin_hi_ns)
             if (r.source, r.epoch, r.seq) in ledger.doubted:
                 upper, lower = INSTANT_LIMIT, -INSTANT_LIMIT
             elif (r.source, r.epoch, r.seq) in ledger.suspended:
                 upper = INSTANT_LIMIT
-            answer((view.id, r.source, r.epoch, r.seq, r.w4), (Rank.DELIVERED, upper, lower))
+            answer((view.id, r.source, r.epoch, r.seq, r.ordinal), (Rank.DELIVERED, upper, lower))
     reach = Reach(ledger.plan, seen_filtering(ledger))
     for miss in ledger.misses:
         for output, sure in _missing(reach, miss).items():

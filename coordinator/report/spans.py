@@ -12,14 +12,14 @@ def spans(rows: Iterable[Row]) -> dict[tuple[int, int, int], Span]:
     """By incarnation, source and what it is of, from the records of the run's plans, facts among them."""
     found: dict[tuple[int, int, int], Span] = {}
     for incarnation, r in rows:
-        if r.kind == rec.ADMITTED:
-            about, low, high = ADMITTED, r.w1, r.w1
-        elif r.kind == rec.WINDOW:
-            begun = r.w1 == rec.WINDOW_SKIPPED and r.w4 == 0
-            about, low, high = BEGUN if begun else TOLD, r.w2, r.w3
+        if isinstance(r, rec.Admitted):
+            about, low, high = ADMITTED, r.origin_lo_ns, r.origin_lo_ns
+        elif isinstance(r, rec.Window):
+            begun = r.state == rec.WINDOW_SKIPPED and r.cause == 0
+            about, low, high = BEGUN if begun else TOLD, r.start, r.end
         else:
             continue
-        new = Span(instant(r.w0), instant(r.w0), instant(low), instant(high))
+        new = Span(instant(r.at_ns), instant(r.at_ns), instant(low), instant(high))
         key = (incarnation, r.source, about)
         old = found.get(key, new)
         found[key] = Span(

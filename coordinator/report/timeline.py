@@ -11,8 +11,7 @@ from typing import Any
 from coordinator.report.joined import own
 from coordinator.report.reader import Incarnation, Run, records_of
 from coordinator.report.verdict import scan_trace
-from protos import records as rec
-from protos.records import Record
+from protos.records import Output, Ran
 
 BARS_PER_NODE = 400
 MARGIN = 20  # a window is widened by 1/MARGIN of its length on both sides
@@ -63,7 +62,7 @@ def timeline(run: Run, outputs: Mapping[str, Any]) -> Timeline | None:
     bars: list[Bar] = []
     left_out = 0
     for incarnation in run.incarnations:
-        rows = [row for row in kept[incarnation.number] if row.kind == rec.RAN and row.ref in run.plan.units]
+        rows = [r for r in kept[incarnation.number] if isinstance(r, Ran) and r.unit in run.plan.units]
         window = _window(focus, incarnation, rows)
         if window:
             found = list(_bars(run, incarnation, rows, focus, *window))
@@ -75,48 +74,50 @@ def timeline(run: Run, outputs: Mapping[str, Any]) -> Timeline | None:
     return Timeline(about, tuple(bars), left_out)
 
 
-def _own(incarnation: Incarnation, run: Run) -> Iterator[Record]:
+def _own(incarnation: Incarnation, run: Run) -> Iterator[Ran | Output]:
     records = list(records_of(incarnation))
     epochs = scan_trace(incarnation, records, run.plan).epochs
-    wanted = (rec.RAN, rec.OUTPUT)
-    return own((r for _, r in records if r.kind in wanted), epochs, run.plan)
+    wanted: Iterator[Ran | Output] = (r for _, r in records if isinstance(r, (Ran, Output)))
+    return own(wanted, epochs, run.plan)
 
 
-def _worst(run: Run, kept: Mapping[int, Iterable[Record]]) -> _Focus | None:
+def _worst(run: Run, kept: Mapping[int, Iterable[Ran | Output]]) -> _Focus | None:
     worst: tuple[float, _Focus] | None = None
     for incarnation in run.incarnations:
         for r in kept[incarnation.number]:
-            view = run.plan.outputs.get(r.ref) if r.kind == rec.OUTPUT else None
-            if view is None or not 0 <= r.w0 - r.w1 < 1 << 50:
+            if not isinstance(r, Output):
                 continue
-            share = (r.w0 - r.w1) / max(1, view.deadline_ns)
+            view, took_ns = run.plan.outputs.get(r.output), r.at_ns - r.origin_lo_ns
+            if view is None or not 0 <= took_ns < 1 << 50:
+                continue
+            share = took_ns / max(1, view.deadline_ns)
             if worst is None or share > worst[0]:
-                late = r.w0 - r.w1 - view.deadline_ns
+                late = took_ns - view.deadline_ns
                 lineage = (r.source, r.epoch, r.seq)
-                worst = share, _Focus(lineage, view.name, late, incarnation.clock, r.w1, r.w0)
+                worst = share, _Focus(lineage, view.name, late, incarnation.clock, r.origin_lo_ns, r.at_ns)
     return worst[1] if worst else None
 
 
-def _window(focus: _Focus, incarnation: Incarnation, rows: Iterable[Record]) -> tuple[int, int] | None:
+def _window(focus: _Focus, incarnation: Incarnation, rows: Iterable[Ran]) -> tuple[int, int] | None:
     if incarnation.clock == focus.clock:
         since, until = focus.since_ns, focus.until_ns
     else:
         mine = [r for r in rows if (r.source, r.epoch, r.seq) == focus.lineage]
         if not mine:
             return None
-        since, until = min(r.w0 for r in mine), max(r.w2 for r in mine)
+        since, until = min(r.release_ns for r in mine), max(r.end_ns for r in mine)
     margin = (until - since) // MARGIN
     return since - margin, until + margin
 
 
 def _bars(
-    run: Run, incarnation: Incarnation, rows: Iterable[Record], focus: _Focus, since: int, until: int
+    run: Run, incarnation: Incarnation, rows: Iterable[Ran], focus: _Focus, since: int, until: int
 ) -> Iterator[Bar]:
     node = run.plan.nodes[incarnation.node]
     for r in rows:
-        start, end = max(r.w1, since), min(r.w2, until)
+        start, end = max(r.start_ns, since), min(r.end_ns, until)
         if start < end:
             lineage = (r.source, r.epoch, r.seq)
-            label = f"{'/'.join(map(str, lineage))}.{rec.ran_ordinal(r.last)}"
-            unit = run.plan.units[r.ref].label
+            label = f"{'/'.join(map(str, lineage))}.{r.ordinal}"
+            unit = run.plan.units[r.unit].label
             yield Bar(node, unit, start - since, end - start, label, lineage == focus.lineage)

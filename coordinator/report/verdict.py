@@ -1,6 +1,7 @@
 """The verdict in plain Python: the readable reference, and the engine for machines without Java."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from coordinator.report.blame import blame
@@ -18,7 +19,7 @@ from coordinator.report.shape import Counts, assemble
 from coordinator.report.spans import spans
 from coordinator.report.tally import tally
 from coordinator.report.witnesses import lacking_sources
-from protos.records import FLAG, GAP, LOAD, PLAN, PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_DRAINING, Record
+from protos.records import PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_DRAINING, Gap, Load, Plan, Record
 
 
 def verdict(run: Run) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def verdict(run: Run) -> dict[str, Any]:
     return assemble(run, counts)
 
 
-def scan_trace(incarnation: Incarnation, records: list[tuple[int, Record]], plan: PlanView) -> Scan:
+def scan_trace(incarnation: Incarnation, records: Sequence[tuple[int, Record]], plan: PlanView) -> Scan:
     """What there is to know of a trace before any ledger is kept."""
     scan = Scan(found=len(records))
     scan.unusable = sum(len(chunk) // RECORD_BYTES for chunk in incarnation.chunks) - len(records)
@@ -55,28 +56,27 @@ def scan_trace(incarnation: Incarnation, records: list[tuple[int, Record]], plan
     named: dict[int, int] = {}  # the least of those that share a plan epoch, as in the other engine
     mine: dict[int, int] = {}
     for place, record in records:
-        if record.kind == PLAN:
-            epoch = record.w1 & PLAN_EPOCH_MASK
-            named[epoch] = min(record.last, named.get(epoch, record.last))
-            scan.crashed |= record.ref == STATE_CRASHED
-            if record.last in plan.numbers:
-                if record.ref in ADMITTED_UNDER:
-                    scan.ran.add(plan.numbers[record.last])
-                if record.ref == STATE_DRAINING:
-                    scan.drained.add(plan.numbers[record.last])
-                mine[epoch] = min(plan.numbers[record.last], mine.get(epoch, MOST_PLANS))
-        elif record.kind == GAP:
+        if isinstance(record, Plan):
+            epoch, stamp = record.plan_epoch & PLAN_EPOCH_MASK, record.stamp
+            named[epoch] = min(stamp, named.get(epoch, stamp))
+            scan.crashed |= record.state == STATE_CRASHED
+            if stamp in plan.numbers:
+                if record.state in ADMITTED_UNDER:
+                    scan.ran.add(plan.numbers[stamp])
+                if record.state == STATE_DRAINING:
+                    scan.drained.add(plan.numbers[stamp])
+                mine[epoch] = min(plan.numbers[stamp], mine.get(epoch, MOST_PLANS))
+        elif isinstance(record, Gap):
             scan.gaps += 1
-            if not record.flags & FLAG:
-                scan.dropped += record.w1
-            scan.lost += record.w1 if record.flags & FLAG else 0
-            scan.cut += bool(record.flags & FLAG and not record.w1)
-        elif record.kind == LOAD and record.last != first + place and scan.misplaced is None:
-            scan.misplaced = (place, record.last)
+            scan.dropped += 0 if record.damaged else record.dropped
+            scan.lost += record.dropped if record.damaged else 0
+            scan.cut += record.damaged and not record.dropped
+        elif isinstance(record, Load) and record.records_before != first + place and scan.misplaced is None:
+            scan.misplaced = (place, record.records_before)
     scan.epochs = mine
     others = Counter[int]()
     for _, record in records:
-        epoch = record.flags & PLAN_EPOCH_MASK
+        epoch = record.plan_epoch_low
         if record.kind in LEDGER_KINDS and epoch not in mine:
             scan.unnamed += epoch not in named
             if epoch in named:

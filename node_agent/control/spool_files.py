@@ -93,8 +93,8 @@ class SpoolFiles:
         for path in self.root.glob(f"*/*{SUFFIX}"):
             with contextlib.suppress(OSError):
                 for record in plans_in(records_in(path.read_bytes())):
-                    stamp = f"{record.last:016x}"
-                    found[stamp] = max(found.get(stamp, 0), record.w1)
+                    stamp = f"{record.stamp:016x}"
+                    found[stamp] = max(found.get(stamp, 0), record.plan_epoch)
         return found
 
     def note(self, problem: str) -> None:
