@@ -1,6 +1,6 @@
 """Raw trace segments as columns: 64-byte records become parquet under trace/parquet/node=/boot=, vectorised.
 
-The columns are named as `records.Record`'s fields, plus `place` (how many records came before it). `last` is
+The columns are those of record_layout.py, plus `place` (how many records came before it). `last` is
 the same 64 bits read as a signed integer, as Spark has no unsigned ones; `inc`, `at_node` and `clock` are the
 incarnation's number in its run, its node and its clock domain.
 """
@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 
 from coordinator.report.raw import raw_records, usable_records
 from coordinator.report.reader import Incarnation, Run
-from protos.records import RECORD, Record
+from protos.record_layout import COLUMNS as FIELDS
+from protos.record_layout import RECORD
 
 _WIDE = {"B": np.int32, "H": np.int32, "q": np.int64, "Q": np.int64}
 COLUMNS = {
-    name: _WIDE[letter] for name, letter in zip(Record._fields, RECORD.format.lstrip("<"), strict=True)
+    name: _WIDE[letter] for name, letter in zip(FIELDS, RECORD.format.lstrip("<"), strict=True)
 } | {"place": np.int64}  # fmt: skip
 
 

@@ -17,8 +17,8 @@ from coordinator.report.problems import Fault
 from coordinator.report.witness.keys import LEAST, MOST, Bools, Ints, Pairs
 from coordinator.report.witness.rows import Rows, mapped
 from protos import records as rec
+from protos.records import Admitted, Lost, Ran
 
-DECISION_MASK = (1 << rec.SURPLUS_SHIFT) - 1
 Found = tuple[Fault, Rows]
 
 
@@ -48,12 +48,13 @@ class Instances:
 def instances(found: Rows) -> Instances:
     """All that ran, in order."""
     is_ran = found.kind == rec.RAN
-    began = (found.kind == rec.LOST) & (found.flagged == 0) & (found.ref != rec.NO_REF) & (found.w4 != 0)
+    began = (found.kind == rec.LOST) & (found.flagged == 0) & (found.ref != rec.NO_REF) & (found[Lost.start_ns] != 0)
     at = np.flatnonzero(is_ran | began)
     rows = found.where(at)
     ran = rows.kind == rec.RAN
-    start, end = np.where(ran, rows.w1, rows.w4), np.where(ran, rows.w2, rows.w0)
-    since = start - np.where(ran, rows.w4 & DECISION_MASK, 0)
+    start = np.where(ran, rows[Ran.start_ns], rows[Lost.start_ns])
+    end = np.where(ran, rows[Ran.end_ns], rows[Lost.at_ns])
+    since = start - np.where(ran, rows[Ran.decision_ns], 0)
     new = np.ones(len(at), np.bool_)
     new[1:] = (np.diff(start) != 0) | (np.diff(end) != 0) | (np.diff(rows.inc) != 0)
     return Instances(rows, at, since, start, end, np.cumsum(new))
@@ -62,12 +63,14 @@ def instances(found: Rows) -> Instances:
 def _too_early(found: Rows) -> Bools:
     """Before the tuple came to this incarnation; or released after it started, or ended before."""
     came = found.of(rec.ADMITTED, rec.RECEIVED)
-    arrived = Pairs((found.inc, found.lineage), (came.inc, came.lineage)).least(came.w0)
-    backwards = (found.kind == rec.RAN) & ((found.w0 > found.w1) | (found.w1 > found.w2))
+    arrived = Pairs((found.inc, found.lineage), (came.inc, came.lineage)).least(came.at_ns)
+    start, end = found[Ran.start_ns], found[Ran.end_ns]
+    backwards = (found.kind == rec.RAN) & ((found[Ran.release_ns] > start) | (start > end))
     lost = (found.kind == rec.LOST) & (found.flagged == 0) & (found.ref != rec.NO_REF)
-    backwards |= lost & (found.w4 > found.w0)
-    admitted = (found.kind == rec.ADMITTED) & (found.w1 > found.w2)
-    wrong: Bools = ((arrived != MOST) & (found.w0 < arrived)) | backwards | admitted
+    backwards |= lost & (found[Lost.start_ns] > found[Lost.at_ns])
+    crossed = found[Admitted.origin_lo_ns] > found[Admitted.origin_hi_ns]
+    admitted = (found.kind == rec.ADMITTED) & crossed
+    wrong: Bools = ((arrived != MOST) & (found.at_ns < arrived)) | backwards | admitted
     return wrong
 
 
@@ -84,7 +87,7 @@ def _out_of_order(found: Rows, ran: Instances) -> Bools:
     """Written behind an instance that ended later, or before the one that precedes an instance which began earlier."""
     if not len(ran.at):
         return np.zeros(len(found), np.bool_)
-    instant = found.w0
+    instant = found.at_ns
     behind = np.searchsorted(ran.at, np.arange(len(found)), side="left")  # instances that were written before
     last = np.maximum(behind - 1, 0)
     had_one = (behind > 0) & (ran.rows.inc[last] == found.inc)
@@ -110,10 +113,11 @@ def _outside(plan: PlanView, outputs: Rows, ran: Instances) -> Bools:
         )
         since = np.minimum(since, pairs.least(ran.start))
         until = np.maximum(until, pairs.most(ran.end))
-    same_end = Pairs((outputs.inc, unit, outputs.w0), (ran.rows.inc, ran.rows.ref, ran.end)).any()
+    at_ns = outputs.at_ns
+    same_end = Pairs((outputs.inc, unit, at_ns), (ran.rows.inc, ran.rows.ref, ran.end)).any()
     # What waited for the rest of its burst left with the last of it.
-    held_back = (outputs.w0 > until) & same_end
-    wrong: Bools = (since != MOST) & ((outputs.w0 < since) | ((outputs.w0 > until) & ~held_back))
+    held_back = (at_ns > until) & same_end
+    wrong: Bools = (since != MOST) & ((at_ns < since) | ((at_ns > until) & ~held_back))
     return wrong
 
 

@@ -11,17 +11,18 @@ from coordinator.report.witness.instants import Found
 from coordinator.report.witness.keys import MOST, Pairs, codes
 from coordinator.report.witness.rows import Rows
 from protos import records as rec
+from protos.records import Received, Sent
 
 
 def compare(found: Rows) -> Iterator[Found]:
     """Rows of links that contradict the other end."""
     sent, received = found.of(rec.SENT), found.of(rec.RECEIVED)
     if len(sent):
-        numbered = codes(sent.inc, sent.ref, sent.w1)
+        numbered = codes(sent.inc, sent.ref, sent[Sent.link_seq])
         yield Fault.LINK_NUMBER, sent.where(np.bincount(numbered)[numbered] > 1)
     here = (received.ref, received.node, received.stream, received.lineage, received.ordinal)
     there = (sent.node, sent.ref, sent.stream, sent.lineage, sent.ordinal)
     known = Pairs(here, there).any()
-    left = Pairs((*here, received.w1), (*there, sent.w1)).least(sent.w0)
+    left = Pairs((*here, received[Received.link_seq]), (*there, sent[Sent.link_seq])).least(sent.at_ns)
     yield Fault.LINK_NUMBER, received.where(known & (left == MOST))
-    yield Fault.BEFORE_ITS_CAUSE, received.where((left != MOST) & (received.w2 < left))
+    yield Fault.BEFORE_ITS_CAUSE, received.where((left != MOST) & (received[Received.sent_ns] < left))

@@ -15,11 +15,12 @@ import numpy as np
 from coordinator.report.completeness import Status, Trace
 from coordinator.report.plan_view import PlanView
 from coordinator.report.problems import Fault
-from coordinator.report.raw import raw_records, usable_records
+from coordinator.report.raw import raw_records, usable_records, value
 from coordinator.report.witness.instants import Found
 from coordinator.report.witness.keys import LEAST, MOST, Bools, Ints, Pairs, codes
 from coordinator.report.witness.rows import BEYOND_NS, Rows
 from protos import records as rec
+from protos.records import Admitted, Clock, Output, Received, Sent
 
 FAR_NS = 1 << 60  # an offset beyond it is how an agent writes that it knows none
 DRIFT_PARTS = 1000  # clocks move against each other by less than a part in so many
@@ -48,7 +49,8 @@ class _Origins:
 def compare(plan: PlanView, traces: Sequence[Trace], found: Rows) -> Iterator[Found]:
     """Results with another origin than the one that was admitted; and those from before it."""
     outputs = found.of(rec.OUTPUT)
-    yield Fault.ODD_ORIGIN, outputs.where((outputs.w0 < outputs.w1) | (outputs.w1 > outputs.w2))
+    lo, hi = outputs[Output.origin_lo_ns], outputs[Output.origin_hi_ns]
+    yield Fault.ODD_ORIGIN, outputs.where((outputs.at_ns < lo) | (lo > hi))
     admitted, received = found.of(rec.ADMITTED), found.of(rec.RECEIVED)
     sender = _senders(found, received)
     places = codes(
@@ -58,7 +60,8 @@ def compare(plan: PlanView, traces: Sequence[Trace], found: Rows) -> Iterator[Fo
     ends = np.cumsum([len(admitted), len(received), len(received)])
     at_admission, at_sender, here, asked = np.split(places, ends)
     known = _Origins.unknown(int(places.max(initial=-1)) + 1)
-    known.add(at_admission, admitted.w1, admitted.w2, admitted.w1, np.ones(len(admitted), np.bool_))
+    since, until = admitted[Admitted.origin_lo_ns], admitted[Admitted.origin_hi_ns]
+    known.add(at_admission, since, until, since, np.ones(len(admitted), np.bool_))
     hop = _Hops(traces, received, sender)
     for _ in plan.nodes:  # a tuple goes from node to node, so often at the most
         before = known.low.copy(), known.high.copy()
@@ -67,17 +70,18 @@ def compare(plan: PlanView, traces: Sequence[Trace], found: Rows) -> Iterator[Fo
         if np.array_equal(before[0], known.low) and np.array_equal(before[1], known.high):
             break
     low, high, exact = known.low[asked], known.high[asked], known.exact[asked]
-    other = (outputs.w1 != low) | (outputs.w2 != high)
-    apart = (outputs.w1 > known.ceiling[asked]) | (outputs.w1 > high) | (outputs.w2 < low)
+    other = (lo != low) | (hi != high)
+    apart = (lo > known.ceiling[asked]) | (lo > high) | (hi < low)
     yield Fault.ODD_ORIGIN, outputs.where((low != MOST) & np.where(exact, other, apart))
 
 
 def _senders(found: Rows, received: Rows) -> Ints:
     """The incarnation that sent each tuple which was received; -1: no record tells."""
     sent = found.of(rec.SENT)
+    there, here = sent[Sent.link_seq], received[Received.link_seq]
     inc = Pairs(
-        (received.ref, received.node, received.stream, received.lineage, received.ordinal, received.w1),
-        (sent.node, sent.ref, sent.stream, sent.lineage, sent.ordinal, sent.w1),
+        (received.ref, received.node, received.stream, received.lineage, received.ordinal, here),
+        (sent.node, sent.ref, sent.stream, sent.lineage, sent.ordinal, there),
     ).most(sent.inc)
     return np.where(inc == LEAST, -1, inc)
 
@@ -86,7 +90,7 @@ class _Hops:
     """What each receipt knew of the sender's clock."""
 
     def __init__(self, traces: Sequence[Trace], received: Rows, sender: Ints) -> None:
-        self._at = received.w0
+        self._at = received.at_ns
         clocks = [trace.incarnation.clock for trace in traces]
         domain = codes(np.unique(np.array([*clocks, ""]), return_inverse=True)[1].astype(np.int64))
         nameless = domain[-1]
@@ -104,22 +108,24 @@ class _Hops:
         raw = raw_records(trace.incarnation)
         clock = raw[usable_records(raw) & (raw["kind"] == rec.CLOCK) & (raw["flags"] < rec.FLAG)]
         # A CLOCK record without a number is of a client, or of a peer that no plan had named yet.
-        unnamed = clock["w0"][clock["ref"] == rec.NO_REF]
+        unnamed = value(clock[clock["ref"] == rec.NO_REF], Clock.at_ns)
         since = int(unnamed.min(initial=BEYOND_NS)) if _tells_all(trace) else -BEYOND_NS
         for peer in np.unique(received.ref[mine]):
             told = clock[clock["ref"] == peer]
-            told = told[np.argsort(told["w0"], kind="stable")]
+            told = told[np.argsort(value(told, Clock.at_ns), kind="stable")]
+            told_ns = value(told, Clock.at_ns)
             at = np.flatnonzero(mine & (received.ref == peer))
-            before = np.searchsorted(told["w0"], self._at[at], side="right") - 1
+            before = np.searchsorted(told_ns, self._at[at], side="right") - 1
             self._untold[at] = (before < 0) & (self._at[at] >= since)
             at, before = at[before >= 0], before[before >= 0]
-            lo, hi, era = told["w1"][before], told["w2"][before], told["w4"]
+            lo, hi = value(told, Clock.offset_lo_ns)[before], value(told, Clock.offset_hi_ns)[before]
+            era = value(told, Clock.era)
             after = np.minimum(before + 1, len(told) - 1)
             known = (np.abs(lo) < FAR_NS) & (np.abs(hi) < FAR_NS)
             steady = era[before] == era[after]  # else it may have forgotten the one and not yet known the other
             self._lo[at] = np.where(known, lo, self._lo[at])
             self._hi[at] = np.where(known, hi, self._hi[at])
-            self._age[at] = np.where(known & steady, self._at[at] - told["w0"][before], BEYOND_NS)
+            self._age[at] = np.where(known & steady, self._at[at] - told_ns[before], BEYOND_NS)
 
     def mapped(self, known: _Origins, sender: Ints, told: Bools) -> tuple[Ints, Ints, Ints, Bools]:
         """Low, high and ceiling on the receiver's clock, and whether they are still exact; of the rows `told`."""

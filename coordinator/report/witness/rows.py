@@ -10,23 +10,21 @@ import numpy as np
 from coordinator.report.completeness import LEDGER_KINDS, Trace
 from coordinator.report.joined import ID_BITS
 from coordinator.report.plan_view import PlanView
-from coordinator.report.raw import raw_records, usable_records
+from coordinator.report.raw import Raw, raw_records, usable_records, value
 from coordinator.report.witness.keys import Bools, Ints, codes
 from protos import records as rec
+from protos.record_layout import CLASSES, COLUMNS, Field
 
+WORDS, LAST = COLUMNS[-6:], COLUMNS[-1]
 BEYOND_NS = 1 << 61  # words are clamped to it, so that sums of two of them fit
-_STREAM_AT = {rec.SENT: "w2", rec.RECEIVED: "w3", rec.ABSORBED: "w1", rec.SHED: "w3", rec.LOST: "w3"}
-_ORDINAL_AT = {
-    rec.SHED: "w2", rec.LOST: "w2", rec.ABSORBED: "w2", rec.MERGED: "w3", rec.SENT: "w3", rec.OUTPUT: "w4",
-    rec.RECEIVED: "w4",
-}  # fmt: skip
+_READ = [CLASSES[kind] for kind in LEDGER_KINDS]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Columns of equal length. place: among all records of the incarnation that are there; lineage: the same for one
-    source, epoch and seq; number: of the plan in the run; stream: 0 where the record names none. In each incarnation
-    the rows are in the order in which they were written."""
+    source, epoch and seq; number: of the plan in the run; stream: 0 where the record names none; words: the columns
+    that mean something else in each kind. In each incarnation the rows are in the order in which they were written."""
 
     inc: Ints
     place: Ints
@@ -41,19 +39,24 @@ class Rows:
     lineage: Ints
     ordinal: Ints
     stream: Ints
-    w0: Ints
-    w1: Ints
-    w2: Ints
-    w3: Ints
-    w4: Ints
-    last: Ints
+    words: Mapping[str, Ints]
 
     def __len__(self) -> int:
         return len(self.inc)
 
+    def __getitem__(self, field: Field) -> Ints:
+        """What a kind has there, of all rows; with the ids of the record's own plan."""
+        return value(self.words, field)
+
+    @property
+    def at_ns(self) -> Ints:
+        """Of a RAN, its release."""
+        return self[rec.Record.at_ns]
+
     def where(self, chosen: Bools | Ints) -> Rows:
         """Some of the rows, in the same order."""
-        return Rows(*(getattr(self, each.name)[chosen] for each in fields(self)))
+        same = {each.name: getattr(self, each.name)[chosen] for each in fields(self) if each.name != "words"}
+        return Rows(words={name: word[chosen] for name, word in self.words.items()}, **same)
 
     def of(self, *kinds: int) -> Rows:
         """The rows of these kinds."""
@@ -66,12 +69,10 @@ class Rows:
 def rows(plan: PlanView, traces: Sequence[Trace]) -> Rows:
     """The ledger's records of the run's plans."""
     parts = [_of(plan, trace) for trace in traces]
-    columns = {
-        each.name: np.concatenate([np.zeros(0, np.int64), *(part[each.name] for part in parts)])
-        for each in fields(Rows)
-        if each.name != "lineage"
-    }
-    return Rows(lineage=codes(columns["source"], columns["epoch"], columns["seq"]), **columns)
+    names = [*WORDS, *(each.name for each in fields(Rows) if each.name not in {"lineage", "words"})]
+    columns = {name: np.concatenate([np.zeros(0, np.int64), *(part[name] for part in parts)]) for name in names}
+    words = {name: columns.pop(name) for name in WORDS}
+    return Rows(lineage=codes(columns["source"], columns["epoch"], columns["seq"]), words=words, **columns)
 
 
 def _of(plan: PlanView, trace: Trace) -> dict[str, Ints]:
@@ -85,9 +86,7 @@ def _of(plan: PlanView, trace: Trace) -> dict[str, Ints]:
     raw, number, place = raw[chosen], number[chosen], place[chosen]
     kind, flagged = raw["kind"].astype(np.int64), (raw["flags"] >= rec.FLAG).astype(np.int64)
     shift = number << ID_BITS
-    words = {name: np.clip(raw[name], -BEYOND_NS, BEYOND_NS) for name in ("w0", "w1", "w2", "w3", "w4")}
-    words["w4"] = np.where(kind == rec.RAN, raw["w4"], words["w4"])  # two numbers in one word
-    last = raw["last"].astype(np.int64)
+    words = {name: _clipped(raw, kind, name) for name in WORDS}
     ref = raw["ref"].astype(np.int64)
     everywhere = np.isin(kind, (rec.SHED, rec.LOST)) & (ref == rec.NO_REF)
     to_peer = (kind == rec.LOST) & (flagged > 0)
@@ -95,7 +94,6 @@ def _of(plan: PlanView, trace: Trace) -> dict[str, Ints]:
     for (earlier, own), known_as in plan.peers.items():  # `raw` keeps the plan's own number, so each is changed once
         ref = np.where(is_peer & (number == earlier) & (raw["ref"] == own), known_as, ref)
     names_stream = np.isin(kind, (rec.SENT, rec.RECEIVED, rec.ABSORBED)) | everywhere | to_peer
-    ordinal = np.where(kind == rec.RAN, last >> 32 & 0xFFFFFFFF, _picked(kind, words, _ORDINAL_AT))
     return {
         "inc": np.full(len(raw), trace.incarnation.number, np.int64),
         "place": place,
@@ -107,18 +105,27 @@ def _of(plan: PlanView, trace: Trace) -> dict[str, Ints]:
         "source": raw["source"].astype(np.int64) | shift,
         "epoch": raw["epoch"].astype(np.int64),
         "seq": raw["seq"].astype(np.int64),
-        "ordinal": ordinal,
-        "stream": np.where(names_stream, _picked(kind, words, _STREAM_AT) ^ shift, 0),
+        "ordinal": _picked(kind, words, "ordinal"),
+        "stream": np.where(names_stream, _picked(kind, words, "stream") ^ shift, 0),
         **words,
-        "last": last,
     }
 
 
-def _picked(kind: Ints, words: Mapping[str, Ints], places: Mapping[int, str]) -> Ints:
-    """Of each row the word that its kind has it in; 0 for other kinds."""
+def _clipped(raw: Raw, kind: Ints, name: str) -> Ints:
+    """A word, clamped where it holds one value of a kind; the last word as it is."""
+    if name == LAST:
+        return raw[name].astype(np.int64)
+    parted = [each.number for each in _READ if {f.whole for f in each.fields.values() if f.column == name} == {False}]
+    found: Ints = np.where(np.isin(kind, parted), raw[name], np.clip(raw[name], -BEYOND_NS, BEYOND_NS))
+    return found
+
+
+def _picked(kind: Ints, words: Mapping[str, Ints], name: str) -> Ints:
+    """The field of that name, of each row; 0 of kinds without it."""
     found = np.zeros(len(kind), np.int64)
-    for each, name in places.items():
-        found = np.where(kind == each, words[name], found)
+    for each in _READ:
+        if field := each.fields.get(name):
+            found = np.where(kind == each.number, value(words, field), found)
     return found
 
 

@@ -8,20 +8,17 @@ tuples that were refused, or shed at the door, no other node may know.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from coordinator.report.completeness import Trace
 from coordinator.report.problems import Fault, Problem
-from coordinator.report.raw import raw_records, usable_records
+from coordinator.report.raw import Raw, raw_records, usable_records, value
 from coordinator.report.witness.instants import Found
 from coordinator.report.witness.keys import Bools, Ints
 from coordinator.report.witness.rows import Rows
 from protos import records as rec
-
-Raw = npt.NDArray[Any]
+from protos.records import Load, Output, Refused
 
 
 def compare(traces: Sequence[Trace], found: Rows) -> Iterator[Found]:
@@ -42,8 +39,10 @@ def counts(traces: Sequence[Trace]) -> Iterator[Problem]:
         raw = raw_records(trace.incarnation)
         told = _told(raw)
         admitted = np.cumsum(_of(raw, rec.ADMITTED), dtype=np.int64)
-        refused = np.cumsum(np.where(_of(raw, rec.REFUSED), raw["w2"], 0), dtype=np.int64)
-        odd = _differ(admitted[told], raw["epoch"][told]) | _differ(refused[told], raw["source"][told])
+        refused = np.cumsum(np.where(_of(raw, rec.REFUSED), value(raw, Refused.tuples), 0), dtype=np.int64)
+        odd = _differ(admitted[told], value(raw[told], Load.admitted)) | _differ(
+            refused[told], value(raw[told], Load.refused)
+        )
         if trace.incarnation.declared.first > 0:
             odd[:1] = False
         for place in told[odd].tolist():
@@ -71,13 +70,14 @@ def _stretches(trace: Trace, places: Ints) -> tuple[Ints, Ints]:
     """Of each place how many sums were told before it; and the numbers of the stretches that end with a wrong one."""
     raw = raw_records(trace.incarnation)
     told, results = _told(raw), np.flatnonzero(_of(raw, rec.OUTPUT))
-    w0, w1, w2 = (raw[word][results].astype(np.uint64) for word in ("w0", "w1", "w2"))
-    kept = np.concatenate(([np.uint64(0)], np.cumsum(2 * w0 - w1 - w2, dtype=np.uint64)))
+    instants = (Output.at_ns, Output.origin_lo_ns, Output.origin_hi_ns)
+    at, lo, hi = (value(raw[results], each).astype(np.uint64) for each in instants)
+    kept = np.concatenate(([np.uint64(0)], np.cumsum(2 * at - lo - hi, dtype=np.uint64)))
     upto = kept[np.searchsorted(results, told)]
     first = trace.incarnation.declared.first > 0  # what was before the first sum is elsewhere
     mask = np.uint64(rec.SUM_MASK)
     here = np.diff(upto, prepend=np.uint64(0)) & mask
-    there = np.diff(raw["seq"][told], prepend=np.uint64(0)) & mask
+    there = np.diff(value(raw[told], Load.latencies_ns), prepend=np.uint64(0)) & mask
     wrong = np.flatnonzero(here != there)
     return np.searchsorted(told, places), wrong[wrong > 0] if first else wrong
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from coordinator.report.completeness import Trace
-from coordinator.report.raw import raw_records, usable_records
+from coordinator.report.raw import raw_records, usable_records, value
 from coordinator.report.witness.keys import Bools, Ints, Pairs
 from coordinator.report.witness.rows import Rows
 from protos import records as rec
+from protos.records import Admitted, Clock, Output, Ran
 
 
 def suspended(traces: Sequence[Trace], found: Rows) -> Bools:
@@ -20,8 +21,9 @@ def suspended(traces: Sequence[Trace], found: Rows) -> Bools:
         alike = [trace.incarnation.number for trace in traces if trace.incarnation.clock == clock]
         there = found.where(np.isin(found.inc, alike))
         has_origin = np.isin(there.kind, (rec.ADMITTED, rec.OUTPUT))
-        first: Ints = np.where(has_origin, np.minimum(there.w0, there.w1), there.w0)
-        last: Ints = np.where(there.kind == rec.RAN, there.w2, there.w0)
+        origin_ns = np.where(there.kind == rec.OUTPUT, there[Output.origin_lo_ns], there[Admitted.origin_lo_ns])
+        first: Ints = np.where(has_origin, np.minimum(there.at_ns, origin_ns), there.at_ns)
+        last: Ints = np.where(there.kind == rec.RAN, there[Ran.end_ns], there.at_ns)
         way = Pairs((found.lineage,), (there.lineage,))
         wrong |= way.any() & (way.least(first) < until) & (way.most(last) > since)
     return wrong
@@ -32,8 +34,8 @@ def _suspensions(traces: Sequence[Trace]) -> Iterator[tuple[str, int, int]]:
     for trace in traces:
         raw = raw_records(trace.incarnation)
         told = raw[usable_records(raw) & (raw["kind"] == rec.CLOCK) & (raw["flags"] >= rec.FLAG)]
-        for record in told:
-            yield trace.incarnation.clock, int(record["w1"]), int(record["w0"])
+        for since_ns, until_ns in zip(value(told, Clock.since_ns), value(told, Clock.at_ns), strict=True):
+            yield trace.incarnation.clock, int(since_ns), int(until_ns)
 
 
 __all__ = ["suspended"]
