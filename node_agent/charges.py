@@ -252,15 +252,15 @@ def _read(facts: Iterator[records.Record], bare: list[int], filled: list[tuple[i
     admitted: list[int] = []
     ended_ns, busy, tuples = 0, False, 0
     for fact in facts:
-        if fact.kind == records.ADMITTED and fact.ref == FED:
-            admitted.append(fact.w0)
-        elif fact.kind == records.RAN:
-            if busy and fact.w1 - fact.w4 == ended_ns:
+        if isinstance(fact, records.Admitted) and fact.source_id == FED:
+            admitted.append(fact.at_ns)
+        elif isinstance(fact, records.Ran):
+            if busy and fact.start_ns - fact.decision_ns == ended_ns:
                 if tuples:
-                    filled.append((fact.w4, tuples))
+                    filled.append((fact.decision_ns, tuples))
                 else:
-                    bare.append(fact.w4)
-            ended_ns, busy = fact.w2, fact.ref <= UNITS
+                    bare.append(fact.decision_ns)
+            ended_ns, busy = fact.end_ns, fact.unit <= UNITS
             tuples = sum(at_ns >= ended_ns for at_ns in admitted)
             admitted.clear()
 

@@ -21,7 +21,7 @@ from coordinator.report.missing_windows import Came, Seen, Span
 from coordinator.report.problems import FIRST_OF_WITNESSES, Problem
 from coordinator.report.reader import Run
 from coordinator.report.shape import PROBLEMS_SHOWN, Above, Counts, Hop, Rank, Spent, Tally, assemble
-from coordinator.report.spark_records import LINEAGE, TUPLE, flagged, is_
+from coordinator.report.spark_records import LINEAGE, TUPLE, flagged, is_, value
 from coordinator.report.spark_tables import (
     Plans,
     col,
@@ -36,7 +36,7 @@ from coordinator.report.spark_tables import (
 )  # fmt: skip
 from coordinator.report.witnesses import lacking_sources
 from protos import records as rec
-from protos.records import RECORD_BYTES
+from protos.records import RECORD_BYTES, Gap, Load, Plan
 
 Progress = Callable[[str], None]
 WIDTH = 9  # integers per row that an aggregate brings back
@@ -94,17 +94,26 @@ def scan(
 ) -> tuple[list[list[Trace]], dict[int, set[tuple[int, int]]]]:
     """Judge every incarnation, and find the exits that filtered."""
     epoch = col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long")
-    misplaced = is_(rec.LOAD) & (col("last") != col("place"))
+    records_before, dropped = value(Load.records_before), value(Gap.dropped)
+    misplaced = is_(rec.LOAD) & (records_before != col("place"))
     found = every.groupBy("run", "inc").agg(
         F.count("*").alias("n"),
         F.count_if(is_(rec.GAP)).alias("gaps"),
-        F.coalesce(F.sum(F.when(is_(rec.GAP) & ~flagged(), col("w1"))), lit(0)).alias("dropped"),
-        F.coalesce(F.sum(F.when(is_(rec.GAP) & flagged(), col("w1"))), lit(0)).alias("lost"),
-        F.count_if(is_(rec.GAP) & flagged() & (col("w1") == 0)).alias("cut"),
-        F.min(F.when(misplaced, F.struct("place", "last"))).alias("misplaced"),
+        F.coalesce(F.sum(F.when(is_(rec.GAP) & ~flagged(), dropped)), lit(0)).alias("dropped"),
+        F.coalesce(F.sum(F.when(is_(rec.GAP) & flagged(), dropped)), lit(0)).alias("lost"),
+        F.count_if(is_(rec.GAP) & flagged() & (dropped == 0)).alias("cut"),
+        F.min(F.when(misplaced, F.struct("place", records_before.alias("told")))).alias("misplaced"),
     )
     named = (
-        every.where(is_(rec.PLAN)).select("run", "inc", col("ref").cast("long").alias("state"), "w1", "last").distinct()
+        every.where(is_(rec.PLAN))
+        .select(
+            "run",
+            "inc",
+            value(Plan.state).cast("long").alias("state"),
+            value(Plan.plan_epoch).alias("epoch"),
+            value(Plan.stamp).alias("stamp"),
+        )
+        .distinct()
     )
     epochs = every.where(is_(*LEDGER_KINDS)).groupBy("run", "inc", epoch.alias("plan_epoch")).count()
     given = F.expr("shiftright(outputs, cast(8 * exit as int))").bitwiseAND(lit(255))
@@ -118,8 +127,8 @@ def scan(
     rows = reduce(
         DataFrame.unionByName,
         [
-            wide(found, "found", ["inc", "n", "gaps", "dropped", "lost", "cut", "misplaced.place", "misplaced.last"]),
-            wide(named, "plan", ["inc", "state", "w1", "last"]),
+            wide(found, "found", ["inc", "n", "gaps", "dropped", "lost", "cut", "misplaced.place", "misplaced.told"]),
+            wide(named, "plan", ["inc", "state", "epoch", "stamp"]),
             wide(epochs, "epoch", ["inc", "plan_epoch", "count"]),
             wide(zero, "zero", ["ref", "exit"]),
         ],

@@ -5,6 +5,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from coordinator.report.completeness import LEDGER_KINDS
 from coordinator.report.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT
 from coordinator.report.problems import Fault
 from coordinator.report.spark_records import (
@@ -16,12 +17,16 @@ from coordinator.report.spark_records import (
     flagged,
     instance_ordinal,
     is_,
+    named,
     of_result,
     of_unit,
     surplus,
+    value,
+    word,
 )
 from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec
+from protos.records import Absorbed, Lost, Received, Sent, Shed
 
 
 def arrivals(rows: DataFrame, plans: Plans) -> tuple[DataFrame, DataFrame]:
@@ -30,7 +35,7 @@ def arrivals(rows: DataFrame, plans: Plans) -> tuple[DataFrame, DataFrame]:
     admitted = rows.where(is_(rec.ADMITTED)).join(plans.sources, ["run", "ref", "at_node"], "left")
     admitted = admitted.select(*lineage, "stream", lit(0).alias("ordinal"), "kind", "ref")
     received = rows.where(is_(rec.RECEIVED)).select(
-        *lineage, col("w3").alias("stream"), col("w4").alias("ordinal"), "kind", "ref"
+        *lineage, value(Received.stream).alias("stream"), value(Received.ordinal).alias("ordinal"), "kind", "ref"
     )
     recorded = admitted.unionByName(received).join(plans.consumers, ["run", "at_node", "stream"], "left")
     lost = col("consumer").isNull()
@@ -55,11 +60,12 @@ def given(rows: DataFrame, plans: Plans) -> DataFrame:
 
     The record counts outputs, it does not name them: one keeps the ordinal, several are children of it.
     """
-    n = F.expr("shiftright(last, cast(8 * exit as int))").bitwiseAND(lit(255))
+    n = F.expr("shiftright(word, cast(8 * exit as int))").bitwiseAND(lit(255))
     children = F.transform(F.sequence(lit(1), col("n")), lambda i: col("parent") * 256 + i)
     return (
         rows.where(is_(rec.RAN) | (is_(rec.LOST) & of_unit()))
         .join(plans.exits, ["run", "ref"])
+        .withColumn("word", word())
         .withColumns({"n": n, "parent": instance_ordinal()})
         .where(col("n") > 0)
         .withColumn("ordinal", F.explode(F.when(col("n") == 1, F.array("parent")).otherwise(children)))
@@ -77,32 +83,31 @@ def shed_within(rows: DataFrame) -> DataFrame:
 
 
 def ends(rows: DataFrame, plans: Plans) -> DataFrame:
-    """BUCKET ordinal fixed free ends parent, and kind w1, one row per end."""
+    """BUCKET ordinal fixed free ends parent, kind and why, one row per end."""
     final = ~(is_(rec.RAN) & flagged()) & ~is_(rec.ADMITTED, rec.RECEIVED)
-    ending = rows.where(final)
+    ending = rows.where(final).withColumns(
+        {
+            "ordinal": named("ordinal", *(kind for kind in LEDGER_KINDS if kind != rec.ADMITTED)),
+            "why": F.when(is_(rec.SHED), value(Shed.policy)).when(is_(rec.LOST), value(Lost.cause)).otherwise(lit(0)),
+        }
+    )
     ref = col("ref")
     nobody = (is_(rec.SHED) | (is_(rec.LOST) & ~flagged())) & (ref == rec.NO_REF)
     lost_everywhere = (
         ending.where(nobody)
-        .withColumn("stream", col("w3"))
+        .withColumn("stream", named("stream", rec.SHED, rec.LOST))
         .join(plans.consumers, ["run", "at_node", "stream"])
-        .withColumn("ordinal", col("w2"))
     )
-    one = ending.where(~nobody).withColumns(
-        {
-            "consumer": F.when(is_(rec.ABSORBED), consumer(SIDE, ref, col("w1")))
-            .when(is_(rec.OUTPUT), consumer(OUTPUT, ref))
-            .when(is_(rec.SENT), consumer(PEER, ref, col("w2")))
-            .when(is_(rec.LOST) & flagged(), consumer(PEER, ref, col("w3")))
-            .when(of_result(), consumer(RESULT, ref))
-            .otherwise(consumer(UNIT, ref)),
-            "ordinal": F.when(is_(rec.RAN), F.shiftrightunsigned("last", 32))
-            .when(is_(rec.SHED, rec.LOST, rec.ABSORBED), col("w2"))
-            .when(is_(rec.MERGED, rec.SENT), col("w3"))
-            .otherwise(col("w4")),
-        }
+    one = ending.where(~nobody).withColumn(
+        "consumer",
+        F.when(is_(rec.ABSORBED), consumer(SIDE, ref, value(Absorbed.stream)))
+        .when(is_(rec.OUTPUT), consumer(OUTPUT, ref))
+        .when(is_(rec.SENT), consumer(PEER, ref, value(Sent.stream)))
+        .when(is_(rec.LOST) & flagged(), consumer(PEER, ref, value(Lost.stream)))
+        .when(of_result(), consumer(RESULT, ref))
+        .otherwise(consumer(UNIT, ref)),
     )
-    columns = [*BUCKET, "ordinal", "kind", "w1"]
+    columns = [*BUCKET, "ordinal", "kind", "why"]
     booked = one.select(*columns).unionByName(lost_everywhere.select(*columns))
     none = F.lit(None).cast("long")
     return booked.withColumns({"fixed": lit(0), "free": lit(0), "ends": lit(1), "parent": none})
@@ -164,8 +169,9 @@ def links(rows: DataFrame) -> DataFrame:
     gone: SENT beyond what arrived, of each incarnation alone, since one may send again what the one before it sent.
     """
     here = F.when(is_(rec.RECEIVED), col("inc"))
-    left = F.when(is_(rec.SENT), F.struct(col("w0").alias("at"), "clock"))
-    there = F.when(is_(rec.RECEIVED), F.struct(col("w0").alias("at"), "clock"))
+    at = value(rec.Record.at_ns).alias("at")
+    left = F.when(is_(rec.SENT), F.struct(at, "clock"))
+    there = F.when(is_(rec.RECEIVED), F.struct(at, "clock"))
     sent = is_(rec.SENT)
 
     def beyond(inc: Column) -> Column:
@@ -179,8 +185,8 @@ def links(rows: DataFrame) -> DataFrame:
             {
                 "from_node": F.when(sent, col("at_node")).otherwise(col("ref").cast("long")),
                 "to_node": F.when(sent, col("ref").cast("long")).otherwise(col("at_node")),
-                "stream": F.when(sent, col("w2")).otherwise(col("w3")),
-                "ordinal": F.when(sent, col("w3")).otherwise(col("w4")),
+                "stream": named("stream", rec.SENT, rec.RECEIVED),
+                "ordinal": named("ordinal", rec.SENT, rec.RECEIVED),
             }
         )
         .groupBy(*LINK)

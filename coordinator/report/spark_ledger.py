@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.completeness import Status
@@ -26,10 +26,12 @@ from coordinator.report.spark_records import (
     is_,
     of_result,
     of_unit,
+    value,
     word,
 )
 from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec
+from protos.records import Output, Shed
 
 Persist = Callable[[DataFrame], DataFrame]
 
@@ -53,7 +55,7 @@ def keep(
     spark_tables.witnessed."""
     arrived, nowhere = arrivals(rows, plans)
     ended = ends(rows, plans)
-    settled = persist(settle(arrived.unionByName(ended.drop("kind", "w1"))).join(statuses, ["run", "inc"]))
+    settled = persist(settle(arrived.unionByName(ended.drop("kind", "why"))).join(statuses, ["run", "inc"]))
     linked = persist(links(rows).join(nodes.withColumnRenamed("node", "to_node"), ["run", "to_node"], "left"))
     opened = settled.where(col("open") > 0)
     problems = [nowhere, odd(rows, plans), open_problems(opened), excess(settled, plans), unsent(linked, nodes), second]
@@ -90,7 +92,7 @@ def outcomes(
         .otherwise(Outcome.LOST)
         .cast("long")
         .alias("outcome"),
-        F.when(is_(rec.SHED, rec.LOST), col("w1")).otherwise(lit(0)).alias("cause"),
+        col("why").alias("cause"),
         lit(1).alias("n"),
     )
     status = col("status")
@@ -121,25 +123,30 @@ def misses(rows: DataFrame, plans: Plans, done: DataFrame, opened: DataFrame, li
     columns = ["run", "rank", "consumer", "kept", *TUPLE]
     none = lit(0).alias("kept")
     early = ends(rows.where((is_(rec.SHED) & ~of_result()) | (is_(rec.LOST) & ~of_unit())), plans)
-    shed = F.when(col("w1").isin(*POLICED), Rank.POLICED).otherwise(Rank.SHED)
-    dropped = early.withColumns({"rank": F.when(is_(rec.SHED), shed).otherwise(Rank.LOST).cast("long"), "kept": none})
+
+    def shed(policy: Column) -> Column:
+        return F.when(policy.isin(*POLICED), Rank.POLICED).otherwise(Rank.SHED)
+
+    dropped = early.withColumns(
+        {"rank": F.when(is_(rec.SHED), shed(col("why"))).otherwise(Rank.LOST).cast("long"), "kept": none}
+    )
     kept = sum(
         (F.when(F.shiftright("outputs", 8 * e).bitwiseAND(lit(255)) > 0, 1 << e).otherwise(0) for e in range(4)), lit(0)
     )
     failed = done.where(col("lost") > 0).withColumns(
         {"rank": lit(Rank.LOST), "consumer": consumer(UNIT, col("ref")), "kept": kept}
     )
-    before = plans.before.withColumnRenamed("operator", "w4")
     surplus_results = (
         rows.where(of_result())
-        .join(before, ["run", "ref", "w4"], "left")
+        .withColumn("operator", value(Shed.operator))
+        .join(plans.before, ["run", "ref", "operator"], "left")
         .withColumns(
             {
-                "rank": shed.cast("long"),
+                "rank": shed(value(Shed.policy)).cast("long"),
                 "consumer": consumer(UNIT, col("ref")),
-                "ordinal": col("w2"),
+                "ordinal": value(Shed.ordinal),
                 "kept": F.coalesce(
-                    F.when(col("w1").isin(*rec.OWN_RESULT), col("kept")).otherwise(col("through")), lit(0)
+                    F.when(value(Shed.policy).isin(*rec.OWN_RESULT), col("kept")).otherwise(col("through")), lit(0)
                 ),
             }
         )
@@ -204,8 +211,9 @@ def unsent(linked: DataFrame, nodes: DataFrame) -> DataFrame:
 def odd(rows: DataFrame, plans: Plans) -> DataFrame:
     """Records that the plan contradicts: OUTPUT with another deadline, outputs on an exit that the unit lacks."""
     output = rows.where(is_(rec.OUTPUT)).join(plans.outputs, ["run", "ref"])
-    output = output.where((col("w3") != col("deadline")) | (col("w1") > col("w2")))
-    output = output.withColumns({"fault": lit(Fault.ODD_OUTPUT), "ordinal": col("w4")})
+    backwards = value(Output.origin_lo_ns) > value(Output.origin_hi_ns)
+    output = output.where((value(Output.deadline_ns) != col("deadline")) | backwards)
+    output = output.withColumns({"fault": lit(Fault.ODD_OUTPUT), "ordinal": value(Output.ordinal)})
     unit = rows.where(is_(rec.RAN) | (is_(rec.LOST) & of_unit())).join(plans.units, ["run", "ref"])
     unit = unit.withColumn("word", word()).where(F.expr("shiftright(word, cast(8 * exits as int))") > 0)
     unit = unit.withColumns({"fault": lit(Fault.ODD_EXIT), "ordinal": instance_ordinal()})

@@ -10,9 +10,12 @@ from coordinator.report.completeness import FACT_KINDS, LEDGER_KINDS
 from coordinator.report.joined import ID_BITS
 from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec
+from protos.record_layout import CLASSES, Field
+from protos.records import Absorbed, Degraded, Lost, Plan, Received, Sent, Shed
 
 LINEAGE = ["source", "epoch", "seq"]
 TUPLE = [*LINEAGE, "ordinal"]
+WORD_BITS = 64
 BUCKET = ["run", "inc", "consumer", *LINEAGE]
 INSTANCE = ["run", "inc", "at_node", "ref", *TUPLE]
 LINK = ["run", "from_node", "to_node", "stream", *TUPLE]
@@ -20,6 +23,28 @@ LINK = ["run", "from_node", "to_node", "stream", *TUPLE]
 
 def is_(*kinds: int) -> Column:
     return col("kind").isin(*kinds)
+
+
+def value(field: Field) -> Column:
+    """A field of records that are all of its kind; the last word is signed here."""
+    if field.whole:
+        return col(field.column)
+    if field.shift and field.shift + field.bits == WORD_BITS:
+        return F.shiftrightunsigned(field.column, field.shift)
+    shifted = F.shiftright(field.column, field.shift) if field.shift else col(field.column)
+    return shifted.bitwiseAND(lit(field.mask))
+
+
+def named(name: str, *kinds: int) -> Column:
+    """The field of that name, of records of these kinds; null of others, unless it is in one place."""
+    places: dict[tuple[str, int, int], list[int]] = {}
+    for kind in kinds:
+        field = CLASSES[kind].fields[name]
+        places.setdefault((field.column, field.shift, field.bits), []).append(kind)
+    found = [(having, value(CLASSES[having[0]].fields[name])) for having in places.values()]
+    if len(found) == 1:
+        return found[0][1]
+    return F.coalesce(*(F.when(is_(*having), column) for having, column in found))
 
 
 def consumer(kind: int, ref: Column, stream: Column | None = None) -> Column:
@@ -42,23 +67,26 @@ def of_unit() -> Column:
 
 def of_result() -> Column:
     """SHED of a result within a unit."""
-    return is_(rec.SHED) & (col("ref") != rec.NO_REF) & (col("w1").isin(*rec.OWN_RESULT) | (col("w4") != 0))
+    return (
+        is_(rec.SHED)
+        & (col("ref") != rec.NO_REF)
+        & (value(Shed.policy).isin(*rec.OWN_RESULT) | (value(Shed.operator) != 0))
+    )
 
 
 def word() -> Column:
     """Outputs per exit, in RAN and LOST."""
-    return col("last").bitwiseAND(lit(0xFFFFFFFF))
+    return named("outputs", rec.RAN, rec.LOST)
 
 
 def instance_ordinal() -> Column:
     """The ordinal of the tuple that a RAN or LOST ended."""
-    return F.when(is_(rec.RAN), F.shiftrightunsigned("last", 32)).otherwise(col("w2"))
+    return named("ordinal", rec.RAN, rec.LOST)
 
 
 def surplus() -> Column:
     """Results that policing shed, in RAN and in LOST of a unit."""
-    word = F.when(is_(rec.RAN), F.shiftright("w4", rec.SURPLUS_SHIFT)).otherwise(col("w3"))
-    return word.bitwiseAND(lit(rec.SURPLUS_MOST))
+    return named("policed_results", rec.RAN, rec.LOST)
 
 
 def own(traces: DataFrame, plans: Plans) -> DataFrame:
@@ -67,8 +95,9 @@ def own(traces: DataFrame, plans: Plans) -> DataFrame:
     epoch = col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long")
     named = (
         traces.where(is_(rec.PLAN))
-        .join(plans.hashes.withColumnRenamed("hash", "last"), ["run", "last"])
-        .select("run", "inc", col("w1").bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch"), "number")
+        .withColumn("hash", value(Plan.stamp))
+        .join(plans.hashes, ["run", "hash"])
+        .select("run", "inc", value(Plan.plan_epoch).bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch"), "number")
         .groupBy("run", "inc", "plan_epoch")
         .agg(F.min("number").alias("number"))
     )
@@ -82,7 +111,18 @@ def moved(rows: DataFrame, plans: Plans) -> DataFrame:
     everywhere = is_(rec.SHED, rec.LOST) & (col("ref") == rec.NO_REF)
     to_peer = is_(rec.LOST) & flagged()
     has_ref = ~is_(rec.SENT, rec.RECEIVED) & ~everywhere & ~to_peer
-    stream_in_w3 = is_(rec.RECEIVED, rec.SHED) | (is_(rec.LOST) & (everywhere | to_peer))
+    ids = (
+        (Absorbed.stream, is_(rec.ABSORBED)),
+        (Degraded.operator, is_(rec.DEGRADED)),
+        (Sent.stream, is_(rec.SENT)),
+        (Received.stream, is_(rec.RECEIVED)),
+        (Shed.stream, is_(rec.SHED)),
+        (Shed.operator, is_(rec.SHED) & (value(Shed.operator) != 0)),
+        (Lost.stream, is_(rec.LOST) & (everywhere | to_peer)),
+    )
+    shifted: dict[str, Column] = {}
+    for field, has in ids:
+        shifted[field.column] = shifted[field.column] | has if field.column in shifted else has
 
     def where(has: Column, name: str) -> Column:
         return F.when(has, col(name).cast("long").bitwiseXOR(shift)).otherwise(col(name).cast("long"))
@@ -91,10 +131,7 @@ def moved(rows: DataFrame, plans: Plans) -> DataFrame:
         {
             "source": col("source").cast("long").bitwiseXOR(shift),
             "ref": where(has_ref, "ref"),
-            "w1": where(is_(rec.ABSORBED, rec.DEGRADED), "w1"),
-            "w2": where(is_(rec.SENT), "w2"),
-            "w3": where(stream_in_w3, "w3"),
-            "w4": where(is_(rec.SHED) & (col("w4") != 0), "w4"),
+            **{name: where(has, name) for name, has in shifted.items()},
         }
     )
     to_node = is_(rec.SENT, rec.RECEIVED) | to_peer

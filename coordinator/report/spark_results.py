@@ -7,9 +7,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.joined import ID_BITS
 from coordinator.report.shape import DURATION_LIMIT, INSTANT_LIMIT, QUANTILES, Hop, Rank
-from coordinator.report.spark_records import LINEAGE, TUPLE, instance_ordinal, is_
+from coordinator.report.spark_records import LINEAGE, TUPLE, instance_ordinal, is_, value
 from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec
+from protos.records import Admitted, Output, Ran
 
 RESULT = ["run", "output", *TUPLE]
 
@@ -31,14 +32,15 @@ def expect(
     outputs = plans.outputs.withColumnRenamed("out_node", "at_node")
     doubted = problems.select("run", *LINEAGE, F.lit(True).alias("doubted")).distinct()
     unsure = col("doubted").isNotNull()
-    upper, lower = instant(col("w0")) - instant(col("w1")), instant(col("w0")) - instant(col("w2"))
+    at = instant(value(Output.at_ns))
+    upper, lower = at - instant(value(Output.origin_lo_ns)), at - instant(value(Output.origin_hi_ns))
     delivered = (
         rows.where(is_(rec.OUTPUT))
         .join(outputs, ["run", "ref", "at_node"])
         .join(doubted, ["run", *LINEAGE], "left")
         .join(slow, ["run", *LINEAGE], "left")
         .select(
-            "run", col("ref").cast("long").alias("output"), *LINEAGE, col("w4").alias("ordinal"),
+            "run", col("ref").cast("long").alias("output"), *LINEAGE, value(Output.ordinal).alias("ordinal"),
             lit(Rank.DELIVERED).alias("rank"),
             F.when(unsure | col("slow").isNotNull(), lit(INSTANT_LIMIT)).otherwise(upper).alias("upper"),
             F.when(unsure, lit(-INSTANT_LIMIT)).otherwise(lower).alias("lower"),
@@ -109,18 +111,19 @@ def split(rows: DataFrame, results: DataFrame, linked: DataFrame, plans: Plans) 
 
 def ages(rows: DataFrame) -> DataFrame:
     """run LINEAGE ns: age at admission (upper bound)."""
-    age = F.min(duration(col("w0"), col("w1"))).alias("ns")
+    age = F.min(duration(value(Admitted.at_ns), value(Admitted.origin_lo_ns))).alias("ns")
     return rows.where(is_(rec.ADMITTED)).groupBy("run", *LINEAGE).agg(age)
 
 
 def units(rows: DataFrame, plans: Plans) -> DataFrame:
     """run output LINEAGE line hop ref ns: queued and running, per unit that leads to the output."""
+    release, start, end = (value(each) for each in (Ran.release_ns, Ran.start_ns, Ran.end_ns))
     busy = (
         rows.where(is_(rec.RAN))
         .groupBy("run", "ref", *LINEAGE, instance_ordinal().alias("line"))
         .agg(
-            duration(F.max("w2"), F.min("w0")).alias("there"),
-            F.least(lit(DURATION_LIMIT), F.sum(duration(col("w2"), col("w1")))).alias("run_ns"),
+            duration(F.max(end), F.min(release)).alias("there"),
+            F.least(lit(DURATION_LIMIT), F.sum(duration(end, start))).alias("run_ns"),
         )
     )
     leads = plans.lead_units.withColumnRenamed("unit", "ref")

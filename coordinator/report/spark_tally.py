@@ -5,18 +5,22 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.missing_windows import ADMITTED, BEGUN, TOLD
 from coordinator.report.shape import DURATION_LIMIT, Rank
-from coordinator.report.spark_records import LINEAGE, flagged, is_, of_result, of_unit
+from coordinator.report.spark_records import LINEAGE, flagged, is_, of_result, of_unit, value
 from coordinator.report.spark_results import duration, instant
 from coordinator.report.spark_tables import Plans, col, lit
 from protos import records as rec
+from protos.records import Admitted, Degraded, Lost, Output, Ran, Record, Refused, Shed, Window
 
 
 def tallies(mine: DataFrame) -> DataFrame:
     """run inc kind ref word cause n spent first last. mine: `spark_ledger.own`, facts among them."""
     counted = is_(rec.ADMITTED, rec.RAN, rec.SHED, rec.DEGRADED, rec.WINDOW) | (is_(rec.LOST) & of_unit())
-    skipped = F.greatest(lit(0), F.least(lit(DURATION_LIMIT), instant(col("last")) - instant(col("seq")) + lit(1)))
-    windows = F.when(col("w1") == rec.WINDOW_SKIPPED, skipped).otherwise(lit(1))
-    spent = F.when(is_(rec.RAN), duration(col("w2"), col("w1"))).when(is_(rec.WINDOW), windows).otherwise(lit(0))
+    skipped = F.greatest(
+        lit(0), F.least(lit(DURATION_LIMIT), instant(value(Window.last_number)) - instant(col("seq")) + lit(1))
+    )
+    windows = F.when(value(Window.state) == rec.WINDOW_SKIPPED, skipped).otherwise(lit(1))
+    ran = duration(value(Ran.end_ns), value(Ran.start_ns))
+    spent = F.when(is_(rec.RAN), ran).when(is_(rec.WINDOW), windows).otherwise(lit(0))
     return (
         mine.where(counted)
         .select(
@@ -24,15 +28,19 @@ def tallies(mine: DataFrame) -> DataFrame:
             "inc",
             col("kind").cast("long").alias("kind"),
             F.when(is_(rec.ADMITTED), col("source")).otherwise(col("ref")).alias("ref"),
-            F.when(is_(rec.SHED, rec.DEGRADED, rec.WINDOW), col("w1")).otherwise(lit(0)).alias("word"),
-            F.when(is_(rec.WINDOW), col("w4"))
-            .when(is_(rec.LOST), col("w1"))
+            F.when(is_(rec.SHED), value(Shed.policy))
+            .when(is_(rec.DEGRADED), value(Degraded.operator))
+            .when(is_(rec.WINDOW), value(Window.state))
+            .otherwise(lit(0))
+            .alias("word"),
+            F.when(is_(rec.WINDOW), value(Window.cause))
+            .when(is_(rec.LOST), value(Lost.cause))
             .when(of_result(), lit(1))
             .otherwise(lit(0))
             .alias("cause"),
             F.when(is_(rec.RAN) & flagged(), lit(0)).otherwise(lit(1)).alias("ended"),
             spent.alias("spent"),
-            instant(col("w0")).alias("at"),
+            instant(value(Record.at_ns)).alias("at"),
         )
         .groupBy("run", "inc", "kind", "ref", "word", "cause")
         .agg(
@@ -47,7 +55,7 @@ def tallies(mine: DataFrame) -> DataFrame:
 def refused(mine: DataFrame) -> DataFrame:
     """As `tallies`, of REFUSED: n tuples; how many are counted up to the last; the interval of their origins."""
     limit = lit(DURATION_LIMIT)
-    count = F.greatest(lit(0), F.least(limit, col("w2")))
+    count = F.greatest(lit(0), F.least(limit, value(Refused.tuples)))
     return (
         mine.where(is_(rec.REFUSED))
         .select(
@@ -55,12 +63,12 @@ def refused(mine: DataFrame) -> DataFrame:
             "inc",
             col("kind").cast("long").alias("kind"),
             col("source").alias("ref"),
-            col("w1").alias("word"),
+            value(Refused.reason).alias("word"),
             col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long").alias("cause"),
             count.alias("count"),
-            (F.least(limit, col("seq")) + count).alias("upto"),
-            instant(instant(col("last")) - instant(col("w4"))).alias("low"),
-            instant(instant(col("w0")) - instant(col("w3"))).alias("high"),
+            (F.least(limit, value(Refused.refused_before)) + count).alias("upto"),
+            instant(instant(value(Refused.first_at_ns)) - instant(value(Refused.age_hi_ns))).alias("low"),
+            instant(instant(value(Refused.at_ns)) - instant(value(Refused.age_lo_ns))).alias("high"),
         )
         .groupBy("run", "inc", "kind", "ref", "word", "cause")
         .agg(
@@ -74,13 +82,14 @@ def refused(mine: DataFrame) -> DataFrame:
 
 def shed_tuples(mine: DataFrame) -> DataFrame:
     """run source policy n: tuples of which something was shed."""
-    tuples = mine.where(is_(rec.SHED)).select("run", *LINEAGE, col("w1").alias("policy")).distinct()
+    tuples = mine.where(is_(rec.SHED)).select("run", *LINEAGE, value(Shed.policy).alias("policy")).distinct()
     return tuples.groupBy("run", "source", "policy").agg(F.count("*").alias("n"))
 
 
 def spans(mine: DataFrame) -> DataFrame:
     """run inc source about first last low high: `spans.spans`."""
-    begun = (col("w1") == rec.WINDOW_SKIPPED) & (col("w4") == 0)
+    begun = (value(Window.state) == rec.WINDOW_SKIPPED) & (value(Window.cause) == 0)
+    origin = value(Admitted.origin_lo_ns)
     about = F.when(is_(rec.ADMITTED), ADMITTED).when(begun, BEGUN).otherwise(TOLD).cast("long")
     windows = is_(rec.WINDOW)
     rows = mine.where(is_(rec.ADMITTED, rec.WINDOW)).select(
@@ -88,9 +97,9 @@ def spans(mine: DataFrame) -> DataFrame:
         "inc",
         "source",
         about.alias("about"),
-        instant(col("w0")).alias("at"),
-        instant(F.when(windows, col("w2")).otherwise(col("w1"))).alias("low"),
-        instant(F.when(windows, col("w3")).otherwise(col("w1"))).alias("high"),
+        instant(value(Record.at_ns)).alias("at"),
+        instant(F.when(windows, value(Window.start)).otherwise(origin)).alias("low"),
+        instant(F.when(windows, value(Window.end)).otherwise(origin)).alias("high"),
     )
     return rows.groupBy("run", "inc", "source", "about").agg(
         F.min("at").alias("first"), F.max("at").alias("last"), F.min("low").alias("low"), F.max("high").alias("high")
@@ -109,17 +118,17 @@ def seen(rows: DataFrame, answers: DataFrame, doubtful: DataFrame, plans: Plans)
     known = (
         admitted.unionByName(told).distinct().groupBy("run", "output", "source", "epoch").agg(F.count("*").alias("n"))
     )
-    origin = instant(col("w1"))
+    origin = instant(value(Output.origin_lo_ns))
     came = mine.where(is_(rec.OUTPUT) & col("window")).groupBy("run", "inc", "source")
     return numbers, known, came.agg(F.min(origin).alias("first"), F.max(origin).alias("last"))
 
 
 def idle_windows(mine: DataFrame) -> DataFrame:
     """run source epoch seq: as `idle.idle_windows`."""
-    closed = mine.where(is_(rec.WINDOW) & (col("w1") == rec.WINDOW_CLOSED))
-    with_tuples = closed.where(col("last") != 0).groupBy("run", "inc", "source")
+    closed = mine.where(is_(rec.WINDOW) & (value(Window.state) == rec.WINDOW_CLOSED))
+    with_tuples = closed.where(value(Window.tuples) != 0).groupBy("run", "inc", "source")
     fed = with_tuples.agg(F.min("seq").alias("fed_first"), F.max("seq").alias("fed_last"))
-    empty = closed.where(col("last") == 0).join(fed, ["run", "inc", "source"], "left")
+    empty = closed.where(value(Window.tuples) == 0).join(fed, ["run", "inc", "source"], "left")
     outside = col("fed_first").isNull() | (col("seq") < col("fed_first")) | (col("seq") > col("fed_last"))
     return empty.where(outside).select("run", *LINEAGE).distinct()
 

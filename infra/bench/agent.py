@@ -124,15 +124,15 @@ def hops(running: Agent) -> list[Hop]:
         folder / "runs",
     ]
     _coordinator("collect", *words)
-    admitted: dict[int, records.Record] = {}
+    admitted: dict[int, records.Admitted] = {}
     starts: dict[int, int] = {}
     for path in sorted((folder / "runs").glob("*/trace/raw/a/*/*.trace")):
         for record in records.unpack_records(path.read_bytes()[records.HEADER_BYTES :]):
-            if record.kind == records.ADMITTED:
+            if isinstance(record, records.Admitted):
                 admitted[record.seq] = record
-            elif record.kind == records.RAN:
-                starts[record.seq] = record.w1
-    return [Hop(each.w2, each.w3, each.w0, starts[seq]) for seq, each in sorted(admitted.items())]
+            elif isinstance(record, records.Ran):
+                starts[record.seq] = record.start_ns
+    return [Hop(each.origin_hi_ns, each.sent_ns, each.at_ns, starts[seq]) for seq, each in sorted(admitted.items())]
 
 
 def _coordinator(*words: str | Path) -> None:

@@ -52,7 +52,9 @@ def core_hops(count: int) -> list[CoreHop]:
         finally:
             _coordinator(folder, "down")
         near, far = _ran(folder, "a"), _ran(folder, "a.1")
-    return [CoreHop(near[key].w2, far[key].w0, far[key].w1) for key in sorted(near.keys() & far.keys())]
+    return [
+        CoreHop(near[key].end_ns, far[key].release_ns, far[key].start_ns) for key in sorted(near.keys() & far.keys())
+    ]
 
 
 def _send(address: str, count: int) -> None:
@@ -63,11 +65,11 @@ def _send(address: str, count: int) -> None:
             assert isinstance(answer, Admitted), answer
 
 
-def _ran(folder: Path, place: str) -> dict[tuple[int, int], records.Record]:
+def _ran(folder: Path, place: str) -> dict[tuple[int, int], records.Ran]:
     found = {}
     for path in folder.glob(f"runs/*/trace/raw/{place}/*/*.trace"):
         for record in records.unpack_records(path.read_bytes()[records.HEADER_BYTES :]):
-            if record.kind == records.RAN:
+            if isinstance(record, records.Ran):
                 found[record.epoch, record.seq] = record
     return found
 

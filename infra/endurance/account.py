@@ -63,8 +63,8 @@ def exact(
     found: dict[int, list[int]] = defaultdict(list)
     latest = 0
     for record in facts(run, "a"):
-        if record.kind == rec.ADMITTED and record.ref == source:
-            origin_ns = record.w1
+        if isinstance(record, rec.Admitted) and record.source_id == source:
+            origin_ns = record.origin_lo_ns
             latest = max(latest, origin_ns)
             for window in range((origin_ns - length_ns) // hop_ns + 1, origin_ns // hop_ns + 1):
                 found[window].append(value_of[record.seq])
@@ -84,12 +84,13 @@ def waiting(run: Path, plan: Mapping[str, Any], source: str, operator: str, node
     origins: dict[tuple[int, int], int] = {}
     worst_ns = longest_ns = 0
     for record in facts(run, node):
-        if record.kind == rec.ADMITTED and record.ref == sources[source]:
-            origins[record.epoch, record.seq] = record.w2  # the upper bound: tuples are dropped on the lower one of age
-        elif record.kind == rec.RAN:
-            longest_ns = max(longest_ns, record.w2 - record.w1)
-            if record.ref == units[operator] and record.source == sources[source]:
-                worst_ns = max(worst_ns, record.w1 - origins[record.epoch, record.seq])
+        if isinstance(record, rec.Admitted) and record.source_id == sources[source]:
+            # The upper bound: tuples are dropped on the lower one of age.
+            origins[record.epoch, record.seq] = record.origin_hi_ns
+        elif isinstance(record, rec.Ran):
+            longest_ns = max(longest_ns, record.end_ns - record.start_ns)
+            if record.unit == units[operator] and record.source == sources[source]:
+                worst_ns = max(worst_ns, record.start_ns - origins[record.epoch, record.seq])
     return Waiting(worst_ns, longest_ns)
 
 
@@ -98,8 +99,8 @@ def recovered_s(run: Path, nodes: Iterable[str], ended_ns: int) -> float:
     last_ns = ended_ns
     for node in nodes:
         for record in facts(run, node):
-            shed = record.kind == rec.SHED and record.w1 != rec.POLICY_WINDOW
-            late = record.kind == rec.OUTPUT and record.w0 - record.w1 > record.w3
+            shed = isinstance(record, rec.Shed) and record.policy != rec.POLICY_WINDOW
+            late = isinstance(record, rec.Output) and record.at_ns - record.origin_lo_ns > record.deadline_ns
             if shed or late:
-                last_ns = max(last_ns, record.w0)
+                last_ns = max(last_ns, record.at_ns)
     return (last_ns - ended_ns) / SECOND

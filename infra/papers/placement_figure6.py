@@ -13,6 +13,7 @@ from infra.papers.collision import MS, with_sub_deadlines
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from node_agent.registry import Registry
 from protos import records
+from protos.records import Admitted, Ran
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 
@@ -65,13 +66,13 @@ def instances(policy: str) -> list[Instance]:
         raise AssertionError("the units are not those of figure 6")
     done = simulate(document, Scenario(policy=policy, bursts=2, phase_ns={"p": 1 * MS}))
     facts = list(records.unpack_records(done.traces[0].records))
-    began_ns = next(fact.w0 for fact in facts if fact.kind == records.ADMITTED) - 1 * MS
+    began_ns = next(fact.at_ns for fact in facts if isinstance(fact, Admitted)) - 1 * MS
     names = {task["id"]: task["operators"][0] for task in document["tasks"]["a"]}
-    ran = [fact for fact in facts if fact.kind == records.RAN and not fact.flags & records.FLAG]
+    ran = [fact for fact in facts if isinstance(fact, Ran) and not fact.unfinished]
     if policy == "edf-op":  # an instance leaves one record per operator; its last one tells the completion
-        last = {(fact.seq, fact.ref): fact for fact in facts if fact.kind == records.RAN}
-        ran = sorted(last.values(), key=lambda fact: fact.w2)
-    return [(fact.seq, names[fact.ref], (fact.w2 - began_ns) / MS, (fact.w3 - began_ns) / MS) for fact in ran]
+        last = {(fact.seq, fact.unit): fact for fact in facts if isinstance(fact, Ran)}
+        ran = sorted(last.values(), key=lambda fact: fact.end_ns)
+    return [(fact.seq, names[fact.unit], (fact.end_ns - began_ns) / MS, (fact.due_ns - began_ns) / MS) for fact in ran]
 
 
 def _timeline(by_policy: dict[str, list[Instance]]) -> Plot:

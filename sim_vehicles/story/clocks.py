@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from protos import records as rec
-from protos.records import Record
+from protos.records import Clock, Record
 from sim_vehicles.story.reader import Incarnation, PlanView
 
 FAR_NS = 1 << 61  # an offset beyond it is how an agent writes that it knows none
@@ -21,10 +20,10 @@ class Offsets:
     def __init__(self, plan: PlanView, records: Iterable[tuple[Incarnation, Record]], clocks: dict[str, str]) -> None:
         """clocks: node -> clock domain."""
         self._clocks = clocks
-        self._known: dict[tuple[str, str], list[Record]] = {}
+        self._known: dict[tuple[str, str], list[Clock]] = {}
         for one, record in records:
-            if record.kind == rec.CLOCK and record.ref in plan.nodes:
-                self._known.setdefault((one.node, plan.nodes[record.ref]), []).append(record)
+            if isinstance(record, Clock) and record.peer in plan.nodes:
+                self._known.setdefault((one.node, plan.nodes[record.peer]), []).append(record)
 
     def same(self, node: str, other: str) -> bool:
         """Whether both read one clock."""
@@ -48,10 +47,12 @@ class Offsets:
 
     def _middle(self, local: str, peer: str, at_ns: int | None) -> int | None:
         usable = [
-            each for each in self._known.get((local, peer), ()) if abs(each.w1) < FAR_NS and abs(each.w2) < FAR_NS
+            each
+            for each in self._known.get((local, peer), ())
+            if abs(each.offset_lo_ns) < FAR_NS and abs(each.offset_hi_ns) < FAR_NS
         ]
         if not usable:
             return None
-        before = [each for each in usable if at_ns is None or each.w0 <= at_ns]
-        chosen = max(before, key=lambda each: each.w0) if before else min(usable, key=lambda each: each.w0)
-        return (chosen.w1 + chosen.w2) // 2
+        before = [each for each in usable if at_ns is None or each.at_ns <= at_ns]
+        chosen = max(before, key=lambda each: each.at_ns) if before else min(usable, key=lambda each: each.at_ns)
+        return (chosen.offset_lo_ns + chosen.offset_hi_ns) // 2

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from protos import records as rec
-from protos.records import Record
+from protos.records import Admitted, Output, Ran
 from sim_vehicles.story.clocks import Offsets, UnknownOffsetError
 from sim_vehicles.story.reader import Lineage, RunTrace, read_trace
 from sim_vehicles.story.split import lineage_of
@@ -61,26 +60,26 @@ def gantt_in(trace: RunTrace, deciding: Mapping[str, Any], around_ns: int = BEFO
     lineage, ordinal = lineage_of(trace.plan, deciding), int(deciding.get("ordinal") or 0)
     records = trace.of(lineage)
     node, last = _output(trace, lineage, ordinal)
-    origin_ns = (last.w1 + last.w2) // 2
+    origin_ns = (last.origin_lo_ns + last.origin_hi_ns) // 2
     clocks = {one.node: one.clock for one in trace.incarnations}
     offsets, unplaced = Offsets(trace.plan, records, clocks), []
     to_origin: dict[str, int] = {}  # node -> what to take from its instants
     for other in trace.plan.index:
         try:
-            to_origin[other] = origin_ns - offsets.of(node, other, last.w0)
+            to_origin[other] = origin_ns - offsets.of(node, other, last.at_ns)
         except UnknownOffsetError:
             unplaced.append(other)
     admitted_ns = min(
-        (r.w0 - to_origin[one.node] for one, r in records if r.kind == rec.ADMITTED and one.node in to_origin),
+        (r.at_ns - to_origin[one.node] for one, r in records if isinstance(r, Admitted) and one.node in to_origin),
         default=0,
     )
-    delivered_ns = last.w0 - origin_ns
+    delivered_ns = last.at_ns - origin_ns
     since_ns, until_ns = admitted_ns - around_ns, delivered_ns + (delivered_ns - admitted_ns) // MARGIN
     ancestors = {_parent(ordinal, back) for back in range(5)}
     windows = {name: (since_ns + shift_ns, until_ns + shift_ns) for name, shift_ns in to_origin.items()}
     rows = []
     for one, record in trace.ran(windows):
-        mine = (record.source, record.epoch, record.seq) == lineage and rec.ran_ordinal(record.last) in ancestors
+        mine = (record.source, record.epoch, record.seq) == lineage and record.ordinal in ancestors
         rows.append(_row(trace, one.node, record, to_origin[one.node], mine))
     kept = sorted(rows, key=lambda row: (not row.is_deciding, _away(row, admitted_ns, delivered_ns)))[:most]
     nodes = tuple(name for _, name in sorted(trace.plan.nodes.items()))
@@ -88,12 +87,11 @@ def gantt_in(trace: RunTrace, deciding: Mapping[str, Any], around_ns: int = BEFO
     return Gantt(tuple(kept), len(rows) - len(kept), admitted_ns, delivered_ns, nodes, tuple(unplaced))
 
 
-def _output(trace: RunTrace, lineage: Lineage, ordinal: int) -> tuple[str, Record]:
-    found = [(r.w0, one.node, r) for one, r in trace.of(lineage) if r.kind == rec.OUTPUT and r.w4 == ordinal]
+def _output(trace: RunTrace, lineage: Lineage, ordinal: int) -> tuple[str, Output]:
+    found = [(one.node, r) for one, r in trace.of(lineage) if isinstance(r, Output) and r.ordinal == ordinal]
     if not found:
         raise MissingRecordError(f"no OUTPUT record of tuple {'/'.join(map(str, lineage))}.{ordinal}")
-    _, node, record = min(found, key=lambda each: each[0])
-    return node, record
+    return min(found, key=lambda each: each[1].at_ns)
 
 
 def _parent(ordinal: int, back: int) -> int:
@@ -108,8 +106,8 @@ def _away(row: Row, since_ns: int, until_ns: int) -> int:
     return max(0, since_ns - row.end_ns, row.start_ns - until_ns)
 
 
-def _row(trace: RunTrace, node: str, record: Record, shift_ns: int, mine: bool) -> Row:
-    unit = trace.plan.units[record.ref]
+def _row(trace: RunTrace, node: str, record: Ran, shift_ns: int, mine: bool) -> Row:
+    unit = trace.plan.units[record.unit]
     source = trace.plan.sources.get(record.source, (str(record.source), "", 0))[0]
-    lineage = (source, record.epoch, record.seq, rec.ran_ordinal(record.last))
-    return Row(node, unit.label, unit.operators, record.w1 - shift_ns, record.w2 - shift_ns, lineage, mine)
+    lineage = (source, record.epoch, record.seq, record.ordinal)
+    return Row(node, unit.label, unit.operators, record.start_ns - shift_ns, record.end_ns - shift_ns, lineage, mine)

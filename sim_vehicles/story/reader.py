@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from google.protobuf import json_format
 
 from protos import records as rec
 from protos.plan_pb2 import LocalPlan
-from protos.records import PLAN_EPOCH_MASK, RECORD_BYTES, Record, unpack_header
+from protos.records import RECORD_BYTES, Ran, Record, unpack_header
 from protos.segments import Block, Flaw, bodies, scan
 from sim_vehicles.errors import BadInputError
 
@@ -81,19 +82,18 @@ class Incarnation:
     clock: str
     chunks: tuple[bytes, ...]
 
-    def words(self) -> Iterator[tuple[int, ...]]:
-        """Every record as a plain tuple, in order: a trace has many, and few of them are wanted."""
-        for chunk in self.chunks:
-            yield from rec.RECORD.iter_unpack(chunk)
+    def records(self) -> Iterator[Record]:
+        """All, in order."""
+        return chain.from_iterable(map(rec.unpack_records, self.chunks))
 
     @cached_property
     def plans(self) -> dict[int, int]:
         """Plan numbers in flags -> what the PLAN records here say of the plan's hash."""
-        return {words[1] & PLAN_EPOCH_MASK: words[11] for words in self.words() if words[0] == rec.PLAN}
+        return {record.plan_epoch_low: record.stamp for chunk in self.chunks for record in rec.plans_in(chunk)}
 
-    def under(self, flags: int, hash_u64: int) -> bool:
-        """Whether a record was written under that plan; a trace without any PLAN record is taken to be the plan's."""
-        return not self.plans or self.plans.get(flags & PLAN_EPOCH_MASK) == hash_u64
+    def under(self, record: Record, hash_u64: int) -> bool:
+        """Whether it was written under that plan; a trace without any PLAN record is taken to be the plan's."""
+        return not self.plans or self.plans.get(record.plan_epoch_low) == hash_u64
 
 
 @dataclass(frozen=True)
@@ -109,19 +109,19 @@ class RunTrace:
         return [
             (self.incarnations[which], record)
             for which, chunk, offset in [*self._places.get(lineage, ()), *self._places.get(CLOCKS, ())]
-            for record in [Record._make(rec.RECORD.unpack_from(self.incarnations[which].chunks[chunk], offset))]
-            if self.incarnations[which].under(record.flags, self.hash_u64)
+            for record in [rec.unpack_record(self.incarnations[which].chunks[chunk], offset)]
+            if self.incarnations[which].under(record, self.hash_u64)
         ]
 
-    def ran(self, windows: Mapping[str, tuple[int, int]]) -> Iterator[tuple[Incarnation, Record]]:
+    def ran(self, windows: Mapping[str, tuple[int, int]]) -> Iterator[tuple[Incarnation, Ran]]:
         """Every stretch of running in its node's window (since, until), of units that the plan knows."""
         for one in self.incarnations:
             since, until = windows.get(one.node, (0, 0))
-            for words in one.words():
-                if words[0] != rec.RAN or words[8] <= since or words[7] >= until:
+            for record in one.records():
+                if not isinstance(record, Ran) or record.end_ns <= since or record.start_ns >= until:
                     continue
-                if words[2] in self.plan.units and one.under(words[1], self.hash_u64):
-                    yield one, Record._make(words)
+                if record.unit in self.plan.units and one.under(record, self.hash_u64):
+                    yield one, record
 
     @property
     def hash_u64(self) -> int:
@@ -134,9 +134,9 @@ class RunTrace:
         found: dict[Lineage, list[tuple[int, int, int]]] = {}
         for which, one in enumerate(self.incarnations):
             for number, chunk in enumerate(one.chunks):
-                for place, (kind, _, _, source, epoch, seq, *_) in enumerate(rec.RECORD.iter_unpack(chunk)):
-                    if kind in TOLD:
-                        key = CLOCKS if kind == rec.CLOCK else (source, epoch, seq)
+                for place, record in enumerate(rec.unpack_records(chunk)):
+                    if record.kind in TOLD:
+                        key = CLOCKS if isinstance(record, rec.Clock) else (record.source, record.epoch, record.seq)
                         found.setdefault(key, []).append((which, number, place * RECORD_BYTES))
         return found
 

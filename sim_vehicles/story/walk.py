@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from protos import records as rec
-from protos.records import FLAG, Record
+from protos.records import Output, Ran, Received, Record, Sent
 from sim_vehicles.story.clocks import Offsets, UnknownOffsetError
 from sim_vehicles.story.reader import Incarnation, Lineage, RunTrace, UnitView
 
+Kind = TypeVar("Kind", bound=Record)
 UNKNOWN_NS = 1 << 60  # an interval of origin that is wider says nothing: the clocks' offset was not known
 
 
@@ -69,20 +70,20 @@ class Walk:
         """The result, as `back` takes it: of the output of that name, else of the one that had it first."""
         outputs = self._plan.outputs
         found = [
-            record
-            for _, record in self._of(rec.OUTPUT)
-            if record.w4 == ordinal and record.ref in outputs and output in {None, outputs[record.ref][0]}
+            each
+            for _, each in self._of(Output)
+            if each.ordinal == ordinal and each.output in outputs and output in {None, outputs[each.output][0]}
         ]
         if not found:
             raise MissingRecordError(f"no OUTPUT record of tuple {self._name}.{ordinal}")
-        last = min(found, key=lambda record: record.w0)
-        if last.w2 - last.w1 > UNKNOWN_NS:
+        last = min(found, key=lambda each: each.at_ns)
+        if last.origin_hi_ns - last.origin_lo_ns > UNKNOWN_NS:
             raise MissingRecordError("no CLOCK record from before the tuple: the offset of the clocks is not known")
-        self.latency_ns = last.w0 - (last.w1 + last.w2) // 2
-        self.uncertain_ns = (last.w2 - last.w1) // 2
-        self.deadline_ns = last.w3
-        _, node, stream = outputs[last.ref]
-        return node, stream, ordinal, last.w0
+        self.latency_ns = last.at_ns - (last.origin_lo_ns + last.origin_hi_ns) // 2
+        self.uncertain_ns = (last.origin_hi_ns - last.origin_lo_ns) // 2
+        self.deadline_ns = last.deadline_ns
+        _, node, stream = outputs[last.output]
+        return node, stream, ordinal, last.at_ns
 
     def back(self, node: str, stream: int, ordinal: int, until_ns: int) -> None:
         """Everything before the tuple of `stream` is there at `node`, at `until_ns` of that node's clock."""
@@ -98,8 +99,9 @@ class Walk:
             self._add("handover", waited_ns, node, (name,))
             until_ns -= waited_ns
             if self._plan.admitted.get(stream) == node:
-                admitted = self._one(rec.ADMITTED, node)
-                self._add("sensing", until_ns - (admitted.w1 + admitted.w2) // 2, node, keep=True)
+                admitted = self._admitted(node)
+                origin_ns = (admitted.origin_lo_ns + admitted.origin_hi_ns) // 2
+                self._add("sensing", until_ns - origin_ns, node, keep=True)
                 return
             maker = self._plan.makers.get(stream)
             if maker is None or maker.node != node:
@@ -110,9 +112,9 @@ class Walk:
     def _ran(self, unit: UnitView, stream: int, ordinal: int, until_ns: int) -> tuple[int, int]:
         """Queue and execution of the instance that gave it; returns its own ordinal and release."""
         ordinal, stretches = self._instance(unit, stream, ordinal, until_ns)
-        release_ns = stretches[0].w0
-        ended_ns = min(until_ns, stretches[-1].w2)
-        ran_ns = sum(min(each.w2, ended_ns) - each.w1 for each in stretches if each.w1 < ended_ns)
+        release_ns = stretches[0].release_ns
+        ended_ns = min(until_ns, stretches[-1].end_ns)
+        ran_ns = sum(min(each.end_ns, ended_ns) - each.start_ns for each in stretches if each.start_ns < ended_ns)
         queue_ns = ended_ns - release_ns - ran_ns
         if ran_ns < 0 or queue_ns < 0:
             raise MissingRecordError(f"the RAN records of unit {unit.label} at {unit.node} contradict one another")
@@ -124,23 +126,23 @@ class Walk:
         self._add("queue", queue_ns, unit.node, operators, keep=True)
         return ordinal, release_ns
 
-    def _instance(self, unit: UnitView, stream: int, ordinal: int, until_ns: int) -> tuple[int, list[Record]]:
+    def _instance(self, unit: UnitView, stream: int, ordinal: int, until_ns: int) -> tuple[int, list[Ran]]:
         """The stretches, in order, of the instance that gave the tuple of `stream`, and the ordinal of its input.
 
         The output keeps the input's ordinal, or is one of several: then its parent's, up to four operators back.
         """
-        mine = [record for one, record in self._of(rec.RAN) if record.ref == unit.id and one.node == unit.node]
+        mine = [record for one, record in self._of(Ran) if record.unit == unit.id and one.node == unit.node]
         for back in range(5):
             if back and not ordinal:
                 break
             ordinal = (ordinal - 1) >> 8 if back else ordinal
-            ran = [each for each in mine if rec.ran_ordinal(each.last) == ordinal and each.w1 <= until_ns]
+            ran = [each for each in mine if each.ordinal == ordinal and each.start_ns <= until_ns]
             if ran:
                 chosen = _chosen(instances(ran), stream == unit.streams[-1], until_ns)
-                if chosen[-1].flags & FLAG and stream == unit.streams[-1]:
+                if chosen[-1].unfinished and stream == unit.streams[-1]:
                     break  # it went on to its last operator in a record that is not there
                 return ordinal, chosen
-        if any(record.ref == unit.id and one.node == unit.node for one, record in self._of(rec.LOST)):
+        if any(record.unit == unit.id and one.node == unit.node for one, record in self._of(rec.Lost)):
             raise MissingRecordError(
                 f"unit {unit.label} at {unit.node} failed after it gave tuple {self._name}:"
                 " a failed instance's record says neither release nor start"
@@ -165,10 +167,11 @@ class Walk:
         unit = self._plan.makers.get(stream)
         if unit is not None and unit.node == node:
             _, stretches = self._instance(unit, stream, ordinal, until_ns)
-            return stretches[-1].w2 if stream == unit.streams[-1] else min(until_ns, stretches[-1].w2)
+            ended_ns = stretches[-1].end_ns
+            return ended_ns if stream == unit.streams[-1] else min(until_ns, ended_ns)
         if self._plan.admitted.get(stream) == node:
-            return self._one(rec.ADMITTED, node).w0
-        return self._received(node, stream, ordinal, until_ns).w0
+            return self._admitted(node).at_ns
+        return self._received(node, stream, ordinal, until_ns).at_ns
 
     def _arrived(self, node: str, stream: int, ordinal: int, until_ns: int) -> int:
         """The same, but not after what was done with it at `until_ns`.
@@ -180,67 +183,69 @@ class Walk:
     def _crossed(self, node: str, stream: int, ordinal: int, until_ns: int) -> tuple[str, int]:
         """The link that it came over; returns the node that sent it, and when by that node's clock."""
         received = self._received(node, stream, ordinal, until_ns)
-        sender, name = self._plan.nodes.get(received.ref, "?"), self._plan.names.get(stream, str(stream))
-        key = (self._plan.index[node], received.w1, stream, ordinal)
-        sent = self._find(rec.SENT, sender, lambda r: (r.ref, r.w1, r.w2, r.w3) == key)
+        sender, name = self._plan.nodes.get(received.peer, "?"), self._plan.names.get(stream, str(stream))
+        key = (self._plan.index[node], received.link_seq, stream, ordinal)
+        sent = self._first(r for r in self._at(sender, Sent) if (r.peer, r.link_seq, r.stream, r.ordinal) == key)
         if sent is None:
             raise MissingRecordError(f"no SENT record of {name} from {sender} to {node} for tuple {self._name}")
-        arrived_ns = min(until_ns, received.w0)
+        arrived_ns = min(until_ns, received.at_ns)
         try:
             offset_ns = self._offsets.of(node, sender, arrived_ns)
         except UnknownOffsetError as error:
             raise MissingRecordError(str(error)) from None
         if not self._offsets.same(node, sender):
             self.crossings.append(len(self._found))
-        self._found.append(Stage("link", arrived_ns - sent.w0 - offset_ns, node, from_node=sender))
-        return sender, sent.w0
+        self._found.append(Stage("link", arrived_ns - sent.at_ns - offset_ns, node, from_node=sender))
+        return sender, sent.at_ns
 
     # -- records
 
-    def _received(self, node: str, stream: int, ordinal: int, until_ns: int) -> Record:
+    def _received(self, node: str, stream: int, ordinal: int, until_ns: int) -> Received:
         """The one nearest to `until_ns`: a union may send several tuples of one lineage on one stream."""
         name = self._plan.names.get(stream, str(stream))
-        found = [r for one, r in self._of(rec.RECEIVED) if one.node == node and (r.w3, r.w4) == (stream, ordinal)]
+        found = [r for r in self._at(node, Received) if (r.stream, r.ordinal) == (stream, ordinal)]
         if not found:
             raise MissingRecordError(f"no RECEIVED record of {name} at {node} for tuple {self._name}")
-        return min(found, key=lambda r: abs(r.w0 - until_ns))
+        return min(found, key=lambda r: abs(r.at_ns - until_ns))
 
-    def _one(self, kind: int, node: str) -> Record:
-        found = self._find(kind, node, lambda r: True)
+    def _admitted(self, node: str) -> rec.Admitted:
+        found = self._first(self._at(node, rec.Admitted))
         if found is None:
-            raise MissingRecordError(f"no {rec.KINDS[kind]} record at {node} for tuple {self._name}")
+            raise MissingRecordError(f"no ADMITTED record at {node} for tuple {self._name}")
         return found
 
-    def _find(self, kind: int, node: str, fits: Callable[[Record], bool]) -> Record | None:
+    def _first(self, found: Iterable[Kind]) -> Kind | None:
         """The earliest: a tuple that is sent again keeps its first instant."""
-        found = [record for one, record in self._of(kind) if one.node == node and fits(record)]
-        return min(found, key=lambda record: record.w0, default=None)
+        return min(found, key=lambda record: record.at_ns, default=None)
 
-    def _of(self, kind: int) -> Iterable[tuple[Incarnation, Record]]:
-        return ((one, record) for one, record in self._records if record.kind == kind)
+    def _at(self, node: str, kind: type[Kind]) -> Iterator[Kind]:
+        return (record for one, record in self._of(kind) if one.node == node)
+
+    def _of(self, kind: type[Kind]) -> Iterator[tuple[Incarnation, Kind]]:
+        return ((one, record) for one, record in self._records if isinstance(record, kind))
 
     def _add(self, stage: str, ns: int, node: str, operators: tuple[str, ...] = (), keep: bool = False) -> None:
         if ns or keep:
             self._found.append(Stage(stage, ns, node, operators))
 
 
-def instances(ran: Iterable[Record]) -> list[list[Record]]:
+def instances(ran: Iterable[Ran]) -> list[list[Ran]]:
     """RAN records of one unit and tuple as instances: one ends with the first record that does not say it goes on."""
-    found: dict[int, list[list[Record]]] = {}
-    for record in sorted(ran, key=lambda each: each.w1):
-        same = found.setdefault(record.w0, [[]])  # by release
-        if same[-1] and not same[-1][-1].flags & FLAG:
+    found: dict[int, list[list[Ran]]] = {}
+    for record in sorted(ran, key=lambda each: each.start_ns):
+        same = found.setdefault(record.release_ns, [[]])
+        if same[-1] and not same[-1][-1].unfinished:
             same.append([])
         same[-1].append(record)
     return [stretches for same in found.values() for stretches in same]
 
 
-def _chosen(found: list[list[Record]], whole: bool, until_ns: int) -> list[Record]:
+def _chosen(found: list[list[Ran]], whole: bool, until_ns: int) -> list[Ran]:
     """The instance that gave what was there at `until_ns`. whole: by its last operator, so it had ended."""
-    ended = [stretches for stretches in found if stretches[-1].w2 <= until_ns]
+    ended = [stretches for stretches in found if stretches[-1].end_ns <= until_ns]
     if whole and ended:
-        return max(ended, key=lambda stretches: stretches[-1].w2)
-    return max(found, key=lambda stretches: stretches[0].w1)
+        return max(ended, key=lambda stretches: stretches[-1].end_ns)
+    return max(found, key=lambda stretches: stretches[0].start_ns)
 
 
 def shares(total_ns: int, costs_ns: Iterable[int]) -> list[int]:

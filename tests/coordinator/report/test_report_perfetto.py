@@ -219,12 +219,13 @@ def test_offsets_between_probes_are_interpolated_and_chained(tmp_path: Path) -> 
     cluster = two_clocks()
     run = read_run(cluster.save(tmp_path / "run"))
     one, other = run.incarnations
-    clock = rec.Record(rec.CLOCK, 0, 0, 0, 0, 0, 1000, 40, 60, 0, 0, 0)
-    later = clock._replace(w0=2000, w1=140, w2=160)
+    clock = rec.Clock.make(at_ns=1000, offset_lo_ns=40, offset_hi_ns=60)
+    later = clock.changed(at_ns=2000, offset_lo_ns=140, offset_hi_ns=160)
     found = OneClock(run, [(other, clock), (other, later)], {})
     assert [found.at("other", at) for at in (0, 1000, 1500, 2000, 3000)] == [-50, 950, 1400, 1850, 2850]
     assert found.at("one", 7) == 7 and not found.alone
-    back = OneClock(run, [(one, clock._replace(ref=1))], {})
+    back = OneClock(run, [(one, clock.changed(peer=1))], {})
     assert back.at("other", 950) == 1000, "what a knows of b does as well"
-    unknown = OneClock(run, [(other, clock._replace(w1=-(1 << 62), w2=1 << 62))], {"one": 100, "other": 5000})
+    untold = clock.changed(offset_lo_ns=-(1 << 62), offset_hi_ns=1 << 62)
+    unknown = OneClock(run, [(other, untold)], {"one": 100, "other": 5000})
     assert unknown.alone == ["other"] and unknown.at("other", 5001) == 101
