@@ -416,18 +416,3 @@ def stamp_of(hash_: str) -> int:
 def per_exit(outputs: int, exits: int) -> tuple[int, ...]:
     """How many a RAN or LOST counts on each exit, the first one first."""
     return tuple((outputs >> (8 * exit_)) & 0xFF for exit_ in range(exits))
-
-
-def ran_outputs(last: int, exits: int) -> tuple[int, ...]:
-    """Outputs per exit from RAN's last word."""
-    return per_exit(last, exits)
-
-
-def ran_ordinal(last: int) -> int:
-    """The ordinal of the input tuple from RAN's last word."""
-    return last >> 32
-
-
-def ran_surplus(w4: int) -> int:
-    """How many results policing shed within the instance, from RAN's word w4."""
-    return w4 >> SURPLUS_SHIFT & SURPLUS_MOST

@@ -1,10 +1,18 @@
 """The raw trace of one incarnation in a run directory: read, changed, and written again with sound checksums."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from protos import records as rec
 from protos.segments import Chain, Trail, records_in
+
+Kind = TypeVar("Kind", bound=rec.Record)
+
+
+def of(kind: type[Kind], records: Iterable[rec.Record]) -> list[Kind]:
+    """Those of one kind."""
+    return [each for each in records if isinstance(each, kind)]
 
 
 def read(directory: Path) -> tuple[rec.Header, list[bytes]]:

@@ -16,16 +16,23 @@ def test_a_record_is_64_bytes_in_this_order() -> None:
     assert data[16:24] == b"\xff" * 8 and data[24:32] == b"\2" + bytes(7)
     assert data[56:] == bytes.fromhex("06 00 00 00 07 00 00 00")
     (record,) = rec.unpack_records(data)
-    assert (record.kind, record.flags & rec.PLAN_EPOCH_MASK, record.w0, record.w4) == (rec.RAN, 5, -1, 5)
-    assert (rec.ran_ordinal(record.last), rec.ran_outputs(record.last, 2)) == (7, (6, 0))
+    assert isinstance(record, rec.Ran) and record.plan_epoch_low == 5 and record.unfinished
+    assert (record.unit, record.source, record.epoch, record.seq) == (0x0102, 0x0304, 0x0506, 0x0708090A0B0C0D0E)
+    assert (record.release_ns, record.start_ns, record.end_ns, record.due_ns) == (-1, 2, 3, 4)
+    assert (record.decision_ns, record.policed_results, record.ordinal, record.outputs) == (5, 0, 7, 6)
 
 
 def test_outputs_are_counted_per_exit_in_bytes() -> None:
-    assert rec.ran_outputs(0xFF000201, 4) == (1, 2, 0, 255)
+    assert rec.per_exit(0xFF000201, 4) == (1, 2, 0, 255)
 
 
 def test_a_decision_and_the_results_that_were_shed_share_a_word() -> None:
-    assert rec.ran_surplus(12_345 + (3 << rec.SURPLUS_SHIFT)) == 3 and rec.ran_surplus(12_345) == 0
+    record = rec.Ran.make(decision_ns=12_345, policed_results=0xFFFF)
+    assert (record.decision_ns, record.policed_results) == (12_345, 0xFFFF)
+    (read,) = rec.unpack_records(record.packed())
+    assert read == record and read.changed(policed_results=0) == rec.Ran.make(decision_ns=12_345)
+    with pytest.raises(ValueError, match="policed_results 65536 does not fit in 16 bits"):
+        rec.Ran.make(policed_results=1 << 16)
 
 
 def constant(kind: str, name: str) -> str:

@@ -267,8 +267,8 @@ def test_units_meet_the_deadlines_of_their_curves_where_there_is_room(policy: st
     made = plan(query, "throughput: 200, latency: 10 ms", policy)
     (first, _) = simulate(made, Scenario(bursts=3)).traces
     found = [
-        (each.w2, each.w3)
+        (each.end_ns, each.due_ns)
         for each in records.unpack_records(first.records)
-        if each.kind == records.RAN and each.ref == 1
+        if isinstance(each, records.Ran) and each.unit == 1
     ]
     assert len(found) == 12 and all(end <= due for end, due in found)

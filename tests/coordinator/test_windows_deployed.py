@@ -111,9 +111,9 @@ def _admitted(run: Path, given: dict[int, tuple[int, int]]) -> list[Tuple]:
         data = path.read_bytes()
         if records.unpack_header(data).node == "a":
             found += [
-                Tuple(each.seq, each.w1, *given[each.seq])
+                Tuple(each.seq, each.origin_lo_ns, *given[each.seq])
                 for each in records.unpack_records(records_in(data))
-                if each.kind == records.ADMITTED and each.seq in given
+                if isinstance(each, records.Admitted) and each.seq in given
             ]
     return sorted(found)
 

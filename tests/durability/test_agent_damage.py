@@ -9,7 +9,7 @@ import pytest
 from node_agent.durable_files import DAMAGED
 from node_agent.sdk import Admitted, Sink, Source
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
-from protos.records import ADMITTED, GAP, HEADER_BYTES, unpack_records
+from protos.records import ADMITTED, HEADER_BYTES, Gap, unpack_records
 from protos.segments import bodies, scan
 from tests.node_agent.live import WHOLE, Agent, chain_plan, store
 
@@ -61,7 +61,7 @@ def test_it_starts_whatever_was_damaged_and_repeats_no_lineage(tmp_path: Path) -
         blocks = [block for chunk in chunks for _, block in scan(bytes(HEADER_BYTES) + chunk.blocks)]
         found = list(unpack_records(bodies(blocks)))  # type: ignore[arg-type]
         assert {(each.epoch, each.seq) for each in found if each.kind == ADMITTED} <= given | again
-        assert sum(each.w1 for each in found if each.kind == GAP) > 0, "what was damaged is told"
+        assert sum(each.dropped for each in found if isinstance(each, Gap)) > 0, "what was damaged is told"
         assert agent.stop() == 0
     assert {path.name for path in state.rglob(f"*{DAMAGED}")} >= {"starts.damaged", "freed.damaged"}
     (state / "plans/state.json").write_text("5")

@@ -16,7 +16,7 @@ from node_agent.control.spool_files import SpoolFiles
 from node_agent.ring import STATE, Ring, RingFacts
 from node_agent.state_dir import StateDir
 from protos import trace_pb2
-from protos.records import GAP, LOAD, NO_REF, STATE_CRASHED, STATE_ENDED, Header, unpack_records
+from protos.records import LOAD, NO_REF, STATE_CRASHED, STATE_ENDED, Gap, Header, Load, unpack_records
 from protos.segments import Trail, bodies
 from tests.durability.damages import Damage, apply, damages
 
@@ -126,8 +126,11 @@ def check(node: Node, directory: Path, what: str) -> None:
     for each in traces.of("a"):
         trail, found = Trail(each.boot, end=each.first), list[tuple[int, bool, int]]()
         for path in each.segments():
-            found += [(r.seq, r.kind == GAP, r.w1) for r in unpack_records(bodies(trail.follow(path.read_bytes())))
-                      if r.kind in (LOAD, GAP)]  # fmt: skip
+            for record in unpack_records(bodies(trail.follow(path.read_bytes()))):
+                if isinstance(record, Gap):
+                    found.append((record.seq, True, record.dropped))
+                elif isinstance(record, Load):
+                    found.append((record.seq, False, 0))
             assert not trail.flaws, (what, trail.flaws)
         numbers = [seq for seq, gap, _ in found if not gap]
         assert numbers == sorted(set(numbers)) and set(numbers) <= set(range(WRITTEN[each.boot])), what

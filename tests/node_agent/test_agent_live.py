@@ -60,11 +60,11 @@ def test_what_is_admitted_runs_and_is_delivered(tmp_path: Path) -> None:
     found = spooled(tmp_path / "s")
     count = kinds(found)
     assert count["ADMITTED"] == count["RAN"] == count["OUTPUT"] == 100
-    states = [records.STATES[record.ref] for record in found if record.kind == records.PLAN]
+    states = [records.STATES[record.state] for record in found if isinstance(record, records.Plan)]
     assert states == ["prepared", "committed", "ended"]
     last = found[-1]
-    assert last.kind == records.LOAD and last.last == len(found) - 1
-    assert {record.last for record in found if record.kind == records.PLAN} == {int(HASH[:16], 16)}
+    assert isinstance(last, records.Load) and last.records_before == len(found) - 1
+    assert {record.stamp for record in found if isinstance(record, records.Plan)} == {int(HASH[:16], 16)}
 
 
 def test_an_operator_that_raises_costs_its_tuple(moody: Agent) -> None:
@@ -73,8 +73,8 @@ def test_an_operator_that_raises_costs_its_tuple(moody: Agent) -> None:
         assert all(isinstance(each, Admitted) for each in answers)
         assert [sink.get(10).value["got"] for _ in "abc"] == ["a", "b", "c"]
     assert moody.stop() == 0
-    lost = [record for record in spooled(moody.state) if record.kind == records.LOST]
-    assert [records.CAUSES[record.w1] for record in lost] == ["operator_error"] * 2
+    lost = [record for record in spooled(moody.state) if isinstance(record, records.Lost)]
+    assert [records.CAUSES[record.cause] for record in lost] == ["operator_error"] * 2
     assert "as told" in moody.log.read_text()
 
 
@@ -92,9 +92,11 @@ def test_an_operator_that_hangs_is_killed_and_costs_its_tuple(moody: Agent) -> N
     assert isinstance(first, Admitted) and first.epoch == 2  # a lineage never repeats
     assert moody.stop() == 0
     found = spooled(moody.state)
-    hung = [record for record in found if record.kind == records.LOST]
-    assert [(records.CAUSES[each.w1], each.ref, each.seq, each.epoch) for each in hung] == [("operator_hung", 1, 1, 1)]
-    assert hung[0].w0 - hung[0].w4 >= 300_000_000
+    hung = [record for record in found if isinstance(record, records.Lost)]
+    assert [(records.CAUSES[each.cause], each.unit, each.seq, each.epoch) for each in hung] == [
+        ("operator_hung", 1, 1, 1)
+    ]
+    assert hung[0].at_ns - hung[0].start_ns >= 300_000_000
     assert kinds(found)["OUTPUT"] == 2
 
 
@@ -111,9 +113,9 @@ def test_a_tuple_that_hangs_where_no_signal_is_heard_is_not_retried(moody: Agent
         assert source.send_many(["x", "y"]) == [Admitted(2, 2), Admitted(3, 2)]
     assert moody.stop() == 0
     found = spooled(moody.state)
-    lost = [record for record in found if record.kind == records.LOST]
-    assert [(records.CAUSES[each.w1], each.seq, each.epoch) for each in lost] == [("operator_hung", 4, 1)]
-    admitted = [(record.epoch, record.seq) for record in found if record.kind == records.ADMITTED]
+    lost = [record for record in found if isinstance(record, records.Lost)]
+    assert [(records.CAUSES[each.cause], each.seq, each.epoch) for each in lost] == [("operator_hung", 4, 1)]
+    admitted = [(record.epoch, record.seq) for record in found if isinstance(record, records.Admitted)]
     assert admitted == [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1), (2, 2), (2, 3)]
 
 
@@ -206,7 +208,7 @@ def test_killing_the_supervisor_leaves_no_orphan(tmp_path: Path) -> None:
         again.stop()
     found = spooled(state)
     assert kinds(found)["ADMITTED"] == 2  # those of the killed agent's ring as well
-    assert {record.epoch for record in found if record.kind == records.ADMITTED} == {1, 2}
+    assert {record.epoch for record in found if isinstance(record, records.Admitted)} == {1, 2}
 
 
 COUNTING = """
@@ -232,7 +234,7 @@ def test_a_runtime_that_began_again_says_whose_state_went_with_the_one_before(
     state = store(tmp_path / "s", chain_plan(operators=[counting])).root
     with Agent(state, "--operators", str(tmp_path / "ops.py")) as agent:
         agent.stop()
-    found = [record for record in spooled(state) if record.kind == records.RESET]
+    found = [record for record in spooled(state) if isinstance(record, records.Reset)]
     assert [(record.ref, record.source) for record in found] == [(1, 0)] * lost
     assert ("state_lost" in (tmp_path / "a.log").read_text() or "its state went with" in agent.log.read_text()) == bool(
         lost

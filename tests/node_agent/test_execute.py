@@ -14,6 +14,7 @@ from node_agent.core.policies import policy
 from node_agent.execute import Executor, OutputsError, results
 from node_agent.sdk import At, Many
 from protos import records
+from tests.traces import Kind, of
 
 ORIGIN: Lineage = (1, 0, 1, 0, 0, 0)
 
@@ -66,8 +67,8 @@ class Node:
             job = self.executor.run(job)
         return self.commands.delivered
 
-    def facts_of(self, kind: int) -> list[records.Record]:
-        return [each for each in records.unpack_records(self.facts.data()) if each.kind == kind]
+    def facts_of(self, kind: type[Kind]) -> list[Kind]:
+        return of(kind, records.unpack_records(self.facts.data()))
 
 
 def test_ordinals_of_several_results_tell_paths_apart() -> None:
@@ -85,24 +86,24 @@ def test_ordinals_of_several_results_tell_paths_apart() -> None:
 def test_a_chain_delivers_at_each_exit_when_that_operator_ends() -> None:
     node = Node(lambda x: x + 1, lambda x: x * 10)
     assert node.run(4) == [(1, 0, 5), (2, 0, 50)]
-    ran = node.facts_of(records.RAN)
-    outputs = node.facts_of(records.OUTPUT)
-    assert outputs[0].w0 < outputs[1].w0 <= ran[0].w2
-    assert records.ran_outputs(ran[0].last, 2) == (1, 1)
+    ran = node.facts_of(records.Ran)
+    outputs = node.facts_of(records.Output)
+    assert outputs[0].at_ns < outputs[1].at_ns <= ran[0].end_ns
+    assert records.per_exit(ran[0].outputs, 2) == (1, 1)
 
 
 def test_many_runs_the_rest_of_the_chain_for_each_value() -> None:
     node = Node(lambda x: Many(x, x + 1, x + 2), lambda x: None if x == 5 else -x)
     assert node.run(4) == [(1, 1, 4), (1, 2, 5), (1, 3, 6), (2, 1, -4), (2, 3, -6)]
-    (ran,) = node.facts_of(records.RAN)
-    assert records.ran_outputs(ran.last, 2) == (3, 2)
+    (ran,) = node.facts_of(records.Ran)
+    assert records.per_exit(ran.outputs, 2) == (3, 2)
 
 
 def test_many_of_many_beyond_the_count_loses_the_tuple_only() -> None:
     node = Node(lambda x: Many(*range(x)), lambda _: Many(*range(20)))
     node.run(20, 2)
-    assert [(each.seq, each.w1) for each in node.facts_of(records.LOST)] == [(1, records.CAUSE_ORDINALS)]
-    assert [each.seq for each in node.facts_of(records.RAN)] == [2]
+    assert [(each.seq, each.cause) for each in node.facts_of(records.Lost)] == [(1, records.CAUSE_ORDINALS)]
+    assert [each.seq for each in node.facts_of(records.Ran)] == [2]
 
 
 @pytest.mark.parametrize(("policy_name", "batch"), [("edf", 1), ("edf-op", 1), ("edf-e2e", 1), ("edf", 0)])
@@ -110,10 +111,10 @@ def test_an_operator_that_raises_costs_its_tuple_only(policy_name: str, batch: i
     node = Node(lambda x: x, lambda x: 1 // x, policy_name=policy_name, batch=batch)
     delivered = node.run(1, 0, 1)
     assert [each for each in delivered if each[0] == 2] == [(2, 0, 1), (2, 0, 1)]
-    (lost,) = node.facts_of(records.LOST)
-    assert (lost.seq, lost.w1) == (2, records.CAUSE_OPERATOR_ERROR)
+    (lost,) = node.facts_of(records.Lost)
+    assert (lost.seq, lost.cause) == (2, records.CAUSE_OPERATOR_ERROR)
     assert isinstance(node.errors[0], ZeroDivisionError)
-    ended = [each.seq for each in node.facts_of(records.RAN) if not each.flags & records.FLAG]
+    ended = [each.seq for each in node.facts_of(records.Ran) if not each.unfinished]
     assert ended == [1, 3]
 
 
@@ -130,7 +131,7 @@ def test_a_batch_runs_operator_by_operator() -> None:
 def test_what_follows_several_results_yields_as_one_instance() -> None:
     node = Node(lambda x: Many(x, x + 1), lambda x: x * 2, policy_name="edf-op")
     assert node.run(4) == [(1, 1, 4), (1, 2, 5), (2, 1, 8), (2, 2, 10)]
-    assert [bool(each.flags & records.FLAG) for each in node.facts_of(records.RAN)] == [True, False]
+    assert [each.unfinished for each in node.facts_of(records.Ran)] == [True, False]
 
 
 def test_an_operator_may_read_the_time_and_its_side_inputs() -> None:
@@ -173,7 +174,7 @@ def test_the_time_that_an_operator_reads_is_the_start_of_its_instance(policy_nam
     (second,) = (step for unit in node.loaded.units for step in unit.chain if step.operator_id == 2)
     second.call, second.plain = look, False
     node.run(1)
-    starts = [each.w1 for each in node.facts_of(records.RAN) if not each.flags & records.FLAG]
+    starts = [each.start_ns for each in node.facts_of(records.Ran) if not each.unfinished]
     assert read == starts * 2
 
 
@@ -181,8 +182,8 @@ def test_several_results_beyond_the_limit_of_the_queues_lose_the_tuple_only() ->
     node = Node(lambda x: Many(*range(x)), lambda x: x)
     node.engine.limit_jobs = 9
     node.run(12, 3)
-    assert [(each.seq, each.w1) for each in node.facts_of(records.LOST)] == [(1, records.CAUSE_QUEUE_FULL)]
-    assert [each.seq for each in node.facts_of(records.RAN)] == [2]
+    assert [(each.seq, each.cause) for each in node.facts_of(records.Lost)] == [(1, records.CAUSE_QUEUE_FULL)]
+    assert [each.seq for each in node.facts_of(records.Ran)] == [2]
 
 
 @pytest.mark.parametrize("result", [1, Many(1)], ids=["one", "many"])

@@ -13,6 +13,7 @@ from node_agent.execute import Executor
 from node_agent.sdk import Many
 from protos import records
 from tests.node_agent.test_execute import Recorder
+from tests.traces import Kind, of
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -53,16 +54,16 @@ class Node:
             job = self.executor.run(job)
         return [payload for _, _, payload in self.recorder.delivered]
 
-    def facts_of(self, kind: int) -> list[records.Record]:
-        return [each for each in records.unpack_records(self.facts.data()) if each.kind == kind]
+    def facts_of(self, kind: type[Kind]) -> list[Kind]:
+        return of(kind, records.unpack_records(self.facts.data()))
 
     def shed(self) -> list[tuple[int, int, int, int]]:
         """(policy, seq, ordinal, operator) of each."""
-        return [(each.w1, each.seq, each.w2, each.w4) for each in self.facts_of(records.SHED)]
+        return [(each.policy, each.seq, each.ordinal, each.operator) for each in self.facts_of(records.Shed)]
 
     def surplus(self) -> list[int]:
         """What each instance says that was shed in it."""
-        return [records.ran_surplus(each.w4) for each in self.facts_of(records.RAN)]
+        return [each.policed_results for each in self.facts_of(records.Ran)]
 
 
 def same(value: Any) -> Any:
@@ -89,9 +90,9 @@ def test_one_result_too_many_ends_within_its_unit(policy_name: str, batch: int) 
     node = Node({1: HALF}, same, same, policy_name=policy_name, batch=batch)
     assert node.run(*"abcd") == ["a", "c"]
     assert node.shed() == [(SELECTIVITY, 2, 0, 1), (SELECTIVITY, 4, 0, 1)]
-    assert sum(node.surplus()) == 2 and not node.facts_of(records.LOST)
-    ended = [each for each in node.facts_of(records.RAN) if not each.flags & records.FLAG]
-    assert [records.ran_outputs(each.last, 1) for each in ended] == [(1,), (0,), (1,), (0,)]
+    assert sum(node.surplus()) == 2 and not node.facts_of(records.Lost)
+    ended = [each for each in node.facts_of(records.Ran) if not each.unfinished]
+    assert [records.per_exit(each.outputs, 1) for each in ended] == [(1,), (0,), (1,), (0,)]
     assert node.loaded.policed() == {"results.O1": 2}
 
 
@@ -116,15 +117,15 @@ def test_an_operator_that_gives_nothing_or_fails_uses_up_an_input_all_the_same()
 def test_a_loss_after_a_shed_result_says_both(batch: int) -> None:
     node = Node({1: ((1, 2),)}, lambda value: Many(value, value, "more"), fragile, batch=batch)
     assert node.run("bad", "ok") == ["ok", "ok"]
-    (lost,) = node.facts_of(records.LOST)
-    assert (lost.w1, lost.w3) == (records.CAUSE_OPERATOR_ERROR, 1)
+    (lost,) = node.facts_of(records.Lost)
+    assert (lost.cause, lost.policed_results) == (records.CAUSE_OPERATOR_ERROR, 1)
     assert len(node.shed()) == 2 and node.surplus() == [1]
 
 
 def test_a_decision_is_still_to_be_read_beside_what_was_shed() -> None:
     node = Node({1: ((2, 1),)}, same)
     node.run("a", "b")
-    taken = [each.w4 & (1 << records.SURPLUS_SHIFT) - 1 for each in node.facts_of(records.RAN)]
+    taken = [each.decision_ns for each in node.facts_of(records.Ran)]
     assert node.surplus() == [0, 1] and all(0 <= each < 10 for each in taken)
 
 
@@ -158,8 +159,10 @@ def test_a_tuple_beyond_the_declared_arrivals_is_admitted_and_goes_nowhere(joine
     while job is not None:
         job = Executor(engine, lambda: 101).run(job)
     found = list(records.unpack_records(facts.data()))
-    assert sum(each.kind == records.ADMITTED for each in found) == 5
-    shed = [(each.ref, each.w0, each.w1, each.seq, each.w3) for each in found if each.kind == records.SHED]
+    assert sum(isinstance(each, records.Admitted) for each in found) == 5
+    shed = [
+        (each.ref, each.at_ns, each.policy, each.seq, each.stream) for each in found if isinstance(each, records.Shed)
+    ]
     assert shed == [(records.NO_REF, at, records.POLICY_ARRIVALS, seq, 1) for seq, at in ((3, 0), (4, 99))]
     assert [payload for _, _, payload in recorder.delivered] == [1, 2, 5]
     assert loaded.waiting == 0, "no branch has it, so nothing waits and no mark is needed"

@@ -20,7 +20,7 @@ from node_agent.runtime.inprocess import in_process
 from node_agent.runtime.loop import Runtime
 from node_agent.sdk import operator
 from node_agent.wire.plan import core_plan
-from protos.records import CAUSE_OPERATOR_ERROR, LOST, OUTPUT, RAN, SHED, unpack_records
+from protos.records import CAUSE_OPERATOR_ERROR, LOST, RAN, SHED, Lost, Output, unpack_records
 from tests.node_agent.live import HASH, chain_plan
 
 SECOND = 10**9
@@ -92,15 +92,16 @@ def test_outputs_units_and_sources_are_as_in_the_trace(tmp_path: Path, capfd: py
     kinds = Counter(record.kind for record in trace)
     ((name, deadline_ns, met, late, undecidable, worst_ns, latencies),) = found.outputs
     assert (name, deadline_ns, met, late, undecidable) == ("out", SECOND, 2, 3, 2)
-    delivered = [record for record in trace if record.kind == OUTPUT]
-    assert worst_ns == max(record.w0 - record.w1 for record in delivered)
+    delivered = [record for record in trace if isinstance(record, Output)]
+    assert worst_ns == max(record.at_ns - record.origin_lo_ns for record in delivered)
     assert sum(results for _, results in latencies) == len(delivered) == 7
     ((hash_, unit, operators, sub_deadline_ns, queued, runs, shed, lost, *timed),) = found.units
     assert (hash_, unit, operators, sub_deadline_ns) == (deployed.hash, 1, ("O1",), 10**8)
     assert (queued, runs, shed, lost) == (0, kinds[RAN], kinds[SHED], kinds[LOST]) == (0, 8, 1, 1)
     assert 1 <= timed[0] <= runs + lost and 0 < timed[3] <= timed[2] <= timed[1] <= timed[0] * timed[2]
     assert found.sources == ((deployed.hash, "in", 10, 0, 0, 0, 0),) and found.left_out == 0
-    assert counters["lost.operator_error"] == 1 == [r.w1 for r in trace if r.kind == LOST].count(CAUSE_OPERATOR_ERROR)
+    causes = [record.cause for record in trace if isinstance(record, Lost)]
+    assert counters["lost.operator_error"] == 1 == causes.count(CAUSE_OPERATOR_ERROR)
     assert "raised" in capfd.readouterr().err
 
 

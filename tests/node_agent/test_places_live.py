@@ -129,9 +129,9 @@ def _check_traces(state: Path) -> None:
     found = spooled(state)
     assert json.loads((state / "starts").read_bytes())["starts"] == 4
     count = kinds(found)
-    assert count["ADMITTED"] == sum(each.kind == records.OUTPUT and each.ref == 1 for each in found)
-    lost = [each for each in found if each.kind == records.LOST]
-    assert [(records.CAUSES[each.w1], each.ref) for each in lost] == [("operator_hung", 2)]
+    assert count["ADMITTED"] == sum(isinstance(each, records.Output) and each.ref == 1 for each in found)
+    lost = [each for each in found if isinstance(each, records.Lost)]
+    assert [(records.CAUSES[each.cause], each.unit) for each in lost] == [("operator_hung", 2)]
 
 
 def _free_ports(count: int) -> int:

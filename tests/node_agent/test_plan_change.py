@@ -368,7 +368,7 @@ def test_what_cannot_be_loaded_leaves_no_trace(tmp_path: Path, registry: Registr
         plans = node.runtime.plans
         assert len(plans.by_hash) == len(plans.by_stamp) == len(plans.by_loaded) == len(plans.lanes) == 1
         assert len(plans.meter.costs) == 1 and not [
-            each for each in node.records() if each.w1 > 1 and each.kind == records.PLAN
+            each for each in node.records() if isinstance(each, records.Plan) and each.plan_epoch > 1
         ]
 
 

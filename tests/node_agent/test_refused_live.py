@@ -29,11 +29,11 @@ def counted(found: list[Record]) -> Counter[str]:
     upto: Counter[tuple[int, int, int]] = Counter()
     by_reason: Counter[str] = Counter()
     for record in found:
-        if record.kind == rec.REFUSED:
+        if isinstance(record, rec.Refused):
             key = record.flags, record.source, record.epoch
             assert record.seq == upto[key]
-            upto[key] += record.w2
-            by_reason[rec.REASONS[record.w1]] += record.w2
+            upto[key] += record.tuples
+            by_reason[rec.REASONS[record.reason]] += record.tuples
     return by_reason
 
 
@@ -68,10 +68,10 @@ def test_every_reason_has_a_record_and_none_has_another_count(tmp_path: Path) ->
         refused = [each for each in told if isinstance(each, Refused)]
         assert len(told) == 302 and len(refused) == 102
         assert counted(found) == {"too_old": 101, "full": 1}
-        assert sum(record.kind == rec.ADMITTED for record in found) == 200
+        assert sum(isinstance(record, rec.Admitted) for record in found) == 200
         route = next(iter(runtime.plans.by_hash.values())).loaded.source_routes[1]
         assert (route.admitted, route.refused) == (200, 102)
-        (age_lo_ns, age_hi_ns) = next((r.w3, r.w4) for r in found if r.kind == rec.REFUSED)
+        (age_lo_ns, age_hi_ns) = next((r.age_lo_ns, r.age_hi_ns) for r in found if isinstance(r, rec.Refused))
         assert 20 * MINUTE <= age_lo_ns <= age_hi_ns < 25 * MINUTE
 
 
@@ -131,7 +131,7 @@ def test_a_flood_one_by_one_leaves_few_records_and_loses_none(tmp_path: Path) ->
         began = time.monotonic()
         found = run_while(runtime, Thread(target=send))
         took_s = time.monotonic() - began
-        refusals = [record for record in found if record.kind == rec.REFUSED]
+        refusals = [record for record in found if isinstance(record, rec.Refused)]
         assert counted(found) == {"too_old": n}
         assert len(refusals) <= 256 + 1000 * took_s + 2, "256 at once, then a thousand a second"
 

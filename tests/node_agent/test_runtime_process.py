@@ -71,7 +71,7 @@ def _store(state: Path, *wanted: tuple[plan_pb2.LocalPlan, int, State]) -> list[
 def _plan_states(process: Process) -> list[tuple[str, int]]:
     process.shared.facts.publish()
     found = records.unpack_records(process.ring.take(1 << 20))
-    return [(records.STATES[each.ref], each.w1) for each in found if each.kind == records.PLAN]
+    return [(records.STATES[each.state], each.plan_epoch) for each in found if isinstance(each, records.Plan)]
 
 
 def test_a_draining_plan_never_admits_when_it_is_resumed(processes: Any, tmp_path: Path) -> None:

@@ -258,8 +258,8 @@ def test_a_registry_that_checks_says_which_operator_did_it_and_loses_its_tuple(t
     assert said == ["test.spoils changed its input, which others read as well: give a new value instead"]
     facts = run.engine.facts
     assert isinstance(facts, MemoryFacts)
-    lost = [each for each in records.unpack_records(facts.data()) if each.kind == records.LOST]
-    assert [(each.ref, each.w1) for each in lost] == [(2, records.CAUSE_OPERATOR_ERROR)]
+    lost = [each for each in records.unpack_records(facts.data()) if isinstance(each, records.Lost)]
+    assert [(each.unit, each.cause) for each in lost] == [(2, records.CAUSE_OPERATOR_ERROR)]
 
 
 def test_inputs_sides_and_results_are_checked(tmp_path: Path) -> None:
@@ -294,6 +294,6 @@ def test_an_agent_that_checks_operators_says_which_one_did_it(tmp_path: Path) ->
         with Source(agent.data, "in") as source:
             assert isinstance(source.send({"n": 1}), Admitted)
         assert agent.stop() == 0
-    lost = [record for record in spooled(agent.state) if record.kind == records.LOST]
-    assert [records.CAUSES[record.w1] for record in lost] == ["operator_error"]
+    lost = [record for record in spooled(agent.state) if isinstance(record, records.Lost)]
+    assert [records.CAUSES[record.cause] for record in lost] == ["operator_error"]
     assert "test.spoils changed its input" in agent.log.read_text()

@@ -178,7 +178,9 @@ class Tuple(NamedTuple):
 def _in_windows(found: list[records.Record], answered: dict[tuple[int, int], int]) -> list[Tuple]:
     """What may be in windows, by the facts of admission and by definition: a tuple is late, and in none, if one of a
     lower number is younger by more than the lateness. All numbers count, those that a filter leaves out as well."""
-    admitted = sorted((record.epoch, record.seq, record.w1) for record in found if record.kind == records.ADMITTED)
+    admitted = sorted(
+        (record.epoch, record.seq, record.origin_lo_ns) for record in found if isinstance(record, records.Admitted)
+    )
     youngest_ns, kept = 0, []
     for epoch, seq, origin_ns in admitted:
         value = answered.get((epoch, seq))
@@ -205,9 +207,9 @@ def _ends(found: list[records.Record]) -> dict[str, int]:
     """How many windows ended in which way before the node did, by what it wrote down."""
     ends = dict.fromkeys(records.WINDOW_STATES, 0)
     for record in found:
-        if record.kind == records.WINDOW and records.WINDOW_CAUSES[record.w4] != "stopped":
-            skipped = record.w1 == records.WINDOW_SKIPPED
-            ends[records.WINDOW_STATES[record.w1]] += record.last + 1 - record.seq if skipped else 1
+        if isinstance(record, records.Window) and records.WINDOW_CAUSES[record.cause] != "stopped":
+            skipped = record.state == records.WINDOW_SKIPPED
+            ends[records.WINDOW_STATES[record.state]] += record.last_number + 1 - record.seq if skipped else 1
     return ends
 
 
@@ -347,7 +349,7 @@ def test_a_source_that_crashes_costs_windows_and_none_is_wrong(tmp_path: Path) -
         assert a.stop() == 0 and b.stop() == 0
     _, ends = _judged(tmp_path, [feeder], got)
     assert ends["abandoned"] + ends["skipped"]
-    assert len({record.epoch for record in spooled(tmp_path / "a") if record.kind == records.ADMITTED}) == 2
+    assert len({record.epoch for record in spooled(tmp_path / "a") if isinstance(record, records.Admitted)}) == 2
 
 
 def _restarted(agent: Agent, crashed: int) -> bool:
@@ -452,5 +454,5 @@ def test_windows_go_on_across_a_change_of_plans(tmp_path: Path) -> None:
     numbers = [each["window"] for each in got]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     assert not ends["abandoned"]
-    at_b = [record for record in spooled(tmp_path / "b") if record.kind == records.ADMITTED]
+    at_b = [record for record in spooled(tmp_path / "b") if isinstance(record, records.Admitted)]
     assert {record.flags & 0x7F for record in at_b} == {1, 2} and {record.source for record in at_b} == {1, 2}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from protos import records as rec
-from protos.records import RECORD, RECORD_BYTES, Record
+from protos.records import RECORD_BYTES, Record
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.story.reader import read_trace
 from sim_vehicles.story.split import explain_in
@@ -153,11 +153,9 @@ def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, do
     run = run_of(document, Scenario(trials=2), tmp_path_factory.mktemp("any") / "run")
     trace = read_trace(run)
     for node in trace.incarnations:
-        for result in map(Record._make, node.words()):
-            if result.kind != rec.OUTPUT:
-                continue
-            source, epoch, seq, ordinal = result.source, result.epoch, result.seq, result.w4
-            name = trace.plan.outputs[result.ref][0]
+        for result in traces.of(rec.Output, node.records()):
+            source, epoch, seq, ordinal = result.source, result.epoch, result.seq, result.ordinal
+            name = trace.plan.outputs[result.output][0]
             deciding = {"source": source, "epoch": epoch, "seq": seq, "ordinal": ordinal, "output": name}
             note(str(deciding))
             try:
@@ -165,7 +163,7 @@ def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, do
             except MissingRecordError as error:
                 # an instance of several operators that raises after an earlier one's output left: a LOST record
                 assert "failed after it gave" in str(error)
-                assert any(word[0] == rec.LOST for one in trace.incarnations for word in one.words())
+                assert any(traces.of(rec.Lost, one.records()) for one in trace.incarnations)
                 continue
             assert sum(stage.ns for stage in found.stages) == found.latency_ns
             assert all(stage.ns >= 0 for stage in found.stages)
@@ -213,24 +211,31 @@ def rewritten(run: Path, node: str, change: Callable[[list[Record]], list[Record
     if clock is not None:
         header = header._replace(clock=clock)
     body = change(list(rec.unpack_records(b"".join(found))))
-    traces.write(directory, header, [RECORD.pack(*record) for record in body])
+    traces.write(directory, header, [record.packed() for record in body])
 
 
 AHEAD_NS = 7_000_000_123
-INSTANTS = {rec.RAN: ("w0", "w1", "w2", "w3"), rec.OUTPUT: ("w0", "w1", "w2")}  # of all others: w0
+INSTANTS = {  # of all others: at_ns
+    rec.RAN: ("release_ns", "start_ns", "end_ns", "due_ns"),
+    rec.OUTPUT: ("at_ns", "origin_lo_ns", "origin_hi_ns"),
+}
 
 
 def on_another_clock(half_ns: int, clocks: bool = True) -> Callable[[list[Record]], list[Record]]:
     def change(found: list[Record]) -> list[Record]:
         shifted = []
         for each in found:
-            instants = INSTANTS.get(each.kind, ("w0",))
-            record = each._replace(**{word: getattr(each, word) + AHEAD_NS for word in instants})
-            if record.kind == rec.OUTPUT:
-                record = record._replace(w1=record.w1 - half_ns, w2=record.w2 + half_ns)
+            instants = INSTANTS.get(each.kind, ("at_ns",))
+            record = each.changed(**{name: getattr(each, name) + AHEAD_NS for name in instants})
+            if isinstance(record, rec.Output):
+                lo_ns, hi_ns = record.origin_lo_ns - half_ns, record.origin_hi_ns + half_ns
+                record = record.changed(origin_lo_ns=lo_ns, origin_hi_ns=hi_ns)
             shifted.append(record)
         first = shifted[0]
-        clock = Record(rec.CLOCK, first.flags, 0, 0, 0, 0, first.w0, AHEAD_NS - 900, AHEAD_NS + 1_100, 2_000, 0, 0)
+        clock = rec.Clock.make(
+            flags=first.flags, at_ns=first.at_ns, offset_lo_ns=AHEAD_NS - 900, offset_hi_ns=AHEAD_NS + 1_100,
+            rtt_ns=2_000,
+        )  # fmt: skip
         return [first, clock, *shifted[1:]] if clocks else shifted
 
     return change

@@ -41,7 +41,7 @@ def ran(source: str = "", operator: str = "", memory: str = "64 MiB") -> Simulat
 
 def shed(done: Simulation) -> Counter[str]:
     facts = records.unpack_records(done.traces[0].records)
-    return Counter(records.SHED_POLICIES[fact.w1] for fact in facts if fact.kind == records.SHED)
+    return Counter(records.SHED_POLICIES[fact.policy] for fact in facts if isinstance(fact, records.Shed))
 
 
 def balanced(done: Simulation, folder: Path) -> bool:

@@ -150,8 +150,8 @@ def released(done: Simulation) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for trace in done.traces:
         for fact in records.unpack_records(trace.records):
-            if fact.kind in (records.RAN, records.LOST):
-                found.setdefault(fact.ref, []).append(fact.w0 if fact.kind == records.RAN else -1)
+            if isinstance(fact, (records.Ran, records.Lost)):
+                found.setdefault(fact.unit, []).append(fact.release_ns if isinstance(fact, records.Ran) else -1)
     return {unit: sorted(at for at in instants_ if at >= 0) for unit, instants_ in found.items()}
 
 

@@ -17,6 +17,7 @@ from node_agent.registry import Registry
 from protos import records
 from sim_vehicles.virtual.run import Simulation, operators_here, simulate
 from sim_vehicles.virtual.scenario import Scenario
+from tests.traces import Kind, of
 
 MS = 1_000_000
 QUERY = """
@@ -50,8 +51,8 @@ def plan(near_ms: int = 20, far_ms: int = 60) -> Any:
         return planner.make_plan(paths, folder / "cluster.yaml", planner.Choices(model="paper"))
 
 
-def facts(done: Simulation, kind: int) -> list[records.Record]:
-    return [each for trace in done.traces for each in records.unpack_records(trace.records) if each.kind == kind]
+def facts(done: Simulation, kind: type[Kind]) -> list[Kind]:
+    return [each for trace in done.traces for each in of(kind, records.unpack_records(trace.records))]
 
 
 def met(done: Simulation) -> dict[str, int]:
@@ -65,17 +66,17 @@ def test_what_is_too_old_for_the_near_query_is_met_for_the_far_one(policy: str) 
     done = simulate(plan(), Scenario(policy=policy, bursts=5, ages_ns={"belt": 30 * MS}, phi_ns=phi_ns))
     assert done.admitted == 10
     assert met(done) == {"out_near": 0, "out_far": 10}
-    assert len(facts(done, records.SHED)) == 10
+    assert len(facts(done, records.Shed)) == 10
     young = simulate(plan(), Scenario(policy=policy, bursts=5, phi_ns=phi_ns))
-    assert met(young) == {"out_near": 10, "out_far": 10} and not facts(young, records.SHED)
+    assert met(young) == {"out_near": 10, "out_far": 10} and not facts(young, records.Shed)
 
 
 def test_a_link_gives_up_when_the_last_query_has_no_use_for_it() -> None:
     done = simulate(plan(), Scenario(bursts=10, loss=0.5))
-    origins = {each.seq: each.w0 for each in facts(done, records.ADMITTED)}
-    gave_up = facts(done, records.GAVE_UP)
+    origins = {each.seq: each.at_ns for each in facts(done, records.Admitted)}
+    gave_up = facts(done, records.GaveUp)
     assert 0 < len(gave_up) < len(origins) == 20  # the stream travels once for both queries
-    assert {each.w0 - origins[each.seq] for each in gave_up} == {60 * MS}
+    assert {each.at_ns - origins[each.seq] for each in gave_up} == {60 * MS}
     assert met(done) == dict.fromkeys(("out_near", "out_far"), 20 - len(gave_up))
 
 

@@ -63,8 +63,8 @@ def ran(done: Simulation) -> Counter[tuple[str, str, int, int]]:
     found: Counter[tuple[str, str, int, int]] = Counter()
     for trace in done.traces:
         for fact in records.unpack_records(trace.records):
-            if fact.kind == records.RAN:
-                found[heads[fact.ref], names[fact.source], fact.seq, records.ran_ordinal(fact.last)] += 1
+            if isinstance(fact, records.Ran):
+                found[heads[fact.unit], names[fact.source], fact.seq, fact.ordinal] += 1
     return found
 
 

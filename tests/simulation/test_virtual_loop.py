@@ -164,10 +164,10 @@ def test_a_run_of_laps_is_a_run_for_the_report_and_holds_the_deciding_tuple(tmp_
         outputs = [
             fact
             for fact in facts
-            if fact.kind == records.OUTPUT and (fact.epoch, fact.seq) == (deciding["epoch"], deciding["seq"])
+            if isinstance(fact, records.Output) and (fact.epoch, fact.seq) == (deciding["epoch"], deciding["seq"])
         ]
         assert len(outputs) == 1
-        assert outputs[0].w0 - outputs[0].w1 == deciding["latency_ns"][0]
+        assert outputs[0].at_ns - outputs[0].origin_lo_ns == deciding["latency_ns"][0]
     with pytest.raises(BadInputError, match="not empty"):
         play(out=tmp_path / "run")
 

@@ -84,20 +84,22 @@ def test_a_jitter_that_cannot_be_meant_is_refused(text: str) -> None:
 def test_a_link_takes_its_latency_and_sends_one_tuple_after_the_other() -> None:
     done = simulate(planned(HOP, TWO_NODES))
     facts = [list(records.unpack_records(trace.records)) for trace in done.traces]
-    sent = [fact for fact in facts[0] if fact.kind == records.SENT]
-    received = [fact for fact in facts[1] if fact.kind == records.RECEIVED]
-    assert [fact.w1 for fact in sent] == [fact.w1 for fact in received] == [1, 2, 3]
-    assert [fact.w2 for fact in received] == [fact.w0 for fact in sent]
+    sent = [fact for fact in facts[0] if isinstance(fact, records.Sent)]
+    received = [fact for fact in facts[1] if isinstance(fact, records.Received)]
+    assert [fact.link_seq for fact in sent] == [fact.link_seq for fact in received] == [1, 2, 3]
+    assert [fact.sent_ns for fact in received] == [fact.at_ns for fact in sent]
     # 48 bytes of a tuple and 22 of {"seq":1,"source":"p"} at 1 Mbit/s
-    assert [fact.w0 - sent[0].w0 for fact in received] == [3 * MS + i * 70 * 8_000 for i in (1, 2, 3)]
-    assert [fact.w2 - fact.w1 for fact in facts[1] if fact.kind == records.RAN] == [2 * MS] * 3  # at speed 2
+    assert [fact.at_ns - sent[0].at_ns for fact in received] == [3 * MS + i * 70 * 8_000 for i in (1, 2, 3)]
+    assert [fact.end_ns - fact.start_ns for fact in facts[1] if isinstance(fact, records.Ran)] == [
+        2 * MS
+    ] * 3  # at speed 2
 
 
 def test_a_lost_tuple_is_given_up_and_the_ledgers_balance(tmp_path: Path) -> None:
     done = simulate(planned(HOP, TWO_NODES), Scenario(trials=20, loss=0.4))
     write_run(done, tmp_path / "run")
     found = verdict(read_run(tmp_path / "run"))
-    gave_up = [f for t in done.traces for f in records.unpack_records(t.records) if f.kind == records.GAVE_UP]
+    gave_up = [f for t in done.traces for f in records.unpack_records(t.records) if isinstance(f, records.GaveUp)]
     assert gave_up and found["conservation"]["balanced"] and found["completeness"]["complete"]
     out = found["outputs"]["out"]
     assert out["lost"] == len(gave_up) and out["met"] == 60 - len(gave_up)
@@ -168,10 +170,10 @@ def test_trials_without_jitter_are_alike_and_seeds_differ() -> None:
 def test_a_trial_begins_after_what_the_one_before_waited_for_was_given_up(tmp_path: Path) -> None:
     done = simulate(planned(HALVES, TWO_NODES, dict.fromkeys(("one", "two", "both", "pair"), "a")), Scenario(trials=2))
     facts = list(records.unpack_records(done.traces[0].records))
-    lost = [(fact.epoch, fact.w0) for fact in facts if fact.kind == records.LOST]
-    began = [fact.w0 for fact in facts if fact.kind == records.ADMITTED]
+    lost = [(fact.epoch, fact.at_ns) for fact in facts if isinstance(fact, records.Lost)]
+    began = [fact.at_ns for fact in facts if isinstance(fact, records.Admitted)]
     assert [trial for trial, _ in lost] == [1, 2] and lost[0][1] < began[1]
-    assert facts[-1].w0 > lost[1][1], "the incarnation ends last"
+    assert facts[-1].at_ns > lost[1][1], "the incarnation ends last"
     write_run(done, tmp_path / "run")
     found = verdict(read_run(tmp_path / "run"))["conservation"]
     assert found["balanced"] and found["by_cause"] == {"lost(join_expired)": 2}

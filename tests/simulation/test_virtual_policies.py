@@ -43,27 +43,27 @@ def document() -> dict[str, Any]:
     return planned(QUERY, ONE_NODE)
 
 
-def ran(scenario: Scenario) -> list[records.Record]:
+def ran(scenario: Scenario) -> list[records.Ran]:
     (trace,) = simulate(document(), scenario).traces
-    return [each for each in records.unpack_records(trace.records) if each.kind == records.RAN]
+    return [each for each in records.unpack_records(trace.records) if isinstance(each, records.Ran)]
 
 
 def test_a_decision_is_paid_before_every_instance_and_recorded() -> None:
     found = ran(Scenario(policy="edf", decision_ns=MS))
-    assert {each.w4 for each in found} == {MS}
-    assert all(after.w1 == before.w2 + MS for before, after in pairwise(found))
-    assert found[-1].w2 - found[0].w0 == 200 * MS
+    assert {each.decision_ns for each in found} == {MS}
+    assert all(after.start_ns == before.end_ns + MS for before, after in pairwise(found))
+    assert found[-1].end_ns - found[0].release_ns == 200 * MS
 
 
 @pytest.mark.parametrize(("name", "decisions"), [("taat", 100), ("bts", 2), ("pqed", 2), ("ideal", 0)])
 def test_batches_save_decisions(name: str, decisions: int) -> None:
     found = ran(Scenario(policy=name, decision_ns=MS))
-    assert max(each.w2 for each in found) - found[0].w0 == (100 + decisions) * MS
+    assert max(each.end_ns for each in found) - found[0].release_ns == (100 + decisions) * MS
 
 
 def test_the_policy_of_the_cluster_file_is_the_plans() -> None:
     assert document()["nodes"]["a"]["policy"]["name"] == "bts"
-    assert len({each.w1 for each in ran(Scenario())}) == 2
+    assert len({each.start_ns for each in ran(Scenario())}) == 2
 
 
 def test_without_a_decision_cost_nothing_changes_and_run_json_says_nothing_of_it() -> None:

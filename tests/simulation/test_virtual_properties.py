@@ -64,7 +64,10 @@ class Ran(NamedTuple):
 def ran(trace: Trace) -> list[Ran]:
     """All instances of a node that were not lost, by start."""
     facts = records.unpack_records(trace.records)
-    return sorted((Ran(r.w0, r.w1, r.w2, r.ref) for r in facts if r.kind == records.RAN), key=lambda each: each.start)
+    return sorted(
+        (Ran(r.release_ns, r.start_ns, r.end_ns, r.unit) for r in facts if isinstance(r, records.Ran)),
+        key=lambda each: each.start,
+    )
 
 
 def report(done: Simulation) -> dict[str, Any]:
@@ -148,7 +151,7 @@ def test_a_tuple_costs_an_operator_the_same_whatever_the_policy(document: dict[s
         for trace in simulate(document, scenario, registry()).traces:
             for fact in records.unpack_records(trace.records):
                 # Filters count tuples as they come, so an instance of several operators may end early or not.
-                if fact.kind == records.RAN and fact.last & 0xFFFFFFFF:
-                    key = (fact.ref, fact.source, fact.epoch, fact.seq, records.ran_ordinal(fact.last))
-                    costs[(*key, fact.last & 0xFFFFFFFF)].add(fact.w2 - fact.w1)
+                if isinstance(fact, records.Ran) and fact.outputs:
+                    key = (fact.unit, fact.source, fact.epoch, fact.seq, fact.ordinal)
+                    costs[(*key, fact.outputs)].add(fact.end_ns - fact.start_ns)
     assert all(len(found) == 1 for found in costs.values())

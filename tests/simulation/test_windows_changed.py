@@ -90,11 +90,11 @@ def test_windows_that_stay_are_given_and_in_time(plans: Plans, seed: int, spread
     then = [Change(added.after.to_json(), at[0]), Change(removed.after.to_json(), at[1])]
     scenario = Scenario(seed=seed, spread_ns=spread_ms * MS)
     done = simulate(one, scenario, registry(), Dense(one, seed), then=then)
-    given = [fact for fact in facts(done) if fact.kind == records.WINDOW and fact.w1 == records.WINDOW_CLOSED]
-    assert {fact.w3 - fact.w2 for fact in given} == {240 * MS, 40 * MS}
-    ends = sorted(fact.w3 for fact in given if fact.w3 - fact.w2 == 240 * MS)
+    given = [fact for fact in facts(done) if isinstance(fact, records.Window) and fact.state == records.WINDOW_CLOSED]
+    assert {fact.end - fact.start for fact in given} == {240 * MS, 40 * MS}
+    ends = sorted(fact.end for fact in given if fact.end - fact.start == 240 * MS)
     assert [later - end for end, later in pairwise(ends)] == [120 * MS] * (len(ends) - 1)
-    shed = {fact.w1 for fact in facts(done) if fact.kind == records.SHED}
+    shed = {fact.policy for fact in facts(done) if isinstance(fact, records.Shed)}
     assert shed <= {records.POLICY_WINDOW}, "windows of the removed query end with it, and nothing is policed"
     for name, output in done.outputs.items():
         if name.endswith("out"):

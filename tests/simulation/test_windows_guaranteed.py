@@ -37,15 +37,15 @@ def facts(done: Simulation) -> list[records.Record]:
 
 def admissions(done: Simulation) -> dict[tuple[int, int, int], int]:
     """When each tuple, and each window, was admitted."""
-    return {(f.source, f.epoch, f.seq): f.w0 for f in facts(done) if f.kind == records.ADMITTED}
+    return {(f.source, f.epoch, f.seq): f.at_ns for f in facts(done) if isinstance(f, records.Admitted)}
 
 
 def check_releases(analysis: Analysis, done: Simulation, seed: int) -> None:
     """No unit is released more densely than its curve says."""
     found: dict[int, list[int]] = {}
     for fact in facts(done):
-        if fact.kind == records.RAN:
-            found.setdefault(fact.ref, []).append(fact.w0)
+        if isinstance(fact, records.Ran):
+            found.setdefault(fact.unit, []).append(fact.release_ns)
     for unit, at_ns in found.items():
         if unit in analysis.streams.triggers and not analysis.delays.broken:
             curve, ordered = analysis.streams.triggers[unit].curve, sorted(at_ns)
@@ -64,16 +64,16 @@ def check_results(
     admitted, ratios = admissions(done), []
     worst: Counter[str] = Counter()
     for fact in facts(done):
-        if fact.kind != records.OUTPUT:
+        if not isinstance(fact, records.Output):
             continue
         name = names[fact.ref]
         claim, at_ns = told[name], admitted[fact.source, fact.epoch, fact.seq]
         flow = analysis.streams.flows.get((analysis.system.outputs[name].stream, analysis.system.outputs[name].node))
         if flow is not None:
-            took, most_ns = fact.w0 - at_ns, flow.late[sources[fact.source]].most_ns
+            took, most_ns = fact.at_ns - at_ns, flow.late[sources[fact.source]].most_ns
             assert took <= most_ns, f"seed {seed}: {name}: {took} > {most_ns} from admission on"
         if claim.bound_ns is not None:
-            worst[name] = max(worst[name], fact.w0 - fact.w1)
+            worst[name] = max(worst[name], fact.at_ns - fact.origin_lo_ns)
             assert worst[name] <= claim.bound_ns, f"seed {seed}: {name}: {worst[name]} > {claim.bound_ns} {claim.parts}"
     for name, took in worst.items():
         ratios.append(took / told[name].bound_ns)
@@ -93,11 +93,13 @@ def check_windows(analysis: Analysis, plan: dict[str, Any], told: dict[str, Any]
     adds = {plan["graph"]["operators"][add]["id"]: add for add in whole}
     given = 0
     for fact in facts(done):
-        if fact.kind == records.WINDOW and fact.ref in adds:
-            given += fact.w1 == records.WINDOW_CLOSED
-            cause = records.WINDOW_CAUSES[fact.w4]
-            lost = fact.w1 in (records.WINDOW_ABANDONED, records.WINDOW_SKIPPED) and cause not in ("-", "stopped")
-            assert not lost, f"seed {seed}: {adds[fact.ref]}: window {fact.seq} of {fact.w2} to {fact.w3} ns: {cause}"
+        if isinstance(fact, records.Window) and fact.operator in adds:
+            given += fact.state == records.WINDOW_CLOSED
+            cause = records.WINDOW_CAUSES[fact.cause]
+            lost = fact.state in (records.WINDOW_ABANDONED, records.WINDOW_SKIPPED) and cause not in ("-", "stopped")
+            assert not lost, (
+                f"seed {seed}: {adds[fact.operator]}: window {fact.seq} of {fact.start} to {fact.end} ns: {cause}"
+            )
     return given
 
 
@@ -130,7 +132,7 @@ def test_results_of_windows_stay_within_their_bounds(flooded: bool) -> None:
         counts["guaranteed"] += sum(claim.guaranteed for claim in told.values())
         if not flooded:
             counts["windows that had to be given"] += check_windows(analysis, plan, told, done, seed)
-            policed = sum(f.kind == records.SHED and f.w1 == records.POLICY_ARRIVALS for f in facts(done))
+            policed = sum(isinstance(f, records.Shed) and f.policy == records.POLICY_ARRIVALS for f in facts(done))
             assert not policed, f"seed {seed}: {policed} tuples or windows that conform were shed by policing"
     near = f"mean {fmean(ratios):.3f}, median {median(ratios):.3f}, largest {max(ratios):.3f}"
     print(f"\nsets from {FIRST} on: {dict(counts)}; worst / bound: {near}")

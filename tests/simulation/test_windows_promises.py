@@ -53,7 +53,7 @@ class World:
 def admitted(done: Simulation) -> list[int]:
     """Origins of the tuples of the source."""
     facts = records.unpack_records(done.traces[0].records)
-    return [each.w1 for each in facts if each.kind == records.ADMITTED and each.ref == 1]
+    return [each.origin_lo_ns for each in facts if isinstance(each, records.Admitted) and each.source_id == 1]
 
 
 def test_what_was_promised_under_the_plan_before_holds() -> None:

@@ -36,30 +36,30 @@ def read(query: Query, done: Simulation) -> Ran:
     }
     for trace in done.traces:
         for fact in records.unpack_records(trace.records):
-            epoch = fact.flags & records.PLAN_EPOCH_MASK
-            if fact.kind == records.ADMITTED and (epoch, fact.source) in names:
-                found.origins[fact.epoch, names[epoch, fact.source]][fact.seq] = fact.w1
-            elif fact.kind == records.SHED:
-                found.shed[records.SHED_POLICIES[fact.w1]] += 1
-            elif fact.kind in (records.LOST, records.GAVE_UP):
+            epoch = fact.plan_epoch_low
+            if isinstance(fact, records.Admitted) and (epoch, fact.source) in names:
+                found.origins[fact.epoch, names[epoch, fact.source]][fact.seq] = fact.origin_lo_ns
+            elif isinstance(fact, records.Shed):
+                found.shed[records.Shed.policy.text(fact.policy)] += 1
+            elif isinstance(fact, (records.Lost, records.GaveUp)):
                 found.lost += 1
-            elif fact.kind == records.WINDOW:
-                _window(found, fact, operators[epoch, fact.ref])
+            elif isinstance(fact, records.Window):
+                _window(found, fact, operators[epoch, fact.operator])
     return found
 
 
-def _window(found: Ran, fact: records.Record, operator: str) -> None:
-    key, state = (fact.epoch, operator), fact.w1
+def _window(found: Ran, fact: records.Window, operator: str) -> None:
+    key, state = (fact.epoch, operator), fact.state
     opened, ended = found.opened[key], found.ended[key]
     if state == records.WINDOW_OPENED:
         assert fact.seq not in opened and fact.seq not in ended
         opened.add(fact.seq)
         return
-    last = fact.last if state == records.WINDOW_SKIPPED else fact.seq
+    last = fact.last_number if state == records.WINDOW_SKIPPED else fact.seq
     for number in range(fact.seq, last + 1):
         assert number not in ended, "a window ends twice"
         assert (number in opened) == (state != records.WINDOW_SKIPPED)
-        ended[number] = state, fact.w2, fact.w3
+        ended[number] = state, fact.start, fact.end
 
 
 def exact(query: Query, windows: Windows, ran: Ran, trial: int, start: int, end: int) -> dict[str, Any]:

@@ -5,10 +5,12 @@ import random
 
 from coordinator.report.reader import Incarnation, Run
 from protos import records as rec
+from protos.record_layout import COLUMNS
 from protos.records import RECORD_BYTES, Record
 
 MS = 1_000_000
 STEPS_NS = (1, 1000, MS // 10, MS, 5 * MS, 10 * MS, 100 * MS, 5000 * MS)
+WORDS, ORIGIN = COLUMNS[6:11], (rec.Output.origin_lo_ns.column, rec.Output.origin_hi_ns.column)
 LEDGER = (
     rec.ADMITTED, rec.RAN, rec.SENT, rec.RECEIVED, rec.OUTPUT, rec.SHED, rec.LOST, rec.MERGED, rec.ABSORBED,
 )  # fmt: skip
@@ -36,7 +38,7 @@ def rewritten(run: Run, number: int, found: list[Record]) -> Run:
 def replaced(run: Run, number: int, place: int, **fields: int) -> Run:
     """With other fields in one record."""
     found = records(run.incarnations[number])
-    found[place] = found[place]._replace(**fields)
+    found[place] = found[place].changed(**fields)
     return rewritten(run, number, found)
 
 
@@ -59,22 +61,22 @@ def altered(run: Run, dice: random.Random) -> tuple[str, Run]:
             what = "bit"
             bit = dice.randrange(8 * RECORD_BYTES)
             number_of_bits = int.from_bytes(rec.RECORD.pack(*before), "little") ^ 1 << bit
-            found[place] = Record._make(rec.RECORD.unpack(number_of_bits.to_bytes(RECORD_BYTES, "little")))
+            found[place] = rec.unpack_record(number_of_bits.to_bytes(RECORD_BYTES, "little"))
         case 3:
             what = "kind"
             found[place] = before._replace(kind=dice.randrange(1, len(rec.KINDS)))
         case 4 | 5:
             what = "another's field"
             other = dice.choice(found)
-            name = dice.choice(Record._fields[1:])
+            name = dice.choice(COLUMNS[1:])
             found[place] = before._replace(**{name: getattr(other, name)})
         case 6:
             what = "origin moved"
             by_ns = dice.choice((-1, 1)) * dice.choice(STEPS_NS)
-            found[place] = before._replace(w1=before.w1 + by_ns, w2=before.w2 + by_ns)
+            found[place] = before._replace(**{name: getattr(before, name) + by_ns for name in ORIGIN})
         case _:
             what = "word moved"
-            name = dice.choice(("w0", "w1", "w2", "w3", "w4"))
+            name = dice.choice(WORDS)
             found[place] = before._replace(
                 **{name: getattr(before, name) + dice.choice((-1, 1)) * dice.choice(STEPS_NS)}
             )

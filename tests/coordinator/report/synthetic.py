@@ -163,9 +163,12 @@ class Node:
 
     def in_order(self) -> None:
         """Put what was written without regard to time into the order of its instants."""
-        found = [rec.Record._make(rec.RECORD.unpack(record)) for record in self.records]
-        order = sorted(range(len(found)), key=lambda at: found[at].w2 if found[at].kind == rec.RAN else found[at].w0)
-        self.records = [self.records[at] for at in order]
+        self.records.sort(key=_written_ns)
+
+
+def _written_ns(packed: bytes) -> int:
+    record = rec.unpack_record(packed)
+    return record.end_ns if isinstance(record, rec.Ran) else record.at_ns
 
 
 class Cluster:

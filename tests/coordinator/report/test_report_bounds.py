@@ -33,8 +33,8 @@ def above(run: Run) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {output.name: [] for output in run.plan.outputs.values()}
     for incarnation in run.incarnations:
         for _, r in records_of(incarnation):
-            if r.kind == rec.OUTPUT and r.w0 - r.w2 > BOUND_NS:
-                found[run.plan.outputs[r.ref].name].append(r.w0 - r.w2 - BOUND_NS)
+            if isinstance(r, rec.Output) and r.at_ns - r.origin_hi_ns > BOUND_NS:
+                found[run.plan.outputs[r.output].name].append(r.at_ns - r.origin_hi_ns - BOUND_NS)
     return found
 
 

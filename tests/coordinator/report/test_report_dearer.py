@@ -5,7 +5,7 @@ from pathlib import Path
 
 from coordinator.report.dearer import dearer, sentences
 from coordinator.report.reader import Run, read_run, records_of
-from protos.records import RAN
+from protos.records import RAN, Ran
 from tests.coordinator.report.synthetic import DECISION_NS, Cluster, Lineage, everything, plan_document, play
 
 
@@ -13,8 +13,8 @@ def longest(run: Run) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for incarnation in run.incarnations:
         for _, record in records_of(incarnation):
-            if record.kind == RAN:
-                found.setdefault(record.ref, []).append(record.w2 - record.w1)
+            if isinstance(record, Ran):
+                found.setdefault(record.unit, []).append(record.end_ns - record.start_ns)
     return found
 
 

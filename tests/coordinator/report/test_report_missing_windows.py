@@ -284,9 +284,9 @@ def test_a_killed_agent_misses_windows(tmp_path: Path) -> None:
 
 def _numbers(record: rec.Record) -> range:
     """Windows of 100 ms that a record tells of, without those that were on their way as a node began."""
-    if record.kind != rec.WINDOW or (record.w1 == rec.WINDOW_SKIPPED and not record.w4):
+    if not isinstance(record, rec.Window) or (record.state == rec.WINDOW_SKIPPED and not record.cause):
         return range(0)
-    return range(record.w2 // (S // 10), record.w3 // (S // 10))
+    return range(record.start // (S // 10), record.end // (S // 10))
 
 
 def _until_a_result(source: Source, results: Sink) -> None:

@@ -62,7 +62,9 @@ def flip(node: Node, dice: random.Random) -> None:
     field = dice.randrange(len(fields))
     fields[field] = [dice.randrange(20), dice.choice((0, 3, 131, 255)), 1, 1, 1, 7][min(field, 5)]
     if field > 5:
-        fields[field] = dice.choice((0, 1, 2, 3, rec.POLICY_SELECTIVITY, 255, 1 << 40, 3 << rec.SURPLUS_SHIFT))
+        fields[field] = dice.choice(
+            (0, 1, 2, 3, rec.POLICY_SELECTIVITY, 255, 1 << 40, 3 << rec.Ran.policed_results.shift)
+        )
     node.records[place] = rec.RECORD.pack(*fields)
 
 

@@ -23,6 +23,7 @@ from tests.coordinator.report.synthetic import Cluster, Lineage, everything, pla
 from tests.coordinator.report.test_report_changes import CLUSTER, FIRST
 from tests.simulation.random_plans import registry
 from tests.simulation.random_queries_virtual import Two, by_traffic
+from tests.traces import Kind
 
 SAMPLE, SWEEP = 60, 2000
 COUNTS = ("met", "late", "shed", "lost", "undecidable", "shed_unsure", "lost_unsure")
@@ -74,22 +75,27 @@ def test_no_altered_record_is_met_or_removes_a_result_unnoticed_many_times(run: 
     sweep(run, seed, SWEEP)
 
 
-def at(run: Run, kind: int, chosen: Callable[[Record], bool] = lambda _: True) -> tuple[int, int, Record]:
+def at(run: Run, kind: type[Kind], chosen: Callable[[Kind], bool] = lambda _: True) -> tuple[int, int, Kind]:
     """Incarnation, place and content of the first record of that kind."""
     return next(
         (each.number, place, record)
         for each in run.incarnations
         for place, record in enumerate(records(each))
-        if record.kind == kind and chosen(record)
+        if isinstance(record, kind) and chosen(record)
     )
+
+
+def origin_moved(record: Record, by_ns: int) -> Record:
+    """A result with another origin."""
+    if not isinstance(record, rec.Output):
+        return record
+    return record.changed(origin_lo_ns=record.origin_lo_ns + by_ns, origin_hi_ns=record.origin_hi_ns + by_ns)
 
 
 def moved_origins(run: Run, by_ns: int) -> Run:
     """With the origins of all results moved."""
     for each in run.incarnations:
-        found = [
-            r._replace(w1=r.w1 + by_ns, w2=r.w2 + by_ns) if r.kind == rec.OUTPUT else r for r in records(each)
-        ]  # fmt: skip
+        found = [origin_moved(record, by_ns) for record in records(each)]
         run = rewritten(run, each.number, found)
     return run
 
@@ -106,39 +112,50 @@ def test_results_with_another_origin_than_their_tuples_are_met_by_nobody(run: Ru
 
 
 def test_a_moved_instant_is_told_and_its_result_is_not_met(run: Run) -> None:
-    number, place, record = at(run, rec.OUTPUT, lambda r: r.w0 - r.w1 > r.w3)
-    for by_ns in (record.w0 - record.w1 - record.w3, 1):
-        told = verdict(replaced(run, number, place, w0=record.w0 - by_ns))
+    number, place, record = at(run, rec.Output, lambda r: r.at_ns - r.origin_lo_ns > r.deadline_ns)
+    for by_ns in (record.at_ns - record.origin_lo_ns - record.deadline_ns, 1):
+        told = verdict(replaced(run, number, place, at_ns=record.at_ns - by_ns))
         assert said(told)
         name = run.plan.outputs[record.ref].name
         assert told["outputs"][name]["met"] <= verdict(run)["outputs"][name]["met"]
 
 
 FIELDS = {
-    rec.ADMITTED: {"w0": 10 * MS, "w1": -MS, "w2": -MS},
-    rec.RAN: {"w1": 50 * MS, "w2": -5 * MS},
-    rec.SENT: {"w0": -5 * MS, "w1": 1},
-    rec.RECEIVED: {"w0": 200 * MS, "w1": 1, "w2": -200 * MS},
-    rec.OUTPUT: {"w0": -MS, "w1": MS, "w2": MS, "w3": 1},
-    rec.LOST: {"w0": -200 * MS},
+    rec.Admitted: {"at_ns": 10 * MS, "origin_lo_ns": -MS, "origin_hi_ns": -MS},
+    rec.Ran: {"start_ns": 50 * MS, "end_ns": -5 * MS},
+    rec.Sent: {"at_ns": -5 * MS, "link_seq": 1},
+    rec.Received: {"at_ns": 200 * MS, "link_seq": 1, "sent_ns": -200 * MS},
+    rec.Output: {"at_ns": -MS, "origin_lo_ns": MS, "origin_hi_ns": MS, "deadline_ns": 1},
+    rec.Lost: {"at_ns": -200 * MS},
 }
 
 
-@pytest.mark.parametrize(("kind", "word"), [(kind, word) for kind, words in FIELDS.items() for word in words])
-def test_a_second_witness_speaks_up(run: Run, kind: int, word: str) -> None:
-    given = {r[3:6] for each in run.incarnations for r in records(each) if r.kind == rec.OUTPUT}
-    number, place, record = at(
-        run, kind, lambda r: not r.flags & rec.FLAG if kind == rec.LOST else kind != rec.ADMITTED or r[3:6] in given
-    )
-    altered_run = replaced(run, number, place, **{word: getattr(record, word) + FIELDS[kind][word]})
+def first_of(kind: type[Record], given: set[tuple[int, int, int]]) -> Callable[[Record], bool]:
+    """Of LOST one in a unit or of an arrival, of ADMITTED a tuple that gave a result."""
+
+    def chosen(record: Record) -> bool:
+        if isinstance(record, rec.Lost):
+            return not record.never_left
+        return kind is not rec.Admitted or record[3:6] in given
+
+    return chosen
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in FIELDS.items() for name in names])
+def test_a_second_witness_speaks_up(run: Run, kind: type[Record], name: str) -> None:
+    given = {r[3:6] for each in run.incarnations for r in records(each) if isinstance(r, rec.Output)}
+    number, place, record = at(run, kind, first_of(kind, given))
+    altered_run = replaced(run, number, place, **{name: getattr(record, name) + FIELDS[kind][name]})
     assert not verdict(altered_run)["conservation"]["balanced"]
 
 
 def test_lineages_that_repeat_are_told(run: Run) -> None:
     """As after a start counter that was set back: every tuple of an incarnation is named like one before."""
-    number, place, record = at(run, rec.ADMITTED)
+    number, place, record = at(run, rec.Admitted)
     found = records(run.incarnations[number])
-    second = next(p for p, r in enumerate(found) if r.kind == rec.ADMITTED and p > place and r.source == record.source)
+    second = next(
+        p for p, r in enumerate(found) if isinstance(r, rec.Admitted) and p > place and r.source == record.source
+    )
     told = verdict(replaced(run, number, second, seq=record.seq))
     assert any("admitted before" in each["what"] for each in told["conservation"]["contradictions"])
 
@@ -168,8 +185,9 @@ def apart(lo_ns: int, hi_ns: int) -> Cluster:
 def test_origins_are_compared_through_what_was_known_of_the_clocks(tmp_path: Path, by_ns: int, noticed: bool) -> None:
     """An origin that came over a link is never younger than the clocks allow, and lies where they may be."""
     run = read_run(apart(50 * MS, 51 * MS).save(tmp_path / "run"))
-    number, place, record = at(run, rec.OUTPUT)
-    told = verdict(replaced(run, number, place, w1=record.w1 + by_ns, w2=record.w2 + by_ns))
+    number, place, record = at(run, rec.Output)
+    origin = {"origin_lo_ns": record.origin_lo_ns + by_ns, "origin_hi_ns": record.origin_hi_ns + by_ns}
+    told = verdict(replaced(run, number, place, **origin))
     assert told["conservation"]["balanced"] is not noticed, told["conservation"]["problems"]
     assert told["outputs"]["out"]["met"] == 0
 
@@ -177,7 +195,7 @@ def test_origins_are_compared_through_what_was_known_of_the_clocks(tmp_path: Pat
 def test_an_unknown_clock_gives_no_origin(tmp_path: Path) -> None:
     """Where no record tells of the sender's clock, a result that claims to know its origin contradicts."""
     run = read_run(apart(50 * MS, 51 * MS).save(tmp_path / "run"))
-    number, place, _ = at(run, rec.CLOCK, lambda r: r.w1 == 50 * MS)
+    number, place, _ = at(run, rec.Clock, lambda r: r.offset_lo_ns == 50 * MS)
     without = records(run.incarnations[number])
     del without[place]
     told = verdict(rewritten(run, number, without))
@@ -186,8 +204,9 @@ def test_an_unknown_clock_gives_no_origin(tmp_path: Path) -> None:
 
 def test_a_result_that_spans_a_suspension_is_not_met(run: Run) -> None:
     """The clock stood still: only what is late by it is late for certain."""
-    number, _, record = at(run, rec.OUTPUT, lambda r: r.w0 - r.w1 <= r.w3)
-    slept = Record(rec.CLOCK, rec.FLAG, rec.NO_REF, 0, 0, 0, record.w0 - 1, record.w1 + 1, 3600 * 1000 * MS, 0, 0, 0)
+    number, _, record = at(run, rec.Output, lambda r: r.at_ns - r.origin_lo_ns <= r.deadline_ns)
+    since_ns, until_ns = record.origin_lo_ns + 1, record.at_ns - 1
+    slept = rec.Clock.make(suspended=1, peer=rec.NO_REF, at_ns=until_ns, since_ns=since_ns, slept_ns=3600 * 1000 * MS)
     told, whole = verdict(rewritten(run, number, [*records(run.incarnations[number]), slept])), verdict(run)
     assert told["conservation"]["balanced"]
     name = run.plan.outputs[record.ref].name
@@ -224,8 +243,8 @@ def test_a_tuple_of_which_all_records_are_taken_leaves_a_gap_in_its_sources_numb
     for node in cluster.all:  # as one does who renumbers them
         node.records = [each for each in node.records if each[0] != rec.LOAD]
     assert verdict(read_run(cluster.save(tmp_path / "whole")))["conservation"]["balanced"]
-    written = [rec.Record(*rec.RECORD.unpack(each)) for node in cluster.all for each in node.records]
-    source, epoch, seq = next((r.source, r.epoch, r.seq) for r in written if r.kind == rec.ADMITTED and r.seq == 2)
+    written = [rec.unpack_record(each) for node in cluster.all for each in node.records]
+    source, epoch, seq = next((r.source, r.epoch, r.seq) for r in written if isinstance(r, rec.Admitted) and r.seq == 2)
     for node in cluster.all:
         node.records = [each for each in node.records if rec.RECORD.unpack(each)[3:6] != (source, epoch, seq)]
     books = verdict(read_run(cluster.save(tmp_path / "taken")))["conservation"]
@@ -240,14 +259,16 @@ def test_load_counts_tuples_that_no_other_record_knows_of(tmp_path: Path) -> Non
     for seq in (3, 7):
         cluster.refuse(1, seq)
     for each in cluster.all:
-        records = [rec.Record(*rec.RECORD.unpack(one)) for one in each.records]
-        admitted = sum(r.kind == rec.ADMITTED for r in records)
-        refused = sum(r.w2 for r in records if r.kind == rec.REFUSED)
+        records = [rec.unpack_record(one) for one in each.records]
+        admitted = sum(isinstance(r, rec.Admitted) for r in records)
+        refused = sum(r.tuples for r in records if isinstance(r, rec.Refused))
         each.records = [one for one in each.records if one[0] != rec.LOAD]
-        outputs = (2 * r.w0 - r.w1 - r.w2 for r in records if r.kind == rec.OUTPUT)
-        last = len(each.records)
-        fields = (rec.LOAD, rec.FLAG, rec.NO_REF, refused, admitted, sum(outputs) & rec.SUM_MASK, each.now, 0, 0, 0, 0)
-        each.records.append(rec.RECORD.pack(*fields, last))
+        outputs = (2 * r.at_ns - r.origin_lo_ns - r.origin_hi_ns for r in records if isinstance(r, rec.Output))
+        load = rec.Load.make(
+            has_sums=1, ref=rec.NO_REF, refused=refused, admitted=admitted, latencies_ns=sum(outputs) & rec.SUM_MASK,
+            at_ns=each.now, records_before=len(each.records),
+        )  # fmt: skip
+        each.records.append(load.packed())
     assert verdict(read_run(cluster.save(tmp_path / "whole")))["conservation"]["balanced"]
     whole = list(node.records)
     refusals = [place for place, one in enumerate(whole) if one[0] == rec.REFUSED]
@@ -257,7 +278,7 @@ def test_load_counts_tuples_that_no_other_record_knows_of(tmp_path: Path) -> Non
         "tuple": {place for place, one in enumerate(whole) if rec.RECORD.unpack(one)[3:6] == tuples[-1]},
     }.items():
         node.records = [one for place, one in enumerate(whole) if place not in taken]
-        load = list(rec.RECORD.unpack(node.records[-1]))
-        node.records[-1] = rec.RECORD.pack(*load[:-1], len(node.records) - 1)
+        last = rec.unpack_record(node.records[-1])
+        node.records[-1] = last.changed(records_before=len(node.records) - 1).packed()
         books = verdict(read_run(cluster.save(tmp_path / name)))["conservation"]
         assert any("counts other tuples admitted or refused" in each for each in books["problems"]), books["problems"]

@@ -12,12 +12,12 @@ from node_agent.control.spool import SEGMENT_RECORDS, Incarnation, Spool
 from node_agent.control.spool_files import SpoolFiles
 from node_agent.ring import DROPPED, STATE, TAKEN, Ring, RingFacts
 from protos.records import (
-    GAP,
     LOAD,
     NO_REF,
     RECORD_BYTES,
     STATE_CRASHED,
     STATE_ENDED,
+    Gap,
     Header,
     unpack_records,
 )
@@ -93,10 +93,10 @@ class Collector:
             blocks = trail.follow(chunk.header + chunk.blocks)
             assert not trail.flaws, "each chunk goes on where the one before ended"
             for record in unpack_records(bodies(blocks)):
-                if record.kind == GAP and record.flags:
-                    self.lost.setdefault(chunk.boot, []).append((held, record.w1))
-                elif record.kind == GAP:
-                    self.gaps[chunk.boot] = self.gaps.get(chunk.boot, 0) + record.w1
+                if isinstance(record, Gap) and record.damaged:
+                    self.lost.setdefault(chunk.boot, []).append((held, record.dropped))
+                elif isinstance(record, Gap):
+                    self.gaps[chunk.boot] = self.gaps.get(chunk.boot, 0) + record.dropped
                 else:
                     self.records.setdefault(chunk.boot, []).append(record.seq)
             self.count[chunk.boot] = trail.end or 0

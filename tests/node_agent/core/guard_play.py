@@ -12,6 +12,7 @@ from node_agent.core.parts import Job, Lineage, Loaded
 from node_agent.core.policies import policy
 from node_agent.execute import Executor
 from protos import records as rec
+from tests.traces import Kind, of
 
 EVERY_POLICY = (
     "edf", "edf-e2e", "edf-op", "fifo", "taat", "bts", "bts1", "ats1", "adaptive", "slack", "ideal", "muf", "spt", "rr",
@@ -143,13 +144,13 @@ class Node:
         """All facts so far."""
         return list(rec.unpack_records(bytes(self.facts.buffer[: self.facts.position])))
 
-    def of(self, kind: int) -> list[rec.Record]:
+    def of(self, kind: type[Kind]) -> list[Kind]:
         """Facts of a kind."""
-        return [each for each in self.records if each.kind == kind]
+        return of(kind, self.records)
 
-    def shed(self, *policies: int) -> list[rec.Record]:
+    def shed(self, *policies: int) -> list[rec.Shed]:
         """SHED facts of these policies, or of all."""
-        return [each for each in self.of(rec.SHED) if not policies or each.w1 in policies]
+        return [each for each in self.of(rec.Shed) if not policies or each.policy in policies]
 
 
 def conserved(node: Node) -> None:
@@ -165,26 +166,26 @@ def conserved(node: Node) -> None:
     nothing: Counter[tuple[int, tuple[int, int]]] = Counter()  # results shed within units, as the units' records say
     for each in records:
         key = (each.source, each.seq)
-        if each.kind == rec.ADMITTED:
+        if isinstance(each, rec.Admitted):
             due.update((unit, key) for unit in consumers[stream_of[each.source]])
-        elif each.kind == rec.RAN:
-            nothing[each.ref, key] += rec.ran_surplus(each.w4)
-            counts = rec.ran_outputs(each.last, 4)
-            for exit_, stream in enumerate(units[each.ref].exits):
+        elif isinstance(each, rec.Ran):
+            nothing[each.unit, key] += each.policed_results
+            counts = rec.per_exit(each.outputs, 4)
+            for exit_, stream in enumerate(units[each.unit].exits):
                 for unit in consumers[stream]:
                     due[unit, key] += counts[exit_]
                 outputs[stream, key] += counts[exit_]
-            if not each.flags & rec.FLAG:
-                made[each.ref, key] += 1
-        elif each.kind in (rec.SHED, rec.LOST):
-            if each.ref == rec.NO_REF:
-                made.update((unit, key) for unit in consumers[each.w3])
-            elif each.kind == rec.SHED and each.w4:
-                nothing[each.ref, key] -= 1
+            if not each.unfinished:
+                made[each.unit, key] += 1
+        elif isinstance(each, (rec.Shed, rec.Lost)):
+            if each.of_arrival:
+                made.update((unit, key) for unit in consumers[each.stream])
+            elif isinstance(each, rec.Shed) and each.operator:
+                nothing[each.unit, key] -= 1
             else:
-                made[each.ref, key] += 1
-        elif each.kind == rec.OUTPUT:
-            results[next(one.stream for one in plan.outputs if one.id == each.ref), key] += 1
+                made[each.unit, key] += 1
+        elif isinstance(each, rec.Output):
+            results[next(one.stream for one in plan.outputs if one.id == each.output), key] += 1
     assert +due == +made
     assert not +nothing and not -nothing
     assert results == Counter({key: n for key, n in outputs.items() if n and _delivered(plan, key[0])})
@@ -200,11 +201,11 @@ def _delivered(plan: plans.Plan, stream: int) -> bool:
 
 def counted(node: Node) -> None:
     """The engine's counts of what was shed are the facts'."""
-    shed: Counter[int] = Counter(each.w1 for each in node.shed())
+    shed: Counter[int] = Counter(each.policy for each in node.shed())
     assert dict(shed) == {policy: n for policy, n in node.engine.shed_by.items() if n}
 
 
 def survivors(node: Node, source: int, but: Iterable[int]) -> list[int]:
     """Instants of admission of what was not shed at the source by these policies."""
     gone = {each.seq for each in node.shed(*but) if each.ref == rec.NO_REF and each.source == source}
-    return [each.w0 for each in node.of(rec.ADMITTED) if each.source == source and each.seq not in gone]
+    return [each.at_ns for each in node.of(rec.Admitted) if each.source == source and each.seq not in gone]

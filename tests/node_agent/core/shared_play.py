@@ -148,10 +148,10 @@ class Play:
     def shed(self) -> list[tuple[int, int]]:
         """(unit, seq) of what was dropped as late."""
         found = records.unpack_records(self.facts.data())
-        return [(each.ref, each.seq) for each in found if each.kind == records.SHED]
+        return [(each.ref, each.seq) for each in found if isinstance(each, records.Shed)]
 
     @property
     def deadlines(self) -> list[tuple[int, int, int]]:
         """(unit, seq, deadline) of every instance, as recorded."""
         found = records.unpack_records(self.facts.data())
-        return [(each.ref, each.seq, each.w3) for each in found if each.kind == records.RAN]
+        return [(each.unit, each.seq, each.due_ns) for each in found if isinstance(each, records.Ran)]

@@ -21,7 +21,7 @@ from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.results import Collecting, result
 from node_agent.core.windows.shedding import best_share
 from node_agent.execute import Executor
-from protos.records import ADMITTED, LOST, RAN, SHED, Record, ran_outputs, unpack_records
+from protos.records import ADMITTED, LOST, RAN, SHED, Ran, Record, Shed, per_exit, unpack_records
 
 SECOND, MS = 1_000_000_000, 1_000_000
 FROM_NS = 1000 * SECOND  # instants are well above 0, as on a node
@@ -283,10 +283,11 @@ def check(setting: Setting, run: Run) -> int:
     shed: dict[int, int] = {}
     fed = [(ADDS + i, source) for i, window in enumerate(setting.windows) for source, _ in window.feeds]
     for record in run.records:
-        shed[record.w1] = shed.get(record.w1, 0) + (record.kind == SHED)
+        if isinstance(record, Shed):
+            shed[record.policy] = shed.get(record.policy, 0) + 1
         assert record.kind != LOST
         units = [record.ref]
-        gone = record.kind == SHED or (record.kind == RAN and not ran_outputs(record.last, 1)[0])
+        gone = record.kind == SHED or (isinstance(record, Ran) and not per_exit(record.outputs, 1)[0])
         if record.ref == FILTER and record.kind in (SHED, RAN):
             units = [unit for unit, source in fed if source == 1] if gone else []
         if record.kind in (RAN, SHED) and record.source < FILTER:

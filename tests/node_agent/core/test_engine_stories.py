@@ -10,6 +10,7 @@ from node_agent.core.parts import ABSENT
 from node_agent.core.policies import POLICIES, policy
 from node_agent.core.policies.parts import Job, Queue
 from protos import records
+from tests.traces import Kind, of
 
 Lineage = tuple[int, int, int, int, int, int]
 
@@ -27,8 +28,8 @@ def base(**changes: object) -> plans.Plan:
     return replace(empty, **changes)  # type: ignore[arg-type]
 
 
-def facts(story: Story, *kinds: int) -> list[records.Record]:
-    return [each for each in records.unpack_records(story.facts.data()) if each.kind in kinds]
+def facts(story: Story, kind: type[Kind]) -> list[Kind]:
+    return of(kind, records.unpack_records(story.facts.data()))
 
 
 def starts(commands: list[Command]) -> list[tuple[int, int]]:
@@ -127,27 +128,27 @@ def test_a_result_is_delivered_and_written_down() -> None:
     story = Story(two_units(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(1)))
     assert story.handle(Ended(5, 0, "x"), Finished(0, 5)) == [Deliver(5, 1, lineage(1), "x")]
-    (ran,) = facts(story, records.RAN)
-    assert (ran.ref, ran.w0, ran.w1, ran.w2, ran.w3, ran.flags) == (1, 0, 0, 5, 10, 3)
-    assert records.ran_outputs(ran.last, 1) == (1,)
-    (output,) = facts(story, records.OUTPUT)
-    assert (output.ref, output.w0, output.w3) == (1, 5, 100)
+    (ran,) = facts(story, records.Ran)
+    assert (ran.unit, ran.release_ns, ran.start_ns, ran.end_ns, ran.due_ns, ran.flags) == (1, 0, 0, 5, 10, 3)
+    assert records.per_exit(ran.outputs, 1) == (1,)
+    (output,) = facts(story, records.Output)
+    assert (output.output, output.at_ns, output.deadline_ns) == (1, 5, 100)
 
 
 def test_a_filtered_tuple_leaves_a_fact_without_outputs() -> None:
     story = Story(two_units(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(1)))
     assert story.handle(Finished(0, 5)) == []
-    (ran,) = facts(story, records.RAN)
-    assert records.ran_outputs(ran.last, 1) == (0,)
+    (ran,) = facts(story, records.Ran)
+    assert records.per_exit(ran.outputs, 1) == (0,)
 
 
 def test_an_operator_that_fails_costs_its_tuple_only() -> None:
     story = Story(two_units(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 1, lineage(2)))
     assert starts(story.handle(Failed(0, 3, records.CAUSE_OPERATOR_ERROR))) == [(1, 2)]
-    (lost,) = facts(story, records.LOST)
-    assert (lost.seq, lost.ref, lost.w0, lost.w1) == (1, 1, 3, records.CAUSE_OPERATOR_ERROR)
+    (lost,) = facts(story, records.Lost)
+    assert (lost.seq, lost.unit, lost.at_ns, lost.cause) == (1, 1, 3, records.CAUSE_OPERATOR_ERROR)
 
 
 def test_beyond_the_limit_an_arrival_is_lost_and_counted() -> None:
@@ -155,7 +156,7 @@ def test_beyond_the_limit_an_arrival_is_lost_and_counted() -> None:
     story.engine.limit_jobs = 1
     story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 1, lineage(2)))
     story.handle(Admitted(1, 1, lineage(3)))
-    assert [(each.seq, each.ref, each.w1) for each in facts(story, records.LOST)] == [
+    assert [(each.seq, each.unit, each.cause) for each in facts(story, records.Lost)] == [
         (2, records.NO_REF, records.CAUSE_QUEUE_FULL)
     ]
 
@@ -190,8 +191,8 @@ def test_a_join_waits_for_both_branches_and_every_contributor_ends() -> None:
     ]
     (start,) = story.handle(Ended(2, 0, "right"), Finished(1, 2))
     assert start == Start(3, lineage(1), 5, ("left", "right"))
-    (merged,) = facts(story, records.MERGED)
-    assert (merged.ref, merged.w4, merged.last) == (3, 0, 1)
+    (merged,) = facts(story, records.Merged)
+    assert (merged.unit, merged.partner_absent, merged.parent_seq) == (3, 0, 1)
     assert story.loaded.waiting == 0
 
 
@@ -200,8 +201,8 @@ def test_a_filtered_branch_sends_an_absence_mark_and_the_partner_ends() -> None:
     story.handle(Admitted(0, 1, lineage(1)))
     assert story.handle(Finished(0, 1)) == [Send(1, 7, 2, lineage(1), ABSENT), Start(2, lineage(1), 2, None)]
     assert story.handle(Ended(2, 0, "right"), Finished(1, 2)) == []
-    (merged,) = facts(story, records.MERGED)
-    assert merged.w4 == 1
+    (merged,) = facts(story, records.Merged)
+    assert merged.partner_absent == 1
     assert story.loaded.waiting == 0
 
 
@@ -210,7 +211,7 @@ def test_a_lost_branch_sends_an_absence_mark_too() -> None:
     story.handle(Admitted(0, 1, lineage(1)))
     story.handle(Failed(0, 1, records.CAUSE_OPERATOR_ERROR))
     story.handle(Ended(2, 0), Finished(1, 2))
-    assert [each.w4 for each in facts(story, records.MERGED)] == [1]
+    assert [each.partner_absent for each in facts(story, records.Merged)] == [1]
 
 
 def test_a_join_without_its_partner_expires() -> None:
@@ -220,7 +221,7 @@ def test_a_join_without_its_partner_expires() -> None:
     assert story.loaded.waiting == 1
     story.engine.expire(2 * 100 + 1_000_000_000)
     assert story.loaded.waiting == 0
-    assert [each.w1 for each in facts(story, records.LOST)] == [records.CAUSE_JOIN_EXPIRED]
+    assert [each.cause for each in facts(story, records.Lost)] == [records.CAUSE_JOIN_EXPIRED]
 
 
 def test_the_joined_result_takes_the_oldest_origin() -> None:
@@ -244,7 +245,7 @@ def test_a_side_input_is_stored_before_releases_and_triggers_nothing() -> None:
     assert slot.value is None
     assert story.handle(Admitted(0, 2, (2, 0, 1, 0, 0, 0), "newest")) == []
     assert slot.value == "newest"
-    assert [each.ref for each in facts(story, records.ABSORBED)] == [1]
+    assert [each.ref for each in facts(story, records.Absorbed)] == [1]
 
 
 def chain_of_two() -> plans.Plan:
@@ -271,7 +272,7 @@ def test_edf_op_switches_at_the_operators_boundary_and_goes_on_with_its_deadline
     (start,) = (each for each in story.handle(Ended(3, 0), Finished(2, 3)) if isinstance(each, Start))
     assert (start.unit, start.key, start.payload) == (1, 10, "between")
     story.handle(Ended(4, 0), Finished(3, 4))
-    assert [(each.ref, bool(each.flags & records.FLAG)) for each in facts(story, records.RAN)] == [
+    assert [(each.unit, each.unfinished) for each in facts(story, records.Ran)] == [
         (1, True), (2, False), (1, False),
     ]  # fmt: skip
 
@@ -283,7 +284,7 @@ def test_a_batch_runs_the_whole_burst_as_one_instance_and_accounts_for_each_tupl
     story.handle(*burst, other)
     assert [job[4][2] for job in story.engine.batch] == [1, 2, 3]
     assert starts(story.handle(Finished(0, 9))) == [(1, 4)]
-    assert [(each.seq, each.w2) for each in facts(story, records.RAN)] == [(1, 9), (2, 9), (3, 9)]
+    assert [(each.seq, each.end_ns) for each in facts(story, records.Ran)] == [(1, 9), (2, 9), (3, 9)]
 
 
 def test_a_batch_is_no_larger_than_the_plan_allows() -> None:
@@ -301,7 +302,9 @@ def test_two_plans_run_side_by_side_and_an_unloaded_one_leaves_nothing() -> None
     assert (other.ready, story.loaded.ready) == (1, 0)
     story.engine.unload(other, 3)
     assert story.handle(Finished(0, 4)) == []
-    assert [(each.seq, each.w1, each.flags) for each in facts(story, records.LOST)] == [(50, records.CAUSE_STOPPED, 4)]
+    assert [(each.seq, each.cause, each.flags) for each in facts(story, records.Lost)] == [
+        (50, records.CAUSE_STOPPED, 4)
+    ]
 
 
 def test_unknown_policy_names_those_that_exist() -> None:
@@ -316,11 +319,11 @@ def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name:
     late = replace(policy(name), dropper=lambda job, at_ns, ahead: at_ns > job[1] + job[3].sub_deadline_ns)
     story = Story(two_units(), late)
     story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 2, lineage(2)), Admitted(0, 1, lineage(3)))
-    running = [each.seq for each in facts(story, records.RAN)]
+    running = [each.seq for each in facts(story, records.Ran)]
     assert running == []
     story.handle(Admitted(19, 2, lineage(4, 19)))
     assert starts(story.handle(Finished(0, 20))) == [(2, 4)]
-    shed = [(each.kind, each.w0, each.w1) for each in facts(story, records.SHED)]
+    shed = [(each.kind, each.at_ns, each.policy) for each in facts(story, records.Shed)]
     assert shed == [(records.SHED, 20, records.POLICY_LATE)] * 2
     assert story.handle(Finished(20, 21)) == []
     assert story.engine.released == story.engine.dispatched == 4
@@ -330,8 +333,8 @@ def test_a_shed_branch_sends_an_absence_mark() -> None:
     story = Story(diamond(), replace(policy("edf"), dropper=lambda job, at_ns, ahead: job[3].id == 2))
     story.handle(Admitted(0, 1, lineage(1)))
     story.handle(Ended(1, 0, "left"), Finished(0, 1))
-    assert [each.ref for each in facts(story, records.SHED)] == [2]
-    assert [each.w4 for each in facts(story, records.MERGED)] == [1]
+    assert [each.ref for each in facts(story, records.Shed)] == [2]
+    assert [each.partner_absent for each in facts(story, records.Merged)] == [1]
     assert story.loaded.waiting == 0
 
 
@@ -363,7 +366,7 @@ def test_a_tuner_forms_the_batches_and_is_told_what_they_cost() -> None:
     for start_ns in (1, 12, 23):
         story.handle(Finished(start_ns, start_ns + 10))
     assert tuner.told == [(1, 10, 1), (2, 10, 1), (4, 10, 1)]
-    assert [each.seq for each in facts(story, records.RAN)] == [1, 2, 3, 4, 5, 6, 7]
+    assert [each.seq for each in facts(story, records.Ran)] == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_policy_that_contradicts_itself_is_refused() -> None:

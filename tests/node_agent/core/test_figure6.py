@@ -41,7 +41,7 @@ def started(commands: list[Command]) -> list[tuple[int, int]]:
     return [(each.lineage[2], each.unit) for each in commands if isinstance(each, Start)]
 
 
-def play(policy_name: str) -> list[records.Record]:
+def play(policy_name: str) -> list[records.Ran]:
     """Both tuples through the node, operator by operator; returns the RAN facts."""
     story = Story(figure6_plan(), policy(policy_name))
     arrivals = {1: Admitted(1, 1, lineage(1, 1)), 3: Admitted(3, 1, lineage(2, 3))}
@@ -60,16 +60,16 @@ def play(policy_name: str) -> list[records.Record]:
         if events:
             for _, unit in started(story.handle(*events)):  # type: ignore[arg-type]
                 running, began = unit, now
-    return [r for r in records.unpack_records(story.facts.data()) if r.kind == records.RAN]
+    return [r for r in records.unpack_records(story.facts.data()) if isinstance(r, records.Ran)]
 
 
 def test_edf_completes_as_printed_and_meets_every_sub_deadline() -> None:
     ran = play("edf")
-    assert [(r.seq, r.ref, r.w2) for r in ran] == [(1, 1, 3), (2, 1, 5), (1, 2, 6), (2, 2, 7)]
-    assert all(r.w2 <= r.w3 for r in ran)
+    assert [(r.seq, r.unit, r.end_ns) for r in ran] == [(1, 1, 3), (2, 1, 5), (1, 2, 6), (2, 2, 7)]
+    assert all(r.end_ns <= r.due_ns for r in ran)
 
 
 def test_fifo_misses_the_second_tuple_of_t1() -> None:
     ran = play("fifo")
-    late = [(r.seq, r.ref, r.w2, r.w3) for r in ran if r.w2 > r.w3]
+    late = [(r.seq, r.unit, r.end_ns, r.due_ns) for r in ran if r.end_ns > r.due_ns]
     assert late == [(2, 1, 6, 5)]

@@ -23,7 +23,7 @@ def story() -> Story:
 
 
 def facts(told: Story) -> list[tuple[int, int]]:
-    return [(r.kind, r.w1 if r.kind == records.LOST else 0) for r in records.unpack_records(told.facts.data())]
+    return [(r.kind, r.cause if isinstance(r, records.Lost) else 0) for r in records.unpack_records(told.facts.data())]
 
 
 def test_two_arrivals_at_one_port_make_no_result_and_both_are_accounted_for() -> None:

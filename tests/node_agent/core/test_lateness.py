@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from node_agent.core import plan as plans
 from node_agent.core.handover import hand_over
 from node_agent.core.plan import Late
-from protos.records import ADMITTED, DEGRADED, POLICY_LATE, POLICY_OUTDATED, RAN, ran_outputs, ran_surplus
+from protos.records import POLICY_LATE, POLICY_OUTDATED, Admitted, Degraded, Ran, per_exit
 from tests.node_agent.core.guard_play import (
     DEADLINE_NS,
     EVERY_POLICY,
@@ -47,9 +47,9 @@ def test_late_tuples_go_in_one_decision_and_cost_nothing() -> None:
     node = Node(dropping(1000, "O3", "O5"), cost_ns=lambda number: 2000 if number == 3 else 10)
     node.run([Arrival(1, 0), Arrival(1, 1), Arrival(1, 2), Arrival(2, 1990)])
     late = node.shed(POLICY_LATE)
-    assert [(each.ref, each.seq, each.w0) for each in late] == [(2, 2, late[0].w0), (2, 3, late[0].w0)]
-    assert [(each.seq, each.w4) for each in node.shed(POLICY_OUTDATED)] == [(1, 3)]
-    assert [each.seq for each in node.of(RAN) if each.ref == 2] == [1]
+    assert [(each.unit, each.seq, each.at_ns) for each in late] == [(2, 2, late[0].at_ns), (2, 3, late[0].at_ns)]
+    assert [(each.seq, each.operator) for each in node.shed(POLICY_OUTDATED)] == [(1, 3)]
+    assert [each.seq for each in node.of(Ran) if each.ref == 2] == [1]
     assert node.engine.shed_by == {POLICY_LATE: 2, POLICY_OUTDATED: 1}
     conserved(node)
 
@@ -68,7 +68,7 @@ def test_what_waits_behind_more_urgent_units_is_shed_when_it_is_late_and_not_whe
     node = Node(dropping(70, "O3"), cost_ns=lambda number: 10 if number == 5 else 0)
     node.run([Arrival(1, 0), *(Arrival(2, 0) for _ in range(20))])
     (shed,) = [each for each in node.shed(POLICY_LATE) if each.ref == 2]
-    assert shed.w0 == 80
+    assert shed.at_ns == 80
 
 
 @settings(deadline=None, max_examples=120)
@@ -78,21 +78,21 @@ def test_no_instance_starts_late_and_nothing_waits_for_longer(
 ) -> None:
     """On no decision time: age at the start at most D, waiting at most D and the longest instance."""
     node = Node(dropping(late_ns), name, cost_ns=lambda _: cost_ns).run(arrivals(gaps))
-    admitted = {(each.source, each.seq): each for each in node.of(ADMITTED)}
+    admitted = {(each.source, each.seq): each for each in node.of(Admitted)}
     heads = {1, 2, 3, 4}
     begun: dict[tuple[int, int, int], int] = {}
-    longest_ns = max((each.w2 - each.w1 for each in node.of(RAN)), default=0)
-    for each in node.of(RAN):
+    longest_ns = max((each.end_ns - each.start_ns for each in node.of(Ran)), default=0)
+    for each in node.of(Ran):
         key = (each.ref, each.source, each.seq)
         first = key not in begun  # else it goes on
-        begun[key] = each.w1
+        begun[key] = each.start_ns
         if first and each.ref in heads:
-            assert each.w1 - admitted[each.source, each.seq].w2 <= late_ns
-            assert each.w1 - each.w0 <= late_ns + longest_ns
+            assert each.start_ns - admitted[each.source, each.seq].origin_hi_ns <= late_ns
+            assert each.start_ns - each.release_ns <= late_ns + longest_ns
     if name != "edf-e2e":  # whose queues are not in the order of release
-        for each in node.shed(POLICY_LATE):
-            if each.ref != 3:
-                assert each.w0 - admitted[each.source, each.seq].w0 <= late_ns + longest_ns
+        for shed in node.shed(POLICY_LATE):
+            if shed.unit != 3:
+                assert shed.at_ns - admitted[shed.source, shed.seq].at_ns <= late_ns + longest_ns
     conserved(node)
     counted(node)
 
@@ -100,7 +100,7 @@ def test_no_instance_starts_late_and_nothing_waits_for_longer(
 def test_a_queue_that_is_a_heap_sheds_what_is_late_as_well() -> None:
     node = Node(dropping(100, "O5"), "edf-e2e", cost_ns=lambda _: 60)
     node.run([Arrival(2, 0, 0), Arrival(2, 0, 30), Arrival(2, 0, 10), Arrival(2, 0, 90)])
-    assert [each.seq for each in node.of(RAN)] == [4, 2] and [each.seq for each in node.shed()] == [3, 1]
+    assert [each.seq for each in node.of(Ran)] == [4, 2] and [each.seq for each in node.shed()] == [3, 1]
     conserved(node)
 
 
@@ -120,7 +120,9 @@ def test_a_result_that_is_late_for_sure_is_not_given_whatever_was_declared(
         node.engine.admit(node.now_ns, node.loaded, 2, (2, 1, seq, 0, oldest_ns, node.now_ns - age_ns), 0, 0)
         node.run([])
     assert [seq for _, seq, _ in node.delivered] == given
-    assert [(each.seq, each.w1, each.w4) for each in node.shed()] == [(1, POLICY_OUTDATED, 5)] * (3 - len(given))
+    assert [(each.seq, each.policy, each.operator) for each in node.shed()] == [(1, POLICY_OUTDATED, 5)] * (
+        3 - len(given)
+    )
     conserved(node)
 
 
@@ -131,10 +133,10 @@ def test_within_a_unit_it_is_shed_as_a_result_of_the_operator_before() -> None:
     node = Node(dropping(100, "O2"), cost_ns=lambda number: 150 if number == 1 else 1)
     node.run([Arrival(1, 1000)])
     (shed,) = node.shed()
-    assert (shed.ref, shed.w1, shed.w4) == (1, POLICY_LATE, 1)
-    (ran,) = [each for each in node.of(RAN) if each.ref == 1]
-    assert ran_surplus(ran.w4) == 1 and ran_outputs(ran.last, 1) == (0,) and ran.w2 - ran.w1 == 150
-    assert not [each for each in node.of(RAN) if each.ref == 3]
+    assert (shed.unit, shed.policy, shed.operator) == (1, POLICY_LATE, 1)
+    (ran,) = [each for each in node.of(Ran) if each.ref == 1]
+    assert ran.policed_results == 1 and per_exit(ran.outputs, 1) == (0,) and ran.end_ns - ran.start_ns == 150
+    assert not [each for each in node.of(Ran) if each.ref == 3]
     conserved(node)
 
 
@@ -148,7 +150,7 @@ def test_within_units_every_tuple_ends_once(
     node = Node(plan, name, cost_ns=lambda number: cost_ns if number > 0 else 1).run(arrivals(gaps))
     conserved(node)
     counted(node)
-    assert sum(node.engine.degraded.values()) == len(node.of(DEGRADED))
+    assert sum(node.engine.degraded.values()) == len(node.of(Degraded))
 
 
 # -- degraded
@@ -160,7 +162,7 @@ def test_a_late_tuple_gets_the_cheaper_operator() -> None:
     node = Node(plan, cost_ns=lambda number: 60 if number > 0 else 1, calls=made)
     node.run([Arrival(2, 1000 + i) for i in range(4)])
     assert [value for _, _, value in node.delivered] == ["dear", "dear", "cheap", "cheap"]
-    assert [(each.ref, each.w1, each.seq) for each in node.of(DEGRADED)] == [(4, 5, 3), (4, 5, 4)]
+    assert [(each.unit, each.operator, each.seq) for each in node.of(Degraded)] == [(4, 5, 3), (4, 5, 4)]
     assert node.engine.degraded == {"O5": 2} and not node.shed()
     conserved(node)
 
@@ -182,7 +184,7 @@ def test_what_raises_in_an_operators_place_loses_its_tuple() -> None:
 
     node = Node(with_operators(plan_of(), O5=Late(100, "cheap")), calls={-5: fails})
     node.run([Arrival(2, 1000, 300)])
-    assert not node.delivered and len(node.of(DEGRADED)) == 1
+    assert not node.delivered and len(node.of(Degraded)) == 1
     conserved(node)
 
 

@@ -12,7 +12,7 @@ from node_agent.core.fullness import JOB_BYTES, Gate, weight
 from node_agent.core.handover import hand_over
 from node_agent.core.limiting import implied
 from node_agent.core.policing import PacePolice
-from protos.records import NO_REF, POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE, RAN
+from protos.records import NO_REF, POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE, Ran
 from tests.node_agent.core.guard_play import EVERY_POLICY, Arrival, Node, conserved, counted, plan_of, survivors
 
 VALUE = '["field", "v"]'
@@ -52,8 +52,8 @@ def test_the_least_valuable_that_waits_makes_room_and_leaves_all_its_queues() ->
     node = Node(limited(4, 10_000), cost_ns=lambda _: 100)
     node.run([Arrival(1, 0, 0, {"v": v}) for v in (9, 1, 5, 3)] + [Arrival(1, 1, 0, {"v": 4})])
     (shed,) = node.shed()
-    assert (shed.ref, shed.w1, shed.w3, shed.seq) == (NO_REF, POLICY_RATE, 1, 2)
-    assert {each.seq for each in node.of(RAN)} == {1, 3, 4, 5}
+    assert (shed.ref, shed.policy, shed.stream, shed.seq) == (NO_REF, POLICY_RATE, 1, 2)
+    assert {each.seq for each in node.of(Ran)} == {1, 3, 4, 5}
     conserved(node)
 
 
@@ -142,7 +142,7 @@ def test_a_new_plan_goes_on_with_the_limit_and_what_waits_under_the_old_one_can_
     node.admit(2, 4, Arrival(1, 2, 0, {"v": 3}))
     assert [(each.seq, each.flags) for each in node.shed()] == [(3, 2), (1, 1)]
     node.run([])
-    assert {each.seq for each in node.of(RAN)} == {2, 4}
+    assert {each.seq for each in node.of(Ran)} == {2, 4}
     conserved(node)
 
 
@@ -246,7 +246,7 @@ def test_a_full_node_sheds_the_latest_or_the_oldest() -> None:
 def test_where_nothing_of_its_own_is_queued_the_newcomer_goes() -> None:
     node = Node(shedding("front"), full=lambda _: True)
     node.run([Arrival(2, 0), Arrival(1, 0)])
-    assert [(each.ref, each.seq, each.w1) for each in node.shed()] == [(NO_REF, 2, POLICY_MEMORY)]
+    assert [(each.ref, each.seq, each.policy) for each in node.shed()] == [(NO_REF, 2, POLICY_MEMORY)]
 
 
 # -- weights

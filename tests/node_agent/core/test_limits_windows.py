@@ -60,7 +60,7 @@ def test_what_is_given_is_exact_and_everything_ends_once_whatever_is_shed(seed: 
     play.play()
     play.check_results()
     play.check_ends()
-    shed = Counter(each.w1 for each in play.node.records(records.SHED))
+    shed = Counter(each.policy for each in play.node.records(records.Shed))
     assert shed == +Counter(play.node.engine.shed_by)
 
 

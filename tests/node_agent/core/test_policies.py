@@ -13,11 +13,11 @@ MS, US = 1_000_000, 1_000
 
 
 def shed(node: Node) -> list[int]:
-    return [each.seq for each in records.unpack_records(node.facts.data()) if each.kind == records.SHED]
+    return [each.seq for each in records.unpack_records(node.facts.data()) if isinstance(each, records.Shed)]
 
 
-def ran(node: Node) -> list[records.Record]:
-    return [each for each in records.unpack_records(node.facts.data()) if each.kind == records.RAN]
+def ran(node: Node) -> list[records.Ran]:
+    return [each for each in records.unpack_records(node.facts.data()) if isinstance(each, records.Ran)]
 
 
 def test_an_agent_has_the_policies_of_the_contract() -> None:
@@ -62,7 +62,7 @@ def test_muf_in_overload_prefers_units_with_short_deadlines() -> None:
     missed = {}
     for name in ("muf", "edf"):
         found = ran(Node(shapes, policy(name)).run(arrivals))
-        missed[name] = sum(each.w2 > each.w3 for each in found if each.ref == 1 and each.w0 > 10_000)
+        missed[name] = sum(each.end_ns > each.due_ns for each in found if each.unit == 1 and each.release_ns > 10_000)
     assert missed["muf"] == 0
     assert missed["edf"] > 990
 
@@ -173,7 +173,7 @@ def test_a_first_result_within_a_time_binds_tuples_that_find_the_unit_idle() -> 
     shapes = [Shape(90, 99, 5, (Service(90), Service(10, first=True))), Shape(20, 99, 5)]
     arrivals = [Arrival(1, 0, 5), Arrival(1, 0, 5), Arrival(2, 0, 5), Arrival(1, 16, 5), Arrival(2, 16, 5)]
     found = ran(Node(shapes, policy("qed")).run(arrivals))
-    assert [(each.ref, each.w3) for each in found] == [(1, 10), (2, 20), (1, 90), (1, 26), (2, 36)]
+    assert [(each.unit, each.due_ns) for each in found] == [(1, 10), (2, 20), (1, 90), (1, 26), (2, 36)]
 
 
 def test_qed_orders_by_service_curves_and_writes_the_deadline_down() -> None:
@@ -181,7 +181,7 @@ def test_qed_orders_by_service_curves_and_writes_the_deadline_down() -> None:
     shapes = [Shape(99, 99, 1, (Service(0, 10),)), Shape(15, 99, 1)]
     node = Node(shapes, policy("qed")).run([Arrival(1, 0, 1), Arrival(1, 0, 1), Arrival(2, 0, 1)])
     assert node.order == [(1, [1]), (2, [3]), (1, [2])]
-    assert [each.w3 for each in ran(node)] == [10, 15, 20]
+    assert [each.due_ns for each in ran(node)] == [10, 15, 20]
 
 
 def test_pqed_goes_on_without_a_decision_until_another_unit_is_more_urgent() -> None:

@@ -38,7 +38,7 @@ def admitted(units: list[Shape], horizon: int) -> bool:
 
 def late(node: Node) -> list[int]:
     found = records.unpack_records(node.facts.data())
-    return [each.seq for each in found if each.kind == records.RAN and each.w2 > each.w3]
+    return [each.seq for each in found if isinstance(each, records.Ran) and each.end_ns > each.due_ns]
 
 
 def test_printed_pqed_misses_in_a_set_that_is_admitted_and_qed_does_not() -> None:

@@ -34,7 +34,7 @@ def missed(chosen: Policy, given: list[Arrival]) -> float:
     """Share of the tuples that end after their deadline or are shed."""
     node = Node([Shape(each, each, COST_NS) for each in DEADLINES_NS], chosen, DECISION_NS).run(given)
     found = list(records.unpack_records(node.facts.data()))
-    met = sum(each.kind == records.RAN and each.w2 <= each.w3 for each in found)
+    met = sum(isinstance(each, records.Ran) and each.end_ns <= each.due_ns for each in found)
     return 1 - met / len(given)
 
 

@@ -9,15 +9,16 @@ from protos.records import (
     REASON_TOO_OLD,
     REASON_WINDOWS_TOLD,
     REFUSED,
-    Record,
+    Refused,
     unpack_records,
 )  # fmt: skip
+from tests.traces import of
 
 SECOND = 10**9
 
 
-def written(facts: MemoryFacts) -> list[Record]:
-    return list(unpack_records(facts.data()))
+def written(facts: MemoryFacts) -> list[Refused]:
+    return of(Refused, unpack_records(facts.data()))
 
 
 def test_refusals_of_one_reason_share_a_record_with_all_that_is_known_of_them() -> None:
@@ -30,8 +31,15 @@ def test_refusals_of_one_reason_share_a_record_with_all_that_is_known_of_them() 
     refusals.settle(150)
     old, full = written(facts)
     assert (old.kind, old.flags, old.ref, old.source, old.epoch, old.seq) == (REFUSED, 1, 3, 3, 7, 0)
-    assert (old.w0, old.w1, old.w2, old.w3, old.w4, old.last) == (140, REASON_TOO_OLD, 3, 30, 55, 100)
-    assert (full.w1, full.w2, full.seq) == (REASON_FULL, 1, 3), "it follows the three before"
+    assert (old.at_ns, old.reason, old.tuples, old.age_lo_ns, old.age_hi_ns, old.first_at_ns) == (
+        140,
+        REASON_TOO_OLD,
+        3,
+        30,
+        55,
+        100,
+    )
+    assert (full.reason, full.tuples, full.seq) == (REASON_FULL, 1, 3), "it follows the three before"
     assert not refusals.held
 
 
@@ -46,8 +54,8 @@ def test_a_flood_writes_a_thousand_records_a_second_and_counts_every_tuple() -> 
     refusals.write()
     records = written(facts)
     assert len(records) <= 10_000 + BURST_RECORDS + 1
-    assert sum(record.w2 for record in records) == 100_000
-    assert [record.seq for record in records] == [sum(r.w2 for r in records[:i]) for i in range(len(records))]
+    assert sum(record.tuples for record in records) == 100_000
+    assert [record.seq for record in records] == [sum(r.tuples for r in records[:i]) for i in range(len(records))]
     assert told <= len(records), "nobody is told of what stands in no record"
 
 

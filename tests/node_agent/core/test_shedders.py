@@ -24,8 +24,8 @@ from protos.records import (
     POLICY_RANDOM,
     POLICY_WINDOW,
     POLICY_WINDOW_AWARE,
-    SHED,
     SHED_POLICIES,
+    Shed,
 )
 from tests.node_agent.core.shedding_play import (
     ADDS,
@@ -42,6 +42,7 @@ from tests.node_agent.core.shedding_play import (
     plan_of,
     share,
 )
+from tests.traces import of
 
 WINDOW = plans.Window("time", SECOND, SECOND, 0, ((1, 0),), useful_ns=SECOND, wait_ns=SECOND)
 
@@ -62,7 +63,7 @@ def test_below_a_load_of_one_nothing_is_shed() -> None:
 
 def seqs(node: Node, policy: int, unit: int = ADDS) -> list[int]:
     """Numbers that were shed at that unit, in the order of their facts."""
-    return [each.seq for each in node.run.records if (each.kind, each.w1, each.ref) == (SHED, policy, unit)]
+    return [each.seq for each in of(Shed, node.run.records) if (each.policy, each.unit) == (policy, unit)]
 
 
 def burst(count: int, at_ns: int = FROM_NS + MS) -> list[Offer]:

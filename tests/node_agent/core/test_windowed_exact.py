@@ -215,10 +215,10 @@ class Play:
         assert len(ended + still) == len(set(ended + still)) and len(opened) == len(set(opened))
         if ended:
             assert set(ended + still) == set(range(min(ended + still), max(ended + still) + 1))
-        kinds = records.ADMITTED, records.OUTPUT, records.SHED, records.LOST
-        facts = [each for each in self.node.records(*kinds) if each.source == WINDOWS]
-        admitted = [(each.epoch, each.seq) for each in facts if each.kind == records.ADMITTED]
-        ends = [(each.epoch, each.seq) for each in facts if each.kind != records.ADMITTED]
+        facts = [each for each in self.node.records(records.Record) if each.source == WINDOWS]
+        admitted = [(each.epoch, each.seq) for each in facts if isinstance(each, records.Admitted)]
+        how = (records.Output, records.Shed, records.Lost)
+        ends = [(each.epoch, each.seq) for each in facts if isinstance(each, how)]
         assert sorted(admitted) == sorted(ends) and len(set(ends)) == len(ends)
         assert sorted(seq for _, seq in admitted) == sorted(ended)
 

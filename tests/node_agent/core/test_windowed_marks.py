@@ -99,7 +99,7 @@ def test_windows_go_on_under_the_next_plan() -> None:
     node.engine.unload(node.loaded, 16)
     node.beat(20, 5, loaded=new).run()
     assert boxes(node.results) == [(1, [1, 2, 3, 4])]
-    assert [each.flags for each in node.records(records.ADMITTED) if each.source == WINDOWS] == [2]
+    assert [each.flags for each in node.records(records.Admitted) if each.source == WINDOWS] == [2]
     assert node.ends() == [("skipped", 0), ("closed", 1)]
 
 
@@ -138,7 +138,7 @@ def test_numbers_of_windows_do_not_repeat() -> None:
     hand_over(new, node.loaded)
     node.engine.unload(node.loaded, 12)
     node.beat(13, 3, loaded=new).admit(21, 3, loaded=new).admit(31, 4, loaded=new).run()
-    admitted = [each.seq for each in node.records(records.ADMITTED) if each.source == WINDOWS]
+    admitted = [each.seq for each in node.records(records.Admitted) if each.source == WINDOWS]
     assert admitted == [1, 2] and [each["window"] for each in node.results] == [1, 2]
 
 

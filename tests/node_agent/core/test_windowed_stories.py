@@ -23,14 +23,14 @@ def test_a_tumbling_window_is_a_tuple_of_its_own_source() -> None:
         node.admit(8 + 2 * number, number).run()  # 10, 12, 14, 16
     node.admit(20, 5).run()
     assert node.results == [{"window": 1, "start_ns": 10, "end_ns": 20, "count": 4, "xs": [1, 2, 3, 4]}]
-    admitted = [each for each in node.records(records.ADMITTED) if each.source == WINDOWS]
-    assert [(each.ref, each.epoch, each.seq, each.w0, each.w1, each.w2) for each in admitted] == [
-        (WINDOWS, 0, 1, 20, 20, 20)
-    ]
-    ran = [each for each in node.records(records.RAN) if each.source == WINDOWS]
-    assert [(each.ref, each.seq, each.w0) for each in ran] == [(3, 1, 20)]
-    (output,) = node.records(records.OUTPUT)
-    assert (output.source, output.seq, output.w1) == (WINDOWS, 1, 20)
+    admitted = [each for each in node.records(records.Admitted) if each.source == WINDOWS]
+    assert [
+        (each.source_id, each.epoch, each.seq, each.at_ns, each.origin_lo_ns, each.origin_hi_ns) for each in admitted
+    ] == [(WINDOWS, 0, 1, 20, 20, 20)]
+    ran = [each for each in node.records(records.Ran) if each.source == WINDOWS]
+    assert [(each.unit, each.seq, each.release_ns) for each in ran] == [(3, 1, 20)]
+    (output,) = node.records(records.Output)
+    assert (output.source, output.seq, output.origin_lo_ns) == (WINDOWS, 1, 20)
     assert node.told() == [
         ("skipped", 0, 0, 10, "-", 0), ("opened", 1, 10, 20, "-", 0), ("closed", 1, 10, 20, "-", 4),
         ("opened", 2, 20, 30, "-", 0),
@@ -57,12 +57,12 @@ def test_windows_by_count_are_of_admitted_numbers() -> None:
         {"window": 1, "first": 4, "last": 6, "count": 2, "xs": [5, 6]},
         {"window": 2, "first": 7, "last": 9, "count": 3, "xs": [7, 8, 9]},
     ]
-    origins = [each.w1 for each in node.records(records.ADMITTED) if each.source == WINDOWS]
+    origins = [each.origin_lo_ns for each in node.records(records.Admitted) if each.source == WINDOWS]
     assert origins == [30, 60, 90], "of the youngest tuple"
     oldest = Node(windowed(window(kind="count", length=3, hop=3, first=True))).beat(0, 1)
     for number in range(1, 7):
         oldest.admit(10 * number, number).run()
-    assert [each.w1 for each in oldest.records(records.ADMITTED) if each.source == WINDOWS] == [10, 40]
+    assert [each.origin_lo_ns for each in oldest.records(records.Admitted) if each.source == WINDOWS] == [10, 40]
 
 
 def test_the_data_says_how_long_a_window_is() -> None:
@@ -100,8 +100,8 @@ def test_groups_and_a_users_own_aggregate() -> None:
     own = Node(windowed(), Users(Last())).beat(3, 1)
     own.admit(10, 1).admit(11, 2).admit(21, 3).admit(30, 4).run()
     assert [each["result"] for each in own.results] == [10], "the other one is lost in the operator that closes it"
-    (lost,) = own.records(records.LOST)
-    assert (lost.source, lost.seq, lost.ref, lost.w1) == (WINDOWS, 1, 3, records.CAUSE_OPERATOR_ERROR)
+    (lost,) = own.records(records.Lost)
+    assert (lost.source, lost.seq, lost.unit, lost.cause) == (WINDOWS, 1, 3, records.CAUSE_OPERATOR_ERROR)
 
 
 def test_an_aggregate_that_exits_costs_its_window_and_not_the_node() -> None:
@@ -114,7 +114,7 @@ def test_an_aggregate_that_exits_costs_its_window_and_not_the_node() -> None:
     node = Node(windowed(), Leaves()).beat(5, 1)
     node.admit(11, 1).admit(12, 2).admit(21, 3).admit(30, 4).run()
     assert boxes(node.results) == [(2, [3])] and node.ends() == [("skipped", 0), ("abandoned", 1), ("closed", 2)]
-    assert node.records(records.LOST) == []
+    assert node.records(records.Lost) == []
 
 
 def test_a_result_that_policing_sheds_is_missing_in_its_window() -> None:
@@ -193,7 +193,7 @@ def test_a_failed_operator_before_the_window_abandons_it_at_once() -> None:
     node = Node(windowed()).beat(5, 1)
     node.admit(11, 1).admit(12, 2, breaks=True).admit(20, 3).run()
     assert node.ends() == [("skipped", 0), ("abandoned", 1)]
-    assert [(each.seq, each.ref) for each in node.records(records.LOST)] == [(2, 1)]
+    assert [(each.seq, each.unit) for each in node.records(records.Lost)] == [(2, 1)]
     node.admit(30, 4).run()
     assert boxes(node.results) == [(2, [3])]
 
@@ -268,7 +268,7 @@ def test_a_window_past_its_deadline_is_cleaned_away() -> None:
 def test_origins_count_from_the_oldest_tuple_where_deadlines_do() -> None:
     node = Node(windowed(window(first=True, useful_ns=15, lateness_ns=5))).beat(5, 1)
     node.admit(14, 1).admit(15, 2, 12).admit(26, 3).run()
-    assert [each.w1 for each in node.records(records.ADMITTED) if each.source == WINDOWS] == [12]
+    assert [each.origin_lo_ns for each in node.records(records.Admitted) if each.source == WINDOWS] == [12]
     node.expire(41).run()
     assert node.told()[-1][:5] == ("abandoned", 2, 20, 30, "deadline")
 

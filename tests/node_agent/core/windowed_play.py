@@ -12,6 +12,7 @@ from node_agent.core.windows.aggregates import Aggregate, Count, Together
 from node_agent.core.windows.results import Collecting, result
 from node_agent.execute import Executor
 from protos import records
+from tests.traces import Kind, of
 
 WINDOWS = 9  # the source of windows
 COUNT = Together({"n": (Count(), None)})
@@ -169,15 +170,22 @@ class Node:
         """Delivered, without their instants."""
         return [payload for _, payload in self.delivered]
 
-    def records(self, *kinds: int) -> list[records.Record]:
+    def records(self, kind: type[Kind]) -> list[Kind]:
         """Facts of these kinds."""
-        return [each for each in records.unpack_records(self.facts.data()) if each.kind in kinds]
+        return of(kind, records.unpack_records(self.facts.data()))
 
     def told(self) -> list[tuple[str, int, int, int, str, int]]:
         """WINDOW facts: state, number, start, end, cause, tuples."""
         return [
-            (records.WINDOW_STATES[each.w1], each.seq, each.w2, each.w3, records.WINDOW_CAUSES[each.w4], each.last)
-            for each in self.records(records.WINDOW)
+            (
+                records.WINDOW_STATES[each.state],
+                each.seq,
+                each.start,
+                each.end,
+                records.WINDOW_CAUSES[each.cause],
+                each.tuples,
+            )
+            for each in self.records(records.Window)
         ]
 
     def ends(self) -> list[tuple[str, int]]:
@@ -186,4 +194,4 @@ class Node:
 
     def shed(self) -> list[tuple[int, int, int]]:
         """SHED facts: source, number, policy."""
-        return [(each.source, each.seq, each.w1) for each in self.records(records.SHED)]
+        return [(each.source, each.seq, each.policy) for each in self.records(records.Shed)]
