@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 from node_agent.core.facts import Facts, Stretch
 from protos import records
-from protos.records import GAP, NO_REF, RECORD, RECORD_BYTES
+from protos.records import NO_REF, RECORD, RECORD_BYTES, Gap, Record
 
 DATA = 4096
 CELLS = 128
@@ -176,25 +176,25 @@ class Ring:
 
     # -- the end
 
-    def append(self, *words: int) -> bool:
+    def append(self, record: Record) -> bool:
         """A record by the supervisor, when the writer is dead. False where even the reserve is used up."""
         written = self.cells[WRITTEN]
         if self.capacity - (written - self.cells[TAKEN]) < RECORD_BYTES:
             return False
-        RECORD.pack_into(self.memory, DATA + written % self.capacity, *words)
+        RECORD.pack_into(self.memory, DATA + written % self.capacity, *record)
         self.cells[WRITTEN] = written + RECORD_BYTES
         return True
 
     def note_dropped(self) -> None:
         """GAP for what was dropped and not noted; by the supervisor, when the writer is dead."""
         dropped = self.cells[DROPPED]
-        if dropped > self.cells[NOTED] and self.append(*_gap(dropped - self.cells[NOTED])):
+        if dropped > self.cells[NOTED] and self.append(_gap(dropped - self.cells[NOTED])):
             self.cells[NOTED] = dropped
 
 
-def _gap(dropped: int) -> tuple[int, ...]:
+def _gap(dropped: int) -> Gap:
     # No clock in here: the reader takes the instant from the records around it.
-    return GAP, 0, NO_REF, 0, 0, 0, 0, dropped, 0, 0, 0, 0
+    return Gap.make(ref=NO_REF, dropped=dropped)
 
 
 class RingFacts(Facts):

@@ -1,7 +1,7 @@
 """The hang cell seen from the supervisor: which operator runs too long, and what is written down when it was killed."""
 
 from node_agent.ring import Ring, Running
-from protos.records import CAUSE_OPERATOR_HUNG, LOST
+from protos.records import CAUSE_OPERATOR_HUNG, Lost
 
 GRACE_NS = 1_000_000  # the cell is written just before the instance starts
 
@@ -20,7 +20,8 @@ def write_hung(ring: Ring, running: Running, at_ns: int) -> bool:
     Facts that the runtime had not published are forgotten, as is everything that the instance did: none of it has left
     the node. The record is followed up to its end, so no output of the instance is claimed.
     """
-    return ring.append(
-        LOST, running.flags, running.unit, running.source, running.epoch, running.seq,
-        at_ns, CAUSE_OPERATOR_HUNG, running.ordinal, 0, running.start_ns, 0,
+    lost = Lost.make(
+        flags=running.flags, unit=running.unit, source=running.source, epoch=running.epoch, seq=running.seq,
+        at_ns=at_ns, cause=CAUSE_OPERATOR_HUNG, ordinal=running.ordinal, start_ns=running.start_ns,
     )  # fmt: skip
+    return ring.append(lost)

@@ -27,7 +27,7 @@ from hashlib import blake2b
 from struct import Struct
 from typing import NamedTuple
 
-from protos.records import FLAG, GAP, HEADER_BYTES, NO_REF, RECORD, RECORD_BYTES, Header, header_check, unpack_header
+from protos.records import HEADER_BYTES, NO_REF, RECORD_BYTES, Gap, Header, header_check, unpack_header
 
 HEAD = Struct("<4sHHIIQQQQQQ")
 HEAD_BYTES = HEAD.size  # 64, as a record
@@ -78,7 +78,7 @@ class Block:
 
 def lost_record(count: int = 0) -> bytes:
     """A GAP for `count` records that the node's disk or memory lost; 0: nobody knows how many."""
-    return RECORD.pack(GAP, FLAG, NO_REF, 0, 0, 0, 0, count, 0, 0, 0, 0)
+    return Gap.pack(damaged=1, ref=NO_REF, dropped=count)
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ the drops itself. The rings of killed incarnations would pile up in memory.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from protos.records import GAP, NO_REF, RECORD, RECORD_BYTES
+from protos.records import NO_REF, RECORD_BYTES, Gap
 from protos.segments import HEAD_BYTES, MOST_RECORDS, Chain, lost_record
 
 SEGMENT_RECORDS = 16_384  # 1 MiB
@@ -170,7 +170,7 @@ class Spool:
 
     def _append(self, incarnation: Incarnation, count: int) -> Append:
         segments, dropped = incarnation.segments, incarnation.dropped
-        gap = RECORD.pack(GAP, 0, NO_REF, 0, 0, 0, 0, dropped, 0, 0, 0, 0) if dropped else b""
+        gap = Gap.pack(ref=NO_REF, dropped=dropped) if dropped else b""
         last = segments[-1] if segments else None
         if last is None or last.sealed or last.end - last.first + count + bool(gap) > SEGMENT_RECORDS:
             last = Segment(incarnation.total, incarnation.total, 0, incarnation.chain.name)
