@@ -71,11 +71,11 @@ def with_identities(plans: dict[str, dict[str, Any]], *operators: Path) -> dict[
 
 
 class Agent:
-    """One agent as a process; the context ends it."""
+    """One agent as a process; the context ends it. under: the words of a command that starts it, like `prlimit ...`."""
 
-    def __init__(self, state: Path, *options: str, name: str = "a") -> None:
+    def __init__(self, state: Path, *options: str, name: str = "a", under: tuple[str, ...] = ()) -> None:
         self.state = state
-        command = [sys.executable, "-m", "node_agent", "run", "--name", name, "--state", str(state), *options]
+        command = [*under, sys.executable, "-m", "node_agent", "run", "--name", name, "--state", str(state), *options]
         self.log = state.parent / f"{name}.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True)

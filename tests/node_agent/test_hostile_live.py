@@ -6,7 +6,6 @@ The same process serves at the end, its descriptors do not leak, and tuples that
 import contextlib
 import os
 import random
-import resource
 import socket
 import struct
 import time
@@ -195,12 +194,7 @@ def test_silent_ones_from_an_address_each_lock_nobody_out(tmp_path: Path, tls: b
 def test_silent_connections_do_not_keep_control(tmp_path: Path) -> None:
     """More than there are descriptors: the trace goes on, and calls are answered when the silent ones' time is over."""
     store(tmp_path / "s", chain_plan())
-    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (320, limits[1]))  # a service has 1024
-    try:
-        agent = Agent(tmp_path / "s")
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    agent = Agent(tmp_path / "s", under=("sh", "-c", 'ulimit -S -n 320; exec "$@"', "sh"))  # a service has 1024
     silent = []
     with agent, Source(agent.data, "in") as source:
         try:
