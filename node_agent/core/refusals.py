@@ -9,6 +9,7 @@ the next one.
 from node_agent.core.facts import Facts
 from node_agent.core.plan import Source
 from protos.records import (
+    REASON_AGE_UNKNOWN,
     REASON_FUTURE,
     REASON_TOO_OLD,
     REASON_WINDOWS_TOLD,
@@ -31,9 +32,17 @@ def age_refused(source: Source, counted: bool, at_ns: int, lo_ns: int, hi_ns: in
         return REASON_FUTURE
     if not source.max_age_ns:
         return 0
-    if at_ns - (lo_ns if counted else hi_ns) > source.max_age_ns:
-        return REASON_TOO_OLD
+    certain = at_ns - hi_ns > source.max_age_ns
+    if certain or (counted and at_ns - lo_ns > source.max_age_ns):
+        return REASON_AGE_UNKNOWN if not certain and lo_ns <= -FAR_NS else REASON_TOO_OLD
     return REASON_WINDOWS_TOLD if counted and promised_ns is not None and lo_ns < promised_ns else 0
+
+
+def too_old(source: Source, at_ns: int, lo_ns: int, hi_ns: int) -> str:
+    """REASON_TOO_OLD in words: by the lower bound of the age, or by the upper one where only that is too great."""
+    least_ns = at_ns - hi_ns
+    how, age_ns = ("at least", least_ns) if least_ns > source.max_age_ns else ("may be", at_ns - lo_ns)
+    return f"{how} {age_ns / 1e6:.1f} ms old, at most {source.max_age_ns / 1e6:g} ms are allowed"
 
 
 class _Shared:
@@ -104,4 +113,4 @@ class Refusals:
         self._shared.clear()
 
 
-__all__ = ["Refusals", "age_refused"]
+__all__ = ["Refusals", "age_refused", "too_old"]

@@ -6,9 +6,9 @@ from node_agent.codecs import CodecError
 from node_agent.core import plan as core
 from node_agent.core.fullness import REFUSE
 from node_agent.core.parts import Lineage
-from node_agent.core.refusals import age_refused
+from node_agent.core.refusals import age_refused, too_old
 from node_agent.link.answers import Answers
-from node_agent.link.clock import FAR_NS, Offset, PeerClock
+from node_agent.link.clock import Offset, PeerClock
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Receiver
 from node_agent.ring import MOST_TAKEN_OVER, TakenOver, peer_key
@@ -240,17 +240,11 @@ class SourceRole:
         if reason == REASON_FUTURE:
             return reason, "its origin lies in the future"
         if reason == REASON_TOO_OLD:
-            return self._too_old(source, at_ns, lo_ns, hi_ns)
+            return reason, too_old(source, at_ns, lo_ns, hi_ns)
+        if reason == REASON_AGE_UNKNOWN:
+            return reason, "its age is not known before both clocks have been compared: send it again later"
         told = "windows were told under the plan before, which allowed less, that nothing as old as that comes"
         return reason, told if reason else ""
-
-    def _too_old(self, source: core.Source, at_ns: int, lo_ns: int, hi_ns: int) -> tuple[int, str]:
-        may_be = at_ns - hi_ns <= source.max_age_ns
-        if may_be and lo_ns == -FAR_NS:
-            return REASON_AGE_UNKNOWN, "its age is not known before both clocks have been compared: send it again later"
-        how, age_ns = ("may be", at_ns - lo_ns) if may_be else ("at least", at_ns - hi_ns)
-        allowed = f"at most {source.max_age_ns / 1e6:g} ms are allowed"
-        return REASON_TOO_OLD, f"{how} {age_ns / 1e6:.1f} ms old, {allowed}"
 
     def _credit(self, senders: int) -> int:
         found = self.context.plans.source(self.source_name)

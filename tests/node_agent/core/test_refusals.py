@@ -4,6 +4,7 @@ from node_agent.core.facts import MemoryFacts
 from node_agent.core.plan import Source
 from node_agent.core.refusals import BURST_RECORDS, RECORD_NS, Refusals, age_refused
 from protos.records import (
+    REASON_AGE_UNKNOWN,
     REASON_FULL,
     REASON_FUTURE,
     REASON_TOO_OLD,
@@ -76,6 +77,8 @@ def test_an_age_is_refused_for_what_it_may_be_only_where_windows_are_made_of_it(
     assert age_refused(source, False, 1000, 0, 899, None) == REASON_TOO_OLD
     assert age_refused(source, False, 1000, 0, 900, None) == 0
     assert age_refused(source, True, 1000, 899, 950, None) == REASON_TOO_OLD
+    assert age_refused(source, True, 1000, -(1 << 62), 950, None) == REASON_AGE_UNKNOWN, "send it again later"
+    assert age_refused(source, True, 1000, -(1 << 62), 899, None) == REASON_TOO_OLD
     assert age_refused(source, True, 1000, 900, 950, 901) == REASON_WINDOWS_TOLD
     assert age_refused(source, True, 1000, 901, 950, 901) == 0
     assert age_refused(Source(1, "radio", 1), True, 1000, 0, 0, None) == 0, "any age is allowed"
