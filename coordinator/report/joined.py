@@ -112,7 +112,7 @@ def moved(record: AnyRecord, number: int, plan: PlanView) -> AnyRecord:
     each: Record = record
     shift = number << ID_BITS
     found: dict[str, int] = {"source": record.source ^ shift}
-    if isinstance(each, (rec.Sent, rec.Received)) or (isinstance(each, rec.Lost) and each.never_left):
+    if isinstance(each, (rec.Sent, rec.Received, rec.GaveUp)) or (isinstance(each, rec.Lost) and each.never_left):
         found |= {"peer": plan.peers.get((number, each.peer), each.peer), "stream": each.stream ^ shift}
     elif isinstance(each, (rec.Shed, rec.Lost)) and each.of_arrival:
         found["stream"] = each.stream ^ shift

@@ -154,5 +154,35 @@ def test_the_engine_writes_what_the_table_says() -> None:
     ]  # fmt: skip
 
 
+def calls_that_write(path: Path) -> Iterator[tuple[type[rec.Record], list[ast.expr]]]:
+    """Of each call with a kind among its arguments: the kind, and what stands at the columns, in order."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and called(node.func) in {"write", "pack"}:
+            for place, each in enumerate(node.args):
+                if called(each) in rec.KINDS[1:]:
+                    yield CLASSES[rec.KINDS.index(called(each))], node.args[place:]
+
+
+def called(node: ast.expr) -> str:
+    """The last name of `a.b.c`."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def test_who_writes_a_field_by_its_name_writes_it_where_it_is_read() -> None:
+    found: set[type[rec.Record]] = set()
+    for path in (path for room in ("node_agent", "sim_vehicles") for path in (ROOT / room).rglob("*.py")):
+        if "facts" not in path.read_text(encoding="utf-8"):
+            continue
+        for kind, arguments in calls_that_write(path):
+            found.add(kind)
+            fields = {"at_ns": kind.at_ns, **kind.fields}
+            for column, each in zip(COLUMNS, arguments, strict=False):
+                field = fields.get(called(each))
+                assert field is None or field.column == column, (
+                    f"{path.name}:{each.lineno}: {called(each)} of {kind.name}"
+                )
+    assert found == {*WRITTEN} - {rec.Gap}, "whose writers say its fields' names"
+
+
 def test_columns_are_those_of_the_struct() -> None:
     assert len(COLUMNS) == len(rec.RECORD.unpack(bytes(rec.RECORD_BYTES))) == 12

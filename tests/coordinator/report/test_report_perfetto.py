@@ -25,6 +25,7 @@ from tests.coordinator.report.synthetic import (
     play,
     random_document,
 )
+from tests.coordinator.report.synthetic_windows import as_earlier
 
 US = 1000
 AHEAD = 5_000 * MS  # b's clock of a's
@@ -206,6 +207,16 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, options: list[str], why: st
     assert sorted(each.name for each in tmp_path.iterdir()) == ["run"]
     assert "one run" in refused(run, run, "--perfetto", tmp_path / "out.json")
     assert "--perfetto FILE" in refused(run, "--first", "1").replace("\n", " ")
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_what_was_given_up_names_its_stream_and_peer_under_earlier_plans_too(tmp_path: Path, earlier: bool) -> None:
+    cluster = hand_written()
+    cluster.nodes[0].write(rec.GAVE_UP, 3, 1, Lineage(1, 1, 1, 0, 0, 0), 40 * MS, 1, 2, 0)
+    run = cluster.save(tmp_path / "run")
+    report(as_earlier(run) if earlier else run, "--perfetto", tmp_path / "out.json")
+    (gave_up,) = (each for each in events(tmp_path / "out.json") if each.get("cat") == "gave_up")
+    assert (gave_up["args"]["to"], gave_up["args"]["stream"]) == ("b", "first")
 
 
 def test_too_much_is_refused_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
