@@ -24,7 +24,7 @@ from node_agent.core.engine.compiler import Calls, compile_plan
 from node_agent.core.engine.joins import GONE, JoinEnd
 from node_agent.core.engine.ledger import Ledger
 from node_agent.core.engine.ready_queue import Ended, ReadyQueue
-from node_agent.core.engine.window_ends import WindowEnds, WindowEvent
+from node_agent.core.engine.window_ends import WindowEnds
 from node_agent.core.facts import HEADED, Facts
 from node_agent.core.fullness import FRONT, JOB_BYTES, weight
 from node_agent.core.job import Job, Lineage
@@ -134,7 +134,7 @@ class Engine:
         """Forget a plan. What is still queued or waiting is lost (stopped); normally it has drained.
         Windows that are open and that no newer plan goes on with are abandoned."""
         for windowed, event in self.windows.unload(loaded):
-            self._write_window(at_ns, windowed, event)
+            self.ledger.window(at_ns, windowed, self.windows.epoch, event)
         for unit in loaded.units:
             for job in self.ready.take_all(unit):
                 self._lose(at_ns, unit, job.lineage, CAUSE_STOPPED)
@@ -718,17 +718,12 @@ class Engine:
         """Something has happened to the windows of an operator of a plan that is loaded here."""
         routes = windowed.loaded.source_routes
         for event in self.windows.take(at_ns, windowed):
-            self._write_window(at_ns, windowed, event)
+            self.ledger.window(at_ns, windowed, self.windows.epoch, event)
             for lineage in event.shed:
                 self.ledger.shed_window(at_ns, routes[lineage[0]], lineage)
             if event.result is not None:
                 lineage, complete = event.result
                 self.admit(at_ns, windowed.loaded, lineage[0], lineage, complete, 0)
-
-    def _write_window(self, at_ns: int, windowed: Windowed, event: WindowEvent) -> None:
-        of = windowed.window.source, self.windows.epoch, event.number
-        words = event.what, event.start, event.end, event.cause, event.held
-        self.ledger.window(windowed.loaded.flags, windowed.operator_id, of, at_ns, words)
 
 
 def _only(exit_: Exit) -> Unit | None:

@@ -3,10 +3,12 @@
 What comes to an end is told by one method each. The usual end of an instance is packed by the engine itself.
 """
 
+from node_agent.core.engine.window_ends import WindowEvent
 from node_agent.core.facts import Facts
 from node_agent.core.job import Lineage
 from node_agent.core.parts import Route, SideSlot, Unit
 from node_agent.core.plan import Output
+from node_agent.core.windowed import Windowed
 from protos.records import (
     ABSORBED,
     ADMITTED,
@@ -51,8 +53,11 @@ class Ledger:
         """times_ns: release, start, end, deadline. decision: what choosing it took, and results that were shed.
         counts: the outputs word."""
         source, epoch, seq, ordinal, _, _ = lineage
-        flags = unit.flags | FLAG if resumed else unit.flags
-        self.facts.write(RAN, flags, unit.id, source, epoch, seq, *times_ns, decision, ordinal << 32 | counts)
+        release_ns, start_ns, end_ns, due_ns = times_ns
+        self.facts.write(
+            RAN, unit.flags | FLAG if resumed else unit.flags, unit.id, source, epoch, seq,
+            release_ns, start_ns, end_ns, due_ns, decision, ordinal << 32 | counts,
+        )  # fmt: skip
 
     def delivered(self, at_ns: int, route: Route, output: Output, lineage: Lineage) -> None:
         """A result."""
@@ -124,12 +129,12 @@ class Ledger:
         name = unit.loaded.plan.operator_by_id[operator_id].name
         self.degraded[name] = self.degraded.get(name, 0) + 1
 
-    def window(
-        self, flags: int, operator_id: int, of: tuple[int, int, int], at_ns: int, words: tuple[int, int, int, int, int]
-    ) -> None:
-        """What has become of a window. of: source, epoch, number. words: state, start, end, cause, tuples."""
-        what, start, end, cause, held = words
-        self.facts.write(WINDOW, flags, operator_id, *of, at_ns, what, start, end, cause, held)
+    def window(self, at_ns: int, windowed: Windowed, epoch: int, event: WindowEvent) -> None:
+        """What has become of a window, of an incarnation's."""
+        self.facts.write(
+            WINDOW, windowed.loaded.flags, windowed.operator_id, windowed.window.source, epoch, event.number,
+            at_ns, event.state, event.start, event.end, event.cause, event.tuples,
+        )  # fmt: skip
 
     def _count_shed(self, policy: int) -> None:
         self.shed_by[policy] = self.shed_by.get(policy, 0) + 1

@@ -29,15 +29,15 @@ NO_CAUSE = 0
 
 @dataclass(frozen=True, slots=True)
 class WindowEvent:
-    """What has become of a window, or of a row of them. what, start, end, cause, held: as a WINDOW record has them.
+    """What has become of a window, or of a row of them: a WINDOW record, but for its operator and instant.
     result: to be admitted under that lineage. shed: windows that are admitted and give no result."""
 
     number: int
-    what: int
+    state: int
     start: int
     end: int
     cause: int = NO_CAUSE
-    held: int = 0
+    tuples: int = 0
     result: tuple[Lineage, Complete] | None = None
     shed: Iterable[Lineage] = ()
 

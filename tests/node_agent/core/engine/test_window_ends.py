@@ -49,13 +49,13 @@ def test_a_window_that_closes_is_to_be_admitted_under_its_number_and_incarnation
     ends = Ends()
     ends.windowed.present(12, at(1, 12), {"x": 1})
     (opened,) = ends.take(12)
-    assert (opened.number, opened.what, opened.start, opened.end) == (1, WINDOW_OPENED, 10, 20)
+    assert (opened.number, opened.state, opened.start, opened.end) == (1, WINDOW_OPENED, 10, 20)
     ends.windowed.heard(13, at(2, 13), ABSENT)
     assert not ends.take(13)
     ends.windowed.heard(25, at(3, 21), Quiet(3))
     closed, opened = ends.take(25)
-    assert (opened.number, opened.what) == (2, WINDOW_OPENED)
-    assert (closed.number, closed.what, closed.held, closed.shed) == (1, WINDOW_CLOSED, 1, ())
+    assert (opened.number, opened.state) == (2, WINDOW_OPENED)
+    assert (closed.number, closed.state, closed.tuples, closed.shed) == (1, WINDOW_CLOSED, 1, ())
     assert closed.result is not None
     lineage, complete = closed.result
     assert lineage == (WINDOWS, EPOCH, 1, 0, 20, 20) and isinstance(complete, Complete)
@@ -68,7 +68,7 @@ def test_a_window_that_lacks_a_tuple_is_admitted_and_shed() -> None:
     ends.windowed.present(12, at(1, 12), {"x": 1})
     ends.windowed.heard(14, at(2, 14), Removed(2, exact=True))
     _, abandoned = ends.take(14)
-    assert (abandoned.what, abandoned.cause, abandoned.held) == (WINDOW_ABANDONED, REMOVED, 1)
+    assert (abandoned.state, abandoned.cause, abandoned.tuples) == (WINDOW_ABANDONED, REMOVED, 1)
     assert list(abandoned.shed) == [(WINDOWS, EPOCH, 1, 0, 14, 14)] and abandoned.result is None
 
 
@@ -91,7 +91,7 @@ def test_time_alone_ends_what_waits_for_too_long() -> None:
     assert due_ns is not None and due_ns > 13
     assert list(ends.ends.expire(due_ns)) == [ends.windowed]
     (abandoned,) = ends.take(due_ns)
-    assert abandoned.what == WINDOW_ABANDONED
+    assert abandoned.state == WINDOW_ABANDONED
 
 
 def test_a_plan_that_is_unloaded_ends_its_open_windows_outside_any_ledger() -> None:
@@ -99,7 +99,7 @@ def test_a_plan_that_is_unloaded_ends_its_open_windows_outside_any_ledger() -> N
     ends.windowed.present(12, at(1, 12), {"x": 1})
     ends.take(12)
     ((of, event),) = ends.ends.unload(ends.windowed.loaded)
-    assert of is ends.windowed and (event.what, event.cause) == (WINDOW_ABANDONED, STOPPED)
+    assert of is ends.windowed and (event.state, event.cause) == (WINDOW_ABANDONED, STOPPED)
     assert event.result is None and not event.shed
     assert ends.ends.operators == [] and ends.ends.due_ns is None
     ends.windowed.heard(30, at(9, 30), Quiet(9))
