@@ -16,8 +16,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
+from protos import plan_document
+from protos.plan_document import Plan
 from sim_vehicles.virtual import testing
 from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.testing import FailedError, Operators, Output, Simulated, Tuples
@@ -53,10 +54,8 @@ def simulated(
     return testing.simulated(planned(query, cluster, registry, choices), tuples, registry, scenario, may_fail)
 
 
-def planned(
-    query: Files, cluster: str | Path, operators: Operators = (), choices: Choices | None = None
-) -> dict[str, Any]:
-    """plan.json of these files, as a mapping. choices: the options of `coordinator plan`, as
+def planned(query: Files, cluster: str | Path, operators: Operators = (), choices: Choices | None = None) -> Plan:
+    """The plan of these files. choices: the options of `coordinator plan`, as
     `Choices(place={"weigh": "a"}, best_effort=True)`.
 
     Raises the coordinator's BadInputError (file:line: what is wrong, for each), and its InfeasibleError where no plan
@@ -73,7 +72,7 @@ def planned(
 
         found, nodes, types = planner.load(paths, Path(cluster), (None, name_it))
     assert nodes is not None  # a path was given
-    return planner.plan(found, nodes, types, choices or Choices())
+    return plan_document.of(planner.plan(found, nodes, types, choices or Choices()))
 
 
 __all__ = ["Choices", "FailedError", "Output", "Scenario", "Simulated", "planned", "simulated"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from protos.plan_document import BurstArrival, Plan, Source
 from sim_vehicles.errors import BadInputError
 
 # In the order in which they are sent at one instant ([P] 6.1): the centre's tuples are at their node before anything
@@ -44,30 +45,20 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     return value
 
 
-def feeds(plan: dict[str, Any], path: Path, v2v: int | None) -> list[Feed]:
-    """The plan's sources in sending order. Burst sizes are the plan's; `v2v` overrides that of the vehicle.Cpm ones."""
-    try:
-        sources = [
-            (name, source["at"], source["type"], source["arrival"]) for name, source in plan["graph"]["sources"].items()
-        ]
-    except (KeyError, TypeError, AttributeError):
-        raise BadInputError(
-            f"{path}: is no plan: graph.sources is missing or not complete; make it with `coordinator plan`"
-        ) from None
-    found = [_feed(path, v2v, *source) for source in sources]
+def feeds(plan: Plan, path: Path, v2v: int | None) -> list[Feed]:
+    """The plan's sources in sending order. Burst sizes are the plan's; `v2v` overrides that of the vehicle.Cpm ones.
+    path: of the plan. Raises BadInputError."""
+    found = [_feed(path, v2v, name, source) for name, source in plan.graph.sources.items()]
     return sorted(found, key=lambda feed: (feed.order, feed.name))
 
 
-def _feed(path: Path, v2v: int | None, name: str, node: str, type_: str, arrival: dict[str, Any]) -> Feed:
+def _feed(path: Path, v2v: int | None, name: str, source: Source) -> Feed:
+    type_, arrival = source.type, source.arrival
     if type_ not in TYPES:
         raise BadInputError(f"{path}: source {name} takes {type_}; a scenario can feed only {', '.join(sorted(TYPES))}")
-    if arrival.get("kind") != "burst":
-        raise BadInputError(
-            f"{path}: source {name} arrives as {arrival.get('kind')!r}; a replay needs burst and period"
-        )
-    n, period_ns = arrival.get("burst"), arrival.get("period_ns")
-    if not isinstance(n, int) or not isinstance(period_ns, int) or n < 1 or period_ns < 1:
-        raise BadInputError(
-            f"{path}: source {name} needs a positive burst and period, not {n!r} every {period_ns!r} ns"
-        )
-    return Feed(name, node, type_, v2v if v2v is not None and type_ == "vehicle.Cpm" else n, period_ns)
+    if not isinstance(arrival, BurstArrival):
+        raise BadInputError(f"{path}: source {name} arrives as {arrival.kind!r}; a replay needs burst and period")
+    n, period_ns = arrival.burst, arrival.period_ns
+    if n < 1 or period_ns < 1:
+        raise BadInputError(f"{path}: source {name} needs a positive burst and period, not {n} every {period_ns} ns")
+    return Feed(name, source.at, type_, v2v if v2v is not None and type_ == "vehicle.Cpm" else n, period_ns)

@@ -20,6 +20,7 @@ from node_agent.codecs import CodecError, Codecs, UnknownCodecError
 from node_agent.connection import AgentError, NotAcceptedError, NotTrustedError
 from node_agent.runtime.scheduling import fifo
 from node_agent.tls.names import TlsError
+from protos.plan_document import Plan
 from protos.vehicle_pb2 import Warning as VehicleWarning
 from sim_vehicles.errors import FeedError
 from sim_vehicles.live import SENDER_PRIORITY
@@ -72,15 +73,11 @@ class Output:
     deadline_ns: int
 
 
-def outputs(plan: dict[str, Any]) -> list[Output]:
-    """The plan's outputs of type vehicle.Warning, by name; KeyError and the like where the plan is not complete."""
-    graph = plan["graph"]
-    streams = graph.get("streams", {})
-    return [
-        Output(name, output["at"], output["deadline_ns"])
-        for name, output in sorted(graph.get("outputs", {}).items())
-        if streams.get(output["from"], {}).get("type") == WARNING
-    ]
+def outputs(plan: Plan) -> list[Output]:
+    """The plan's outputs of type vehicle.Warning, by name."""
+    warns = {name for name, stream in plan.graph.streams.items() if stream.type == WARNING}
+    found = sorted(plan.graph.outputs.items())
+    return [Output(name, output.at, output.deadline_ns) for name, output in found if output.origin in warns]
 
 
 @dataclass

@@ -125,7 +125,7 @@ class LiveReplay:
         if self._scene_judge is not None:
             loop = ClosedLoop(prepared.scenario, prepared.inputs, prepared.options.brake, self._scene_judge)
         bursts = prepared.bursts if loop is None else loop.bursts
-        ids = {name: source["id"] for name, source in prepared.plan["graph"]["sources"].items()} if loop else {}
+        ids = {name: source.id for name, source in prepared.plan.graph.sources.items()} if loop else {}
         self._floors = {ids[name]: tally.last for name, tally in self.tallies.items() if name in ids}
         lap = LiveLap(len(self.laps) + 1, loop, len(bursts))
         self.laps.append(lap)

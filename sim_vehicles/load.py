@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from protos.plan_document import Node, Operator, Plan
 
 
-def utilisation(plan: dict[str, Any], sizes: dict[str, tuple[int, int]], rate: float) -> dict[str, float]:
+def utilisation(plan: Plan, sizes: dict[str, tuple[int, int]], rate: float) -> dict[str, float]:
     """Share of each node's time that its operators need: expected tuples per second times cost per tuple.
 
     sizes: {source: (tuples per burst, period in ns)}; rate: how much faster than recorded the bursts come (the cost of
     a tuple stays what it is). Selectivity is the mean that the plan states; a join gives as many as its rarest input.
     An emulated node spends at least its emulated cost per tuple. Over 1: a queue grows for as long as this goes on.
     """
-    graph, nodes = plan["graph"], plan["cluster"]["nodes"]
+    nodes = plan.cluster.nodes
     per_s = {name: n * 1e9 / period_ns * rate for name, (n, period_ns) in sizes.items()}
     busy = dict.fromkeys(nodes, 0.0)
-    waiting = dict(graph["operators"])
+    waiting = dict(plan.graph.operators)
     while waiting:
-        ready = [name for name, operator in waiting.items() if all(stream in per_s for stream in operator["in"])]
+        ready = [name for name, operator in waiting.items() if all(stream in per_s for stream in operator.inputs)]
         if not ready:
             break  # fed by a source that nobody sends to here
         for name in ready:
             operator = waiting.pop(name)
-            inputs = [per_s[stream] for stream in operator["in"]]
-            tuples = min(inputs) if operator.get("join") else sum(inputs)
-            node = plan["placement"][name]
+            inputs = [per_s[stream] for stream in operator.inputs]
+            tuples = min(inputs) if operator.join else sum(inputs)
+            node = plan.placement[name]
             busy[node] += tuples * _cost_ns(operator, nodes[node]) / 1e9
-            selectivity = operator.get("selectivity") or {"mean": 1.0}
-            per_s[name] = tuples * selectivity.get("mean", 1.0)
+            per_s[name] = tuples * (1.0 if operator.selectivity is None else operator.selectivity.mean)
     return {name: round(share, 4) for name, share in busy.items()}
 
 
-def _cost_ns(operator: dict[str, Any], node: dict[str, Any]) -> float:
-    return float(max(operator["cost_ns"] / (node.get("speed") or 1), node.get("emulate_cost_ns") or 0))
+def _cost_ns(operator: Operator, node: Node) -> float:
+    return float(max(operator.cost_ns / node.speed, node.emulate_cost_ns))

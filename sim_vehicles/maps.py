@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from protos.plan_document import Plan
 from sim_vehicles.operators.place import LATITUDE, LONGITUDE
 from sim_vehicles.scene import Scene
 
@@ -11,18 +13,18 @@ ON_THE_PLANE = ("vehicle.closing", "vehicle.plane")  # operators that make place
 SAME_DEG = 1e-6  # 0.1 m
 
 
-def misfits(plan: dict[str, Any], scene: Scene) -> list[str]:
+def misfits(plan: Plan, scene: Scene) -> list[str]:
     """Why a verdict on this scene says nothing about the plan, a sentence each; nothing where it does."""
     return [*foreign_maps(plan, scene), *foreign_origin(plan, scene)]
 
 
-def foreign_origin(plan: dict[str, Any], scene: Scene) -> list[str]:
+def foreign_origin(plan: Plan, scene: Scene) -> list[str]:
     """A sentence where operators of the plan count from another origin than the scene's: to them everybody who is
     talked of is elsewhere."""
     named = [
         name
-        for name, operator in plan["graph"]["operators"].items()
-        if operator.get("run") in ON_THE_PLANE and _origin(operator.get("with") or {}) != _rounded(scene)
+        for name, operator in plan.graph.operators.items()
+        if operator.run in ON_THE_PLANE and _origin(operator.parameters) != _rounded(scene)
     ]
     if not named:
         return []
@@ -30,7 +32,7 @@ def foreign_origin(plan: dict[str, Any], scene: Scene) -> list[str]:
     return [f"{' and '.join(named)} count from another origin than {scene.name}; plan a query with `{where}`"]
 
 
-def _origin(given: dict[str, Any]) -> tuple[int, int]:
+def _origin(given: Mapping[str, Any]) -> tuple[int, int]:
     latitude, longitude = float(given.get("latitude", LATITUDE)), float(given.get("longitude", LONGITUDE))
     return round(latitude / SAME_DEG), round(longitude / SAME_DEG)
 
@@ -39,15 +41,15 @@ def _rounded(scene: Scene) -> tuple[int, int]:
     return round(scene.latitude_deg / SAME_DEG), round(scene.longitude_deg / SAME_DEG)
 
 
-def foreign_maps(plan: dict[str, Any], scene: Scene) -> list[str]:
+def foreign_maps(plan: Plan, scene: Scene) -> list[str]:
     """A sentence where operators of the plan (parameter `map`) know the roads of another scene; else nothing.
 
     Nobody is on a road of such a map, so a prediction goes straight on instead of round the bend, or along a road that
     is not there: warnings come late, or never, and the verdict says nothing about the plan.
     """
     named: dict[str, list[str]] = {}
-    for name, operator in plan["graph"]["operators"].items():
-        map_ = (operator.get("with") or {}).get("map")
+    for name, operator in plan.graph.operators.items():
+        map_ = operator.parameters.get("map")
         if isinstance(map_, str) and map_ not in ("", scene.name):
             named.setdefault(map_, []).append(name)
     mend = f"plan a query with `map: {scene.name}`" if scene.raw.get("roads") else 'plan a query with `map: ""`'

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import Any
 
+from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.feed import Feed, feeds, read_json
 from sim_vehicles.inputs import InputOptions, Inputs
@@ -14,6 +14,7 @@ from sim_vehicles.listening import WARNING, Output, outputs
 from sim_vehicles.load import utilisation
 from sim_vehicles.loop.brake import AUTO, Brake
 from sim_vehicles.loop.lap import phase_ns
+from sim_vehicles.plans import MEND, read_plan
 from sim_vehicles.scene import Scenario, load_scenario
 from sim_vehicles.sense import Burst
 from sim_vehicles.v2v.channel import IDEAL, Channel
@@ -64,7 +65,7 @@ class Prepared:
 
     options: Options
     scenario: Scenario
-    plan: dict[str, Any]
+    plan: Plan
     feeds: list[Feed]
     outputs: list[Output]
     addresses: dict[str, str]
@@ -102,14 +103,11 @@ def prepare(options: Options) -> Prepared:
     scenario = load_scenario(options.scenario, options.ego, options.skip_bad_rows)
     path = _plan_path(options)
     named = "" if options.virtual or options.plan else "; name it with --plan"
-    plan = read_json(path, f"a plan made by `coordinator plan`{named}")
+    plan = read_plan(path, f"a plan made by `coordinator plan`{named}")
     found = feeds(plan, path, options.v2v)
     if not found:
         raise BadInputError(f"{path}: the plan has no source, so there is nothing to send")
-    try:
-        told = outputs(plan)
-    except (KeyError, TypeError, AttributeError) as bad:
-        raise _incomplete(path, bad) from None
+    told = outputs(plan)
     why = None if told else f"the plan has no output of type {WARNING}, so nothing makes the ego brake"
     addresses, tls = ({}, None) if options.addresses is None else _addresses(options.addresses, found, told)
     chosen = _input_options(options, scenario, found)
@@ -126,8 +124,8 @@ def prepare(options: Options) -> Prepared:
     sizes = _sizes(found, bursts, inputs.options)
     try:
         utilisation(plan, sizes, 1.0)
-    except (KeyError, TypeError, AttributeError) as bad:
-        raise _incomplete(path, bad) from None
+    except KeyError as bad:
+        raise BadInputError(f"{path}: is no complete plan: {bad} has no place; {MEND}") from None
     return Prepared(options, scenario, plan, found, told, addresses, inputs, bursts, why, sizes, tls)
 
 
@@ -206,10 +204,6 @@ def _plan_path(options: Options) -> Path:
     if not options.addresses.exists():  # said first: the plan is looked for beside it
         raise BadInputError(f"{options.addresses}: there is no such file; it should be what `coordinator up` writes")
     return options.plan or options.addresses.with_name("plan.json")
-
-
-def _incomplete(path: Path, bad: Exception) -> BadInputError:
-    return BadInputError(f"{path}: is no complete plan: {type(bad).__name__} {bad}; make it with `coordinator plan`")
 
 
 def _input_options(options: Options, scenario: Scenario, found: list[Feed]) -> InputOptions:

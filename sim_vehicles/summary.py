@@ -78,7 +78,7 @@ def _head(prepared: Prepared) -> dict[str, Any]:
         "shimekiri": 1,
         "scenario": prepared.scenario.scene.name,
         "inputs_hash": prepared.inputs.hash,
-        "plan_hash": prepared.plan.get("hash"),
+        "plan_hash": prepared.plan.hash,
         "seed": options.seed,
         "start_ns": inputs.start_ns,
         "until_ns": inputs.until_ns,

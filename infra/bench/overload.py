@@ -14,7 +14,7 @@ from math import sqrt
 from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -23,9 +23,11 @@ from coordinator import planner
 from infra.bench.instances import SHAPES, Recipe, write
 from infra.papers.collision import MS, plan
 from infra.papers.pool import spread
+from protos import plan_document
+from protos.plan_document import BurstArrival, Plan
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.regret import regret
-from sim_vehicles.virtual.scenario import PlanFile, Scenario, read_plan
+from sim_vehicles.virtual.scenario import Scenario, VirtualPlan, virtual_plan
 
 SEED, NUMBER = 1001, 16
 JITTER = "lognormal:cv=1"
@@ -62,24 +64,24 @@ def generated(load: float, larger: int, room: float, seed: int) -> Sample:
     with TemporaryDirectory() as folder:
         query, cluster = write(Recipe(NODES, OPERATORS, shape, room, seed), Path(folder))
         choices = planner.Choices(allocator="sqpr", model="paper", sub_deadlines="proportional", policy="fifo")
-        document = planner.make_plan(query, cluster, choices)
-    made = read_plan(document)
-    burst = {source.name: larger * int(source.arrival["burst"]) for source in made.sources}
+        planned = plan_document.of(planner.make_plan(query, cluster, choices))
+    made = virtual_plan(planned)
+    burst = {source.name: larger * source.arrival.burst for source in made.sources}
     scenario = Scenario(
         seed=seed, jitter=parse_jitter(JITTER), cost_scale=load / (larger * busiest(made)), bursts=BURSTS, burst=burst
     )
-    return _sample(document, scenario, None)
+    return _sample(planned, scenario, None)
 
 
-def busiest(made: PlanFile) -> float:
+def busiest(made: VirtualPlan) -> float:
     """Load of the busiest node as declared, if every operator gives one result per input, as those that are generated
     do."""
     rates = {
-        local_source.stream: int(source.arrival["burst"]) / int(source.arrival["period_ns"])
+        local_source.stream: source.arrival.burst / source.arrival.period_ns
         for local in made.nodes
         for local_source in local.sources
         for source in made.sources
-        if source.name == local_source.name
+        if source.name == local_source.name and isinstance(source.arrival, BurstArrival)
     }
     loads = dict.fromkeys(made.speeds, 0.0)
     left = [(operator, local.node) for local in made.nodes for operator in local.operators]
@@ -95,8 +97,8 @@ def busiest(made: PlanFile) -> float:
     return max(loads.values())
 
 
-def _sample(document: dict[str, Any], scenario: Scenario, outputs: tuple[str, ...] | None) -> Sample:
-    done = regret(document, scenario, policies=("slack",), outputs=outputs, states=STATES)
+def _sample(planned: Plan, scenario: Scenario, outputs: tuple[str, ...] | None) -> Sample:
+    done = regret(planned, scenario, policies=("slack",), outputs=outputs, states=STATES)
     values = (done.bound_ratio, done.found_ratio, done.ratio("edf"), done.ratio("slack"))
     return Sample(*(100 * (value or 0.0) for value in values))
 

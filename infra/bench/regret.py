@@ -22,6 +22,7 @@ from coordinator import planner
 from infra.bench.instances import SHAPES, Recipe, write
 from infra.papers.collision import MS, plan
 from infra.papers.pool import spread
+from protos import plan_document
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.regret import Regret, regret
 from sim_vehicles.virtual.scenario import Scenario
@@ -59,8 +60,8 @@ def figure7(n: int, seed: int, trials: int, outputs: tuple[str, ...] | None) -> 
         trials=trials, seed=seed, jitter=parse_jitter("lognormal:cv=1"), cost_scale=1.2, latency_ns=0,
         burst={"v2v": n}, phase_ns={"sensor": 5 * MS},
     )  # fmt: skip
-    document = plan(PLANNED_AT, "deadline", "operator", policy="fifo")
-    return row(regret(document, scenario, policies=POLICIES, outputs=outputs))
+    made = plan(PLANNED_AT, "deadline", "operator", policy="fifo")
+    return row(regret(made, scenario, policies=POLICIES, outputs=outputs))
 
 
 def unknowing(n: int, seed: int) -> float:
@@ -87,11 +88,11 @@ def generated(shape: Any, scale: float, seed: int, trials: int) -> Row:
     with TemporaryDirectory() as folder:
         query, cluster = write(Recipe(NODES, OPERATORS, shape, seed=seed), Path(folder))
         choices = planner.Choices(allocator="sqpr", model="paper", sub_deadlines="proportional", policy="fifo")
-        document = planner.make_plan(query, cluster, choices)
+        made = plan_document.of(planner.make_plan(query, cluster, choices))
     scenario = Scenario(
         trials=trials, seed=seed, jitter=parse_jitter("lognormal:cv=1"), cost_scale=scale, bursts=BURSTS
     )
-    return row(regret(document, scenario, policies=POLICIES))
+    return row(regret(made, scenario, policies=POLICIES))
 
 
 def table(title: str, first: str, labels: list[str], rows: list[Row], trials: int) -> Table:

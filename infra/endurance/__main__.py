@@ -101,11 +101,11 @@ def go(folder: Path, phases: Phases, say: Console, engine: str = "python") -> Fi
     """One run. engine: that writes the report; plain Python takes a minute for the millions of records of ten minutes,
     and needs no Java."""
     with deployed(folder) as addresses:
-        plan = plan_file.load(folder / "plan.json")
+        plan = plan_file.read(folder / "plan.json")
         feeds = {name: Feed(name, addresses.nodes["a"].data, rate) for name, rate in RATES.items()}
         sinks = {
-            name: Received(name, addresses.nodes[one["at"]].data, one["deadline_ns"])
-            for name, one in plan["graph"]["outputs"].items()
+            name: Received(name, addresses.nodes[one.at].data, one.deadline_ns)
+            for name, one in plan.graph.outputs.items()
         }
         watch = Watch(addresses.nodes, {name: one.pid for name, one in addresses.nodes.items() if one.pid})
         collecting = Collecting(folder)
@@ -133,11 +133,11 @@ def go(folder: Path, phases: Phases, say: Console, engine: str = "python") -> Fi
         phases.load,
         phases.overload_s,
         watch.samples,
-        {name: int(one["memory_bytes"]) for name, one in plan["cluster"]["nodes"].items()},
+        {name: one.memory_bytes for name, one in plan.cluster.nodes.items()},
         account.exact(run, plan, feeds["readings"], sinks["mean"].windows, WINDOW_NS),
         sinks["mean"].repeated,
         account.waiting(run, plan, "alarms", "checked", "a"),
-        int(plan["graph"]["outputs"]["alarm"]["deadline_ns"]),
+        plan.graph.outputs["alarm"].deadline_ns,
         account.recovered_s(run, addresses.nodes, ended_ns),
         report,
         {name: (feed.offered, feed.refused, feed.behind_s) for name, feed in feeds.items()},

@@ -11,6 +11,7 @@ from typing import Any
 
 from infra.endurance.load import Feed
 from protos import records as rec
+from protos.plan_document import Plan
 
 SECOND = 1_000_000_000
 
@@ -39,22 +40,15 @@ def facts(run: Path, node: str) -> Iterator[rec.Record]:
         yield from rec.unpack_records(path.read_bytes()[rec.HEADER_BYTES :])
 
 
-def ids(plan: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
+def ids(plan: Plan) -> tuple[dict[str, int], dict[str, int]]:
     """Sources by name; operators by name to the unit that they are in."""
-    sources = {name: int(one["id"]) for name, one in plan["graph"]["sources"].items()}
-    names = {int(one["id"]): str(one["name"]) for local in plan["nodes"].values() for one in local["operators"]}
-    units = {
-        names[int(each)]: int(unit["id"])
-        for local in plan["nodes"].values()
-        for unit in local["units"]
-        for each in unit["operators"]
-    }
-    return sources, units
+    sources = {name: source.id for name, source in plan.graph.sources.items()}
+    names = {one.id: one.name for local in plan.nodes.values() for one in local.operators}
+    units = [unit for local in plan.nodes.values() for unit in local.units]
+    return sources, {names[each]: unit.id for unit in units for each in unit.operators}
 
 
-def exact(
-    run: Path, plan: Mapping[str, Any], feed: Feed, windows: Mapping[int, Any], spec: tuple[int, int]
-) -> Exactness:
+def exact(run: Path, plan: Plan, feed: Feed, windows: Mapping[int, Any], spec: tuple[int, int]) -> Exactness:
     """Every window that came against the mean and count of all tuples that were admitted with an origin in it. spec:
     length and hop in ns."""
     length_ns, hop_ns = spec
@@ -78,7 +72,7 @@ def exact(
     return Exactness(sum(number in windows for number in whole), wrong, len(whole))
 
 
-def waiting(run: Path, plan: Mapping[str, Any], source: str, operator: str, node: str) -> Waiting:
+def waiting(run: Path, plan: Plan, source: str, operator: str, node: str) -> Waiting:
     """How long tuples of a source waited, at worst, until that operator started; and the longest unit there."""
     sources, units = ids(plan)
     origins: dict[tuple[int, int], int] = {}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import copy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from coordinator import planner
 from coordinator.placement.units import Units
+from protos import plan_document
+from protos.plan_document import Plan
+from protos.plan_pb2 import LocalPlan
 
 MS = 1_000_000
 QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"
@@ -22,7 +24,7 @@ def plan(
     units: Units = "path",
     o3: str | None = None,
     policy: str | None = None,
-) -> dict[str, Any]:
+) -> Plan:
     """The paper's model at n V2V tuples per burst; o3: the node that O3 is held to.
 
     Existing placement (`sqpr`): sub-deadlines of the deadline allocator, as [P] 6.1 has it. policy: None: edf. Bounds
@@ -42,16 +44,16 @@ def plan(
             sub_deadlines="model" if allocator == "deadline" else "deadline",
             policy=policy,
         )
-        return planner.make_plan(query, QUERIES / "cluster_paper.yaml", choices)
+        return plan_document.of(planner.make_plan(query, QUERIES / "cluster_paper.yaml", choices))
 
 
-def with_sub_deadlines(document: dict[str, Any], **sub_deadlines_ns: int) -> dict[str, Any]:
-    """The plan with other sub-deadlines for the units that begin with the named operators."""
-    changed = copy.deepcopy(document)
-    for local in changed["nodes"].values():
-        names = {operator["id"]: operator["name"] for operator in local["operators"]}
-        for unit in local["units"]:
-            head = names[unit["operators"][0]]
-            if head in sub_deadlines_ns:
-                unit["sub_deadline_ns"] = str(sub_deadlines_ns[head])
-    return changed
+def with_sub_deadlines(made: Plan, **sub_deadlines_ns: int) -> Plan:
+    """The plan with other sub-deadlines for the units that begin with the named operators; its hash is as before."""
+    changed = {}
+    for node, local in made.nodes.items():
+        changed[node] = LocalPlan()
+        changed[node].CopyFrom(local)
+        names = {operator.id: operator.name for operator in local.operators}
+        for unit in changed[node].units:
+            unit.sub_deadline_ns = sub_deadlines_ns.get(names[unit.operators[0]], unit.sub_deadline_ns)
+    return replace(made, nodes=changed)

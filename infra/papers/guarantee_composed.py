@@ -9,7 +9,6 @@ from fractions import Fraction
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from coordinator import planner
 from coordinator.errors import InfeasibleError, OutOfTimeError
@@ -25,6 +24,8 @@ from infra.papers.one_node import run as alone
 from infra.papers.pool import spread
 from node_agent.core.policies import POLICIES
 from node_agent.registry import Registry
+from protos import plan_document
+from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 
@@ -70,7 +71,7 @@ def deadline_ms(number: int) -> int:
     return 20 + number % 5
 
 
-def composed(count: int, branch_us: int, share: bool, best_effort: bool = False) -> dict[str, Any]:
+def composed(count: int, branch_us: int, share: bool, best_effort: bool = False) -> Plan:
     """The plan of that many queries on one node, model `sound`, no charges for the runtime."""
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -82,7 +83,7 @@ def composed(count: int, branch_us: int, share: bool, best_effort: bool = False)
         choices = planner.Choices(
             charges=NOTHING, quick=True, limits=Limits(seconds=SECONDS), best_effort=best_effort
         )  # fmt: skip
-        return planner.make_plan(paths, folder / "cluster.yaml", choices, share=share)
+        return plan_document.of(planner.make_plan(paths, folder / "cluster.yaml", choices, share=share))
 
 
 def guaranteed(count: int, branch_us: int, share: bool) -> bool:
@@ -90,10 +91,10 @@ def guaranteed(count: int, branch_us: int, share: bool) -> bool:
     if _used(count, branch_us if share else 0) >= 1:
         return False
     try:
-        document = composed(count, branch_us, share)
+        made = composed(count, branch_us, share)
     except (InfeasibleError, OutOfTimeError):
         return False
-    return all(claim["guaranteed"] for claim in document["guarantee"].values())
+    return all(claim.guaranteed for claim in made.guarantee.values())
 
 
 def _used(count: int, shared_us: int) -> Fraction:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from coordinator import planner
 from infra.papers.collision import MS, with_sub_deadlines
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from node_agent.registry import Registry
-from protos import records
+from protos import plan_document, records
+from protos.plan_document import BurstArrival, Plan
 from protos.records import Admitted, Ran
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
@@ -45,7 +46,7 @@ UNITS = {"O1": "T1", "O3": "T2"}
 WORK = {"T1": 2, "T2": 1}  # of an instance
 
 
-def planned() -> dict[str, Any]:
+def planned() -> Plan:
     """The query on one node, T1 = (O1, O2) with sub-deadline 2 and T2 = (O3) with 5."""
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -53,21 +54,22 @@ def planned() -> dict[str, Any]:
         (folder / "cluster.yaml").write_text(CLUSTER)
         (folder / "operators.json").write_text(json.dumps(Registry().describe()))
         choices = planner.Choices(allocator="sqpr", sub_deadlines="proportional")
-        document = planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)
-    document = with_sub_deadlines(document, O1=2 * MS, O3=5 * MS)
-    document["graph"]["sources"]["p"]["arrival"]["period_ns"] = 2 * MS  # p2 is 2 after p1; no plan allows that for long
-    return document
+        made = plan_document.of(planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices))
+    made = with_sub_deadlines(made, O1=2 * MS, O3=5 * MS)
+    often = BurstArrival(burst=1, period_ns=2 * MS)  # p2 is 2 after p1; no plan allows that for long
+    sources = {"p": replace(made.graph.sources["p"], arrival=often)}
+    return replace(made, graph=replace(made.graph, sources=sources))
 
 
 def instances(policy: str) -> list[Instance]:
     """What ran, by completion, in the paper's time (1 is a millisecond)."""
-    document = planned()
-    if [task["operators"] for task in document["tasks"]["a"]] != [["O1", "O2"], ["O3"]]:
+    made = planned()
+    if [task.operators for task in made.tasks["a"]] != [("O1", "O2"), ("O3",)]:
         raise AssertionError("the units are not those of figure 6")
-    done = simulate(document, Scenario(policy=policy, bursts=2, phase_ns={"p": 1 * MS}))
+    done = simulate(made, Scenario(policy=policy, bursts=2, phase_ns={"p": 1 * MS}))
     facts = list(records.unpack_records(done.traces[0].records))
     began_ns = next(fact.at_ns for fact in facts if isinstance(fact, Admitted)) - 1 * MS
-    names = {task["id"]: task["operators"][0] for task in document["tasks"]["a"]}
+    names = {task.id: task.operators[0] for task in made.tasks["a"]}
     ran = [fact for fact in facts if isinstance(fact, Ran) and not fact.unfinished]
     if policy == "edf-op":  # an instance leaves one record per operator; its last one tells the completion
         last = {(fact.seq, fact.unit): fact for fact in facts if isinstance(fact, Ran)}

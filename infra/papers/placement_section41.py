@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from infra.papers.collision import MS, plan, with_sub_deadlines
 from infra.papers.figures import Effort, Figure, Tell
+from protos.plan_document import Plan
 from sim_vehicles.virtual.run import Simulation, simulate
 from sim_vehicles.virtual.scenario import Scenario
 
@@ -18,9 +18,9 @@ def largest_ms(done: Simulation) -> dict[str, float]:
     return {name: max(output.latencies_ns) / MS for name, output in done.outputs.items()}
 
 
-def latencies(document: dict[str, Any], policy: str, batch: str = "tuple") -> dict[str, float]:
+def latencies(made: Plan, policy: str, batch: str = "tuple") -> dict[str, float]:
     """Largest latencies of the example's tuples, no link delay."""
-    return largest_ms(simulate(document, Scenario(policy=policy, batch=batch, ages_ns=AGES, latency_ns=0)))
+    return largest_ms(simulate(made, Scenario(policy=policy, batch=batch, ages_ns=AGES, latency_ns=0)))
 
 
 def batch_by_batch() -> dict[str, float]:

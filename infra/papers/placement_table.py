@@ -4,40 +4,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from coordinator import planner
 from coordinator.errors import InfeasibleError
 from infra.papers.collision import MS, plan
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
+from protos.plan_document import Plan
 
 
 def nlr(n: int, node: str | None) -> float | None:
     """The optimum with O3 held to that node (None: free); None: no placement holds."""
     found = _plan(n, "deadline", node)
-    return None if found is None else float(found["objective"]["nlr"])
+    return None if found is None else found.objective.nlr
 
 
 def chosen(n: int, allocator: planner.Allocator) -> str | None:
     """Node of O3, as the paper counts them."""
     found = _plan(n, allocator, None)
-    return None if found is None else {"a": "1", "b": "2"}[found["placement"]["O3"]]
+    return None if found is None else {"a": "1", "b": "2"}[found.placement["O3"]]
 
 
 def sub_deadlines_ms(n: int) -> dict[str, float]:
     """Sub-deadline of every task unit, by its operators."""
-    units = plan(n)["tasks"]
+    units = [task for tasks in plan(n).tasks.values() for task in tasks]
     return {
-        f"{each['operators'][0]}..{each['operators'][-1]}" if each["operators"][1:] else each["operators"][0]: int(
-            each["sub_deadline_ns"]
-        )
-        / MS
-        for node in units
-        for each in units[node]
+        "..".join(dict.fromkeys((each.operators[0], each.operators[-1]))): each.sub_deadline_ns / MS for each in units
     }
 
 
-def _plan(n: int, allocator: planner.Allocator, node: str | None) -> dict[str, Any] | None:
+def _plan(n: int, allocator: planner.Allocator, node: str | None) -> Plan | None:
     try:
         return plan(n, allocator, o3=node, policy="fifo")
     except InfeasibleError:

@@ -47,9 +47,6 @@ Examples:
 """
 
 
-PLAN = "plan.json, made by `coordinator plan`"
-
-
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command(help=EXAMPLES)(simulate)
@@ -116,7 +113,7 @@ def simulate(
     from rich.console import Console
 
     from sim_vehicles.errors import BadInputError
-    from sim_vehicles.feed import read_json
+    from sim_vehicles.plans import read_plan
     from sim_vehicles.virtual import run as runs
     from sim_vehicles.virtual.costs import parse_jitter
     from sim_vehicles.virtual.scenario import Scenario
@@ -149,14 +146,14 @@ def simulate(
             )
         if out is not None:
             runs.check_out(out)
-        document = read_json(plan, PLAN)
+        made = read_plan(plan)
         changes = _changes(then or (), at or ())
         registry = runs.operators_here(operators or (), check_operators)
         if regret:
-            compare(document, scenario, registry, told, as_json)
+            compare(made, scenario, registry, told, as_json)
             return
         with progress(told, trials) as advance:
-            done = runs.simulate(document, scenario, registry, trace=out is not None, progress=advance, then=changes)
+            done = runs.simulate(made, scenario, registry, trace=out is not None, progress=advance, then=changes)
         if out is not None:
             runs.write_run(done, out)
         say(done, scenario, out, told, as_json)
@@ -165,13 +162,13 @@ def simulate(
 def _changes(then: Sequence[Path], at: Sequence[str]) -> list[Change]:
     """Each `--then` with its `--at`."""
     from sim_vehicles.errors import BadInputError
-    from sim_vehicles.feed import read_json
+    from sim_vehicles.plans import read_plan
     from sim_vehicles.virtual.course import Change
 
     if len(then) != len(at):
         text = f"--then {len(then)} times, --at {len(at)} times: each plan needs its instant"
         raise BadInputError(f"{text}; write --then next.json --at 5s")
-    return [Change(read_json(plan, PLAN), _duration(instant, "--at")) for plan, instant in zip(then, at, strict=True)]
+    return [Change(read_plan(plan), _duration(instant, "--at")) for plan, instant in zip(then, at, strict=True)]
 
 
 def _pairs(given: list[str] | None, option: str, example: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from node_agent.registry import Registry
+    from protos.plan_document import Plan
     from sim_vehicles.virtual.run import Simulation
     from sim_vehicles.virtual.scenario import Scenario
 
@@ -33,7 +34,7 @@ def progress(told: Console, trials: int) -> Iterator[Callable[[], None] | None]:
         yield lambda: progress.advance(task)
 
 
-def compare(document: dict[str, Any], scenario: Scenario, registry: Registry, told: Console, as_json: bool) -> None:
+def compare(made: Plan, scenario: Scenario, registry: Registry, told: Console, as_json: bool) -> None:
     """`--regret`: every policy's misses, and their distance to the bound."""
     from rich import box
     from rich.console import Console
@@ -43,12 +44,11 @@ def compare(document: dict[str, Any], scenario: Scenario, registry: Registry, to
 
     with progress(told, scenario.trials) as advance:
         policies = None if scenario.policy is None else [scenario.policy]
-        found = regret(document, scenario, registry, policies, progress=advance)
+        found = regret(made, scenario, registry, policies, progress=advance)
     if as_json:
         typer.echo(json.dumps(found.document()))
         return
-    query = document.get("query", "plan")
-    title = f"{query}: {scenario.trials} trials, seed {scenario.seed}, {found.results} results"
+    title = f"{made.query}: {scenario.trials} trials, seed {scenario.seed}, {found.results} results"
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("policy", no_wrap=True)
     for heading in ("missed", "of all", "above the bound"):
@@ -110,7 +110,7 @@ def _table(done: Simulation, scenario: Scenario) -> Any:
     from rich import box
     from rich.table import Table
 
-    query, policy = done.plan.document.get("query", "plan"), scenario.policy or "policies of the plan"
+    query, policy = done.plan.made.query, scenario.policy or "policies of the plan"
     title = f"{query}: {policy}, {scenario.trials} trials, {done.instances} task instances; times in ms"
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("output", no_wrap=True)

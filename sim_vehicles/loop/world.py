@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from node_agent.registry import Registry
+from protos.plan_document import Plan, Source
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.feed import Feed
@@ -40,10 +41,10 @@ class CrossingWorld:
     for their source's max_age are refused by their node, as by an agent.
     """
 
-    def __init__(self, make: Callable[[int], ClosedLoop], sources: Mapping[str, Any]) -> None:
+    def __init__(self, make: Callable[[int], ClosedLoop], sources: Mapping[str, Source]) -> None:
         self._make = make
-        self._ids = {name: int(source["id"]) for name, source in sources.items()}
-        self._oldest_ns = {name: source.get("max_age_ns") or None for name, source in sources.items()}
+        self._ids = {name: source.id for name, source in sources.items()}
+        self._oldest_ns = {name: source.max_age_ns or None for name, source in sources.items()}
         self.loops: list[ClosedLoop] = []
         self._trial = 0
 
@@ -85,7 +86,7 @@ class CrossingWorld:
 
 
 def replay_virtual(
-    plan_document: dict[str, Any],
+    plan: Plan,
     scenario: Scenario,
     feeds: Sequence[Feed],
     options: InputOptions,
@@ -120,10 +121,10 @@ def replay_virtual(
     def make(trial: int) -> ClosedLoop:
         return ClosedLoop(scenario, inputs(shifts_ns[(trial - 1) % phases]), brake, judge)
 
-    world = CrossingWorld(make, plan_document["graph"]["sources"])
+    world = CrossingWorld(make, plan.graph.sources)
     conditions = Conditions(trials=trials, seed=options.seed)
-    done = simulate(plan_document, conditions, registry, world, trace=out is not None, progress=progress)
-    why = "; ".join([*misfits(plan_document, scenario.scene), *done.failures]) or None
+    done = simulate(plan, conditions, registry, world, trace=out is not None, progress=progress)
+    why = "; ".join([*misfits(plan, scenario.scene), *done.failures]) or None
     found = [
         replace(
             _lap(loop, only or (number % phases, phases), shifts_ns[number % phases], why), refused=world.refused(loop)

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from protos.plan_document import Plan
+from sim_vehicles import plans
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.loop.brake import AUTO
 from sim_vehicles.story.gantt import Gantt, gantt_in
@@ -39,7 +41,7 @@ class Story:
 
     run: str
     replay: Mapping[str, Any]
-    plan: Mapping[str, Any]
+    plan: Plan | None
     run_document: Mapping[str, Any]
     verdict: Verdict
     laps: Sequence[Verdict]
@@ -195,7 +197,7 @@ def read_story(run: Path) -> Story:
 
 
 def _story(run: Path, replay: Mapping[str, Any], verdict: Verdict) -> Story:
-    plan = read_json(run / "plan.json") if (run / "plan.json").is_file() else {}
+    plan = plans.read_plan(run / "plan.json") if (run / "plan.json").is_file() else None
     run_document = read_json(run / "run.json") if (run / "run.json").is_file() else {}
     brake = verdict.get("brake") or {}
     reaction_s = float(brake["reaction_s"]) if brake else AUTO.reaction_s

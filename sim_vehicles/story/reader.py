@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import json_format
-
+from protos import plan_document
 from protos import records as rec
-from protos.plan_pb2 import LocalPlan
-from protos.records import RECORD_BYTES, Ran, Record, unpack_header
+from protos.plan_document import Plan, PlanFileError
+from protos.records import RECORD_BYTES, Ran, Record, stamp_of, unpack_header
 from protos.segments import Block, Flaw, bodies, scan
 from sim_vehicles.errors import BadInputError
 
@@ -51,7 +50,6 @@ class PlanView:
     """A plan by the numbers that trace records carry; nodes by name."""
 
     hash: str
-    document: dict[str, Any] = field(repr=False)
     nodes: dict[int, str]
     sources: dict[int, tuple[str, str, int]]  # id -> name, node, stream
     units: dict[int, UnitView]
@@ -126,7 +124,7 @@ class RunTrace:
     @property
     def hash_u64(self) -> int:
         """The plan's hash as in PLAN records."""
-        return int(self.plan.hash[:16], 16)
+        return stamp_of(self.plan.hash)
 
     @cached_property
     def _places(self) -> dict[Lineage, list[tuple[int, int, int]]]:
@@ -164,13 +162,13 @@ def read_trace(run: Path) -> RunTrace:
 
 def read_plan(path: Path) -> PlanView:
     """The view of a plan.json. Raises BadInputError."""
-    document = read_json(path)
+    values = read_json(path)
     try:
-        return _plan(document)
-    except (KeyError, TypeError, ValueError, AttributeError, json_format.Error) as error:
-        raise BadInputError(
-            f"{path}: is no plan: {type(error).__name__} {error}; make it with `coordinator plan`"
-        ) from None
+        return _view(plan_document.shaped(values))
+    except PlanFileError as error:
+        raise BadInputError(f"{path}: {error.text}; make it with `coordinator plan`") from None
+    except KeyError as error:
+        raise BadInputError(f"{path}: is no plan: {error} is missing; make it with `coordinator plan`") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -186,15 +184,13 @@ def read_json(path: Path) -> dict[str, Any]:
     return document
 
 
-def _plan(document: dict[str, Any]) -> PlanView:
-    entries = document["cluster"]["nodes"]
+def _view(made: Plan) -> PlanView:
     sources: dict[int, tuple[str, str, int]] = {}
     units: dict[int, UnitView] = {}
     outputs: dict[int, tuple[str, str, int]] = {}
     names: dict[int, str] = {}
-    for node, local_json in document["nodes"].items():
-        local = json_format.ParseDict(local_json, LocalPlan())
-        speed = float(entries[node].get("speed") or 1)
+    for node, local in made.nodes.items():
+        speed = made.cluster.nodes[node].speed
         names.update({stream.id: stream.name for stream in local.streams})
         sources.update({source.id: (source.name, node, source.stream) for source in local.sources})
         outputs.update({output.id: (output.name, node, output.stream) for output in local.outputs})
@@ -211,5 +207,5 @@ def _plan(document: dict[str, Any]) -> PlanView:
                 exits=tuple(unit.exits),
                 join=chain[0].join,
             )
-    nodes = {int(entry["index"]): str(name) for name, entry in entries.items()}
-    return PlanView(str(document["hash"]), document, nodes, sources, units, outputs, names)
+    nodes = {node.index: name for name, node in made.cluster.nodes.items()}
+    return PlanView(made.hash, nodes, sources, units, outputs, names)

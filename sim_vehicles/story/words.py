@@ -98,12 +98,12 @@ def beside(story: Story) -> str:
 
 def how(story: Story) -> str:
     """Allocator and policies of the plan; those that a simulation replaced them by."""
-    nodes = story.plan.get("nodes") or {}
-    policies = sorted({str((node.get("policy") or {}).get("name", "?")) for node in nodes.values()})
+    if story.plan is None:
+        return "no plan beside replay.json"
+    policies = sorted({local.policy.name or "?" for local in story.plan.nodes.values()})
     scenario: Any = story.run_document.get("scenario") or {}
     shown = str(scenario["policy"]) if scenario.get("policy") else ", ".join(policies)
-    allocator = story.plan.get("allocator")
-    return "no plan beside replay.json" if allocator is None else f"{allocator} placement, {shown or '?'}"
+    return f"{story.plan.allocator} placement, {shown or '?'}"
 
 
 def phase(story: Story) -> str:

@@ -1,8 +1,9 @@
 """When sources admit tuples: whole bursts, jittery periods, or a rate, per trial. Instants count from its start."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from protos.plan_document import BurstArrival, JcpArrival, RateArrival
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.scenario import Scenario, Source
@@ -43,40 +44,39 @@ def bursts(plan: WithSources, scenario: Scenario, trial: int) -> list[Burst]:
 
 
 def _period_ns(source: Source) -> int:
-    return int(source.arrival.get("period_ns") or SECOND_NS)
+    return source.arrival.period_ns if isinstance(source.arrival, BurstArrival | JcpArrival) else SECOND_NS
 
 
 def _instants(source: Source, scenario: Scenario, trial: int, span_ns: int) -> Iterator[tuple[int, int]]:
-    arrival, count = source.arrival, scenario.burst.get(source.name)
-    kind = arrival.get("kind")
-    if kind == "burst":
-        size = arrival["burst"] if count is None else count
-        times = scenario.bursts if size else 0
-        return ((number * arrival["period_ns"], size) for number in range(times))
-    if kind == "jcp":
-        return _jcp(source, scenario.seed, trial, span_ns, 1 if count is None else count)
-    if kind == "rate":
-        return _rate(arrival, span_ns, arrival.get("burst", 1) if count is None else count)
+    count = scenario.burst.get(source.name)
+    match source.arrival:
+        case BurstArrival() as arrival:
+            size = arrival.burst if count is None else count
+            times = scenario.bursts if size else 0
+            return ((number * arrival.period_ns, size) for number in range(times))
+        case JcpArrival() as arrival:
+            drawn_for = _ARRIVAL, scenario.seed, trial, source.id
+            return _jcp(arrival, drawn_for, span_ns, 1 if count is None else count)
+        case RateArrival() as arrival:
+            return _rate(arrival, span_ns, arrival.burst if count is None else count)
+    kind = source.arrival.kind
     raise BadInputError(f"source {source.name}: arrivals of kind {kind!r} cannot be simulated; burst, jcp and rate can")
 
 
-def _jcp(source: Source, seed: int, trial: int, span_ns: int, count: int) -> Iterator[tuple[int, int]]:
+def _jcp(arrival: JcpArrival, drawn_for: tuple[int, ...], span_ns: int, count: int) -> Iterator[tuple[int, int]]:
     """One tuple about every period: up to `early` before and `late` after its instant, `min_gap` apart."""
-    arrival: dict[str, Any] = dict(source.arrival)
-    period_ns, early_ns = arrival["period_ns"], arrival.get("early_ns", 0)
-    width_ns = early_ns + arrival.get("late_ns", 0)
-    gap_ns = arrival.get("min_gap_ns", 0)
+    width_ns = arrival.early_ns + arrival.late_ns
     earliest_ns = 0
-    for number in range(-(-span_ns // period_ns)):
-        drawn = draws.uniform(draws.key(_ARRIVAL, seed, trial, source.id, number))
-        at_ns = max(number * period_ns + round(drawn * width_ns) - early_ns, earliest_ns)
-        earliest_ns = at_ns + gap_ns
+    for number in range(-(-span_ns // arrival.period_ns)):
+        drawn = draws.uniform(draws.key(*drawn_for, number))
+        at_ns = max(number * arrival.period_ns + round(drawn * width_ns) - arrival.early_ns, earliest_ns)
+        earliest_ns = at_ns + arrival.min_gap_ns
         yield at_ns, count
 
 
-def _rate(arrival: Any, span_ns: int, burst: int) -> Iterator[tuple[int, int]]:
+def _rate(arrival: RateArrival, span_ns: int, burst: int) -> Iterator[tuple[int, int]]:
     """The worst that the curve allows: the burst at once, then tuple by tuple at the rate."""
     if burst:
         yield 0, burst
-    for number in range(1, int(span_ns * arrival["rate_per_s"] / SECOND_NS) + 1):
-        yield round(number * SECOND_NS / arrival["rate_per_s"]), 1
+    for number in range(1, int(span_ns * arrival.rate_per_s / SECOND_NS) + 1):
+        yield round(number * SECOND_NS / arrival.rate_per_s), 1

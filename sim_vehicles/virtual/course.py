@@ -10,10 +10,11 @@ from itertools import pairwise
 from typing import Any
 
 from node_agent.core import plan as core
+from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.costs import Numbers
-from sim_vehicles.virtual.scenario import PlanFile, Scenario, Source, as_run, check, read_plan
+from sim_vehicles.virtual.scenario import Scenario, Source, VirtualPlan, as_run, check, virtual_plan
 
 MOST_PLANS = 15  # that a report can tell apart
 _COMMIT, _WINDOWS = 4, 5  # what a draw is for
@@ -21,9 +22,9 @@ _COMMIT, _WINDOWS = 4, 5  # what a draw is for
 
 @dataclass(frozen=True)
 class Change:
-    """plan.json that is committed in place of the one before. at_ns: from each trial's start on."""
+    """A plan that is committed in place of the one before. at_ns: from each trial's start on."""
 
-    document: dict[str, Any]
+    plan: Plan
     at_ns: int
 
 
@@ -35,14 +36,14 @@ class Course:
     its own; operators: such a number by name. Draws go by them, so that a change draws nothing anew.
     """
 
-    plans: tuple[PlanFile, ...]
+    plans: tuple[VirtualPlan, ...]
     at_ns: tuple[int, ...]
     sources: tuple[Source, ...]
     outputs: tuple[core.Output, ...]
     operators: dict[str, int]
 
     @property
-    def last(self) -> PlanFile:
+    def last(self) -> VirtualPlan:
         """What runs at the end."""
         return self.plans[-1]
 
@@ -70,9 +71,9 @@ class Course:
         return [{"plan": plan.hash, "at_ns": at} for plan, at in zip(self.plans[1:], self.at_ns[1:], strict=True)]
 
 
-def read_course(document: dict[str, Any], then: Sequence[Change], scenario: Scenario) -> Course:
-    """The plans, read and checked. Raises BadInputError."""
-    plans = [read_plan(each, epoch) for epoch, each in enumerate([document, *(c.document for c in then)], start=1)]
+def course_of(first: Plan, then: Sequence[Change], scenario: Scenario) -> Course:
+    """The plans as they are simulated, checked. Raises BadInputError."""
+    plans = [virtual_plan(each, epoch) for epoch, each in enumerate([first, *(c.plan for c in then)], start=1)]
     sources = [source for plan in plans for source in plan.sources]
     for plan in plans:
         check(plan, scenario, sources)
@@ -83,12 +84,12 @@ def read_course(document: dict[str, Any], then: Sequence[Change], scenario: Scen
     return _course(plans, at_ns)
 
 
-def alone(plan: PlanFile) -> Course:
+def alone(plan: VirtualPlan) -> Course:
     """One plan that runs from the start to the end."""
     return _course([plan], [0])
 
 
-def _course(plans: Sequence[PlanFile], at_ns: Sequence[int]) -> Course:
+def _course(plans: Sequence[VirtualPlan], at_ns: Sequence[int]) -> Course:
     return Course(
         plans=tuple(plans),
         at_ns=tuple(at_ns),
@@ -124,7 +125,7 @@ def _check_instants(at_ns: Sequence[int], scenario: Scenario) -> None:
             )
 
 
-def _check_nodes(first: PlanFile, plan: PlanFile, scenario: Scenario) -> None:
+def _check_nodes(first: VirtualPlan, plan: VirtualPlan, scenario: Scenario) -> None:
     known, now = ({local.node: local for local in each.nodes} for each in (first, plan))
     which = f"--then: plan {plan.hash[:8]}"
     if {name: local.index for name, local in known.items()} != {name: local.index for name, local in now.items()}:
@@ -135,7 +136,7 @@ def _check_nodes(first: PlanFile, plan: PlanFile, scenario: Scenario) -> None:
             raise BadInputError(f"{which} has another policy on node {name}; simulate under one with --policy")
 
 
-def _sources(plans: Sequence[PlanFile]) -> tuple[Source, ...]:
+def _sources(plans: Sequence[VirtualPlan]) -> tuple[Source, ...]:
     numbers = _numbered([{source.name: source.id for source in plan.sources} for plan in plans])
     found: dict[str, Source] = {}
     for plan in plans:
@@ -149,7 +150,7 @@ def _sources(plans: Sequence[PlanFile]) -> tuple[Source, ...]:
     return tuple(replace(source, id=numbers[name]) for name, source in found.items())
 
 
-def _outputs(plans: Sequence[PlanFile]) -> tuple[core.Output, ...]:
+def _outputs(plans: Sequence[VirtualPlan]) -> tuple[core.Output, ...]:
     found: dict[str, core.Output] = {}
     for plan in plans:
         for output in plan.outputs:
@@ -162,4 +163,4 @@ def _outputs(plans: Sequence[PlanFile]) -> tuple[core.Output, ...]:
     return tuple(found.values())
 
 
-__all__ = ["Change", "Course", "alone", "read_course"]
+__all__ = ["Change", "Course", "alone", "course_of"]

@@ -9,13 +9,14 @@ from typing import Any
 
 from node_agent.core.policies import POLICIES
 from node_agent.registry import Registry
+from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.clairvoyant import STATES, by_output, least_missed
 from sim_vehicles.virtual.cluster import Cluster
 from sim_vehicles.virtual.course import alone
 from sim_vehicles.virtual.node import Apply
 from sim_vehicles.virtual.run import operators_here
-from sim_vehicles.virtual.scenario import PlanFile, Scenario, check, read_plan
+from sim_vehicles.virtual.scenario import Scenario, VirtualPlan, check, virtual_plan
 from sim_vehicles.virtual.schedule import fewest_missed
 from sim_vehicles.virtual.workload import Graph, Recorded, Replayed, Seen, unpoliced
 from sim_vehicles.virtual.world import Stub
@@ -72,7 +73,7 @@ class Regret:
 
 
 def regret(
-    document: dict[str, Any],
+    made: Plan,
     scenario: Scenario | None = None,
     registry: Registry | None = None,
     policies: Iterable[str] | None = None,
@@ -88,7 +89,7 @@ def regret(
     scenario, registry = scenario or Scenario(), registry or operators_here()
     if scenario.batch is not None:
         raise BadInputError("--regret: compares policies tuple by tuple; leave --batch out")
-    plan = unpoliced(read_plan(document))
+    plan = unpoliced(virtual_plan(made))
     check(plan, scenario)
     if plan.windows:
         raise BadInputError(
@@ -129,7 +130,7 @@ def regret(
 class _Run:
     """One policy's cluster, trial by trial."""
 
-    def __init__(self, plan: PlanFile, scenario: Scenario, registry: Registry, policy: str, apply: Apply) -> None:
+    def __init__(self, plan: VirtualPlan, scenario: Scenario, registry: Registry, policy: str, apply: Apply) -> None:
         self.seen = Seen(Stub(plan, scenario.ages_ns, registry.codecs, scenario.tuples), plan)
         self._cluster = Cluster(alone(plan), replace(scenario, policy=policy), registry, self.seen, False, apply)
 
@@ -139,7 +140,9 @@ class _Run:
 
 
 class _Replay(_Run):
-    def __init__(self, plan: PlanFile, scenario: Scenario, registry: Registry, policy: str, recorded: Recorded) -> None:
+    def __init__(
+        self, plan: VirtualPlan, scenario: Scenario, registry: Registry, policy: str, recorded: Recorded
+    ) -> None:
         self._replayed = Replayed(recorded)
         super().__init__(plan, scenario, registry, policy, self._replayed.replay)
 

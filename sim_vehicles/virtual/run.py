@@ -12,12 +12,13 @@ from node_agent.core.facts import MemoryFacts
 from node_agent.registry import Registry
 from node_agent.signature import OperatorError
 from protos import run_document, vehicle_pb2
+from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, STATE_ENDED, VIRTUAL, Header, pack_header
 from protos.segments import segment
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.cluster import Cluster
-from sim_vehicles.virtual.course import Change, Course, read_course
-from sim_vehicles.virtual.scenario import PlanFile, Scenario
+from sim_vehicles.virtual.course import Change, Course, course_of
+from sim_vehicles.virtual.scenario import Scenario, VirtualPlan
 from sim_vehicles.virtual.summary import Counted, OutputSummary, WindowSummary
 from sim_vehicles.virtual.world import Stub, World
 
@@ -58,7 +59,7 @@ class Simulation:
     shed: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def plan(self) -> PlanFile:
+    def plan(self) -> VirtualPlan:
         """What runs at the end; without a change all the time."""
         return self.course.last
 
@@ -85,7 +86,7 @@ class Simulation:
 
 
 def simulate(
-    document: dict[str, Any],
+    plan: Plan,
     scenario: Scenario | None = None,
     registry: Registry | None = None,
     world: World | None = None,
@@ -93,13 +94,13 @@ def simulate(
     progress: Callable[[], None] | None = None,
     then: Sequence[Change] = (),
 ) -> Simulation:
-    """Run all trials of a parsed plan.json. trace False: results only, which needs little memory.
+    """Run all trials of a plan. trace False: results only, which needs little memory.
 
     progress is called after each trial. then: plans that are committed in each trial, one after the other. Raises
     BadInputError where plans and scenario do not fit.
     """
     scenario, registry = scenario or Scenario(), registry or operators_here()
-    course = read_course(document, then, scenario)
+    course = course_of(plan, then, scenario)
     inner = Stub(course, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
     counted = Counted(inner, {output.name: output.deadline_ns for output in course.outputs})
     cluster = Cluster(course, scenario, registry, counted, trace)
@@ -211,5 +212,5 @@ def write_run(simulation: Simulation, directory: Path, more: Mapping[str, Any] |
     (directory / "run.json").write_bytes(run_document.packed(run))
 
 
-def _write_plan(plan: PlanFile, path: Path) -> None:
-    path.write_text(json.dumps(plan.document, sort_keys=True, indent=1) + "\n")
+def _write_plan(plan: VirtualPlan, path: Path) -> None:
+    path.write_text(json.dumps(plan.made.to_json(), sort_keys=True, indent=1) + "\n")

@@ -4,14 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from google.protobuf import json_format
-
 from node_agent.core import plan as core
 from node_agent.core.measure import PPM
 from node_agent.core.policies import POLICIES
 from node_agent.wire.plan import MOST_K, PlanError, core_plan
-from protos.plan_pb2 import LocalPlan
+from protos.plan_document import Arrival, Plan
 from protos.policies import Chosen, PolicyError, chosen
+from protos.records import stamp_of
 from sim_vehicles.durations import duration_ns
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.costs import NO_JITTER, Jitter
@@ -99,20 +98,24 @@ class Source:
     node: str
     codec: str
     max_age_ns: int
-    arrival: Mapping[str, Any]
+    arrival: Arrival
 
 
 @dataclass(frozen=True)
-class PlanFile:
-    """A plan.json, read: local plans in node order, sources and outputs in the order of their ids."""
+class VirtualPlan:
+    """A plan as it is simulated: local plans in node order, sources and outputs in the order of their ids."""
 
-    document: Mapping[str, Any]
-    hash: str
+    made: Plan
     nodes: tuple[core.Plan, ...]
     speeds: Mapping[str, float]
     sources: tuple[Source, ...]
     outputs: tuple[core.Output, ...]
     epoch: int = PLAN_EPOCH
+
+    @property
+    def hash(self) -> str:
+        """The plan's."""
+        return self.made.hash
 
     @property
     def windows(self) -> dict[int, str]:
@@ -126,42 +129,40 @@ class PlanFile:
     @property
     def hash_u64(self) -> int:
         """As in trace records."""
-        return int(self.hash[:16], 16)
+        return stamp_of(self.hash)
 
 
-def read_plan(document: Mapping[str, Any], epoch: int = PLAN_EPOCH) -> PlanFile:
-    """The parts of a parsed plan.json. Raises BadInputError."""
+def virtual_plan(made: Plan, epoch: int = PLAN_EPOCH) -> VirtualPlan:
+    """The plan as it is simulated under that epoch. Raises BadInputError."""
     try:
-        return _read(document, epoch)
-    except (KeyError, TypeError, AttributeError, ValueError, json_format.Error, PlanError) as error:
+        return _virtual(made, epoch)
+    except (KeyError, ValueError, PlanError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise BadInputError(f"not a plan that can be simulated: {what}; make it with `coordinator plan`") from None
 
 
-def _read(document: Mapping[str, Any], epoch: int) -> PlanFile:
-    hash_u64 = int(document["hash"][:16], 16)
-    entries = document["cluster"]["nodes"]
-    plans = []
-    for name in sorted(document["nodes"], key=lambda each: entries[each]["index"]):
-        local = json_format.ParseDict(document["nodes"][name], LocalPlan())
-        plans.append(core_plan(local, hash_u64, epoch))
+def _virtual(made: Plan, epoch: int) -> VirtualPlan:
+    nodes = made.cluster.nodes
+    plans = [
+        core_plan(made.nodes[name], stamp_of(made.hash), epoch)
+        for name in sorted(made.nodes, key=lambda each: nodes[each].index)
+    ]
     sources = [
-        Source(entry["id"], name, entry["at"], entry["type"], entry.get("max_age_ns") or 0, entry["arrival"])
-        for name, entry in document["graph"]["sources"].items()
+        Source(source.id, name, source.at, source.type, source.max_age_ns, source.arrival)
+        for name, source in made.graph.sources.items()
     ]
     outputs = [output for plan in plans for output in plan.outputs]
-    return PlanFile(
-        document=document,
-        hash=document["hash"],
+    return VirtualPlan(
+        made=made,
         nodes=tuple(plans),
-        speeds={name: float(entry.get("speed") or 1) for name, entry in entries.items()},
+        speeds={name: float(node.speed) for name, node in nodes.items()},
         sources=tuple(sorted(sources, key=lambda each: each.id)),
         outputs=tuple(sorted(outputs, key=lambda each: each.id)),
         epoch=epoch,
     )
 
 
-def check(plan: PlanFile, scenario: Scenario, more: Iterable[Source] = ()) -> None:
+def check(plan: VirtualPlan, scenario: Scenario, more: Iterable[Source] = ()) -> None:
     """Raises BadInputError where the scenario does not fit the plan. more: sources of other plans of the run."""
     if not 1 <= scenario.trials <= MOST_TRIALS:
         raise BadInputError(f"--trials {scenario.trials}: must be between 1 and {MOST_TRIALS}")
@@ -210,7 +211,7 @@ def _check_parameters(scenario: Scenario) -> None:
         raise BadInputError("--share: must be a percentage above 0 and below 100")
 
 
-def _check_batch(plan: PlanFile, scenario: Scenario) -> None:
+def _check_batch(plan: VirtualPlan, scenario: Scenario) -> None:
     if scenario.batch == "barrier" and any(len(unit.operators) > 1 for local in plan.nodes for unit in local.units):
         raise BadInputError("--batch barrier: needs one operator per task unit; plan with `--units operator`")
     if scenario.batch == "burst":

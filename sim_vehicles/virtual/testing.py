@@ -14,11 +14,12 @@ from typing import Any
 from node_agent.codecs import CodecError, UnknownCodecError
 from node_agent.registry import Registry
 from node_agent.testing.loaded import with_codecs
+from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.feed import read_json
+from sim_vehicles.plans import read_plan, typed
 from sim_vehicles.virtual.arrivals import bursts
 from sim_vehicles.virtual.run import Simulation, operators_here, simulate
-from sim_vehicles.virtual.scenario import PlanFile, Scenario, Source, read_plan
+from sim_vehicles.virtual.scenario import Scenario, Source, VirtualPlan, virtual_plan
 from sim_vehicles.virtual.summary import OutputSummary
 from sim_vehicles.virtual.world import Delivery, Offer
 
@@ -105,7 +106,7 @@ class Simulated:
 
 
 def simulated(
-    plan: Mapping[str, Any] | str | Path,
+    plan: Plan | Mapping[str, Any] | str | Path,
     tuples: Tuples,
     operators: Operators = (),
     scenario: Scenario | None = None,
@@ -119,16 +120,16 @@ def simulated(
     it are set here. Raises BadInputError where plan, tuples and scenario do not fit, and FailedError where an operator
     raises, unless it may.
     """
-    document = dict(plan) if isinstance(plan, Mapping) else read_json(Path(plan), "plan.json")
+    made = _made(plan)
     registry = registered(operators)
-    read, scenario = read_plan(document), scenario or Scenario()
+    read, scenario = virtual_plan(made), scenario or Scenario()
     world = _Given({source.name: _values(source, tuples, registry) for source in read.sources}, scenario.ages_ns)
     for name in tuples:
         if name not in world.values:
             raise BadInputError(f"the plan has no source {name!r}; it has {', '.join(world.values)}")
     counts = {name: len(values) for name, values in world.values.items()}
     conditions = replace(scenario, bursts=_bursts(read, counts, scenario), tuples={})
-    done = simulate(document, conditions, registry, world)
+    done = simulate(made, conditions, registry, world)
     if done.failures and not may_fail:
         raise FailedError("; ".join(done.failures))
     outputs = {
@@ -136,6 +137,12 @@ def simulated(
         for name, summary in done.outputs.items()
     }
     return Simulated(outputs, done)
+
+
+def _made(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
+    if isinstance(plan, Plan):
+        return plan
+    return typed(plan, "plan") if isinstance(plan, Mapping) else read_plan(Path(plan))
 
 
 def registered(operators: Operators) -> Registry:
@@ -163,7 +170,7 @@ def _values(source: Source, tuples: Tuples, registry: Registry) -> list[Any]:
     return found
 
 
-def _bursts(plan: PlanFile, counts: Mapping[str, int], scenario: Scenario) -> int:
+def _bursts(plan: VirtualPlan, counts: Mapping[str, int], scenario: Scenario) -> int:
     """The least number of bursts in which every source admits everything."""
 
     def short(number: int) -> list[str]:

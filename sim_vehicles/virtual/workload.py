@@ -14,7 +14,7 @@ from node_agent.core.parts import Lineage, Step
 from node_agent.execute import RAISED, apply
 from sim_vehicles.virtual.clairvoyant import Need, Result, Task, Workload
 from sim_vehicles.virtual.costs import Costs
-from sim_vehicles.virtual.scenario import PlanFile, Scenario
+from sim_vehicles.virtual.scenario import Scenario, VirtualPlan
 from sim_vehicles.virtual.world import Admission, Delivery, Offer, World
 
 Key = tuple[int, int, int]  # source, seq, ordinal
@@ -77,7 +77,7 @@ class Replayed:
 class Seen:
     """A world that notes when tuples are admitted and which results are there in time."""
 
-    def __init__(self, world: World, plan: PlanFile) -> None:
+    def __init__(self, world: World, plan: VirtualPlan) -> None:
         self._world = world
         self._ids = {source.name: source.id for source in plan.sources}
         self._deadlines_ns = {output.name: output.deadline_ns for output in plan.outputs}
@@ -108,7 +108,7 @@ class Seen:
         return None
 
 
-def unpoliced(plan: PlanFile) -> PlanFile:
+def unpoliced(plan: VirtualPlan) -> VirtualPlan:
     """The plan without limits on what operators give, and without what is shed by how much waits or how late it is:
     that would be another work under every policy."""
     return replace(plan, nodes=tuple(_free(local) for local in plan.nodes))
@@ -126,7 +126,7 @@ def _free(local: core.Plan) -> core.Plan:
 class Graph:
     """What the plan says of operators, streams and links, for tasks."""
 
-    def __init__(self, plan: PlanFile, scenario: Scenario) -> None:
+    def __init__(self, plan: VirtualPlan, scenario: Scenario) -> None:
         self._plan, self._scenario = plan, scenario
         self._locals = {local.node: local for local in plan.nodes}
         self._at = {operator.id: local.node for local in plan.nodes for operator in local.operators}

@@ -14,7 +14,8 @@ from coordinator.errors import BadInputError
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import NOTHING
 from coordinator.query import Query
-from sim_vehicles.virtual.scenario import read_plan
+from protos import plan_document
+from sim_vehicles.virtual.scenario import virtual_plan
 
 MS = 10**6
 Files = Callable[[str, str], tuple[Path, Path]]
@@ -190,7 +191,7 @@ def test_plan_json_has_an_entry_per_place_and_simulates_as_it_is(files: Files) -
     local = plan_file.local_plan(plan, "a.1")
     assert (local.node, local.index, local.cpu, local.memory_bytes) == ("a.1", 1, 3, 10 << 20)
     assert [(peer.name, peer.latency_ns) for peer in local.peers] == [("a", 500_000), ("b.1", 3 * MS)]
-    read = read_plan(plan)
+    read = virtual_plan(plan_document.shaped(plan))
     assert [each.node for each in read.nodes] == list(nodes)
 
 

@@ -18,10 +18,10 @@ from coordinator.placement.audit import audit
 from coordinator.units_of_measure import duration_ns
 from node_agent.core.policies import policy as live_policy
 from node_agent.wire.plan import core_plan
-from protos import plan_pb2
+from protos import plan_document, plan_pb2
 from protos.policies import NAMES, PARAMETERS, Chosen, PolicyError, chosen
 from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario, as_run, read_plan
+from sim_vehicles.virtual.scenario import Scenario, as_run, virtual_plan
 from tests.coordinator.guarantee.plans import MS, written
 
 QUERY = """
@@ -60,7 +60,7 @@ def test_every_parameter_reaches_the_node_s_plan_and_what_it_runs(name: str) -> 
     takes = PARAMETERS[name]
     text = f"{name}:{','.join(f'{key}={VALUES[key]}' for key in takes)}" if takes else name
     made = plan(f"'{text}'", "edf", model="paper")
-    local = read_plan(made).nodes[0]
+    local = virtual_plan(plan_document.shaped(made)).nodes[0]
     asked = chosen(text, duration_ns)
     assert (local.policy, local.largest_batch) == (name, asked.largest_batch)
     found = {field.name: getattr(local.parameters, field.name) for field in fields(local.parameters)}
@@ -76,7 +76,7 @@ def test_the_three_ways_to_write_a_policy_are_one() -> None:
     assert mapping["nodes"] == text["nodes"] and runs(mapping) == ["bts:phi=10000000ns,k=5", "fifo"]
     option = plan("edf", "fifo", policy="bts:k=5,phi=10 ms")
     assert option["nodes"]["a"]["policy"] == mapping["nodes"]["a"]["policy"] == option["nodes"]["b"]["policy"]
-    shown = simulate(plan("edf", "fifo"), Scenario(policy="bts:phi=10ms,k=5"))
+    shown = simulate(plan_document.shaped(plan("edf", "fifo")), Scenario(policy="bts:phi=10ms,k=5"))
     assert shown.document()["scenario"]["policy"] == "bts:phi=10ms,k=5"
 
 
@@ -107,10 +107,10 @@ def test_any_other_text_is_refused_in_a_sentence(text: str) -> None:
 
 def test_simulate_takes_the_same_and_refuses_what_is_said_twice() -> None:
     made = plan("{name: bts, phi: 10 ms}", "bts")
-    local = as_run(read_plan(made).nodes[0], Scenario(policy="adaptive:share=1%,k=3"))
+    local = as_run(virtual_plan(plan_document.shaped(made)).nodes[0], Scenario(policy="adaptive:share=1%,k=3"))
     assert (local.policy, local.parameters.share_ppm, local.parameters.first_k) == ("adaptive", 10_000, 3)
     assert local.parameters.phi_ns == 0  # not that of the plan's policy
-    assert as_run(read_plan(made).nodes[0], Scenario(first_k=3)).parameters.phi_ns == 10 * MS
+    assert as_run(virtual_plan(plan_document.shaped(made)).nodes[0], Scenario(first_k=3)).parameters.phi_ns == 10 * MS
     for scenario, said in (
         (Scenario(policy="bts:k=3", first_k=2), "--first-k: --policy bts:k=3 says it too"),
         (Scenario(policy="edf:batch=3", batch="burst"), "--batch: --policy edf:batch=3 says it too"),
@@ -118,7 +118,7 @@ def test_simulate_takes_the_same_and_refuses_what_is_said_twice() -> None:
         (Scenario(policy="bts:phi=3"), "parameter 'phi'"),
     ):
         with pytest.raises(Exception, match="--") as caught:
-            simulate(made, scenario)
+            simulate(plan_document.shaped(made), scenario)
         assert said in str(caught.value)
 
 
@@ -140,7 +140,7 @@ def test_a_plan_says_which_phi_its_nodes_will_use_and_they_do(policy: str, phi_m
     used_ns = sub_ns // 10 if phi_ms is None else phi_ms * MS
     told = [line for lines in explanation.short(made).values() for line in lines if "phi" in line]
     assert len(told) == 1 and told[0].startswith("node a runs ") and f"({by})" in told[0]
-    local = read_plan(made).nodes[0]
+    local = virtual_plan(plan_document.shaped(made)).nodes[0]
     tuner = live_policy(local.policy, 1, local.parameters).tuner
     assert tuner is not None
 
@@ -158,7 +158,7 @@ def test_a_plan_says_which_phi_its_nodes_will_use_and_they_do(policy: str, phi_m
 def test_batches_of_edf_are_covered_and_count() -> None:
     alone, batched = plan("edf", "edf", model="sound"), plan("{name: edf, batch: 4}", "edf", model="sound")
     assert alone["guarantee"]["out"]["guaranteed"] and batched["guarantee"]["out"]["guaranteed"]
-    assert read_plan(batched).nodes[0].largest_batch == 4
+    assert virtual_plan(plan_document.shaped(batched)).nodes[0].largest_batch == 4
     assert bounds(batched, NOTHING)["out"].bound_ns == batched["guarantee"]["out"]["bound_ns"]
     unlimited = plan("{name: edf, batch: burst}", "edf", model="sound")
     assert "batches on node a have no limit" in unlimited["guarantee"]["out"]["why"]

@@ -23,9 +23,9 @@ from coordinator.placement.audit import audit
 from coordinator.service_curves import Division, affine
 from node_agent.core.plan import Service, Unit
 from node_agent.core.policies.qed import qos
-from protos import records
+from protos import plan_document, records
 from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario, read_plan
+from sim_vehicles.virtual.scenario import Scenario, virtual_plan
 from tests.coordinator.guarantee.plans import MS, written
 
 SOURCE = "{at: a, type: json, arrival: {burst: 4, period: 100 ms}, tolerance: 0 s}"
@@ -61,7 +61,7 @@ def services(made: dict[str, Any]) -> dict[str, list[tuple[int, int, int, bool]]
     """Per node, of its only unit: latency, period, tuples, first."""
     return {
         local.node: [(each.latency_ns, each.period_ns, each.tuples, each.first) for each in unit.service]
-        for local in read_plan(made).nodes
+        for local in virtual_plan(plan_document.shaped(made)).nodes
         for unit in local.units
     }
 
@@ -134,7 +134,7 @@ def test_the_queue_s_curve_is_no_later_than_rule_4_s() -> None:
     """Exact for a period with jitter; of bursts it is the straight line below the stairs."""
     arrival = "arrival: {jcp: {period: 10 ms, late: 35 ms}}"
     made = plan(ONE.replace("arrival: {burst: 4, period: 100 ms}", arrival), "queue: 15 kB")
-    (_, rate) = read_plan(made).nodes[0].units[0].service
+    (_, rate) = virtual_plan(plan_document.shaped(made)).nodes[0].units[0].service
     curve = QueueBound(Jcp(10 * MS, 0, 35 * MS), 10)
     assert [rate.latency_ns + k * rate.period_ns for k in range(1, 9)] == [curve.inverse(k) for k in range(1, 9)]
 
@@ -186,7 +186,7 @@ def test_the_line_above_arrivals_is_above_them(burst: int, period: int, toleranc
 
 def test_arrival_curves_are_for_the_printed_batches_only() -> None:
     made = plan(TWO, "wait: 42 ms", "pqed-printed", "pqed")
-    first, second = (local.units[0].arrivals for local in read_plan(made).nodes)
+    first, second = (local.units[0].arrivals for local in virtual_plan(plan_document.shaped(made)).nodes)
     assert [(each.ahead_ns, each.period_ns) for each in first] == [(75 * MS, 25 * MS)] and second == ()
 
 
@@ -265,7 +265,7 @@ def test_units_meet_the_deadlines_of_their_curves_where_there_is_room(policy: st
     query = query.replace("outputs:\n", "  Z: {run: pass, in: t, cost: 10 ms, nodes: [a]}\noutputs:\n")
     query += "  rival: {from: Z, at: a, deadline: 80 ms}\n"
     made = plan(query, "throughput: 200, latency: 10 ms", policy)
-    (first, _) = simulate(made, Scenario(bursts=3)).traces
+    (first, _) = simulate(plan_document.shaped(made), Scenario(bursts=3)).traces
     found = [
         (each.end_ns, each.due_ns)
         for each in records.unpack_records(first.records)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 
 from coordinator import deadline_parts, options, planner, what_if
 from coordinator.guarantee.bounds import documents
+from protos.plan_document import Plan
 from tests.simulation.random_plans import documents as random_plans
 
 ROOT = Path(__file__).parents[2]
@@ -144,7 +145,7 @@ def test_explain_mends_a_query_without_a_plan(files: Callable[[str, str], tuple[
 
 
 @settings(max_examples=20, deadline=None)
-@given(random_plans())
+@given(random_plans().map(Plan.to_json))
 def test_the_parts_of_a_deadline_sum_up_to_it(plan: dict[str, Any]) -> None:
     plan["guarantee"], plan["analysis"] = documents(plan)
     for name, claim in plan["guarantee"].items():

@@ -1,13 +1,13 @@
 """A small plan for replays: what comes by radio goes through one operator, which warns of one vehicle. One node."""
 
 import json
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from google.protobuf import json_format
 
 from protos import plan_pb2
+from tests.whole_plans import whole
 
 MS = 1_000_000
 OPERATORS = '''
@@ -89,7 +89,7 @@ def small_plan(about: int, warns: bool = True, cost_ns: int = MS) -> dict[str, A
         "cluster": {"nodes": {"a": {"index": 0, "speed": 1, "emulate_cost_ns": 0}}, "links": []},
         "nodes": {"a": json_format.MessageToDict(local, preserving_proto_field_name=True)},
     }
-    return {**document, "hash": sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()}
+    return whole(document)
 
 
 def write(folder: Path, plan: dict[str, Any], data: str = "127.0.0.1:2") -> Path:

@@ -1,10 +1,13 @@
+from protos import plan_document
+from protos.plan_document import Plan
 from sim_vehicles.maps import foreign_maps, foreign_origin, misfits
 from sim_vehicles.scene import Scene
+from tests.whole_plans import whole
 
 
-def plan(**maps: str | None) -> dict[str, object]:
+def plan(**maps: str | None) -> Plan:
     operators = {name: {"with": {} if map_ is None else {"map": map_}} for name, map_ in maps.items()}
-    return {"graph": {"operators": {**operators, "plain": {"with": None}}}}
+    return plan_document.of(whole({"graph": {"operators": {**operators, "plain": {}}}}))
 
 
 def test_operators_that_know_other_roads_are_named() -> None:
@@ -29,7 +32,7 @@ def test_operators_that_count_from_another_origin_are_named() -> None:
         "O7": {"run": "vehicle.plane", "with": {}},
         "O9": {"run": "vehicle.lane", "with": {"map": "crossing_50"}},
     }
-    elsewhere = {"graph": {"operators": operators}}
+    elsewhere = plan_document.of(whole({"graph": {"operators": operators}}))
     berlin = Scene("berlin", "A", (), latitude_deg=52.5, longitude_deg=13.4)
     (said,) = foreign_origin(elsewhere, berlin)
     assert said == "O7 count from another origin than berlin; plan a query with `latitude: 52.5, longitude: 13.4`"

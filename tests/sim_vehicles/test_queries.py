@@ -6,7 +6,7 @@ from pathlib import Path
 
 from coordinator import planner
 from node_agent.registry import Registry
-from protos import records
+from protos import plan_document, records
 from protos.segments import records_in
 from sim_vehicles.loop.brake import AUTO
 from sim_vehicles.loop.world import replay_virtual
@@ -65,9 +65,9 @@ def test_a_replay_keeps_what_the_guaranteed_query_declares(tmp_path: Path) -> No
     """No more of any inputs in a row pass O3 than declared, in the recorded motion with the ego braking. With O3 beside
     O2 they are one unit, whose records say what passed."""
     query, cluster = QUERIES / "collision_guaranteed.yaml", QUERIES / "cluster_paper.yaml"
-    plan = planner.make_plan(query, cluster, planner.Choices(model="paper", place={"O3": "a"}))
-    (unit,) = [task["id"] for task in plan["tasks"]["a"] if task["operators"] == ["O2", "O3"]]
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    plan = plan_document.of(planner.make_plan(query, cluster, planner.Choices(model="paper", place={"O3": "a"})))
+    (unit,) = [task.id for task in plan.tasks["a"] if task.operators == ("O2", "O3")]
+    (tmp_path / "plan.json").write_text(plan.text())
     prepared = prepare(Options("crossing_50", virtual=tmp_path / "plan.json"))
     laps = replay_virtual(
         plan, prepared.scenario, prepared.feeds, prepared.inputs.options, AUTO, 4, 1, Registry(), tmp_path / "run"
@@ -79,7 +79,9 @@ def test_a_replay_keeps_what_the_guaranteed_query_declares(tmp_path: Path) -> No
         if fact.kind == records.RAN and fact.ref == unit:
             passed.setdefault(fact.epoch, []).append((fact.seq, fact.last & 0xFF))
         assert fact.kind != records.SHED
-    for k, m in plan["graph"]["operators"]["O3"]["selectivity"]["at_most"]:
+    selectivity = plan.graph.operators["O3"].selectivity
+    assert selectivity is not None
+    for k, m in selectivity.at_most:
         most = 0
         for each in passed.values():
             row = [count for _, count in sorted(each)]

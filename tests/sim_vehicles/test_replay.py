@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from node_agent.connection import NotAcceptedError
+from protos import plan_document
 from sim_vehicles.durations import duration_ns
 from sim_vehicles.errors import BadInputError, FeedError
 from sim_vehicles.live_laps import LiveReplay
@@ -19,6 +20,7 @@ from sim_vehicles.replay import Options, Prepared, parse_phase, parse_rate, prep
 from sim_vehicles.summary import live_summary, virtual_summary, write_summary
 from tests.sim_vehicles.replay_fakes import FakeAgents
 from tests.sim_vehicles.replay_plans import small_plan
+from tests.whole_plans import whole
 
 MS = 1_000_000
 
@@ -28,10 +30,14 @@ def plan_of(v2v: int = 20) -> dict[str, Any]:
         return {"at": at, "type": type_, "arrival": {"kind": "burst", "burst": burst, "period_ns": 500 * MS}}
 
     def operator(*inputs: str, mean: float | None = None) -> dict[str, Any]:
-        return {"in": list(inputs), "cost_ns": MS, "selectivity": mean and {"mean": mean}, "join": False}
+        return {
+            "in": list(inputs),
+            "cost_ns": MS,
+            "selectivity": None if mean is None else {"mean": mean},
+            "join": False,
+        }
 
-    return {
-        "hash": "00" * 32,
+    return whole({
         "graph": {
             "sources": {
                 "sensor": source("a", "vehicle.Sensor", 10),
@@ -45,7 +51,7 @@ def plan_of(v2v: int = 20) -> dict[str, Any]:
         },
         "placement": {"O1": "a", "O2": "a", "O3": "b", "O4": "b", "O6": "b"},
         "cluster": {"nodes": {"a": {"speed": 1, "emulate_cost_ns": 0}, "b": {"speed": 2, "emulate_cost_ns": 2 * MS}}},
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 @pytest.fixture
@@ -192,8 +198,9 @@ def test_v2v_overrides_the_burst_of_the_plan(options: Options) -> None:
 def test_utilisation_is_computed_from_the_plan() -> None:
     sizes = {"sensor": (10, 500 * MS), "v2v": (20, 500 * MS), "centre": (100, 500 * MS)}
     # a: (10 + 20) tuples of 1 ms in 500 ms; b: (20 + 10 + 100) of max(1 ms / 2, 2 ms emulated)
-    assert utilisation(plan_of(), sizes, 1) == {"a": 0.06, "b": 0.52}
-    assert utilisation(plan_of(), sizes, 4) == {"a": 0.24, "b": 2.08}
+    made = plan_document.of(plan_of())
+    assert utilisation(made, sizes, 1) == {"a": 0.06, "b": 0.52}
+    assert utilisation(made, sizes, 4) == {"a": 0.24, "b": 2.08}
 
 
 BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
@@ -253,9 +260,9 @@ def test_bad_plans_and_addresses(options: Options, tmp_path: Path) -> None:
     for name, content, expected in (
         ("text.json", "{\n plan", "text.json:2: is not JSON"),
         ("list.json", "[]", "is not a JSON object"),
-        ("empty.json", "{}", "is no plan: graph.sources is missing"),
-        ("bare.json", json.dumps({"graph": {"sources": {}}}), "the plan has no source"),
-        ("half.json", json.dumps({"graph": plan_of()["graph"]}), "is no complete plan"),
+        ("empty.json", "{}", "empty.json: is not a plan; make it with `coordinator plan`"),
+        ("bare.json", json.dumps(whole({})), "the plan has no source"),
+        ("half.json", json.dumps(whole({"graph": plan_of()["graph"]})), "is no complete plan"),
     ):
         (tmp_path / name).write_text(content)
         assert expected in said(plan=tmp_path / name)
@@ -264,7 +271,10 @@ def test_bad_plans_and_addresses(options: Options, tmp_path: Path) -> None:
             {"type": "json"},
             "source v2v takes json; a scenario can feed only vehicle.Cpm, vehicle.Hazard, vehicle.Sensor",
         ),
-        ({"arrival": {"kind": "rate"}}, "source v2v arrives as 'rate'; a replay needs burst and period"),
+        (
+            {"arrival": {"kind": "rate", "rate_per_s": 1, "burst": 1}},
+            "source v2v arrives as 'rate'; a replay needs burst and period",
+        ),
         ({"arrival": {"kind": "burst", "burst": 0, "period_ns": 5}}, "source v2v needs a positive burst"),
         ({"at": "c"}, "node c, where source v2v enters, has no data address here"),
     ):

@@ -22,6 +22,7 @@ from sim_vehicles.live_laps import LiveReplay
 from sim_vehicles.replay import Options, prepare
 from tests.sim_vehicles.replay_fakes import FakeAgents
 from tests.sim_vehicles.replay_plans import small_plan, write
+from tests.whole_plans import whole
 
 MS = 1_000_000
 ROOT = Path(__file__).parents[2]
@@ -79,7 +80,7 @@ BAD: list[tuple[list[str], str]] = [
 @pytest.mark.parametrize(("arguments", "said"), BAD, ids=[" ".join(arguments) or "nothing" for arguments, _ in BAD])
 def test_bad_input_is_said_in_one_line(plan: Path, arguments: list[str], said: str) -> None:
     bare = plan.with_name("bare.json")
-    bare.write_text(json.dumps({"graph": {"sources": {}}}))
+    bare.write_text(json.dumps(whole({})))
     places = {
         "plan": plan, "to": plan.with_name("addresses.json"), "none": plan.with_name("none.json"), "bare": bare,
         "full": plan.parent, "earlier": plan.parent / "earlier",

@@ -13,6 +13,7 @@ from node_agent.link.receiver import Arrived
 from node_agent.wire import frames
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
 from sim_vehicles.cli import app
+from tests.whole_plans import whole
 
 CODECS = {"sensor": ("vehicle.Sensor", Sensor), "v2v": ("vehicle.Cpm", Cpm), "centre": ("vehicle.Hazard", Hazard)}
 
@@ -64,7 +65,7 @@ def plan() -> dict[str, object]:
         for name, (at, n) in sizes.items()
     }
     nodes = {name: {"speed": 1, "emulate_cost_ns": 0} for name in "ab"}
-    return {"graph": {"sources": sources, "operators": {}}, "placement": {}, "cluster": {"nodes": nodes}}
+    return whole({"graph": {"sources": sources}, "cluster": {"nodes": nodes}})
 
 
 def test_replay_over_the_wire(tmp_path: Path) -> None:

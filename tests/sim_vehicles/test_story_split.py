@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from protos import records as rec
+from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, Record
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.story.reader import read_trace
@@ -25,8 +26,8 @@ AGES = {"v2v": 100 * MS}
 CHAIN = ("O3", "O4", *(f"O{n}" for n in range(7, 22)))
 
 
-def run_of(document: dict[str, Any], scenario: Scenario, directory: Path) -> Path:
-    write_run(simulate(document, scenario, registry()), directory)
+def run_of(plan: Plan, scenario: Scenario, directory: Path) -> Path:
+    write_run(simulate(plan, scenario, registry()), directory)
     return directory
 
 
@@ -120,7 +121,7 @@ def json_told(output: str, ordinal: int = 0) -> dict[str, Any]:
 
 def test_an_output_from_the_middle_of_a_unit_counts_up_to_its_operator(tmp_path: Path) -> None:
     document = planned(MIDDLE, TWO_NODES)
-    assert len(document["tasks"]["a"]) == 1
+    assert len(document.tasks["a"]) == 1
     run = run_of(document, Scenario(), tmp_path / "run")
     first, last = spent(run, json_told("out1")), spent(run, json_told("out2"))
     assert [each[2:] for each in first if each[0] == "execution"] == [("O1", 2 * MS)]
@@ -149,7 +150,7 @@ def test_a_batch_that_is_held_back_is_handover(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 @given(documents())
-def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, document: dict[str, Any]) -> None:
+def test_the_stages_of_every_result_of_any_plan_add_up(tmp_path_factory: Any, document: Plan) -> None:
     run = run_of(document, Scenario(trials=2), tmp_path_factory.mktemp("any") / "run")
     trace = read_trace(run)
     for node in trace.incarnations:

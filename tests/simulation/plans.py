@@ -3,13 +3,14 @@
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from coordinator import planner
 from coordinator.placement.units import Units
 from infra.papers.collision import MS, QUERIES, with_sub_deadlines
 from infra.papers.collision import plan as paper
 from node_agent.registry import Registry
+from protos import plan_document
+from protos.plan_document import Plan
 
 
 def planned(
@@ -18,7 +19,7 @@ def planned(
     place: dict[str, str] | None = None,
     registry: Registry | None = None,
     units: Units = "path",
-) -> dict[str, Any]:
+) -> Plan:
     """The plan of a query and a cluster given as text, operators held to nodes, no deadline being too tight."""
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -31,7 +32,7 @@ def planned(
             place=place or {},
             sub_deadlines="proportional",
         )
-        return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)
+        return plan_document.of(planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices))
 
 
 __all__ = ["MS", "QUERIES", "paper", "planned", "with_sub_deadlines"]

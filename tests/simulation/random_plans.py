@@ -1,12 +1,12 @@
 """Random small queries on one to three nodes: filters, unions, joins, side inputs, several results, errors."""
 
 from functools import cache
-from typing import Any
 
 from hypothesis import strategies as st
 
 from coordinator.placement.units import Units
 from node_agent.registry import Registry
+from protos.plan_document import Plan
 from tests.simulation.operators_for_tests import __file__ as operators_file
 from tests.simulation.plans import planned
 
@@ -21,8 +21,8 @@ def registry() -> Registry:
 
 
 @st.composite
-def documents(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> dict[str, Any]:
-    """A plan.json."""
+def documents(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> Plan:
+    """A plan."""
     nodes = NODES[: draw(st.integers(1, 3))]
     streams = {f"s{i}": draw(st.sampled_from(nodes)) for i in range(draw(st.integers(1, 2)))}
     lines = ["shimekiri: 1", "query: random", "sources:"]

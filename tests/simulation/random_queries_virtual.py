@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from hypothesis import strategies as st
 
 from coordinator import planner
 from coordinator.placement.units import Units
 from node_agent.registry import Registry
+from protos import plan_document
+from protos.plan_document import Plan
 from tests.simulation import operators_for_tests, operators_with_state
 
 NODES = "abc"
@@ -47,12 +48,12 @@ class Two:
             path.write_text(text)
         return paths
 
-    def plan(self, *which: str, choices: planner.Choices, share: bool = True) -> dict[str, Any]:
+    def plan(self, *which: str, choices: planner.Choices, share: bool = True) -> Plan:
         """The plan of `first`, `second` or both."""
         with TemporaryDirectory() as name:
             first, second, cluster = self.write(Path(name))
             paths = [{"first": first, "second": second}[each] for each in which]
-            return planner.make_plan(paths, cluster, choices, share=share)
+            return plan_document.of(planner.make_plan(paths, cluster, choices, share=share))
 
 
 BURSTS = st.integers(1, 4).map("{{burst: {}, period: 100 ms}}".format)

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,10 +25,10 @@ from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.system import arrival_curve
 from coordinator.placement.milp import Limits
 from coordinator.planner import Choices
-from protos import plan_document
+from protos import json_shape
 from protos.plan_document import Plan
 from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.course import Change, read_course
+from sim_vehicles.virtual.course import Change, course_of
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.world import Admission, Delivery, Offer, Stub
@@ -54,8 +53,8 @@ TIGHT = Load(ARRIVALS, dearest_ms=7, deadlines_ms=(40, 70, 120, 250))
 class Conforming(Stub):
     """Every source admits as densely as its curve allows, or now and then later; results are kept."""
 
-    def __init__(self, document: dict[str, Any], then: Sequence[Change], seed: int, lazy: int) -> None:
-        course = read_course(document, then, Scenario())
+    def __init__(self, plan: Plan, then: Sequence[Change], seed: int, lazy: int) -> None:
+        course = course_of(plan, then, Scenario())
         super().__init__(course, {}, registry().codecs)
         self.results: Counter[tuple[str, str, int, int, str]] = Counter()
         self.longest_ns: dict[str, int] = {}
@@ -66,7 +65,7 @@ class Conforming(Stub):
         found = []
         for name, arrival in self._arrivals.items():
             dice = Random(f"{self._seed} {name}")
-            span = arrival_curve(arrival).span  # type: ignore[attr-defined]
+            span = arrival_curve(json_shape.write(arrival)).span  # type: ignore[attr-defined]
             lazy = self._lazy
             slack = (lambda dice=dice: dice.choice([0, 0, 0, dice.randint(0, 40 * MS)])) if lazy else (lambda: 0)
             first_ns = dice.randint(0, 120 * MS)
@@ -80,7 +79,7 @@ class Conforming(Stub):
         self.longest_ns[d.output] = max(d.latency_ns, self.longest_ns.get(d.output, 0))
 
 
-def changes(two: Two) -> tuple[dict[str, Any], Next, Next] | None:
+def changes(two: Two) -> tuple[Plan, Next, Next] | None:
     """The first query's plan, the second one added, and removed again. None: the first has no plan."""
     with TemporaryDirectory() as folder:
         _, second, _ = two.write(Path(folder))
@@ -89,7 +88,7 @@ def changes(two: Two) -> tuple[dict[str, Any], Next, Next] | None:
         except (InfeasibleError, OutOfTimeError):
             return None
         path = Path(folder) / "plan.json"
-        both = next_plan.added(plan_document.of(one), path, second, Wish(LIMITS))
+        both = next_plan.added(one, path, second, Wish(LIMITS))
         if both.after is None:
             return None
         return one, both, next_plan.removed(both.after, path, ["second"])
@@ -128,7 +127,7 @@ def test_no_guaranteed_output_is_late_during_an_admitted_change() -> None:
             seed=seed, spread_ns=spread_ms * MS, jitter=parse_jitter("uniform:0.3,1" if lazy else "none")
         )
         back_ns = (add_ms + spread_ms + remove_ms) * MS
-        then = [Change(added.after.to_json(), add_ms * MS), Change(removed.after.to_json(), back_ns)]
+        then = [Change(added.after, add_ms * MS), Change(removed.after, back_ns)]
         world, still = Conforming(one, then, seed, lazy), Conforming(one, (), seed, lazy)
         simulate(one, scenario, registry(), still, trace=False)
         done = simulate(one, scenario, registry(), world, then=then)
@@ -138,7 +137,7 @@ def test_no_guaranteed_output_is_late_during_an_admitted_change() -> None:
         mine = {result: n for result, n in world.results.items() if result[0].startswith("first")}
         assert mine == still.results
         for output, took_ns in world.longest_ns.items():
-            limit_ns = bound_ns(output, [plan_document.of(one), added.after, removed.after], [added, removed])
+            limit_ns = bound_ns(output, [one, added.after, removed.after], [added, removed])
             row = next(row for row in added.verdict.rows if row.output == output)
             assert limit_ns is None or took_ns <= limit_ns, f"{output}: {took_ns} > {limit_ns}"
             if row.wanted:

@@ -24,7 +24,7 @@ from coordinator.placement.milp import Limits
 from coordinator.planner import Choices
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
-from protos import plan_document
+from protos.plan_document import BurstArrival, JcpArrival, Source
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import Simulation, simulate, write_run
@@ -54,6 +54,11 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     )
 
 
+def _period_ns(source: Source) -> int:
+    assert isinstance(source.arrival, BurstArrival | JcpArrival)
+    return source.arrival.period_ns
+
+
 def test_a_standing_query_gives_what_it_gives_without_a_change() -> None:
     seen: Counter[str] = Counter()
 
@@ -62,12 +67,13 @@ def test_a_standing_query_gives_what_it_gives_without_a_change() -> None:
     def check(two: Two, scenario: Scenario, add: int, remove: int) -> None:
         try:
             alone = two.plan("first", choices=by_traffic())
-            both = two.plan("first", "second", choices=replace(by_traffic(), kept=kept.read(alone, alone["placement"])))
+            stays = replace(by_traffic(), kept=kept.read(alone.to_json(), alone.placement))
+            both = two.plan("first", "second", choices=stays)
         except InfeasibleError:  # more work than nodes can do
             reject()
-        if "s0" not in alone["graph"]["sources"]:
+        if "s0" not in alone.graph.sources:
             scenario = replace(scenario, phase_ns={})
-        span_ns = scenario.bursts * max(each["arrival"]["period_ns"] for each in both["graph"]["sources"].values())
+        span_ns = scenario.bursts * max(_period_ns(each) for each in both.graph.sources.values())
         add_ns, later_ns = span_ns * add // 1000, span_ns * remove // 1000
         then = [Change(both, add_ns), Change(alone, add_ns + scenario.spread_ns + later_ns)]
         never = [Change(both, 100 * span_ns)]  # the same arrivals, all of them before
@@ -121,12 +127,12 @@ def test_an_operator_that_runs_under_both_plans_by_turns_is_policed_as_one(seed:
     with TemporaryDirectory() as folder:
         _, second, _ = two.write(Path(folder))
         one = two.plan("first", choices=Choices(quick=True, charges=NOTHING))
-        both = next_plan.added(plan_document.of(one), Path(folder) / "plan.json", second, Wish(Limits(seconds=5.0)))
+        both = next_plan.added(one, Path(folder) / "plan.json", second, Wish(Limits(seconds=5.0)))
     assert both.after is not None and both.verdict.admitted
     scenario = Scenario(bursts=20, seed=seed, spread_ns=35 * MS)
     _, expected = run(one, scenario)
     for at_ms in range(0, 40, 3):
-        done, results = run(one, scenario, [Change(both.after.to_json(), at_ms * MS)])
+        done, results = run(one, scenario, [Change(both.after, at_ms * MS)])
         assert of(results, "first") == expected and not judged(done)["conservation"]["by_cause"], at_ms
 
 
@@ -151,7 +157,7 @@ def test_what_was_read_beside_is_known_to_the_next_plan(fresh: bool) -> None:
     first = ATTACHED.replace("cost: 1 ms, nodes: [c]", "cost: 1 ms, state: fresh, nodes: [c]") if fresh else ATTACHED
     two = Two(cluster_of("abc"), first, BESIDE)
     one = two.plan("first", choices=by_traffic())
-    both = two.plan("first", "second", choices=replace(by_traffic(), kept=kept.read(one, one["placement"])))
+    both = two.plan("first", "second", choices=replace(by_traffic(), kept=kept.read(one.to_json(), one.placement)))
     forgotten = 0
     for at_ms in range(20):
         scenario = Scenario(bursts=1, seed=at_ms, spread_ns=9 * MS, burst={"s": 0})

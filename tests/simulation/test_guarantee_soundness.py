@@ -5,7 +5,6 @@
     SHIMEKIRI_SETS=10000 .venv/bin/python -m pytest -s tests/simulation/test_guarantee_soundness.py
 """
 
-import copy
 import os
 from collections.abc import Sequence
 from fractions import Fraction
@@ -26,7 +25,7 @@ from coordinator.guarantee.demand import Task, UnboundedError
 from coordinator.guarantee.response import load_responses
 from coordinator.guarantee.selectivity import ONE, declared
 from coordinator.guarantee.system import read
-from protos import records
+from protos import plan_document, records
 from sim_vehicles.virtual.run import Simulation, simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.edf_node import Job, instants, passes, run
@@ -130,7 +129,7 @@ KINDS = ("pass", "filter", "union", "join", "test.attach", "test.fragile")
 @st.composite
 def busy_plans(draw: st.DrawFn) -> dict[str, Any]:
     """Random plans with periods as short as their delays, so that jitter matters; some on emulated nodes."""
-    plan = copy.deepcopy(draw(documents(KINDS)))
+    plan = draw(documents(KINDS)).to_json()
     for source in plan["graph"]["sources"].values():
         period_ns = draw(st.integers(25, 150)) * MS
         jcp = {"kind": "jcp", "burst": 1, "period_ns": period_ns, "min_gap_ns": draw(st.integers(0, period_ns - 1))}
@@ -167,7 +166,7 @@ def test_the_virtual_cluster_never_exceeds_the_bounds_of_random_plans() -> None:
         told = claims(analysis)
         charged = bounds(document, MEASURED) if not seed % 4 and not analysis.delays.broken else {}
         phase_ns = {name: phases[i % 2] * MS for i, name in enumerate(document["graph"]["sources"])}
-        done = simulate(document, Scenario(bursts=8, seed=seed, phase_ns=phase_ns), registry())
+        done = simulate(plan_document.shaped(document), Scenario(bursts=8, seed=seed, phase_ns=phase_ns), registry())
         for unit, instants_ns in released(done).items():
             if unit in analysis.streams.triggers and not analysis.delays.broken:
                 curve = analysis.streams.triggers[unit].curve

@@ -20,6 +20,8 @@ from coordinator.guarantee.charges import MEASURED, NOTHING
 from coordinator.guarantee.curves import Spanned
 from coordinator.guarantee.system import arrival_curve
 from node_agent.registry import Registry
+from protos import plan_document
+from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
@@ -104,7 +106,7 @@ class Allowed:
         """Nothing changes."""
 
 
-def played(document: dict[str, Any]) -> dict[str, Any]:
+def played(document: dict[str, Any]) -> Plan:
     """The plan with operators that pass what the world says: same graph, units, costs and side inputs."""
     plan = copy.deepcopy(document)
     for local in plan["nodes"].values():
@@ -113,7 +115,7 @@ def played(document: dict[str, Any]) -> dict[str, Any]:
         for each in local["operators"]:
             each["run"] = "guaranteed.pick" if each["name"] == "O3" else "guaranteed.through"
             each.pop("with_json", None)
-    return plan
+    return plan_document.shaped(plan)
 
 
 def worst_of(document: dict[str, Any], trials: int) -> dict[str, int]:

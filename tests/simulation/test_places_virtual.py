@@ -12,6 +12,8 @@ from coordinator.errors import InfeasibleError
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import NOTHING
 from coordinator.placement import problem
+from protos import plan_document
+from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 
@@ -40,8 +42,8 @@ def _files(folder: Path, query: str = QUERY) -> tuple[Path, Path]:
     return folder / "query.yaml", folder / "cluster.yaml"
 
 
-def _plan(folder: Path, query: str = QUERY, **choices: Any) -> dict[str, Any]:
-    return planner.make_plan(*_files(folder, query), planner.Choices(charges=NOTHING, **choices))
+def _plan(folder: Path, query: str = QUERY, **choices: Any) -> Plan:
+    return plan_document.of(planner.make_plan(*_files(folder, query), planner.Choices(charges=NOTHING, **choices)))
 
 
 @pytest.mark.parametrize(("place", "took_ns"), [("a.0", 20 * MS), ("a.1", 20 * MS + 1_000_000), ("b", 10 * MS)])
@@ -52,7 +54,7 @@ def test_speed_and_cores_in_the_plan_the_bound_and_virtual_time(tmp_path: Path, 
     built = problem.build(query, cluster, {})
     assert built.items[0].cost_ns == {0: 20 * MS, 1: 20 * MS, 2: 10 * MS}  # (6), per burst
     plan = _plan(tmp_path, place={"one": place})
-    claim = bounds(plan, NOTHING)["out"]
+    claim = bounds(plan.to_json(), NOTHING)["out"]
     done = simulate(plan, Scenario(bursts=3))
     assert claim.from_admission_ns == took_ns == max(done.outputs["out"].latencies_ns)
     assert done.failures == ()
@@ -65,9 +67,9 @@ def test_two_cores_serve_side_by_side(tmp_path: Path) -> None:
     query = query.replace("cost: 4 ms}", "cost: 4 ms, nodes: [a]}")
     for model in ("paper", "sound"):
         plan = _plan(tmp_path, query, model=model)
-        assert sorted(plan["placement"].values()) == ["a", "a.1"]
+        assert sorted(plan.placement.values()) == ["a", "a.1"]
         done = simulate(plan, Scenario(bursts=3))
-        for name, claim in bounds(plan, NOTHING).items():
+        for name, claim in bounds(plan.to_json(), NOTHING).items():
             assert claim.guaranteed and max(done.outputs[name].latencies_ns) <= (claim.bound_ns or 0)
         with pytest.raises(InfeasibleError):
             _plan(tmp_path, query.replace("nodes: [a]", "nodes: [a.1]"), model=model)
@@ -76,7 +78,7 @@ def test_two_cores_serve_side_by_side(tmp_path: Path) -> None:
 def test_a_cap_is_of_what_the_speed_makes_of_costs(tmp_path: Path) -> None:
     """5 x 20 ms / 2 every 100 ms are 50 % of b, its cap; a little more has no room there."""
     query = QUERY.replace("60 ms", "1 s").replace("4 ms}", "20 ms, nodes: [b]}")
-    assert _plan(tmp_path, query, model="paper")["placement"]["one"] == "b"
+    assert _plan(tmp_path, query, model="paper").placement["one"] == "b"
     with pytest.raises(InfeasibleError) as raised:
         _plan(tmp_path, query.replace("20 ms", "20.1 ms"), model="paper")
     assert "its cap is 50.0%" in str(raised.value)

@@ -13,6 +13,7 @@ from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.system import read
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
+from protos.plan_document import shaped as typed
 from sim_vehicles.virtual.run import Simulation, simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.guarantee.plans import MS, cluster, written
@@ -60,8 +61,10 @@ BROKEN = Scenario(bursts=12, burst={"guilty": 8}, phase_ns={"guilty": MS})
 
 def test_a_guarantee_stays_true_when_a_source_and_an_operator_break_their_promise(tmp_path: Path) -> None:
     free, held = plan(policed=False), plan()
-    assert max(over(free, simulate(free, BROKEN, registry())).values()) > 0, "without policing a bound is exceeded"
-    done = simulate(held, BROKEN, registry())
+    assert max(over(free, simulate(typed(free), BROKEN, registry())).values()) > 0, (
+        "without policing a bound is exceeded"
+    )
+    done = simulate(typed(held), BROKEN, registry())
     assert max(over(held, done).values()) <= 0
     write_run(done, tmp_path / "run")
     told = verdict(read_run(tmp_path / "run"))
@@ -82,7 +85,7 @@ def test_whoever_keeps_the_promise_is_not_shed(tmp_path: Path) -> None:
         model="sound",
         charges=NOTHING,
     )
-    done = simulate(made, Scenario(bursts=30, phase_ns={"guilty": MS}), registry())
+    done = simulate(typed(made), Scenario(bursts=30, phase_ns={"guilty": MS}), registry())
     write_run(done, tmp_path / "run")
     books = verdict(read_run(tmp_path / "run"))["conservation"]
     assert books["balanced"] and books["by_cause"] == {} and books["admitted"] == 150
@@ -101,7 +104,7 @@ def test_no_bound_is_exceeded_whatever_sources_send(
     sources = document["graph"]["sources"]
     phase_ns = {name: phases[i % 2] * MS for i, name in enumerate(sources)}
     burst = {name: times * int(source["arrival"]["burst"]) for name, source in sources.items()}
-    done = simulate(document, Scenario(bursts=8, seed=seed, phase_ns=phase_ns, burst=burst), registry())
+    done = simulate(typed(document), Scenario(bursts=8, seed=seed, phase_ns=phase_ns, burst=burst), registry())
     for name, output in done.outputs.items():
         bound_ns = told[name].from_admission_ns
         assert bound_ns is None or max(output.latencies_ns, default=0) <= bound_ns, name

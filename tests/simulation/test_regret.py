@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from node_agent.core.policies import POLICIES
+from protos.plan_document import Plan
 from sim_vehicles.cli import app
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.costs import parse_jitter
@@ -38,8 +39,8 @@ scenarios = st.builds(
 
 @EXAMPLES
 @given(documents(), scenarios, st.sampled_from([0, 300]))
-def test_no_policy_is_below_the_bound(document: dict[str, Any], scenario: Scenario, states: int) -> None:
-    found = regret(document, scenario, registry(), states=states)
+def test_no_policy_is_below_the_bound(plan: Plan, scenario: Scenario, states: int) -> None:
+    found = regret(plan, scenario, registry(), states=states)
     assert set(found.missed) == set(POLICIES)
     assert all(found.bound <= found.found <= missed <= found.results for missed in found.missed.values()), (
         found.document()
@@ -49,11 +50,11 @@ def test_no_policy_is_below_the_bound(document: dict[str, Any], scenario: Scenar
 @EXAMPLES
 @given(documents(("pass", "union", "test.twice")), scenarios, st.sampled_from(["fifo", "edf-e2e", "spt", "slack"]))
 def test_replayed_operators_give_what_they_give_where_that_does_not_depend_on_the_order(
-    document: dict[str, Any], scenario: Scenario, policy: str
+    plan: Plan, scenario: Scenario, policy: str
 ) -> None:
-    found = regret(document, scenario, registry(), [policy], states=0)
+    found = regret(plan, scenario, registry(), [policy], states=0)
     for name in ("edf", policy):
-        done = simulate(document, Scenario(**{**vars(scenario), "policy": name}), registry(), trace=False)
+        done = simulate(plan, Scenario(**{**vars(scenario), "policy": name}), registry(), trace=False)
         met = sum(output.met for output in done.outputs.values())
         assert found.results - found.missed[name] == met
 
@@ -87,7 +88,7 @@ def run(path: Path, *options: str) -> Any:
 
 def test_the_command_prints_every_policy_and_the_bound(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    path.write_text(json.dumps(paper(15)))
+    path.write_text(paper(15).text())
     told = run(path, "--jitter", "exp")
     assert told.exit_code == 0, told.output
     assert all(name in told.output for name in (*POLICIES, "bound"))
@@ -99,6 +100,6 @@ def test_the_command_prints_every_policy_and_the_bound(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [("--out", "somewhere"), ("--batch", "burst")])
 def test_the_command_refuses_what_regret_cannot_do(tmp_path: Path, options: tuple[str, ...]) -> None:
     path = tmp_path / "plan.json"
-    path.write_text(json.dumps(paper(15)))
+    path.write_text(paper(15).text())
     told = run(path, *options)
     assert told.exit_code == 2 and "--regret" in told.output

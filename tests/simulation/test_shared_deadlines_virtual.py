@@ -8,13 +8,13 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 
 from coordinator import planner
 from node_agent.registry import Registry
-from protos import records
+from protos import plan_document, records
+from protos.plan_document import Plan
 from sim_vehicles.virtual.run import Simulation, operators_here, simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.traces import Kind, of
@@ -39,7 +39,7 @@ links: [{between: [a, b], latency: 1 ms}]
 
 
 @cache
-def plan(near_ms: int = 20, far_ms: int = 60) -> Any:
+def plan(near_ms: int = 20, far_ms: int = 60) -> Plan:
     """Both queries, `look` on a for both, the rest on b."""
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -48,7 +48,7 @@ def plan(near_ms: int = 20, far_ms: int = 60) -> Any:
         paths = [folder / "near.yaml", folder / "far.yaml"]
         for path, own, deadline in zip(paths, (1, 2), (near_ms, far_ms), strict=True):
             path.write_text(QUERY.format(name=path.stem, own=own, deadline=deadline))
-        return planner.make_plan(paths, folder / "cluster.yaml", planner.Choices(model="paper"))
+        return plan_document.of(planner.make_plan(paths, folder / "cluster.yaml", planner.Choices(model="paper")))
 
 
 def facts(done: Simulation, kind: type[Kind]) -> list[Kind]:
@@ -93,7 +93,7 @@ def spoils(value):
 def test_simulate_says_which_operator_changed_what_others_read(tmp_path: Path) -> None:
     """Its tuples are lost; without the check they are delivered, and the other reader sees what it left."""
     (tmp_path / "spoils.py").write_text(SPOILS)
-    document = json.loads(json.dumps(plan()).replace('"busy"', '"test.spoils"').replace('"cpu_us"', '"none"'))
+    document = json.loads(plan().text().replace('"busy"', '"test.spoils"').replace('"cpu_us"', '"none"'))
     for local in document["nodes"].values():
         for operator in local.get("operators", ()):
             operator["withJson" if "withJson" in operator else "with_json"] = "{}"
@@ -101,6 +101,6 @@ def test_simulate_says_which_operator_changed_what_others_read(tmp_path: Path) -
         registry = operators_here([tmp_path / "spoils.py"], checks)
         for local in document["nodes"].values():
             local["installed"] = [asdict(registry.identity(each["run"])) for each in local.get("installed", ())]
-        found = simulate(document, Scenario(), registry)
+        found = simulate(plan_document.shaped(document), Scenario(), registry)
         assert met(found) == dict.fromkeys(("out_near", "out_far"), delivered)
         assert any("test.spoils changed its input" in str(each) for each in found.failures) is checks

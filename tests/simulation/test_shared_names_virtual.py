@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.protobuf import json_format
 
 from coordinator import planner
 from coordinator.guarantee.charges import NOTHING
 from node_agent.wire.plan import PlanError, core_plan
-from protos import plan_pb2
+from protos import plan_document
+from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
@@ -71,14 +71,15 @@ class World:
         return None
 
 
-def results(folder: Path, *texts: str, share: bool = True) -> tuple[dict[str, Any], dict[tuple[str, int], Any]]:
+def results(folder: Path, *texts: str, share: bool = True) -> tuple[Plan, dict[tuple[str, int], Any]]:
     """The plan, and what each output delivers for each tuple."""
     paths = []
     for number, text in enumerate(texts):
         paths.append(folder / f"query{number}.yaml")
         paths[-1].write_text(text)
     (folder / "cluster.yaml").write_text(CLUSTER)
-    plan = planner.make_plan(paths, folder / "cluster.yaml", planner.Choices(charges=NOTHING, quick=True), share=share)
+    choices = planner.Choices(charges=NOTHING, quick=True)
+    plan = plan_document.of(planner.make_plan(paths, folder / "cluster.yaml", choices, share=share))
     world = World()
     assert simulate(plan, Scenario(), world=world).failures == ()
     return plan, world.told
@@ -86,8 +87,8 @@ def results(folder: Path, *texts: str, share: bool = True) -> tuple[dict[str, An
 
 def test_joins_beside_each_other_say_what_they_say_alone(tmp_path: Path) -> None:
     plan, together = results(tmp_path, FIRST, SECOND)
-    assert list(plan["graph"]["operators"]) == ["left", "right", "both", "second/left", "second/both", "again"]
-    assert plan["graph"]["operators"]["second/both"]["called"] == ["in_", "left"]
+    assert list(plan.graph.operators) == ["left", "right", "both", "second/left", "second/both", "again"]
+    assert plan.graph.operators["second/both"].called == ("in_", "left")
     alone = results(tmp_path, FIRST)[1] | results(tmp_path, SECOND)[1]
     assert together == alone == results(tmp_path, FIRST, SECOND, share=False)[1]
     assert set(together["two", 2]) == {"in_", "left"}
@@ -95,8 +96,7 @@ def test_joins_beside_each_other_say_what_they_say_alone(tmp_path: Path) -> None
 
 def test_as_many_names_as_inputs(tmp_path: Path) -> None:
     plan, _ = results(tmp_path, FIRST)
-    message = plan_pb2.LocalPlan()
-    json_format.ParseDict(plan["nodes"]["b"], message)
+    message = plan.nodes["b"]
     message.operators[-1].called.append("left")
     with pytest.raises(PlanError, match="operator both: 1 names for 2 inputs"):
         core_plan(message, plan_hash=1, epoch=1)

@@ -8,7 +8,6 @@
 import os
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
@@ -16,7 +15,8 @@ from hypothesis import strategies as st
 from coordinator.errors import InfeasibleError
 from coordinator.placement.units import Units
 from protos import records
-from sim_vehicles.virtual.course import Change, read_course
+from protos.plan_document import Plan
+from sim_vehicles.virtual.course import Change, course_of
 from sim_vehicles.virtual.run import Simulation, simulate
 from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.world import Delivery, Stub
@@ -30,8 +30,8 @@ Result = tuple[str, str, int, int, str]  # output, source, seq, ordinal, payload
 class Told(Stub):
     """The usual tuples; results are kept."""
 
-    def __init__(self, document: dict[str, Any], then: Sequence[Change], scenario: Scenario) -> None:
-        super().__init__(read_course(document, then, scenario), scenario.ages_ns, registry().codecs)
+    def __init__(self, plan: Plan, then: Sequence[Change], scenario: Scenario) -> None:
+        super().__init__(course_of(plan, then, scenario), scenario.ages_ns, registry().codecs)
         self.results: Counter[Result] = Counter()
 
     def deliver(self, delivery: Delivery) -> None:
@@ -39,12 +39,10 @@ class Told(Stub):
         self.results[d.output, d.source, d.seq, d.ordinal, repr(d.payload)] += 1
 
 
-def run(
-    document: dict[str, Any], scenario: Scenario, then: Sequence[Change] = ()
-) -> tuple[Simulation, Counter[Result]]:
+def run(plan: Plan, scenario: Scenario, then: Sequence[Change] = ()) -> tuple[Simulation, Counter[Result]]:
     """One simulation, and what it gave."""
-    told = Told(document, then, scenario)
-    return simulate(document, scenario, registry(), told, then=then), told.results
+    told = Told(plan, then, scenario)
+    return simulate(plan, scenario, registry(), told, then=then), told.results
 
 
 def of(results: Counter[Result], query: str) -> Counter[Result]:
@@ -55,9 +53,9 @@ def of(results: Counter[Result], query: str) -> Counter[Result]:
 def ran(done: Simulation) -> Counter[tuple[str, str, int, int]]:
     """Instances by the operator at their head, source, seq and ordinal."""
     heads = {
-        unit["id"]: task["operators"][0]
-        for node, tasks in done.plan.document["tasks"].items()
-        for unit, task in zip(done.plan.document["nodes"][node].get("units", []), tasks, strict=True)
+        unit.id: task.operators[0]
+        for node, tasks in done.plan.made.tasks.items()
+        for unit, task in zip(done.plan.made.nodes[node].units, tasks, strict=True)
     }
     names = {source.id: source.name for source in done.plan.sources}
     found: Counter[tuple[str, str, int, int]] = Counter()
@@ -84,7 +82,7 @@ def test_composed_queries_give_what_they_give_alone() -> None:
         except InfeasibleError as error:
             assert "its cap is" in str(error)
             reject()  # unshared, two queries may ask for more than the nodes have
-        members = [both["queries"][query]["operators"] for query in ("first", "second")]
+        members = [both.queries[query].operators for query in ("first", "second")]
         together, results = run(both, scenario(both, phases))
         seen.update(cases=1, results=results.total(), shared=len(set.intersection(*map(set, members))))
         for query, operators in zip(("first", "second"), members, strict=True):
@@ -92,7 +90,7 @@ def test_composed_queries_give_what_they_give_alone() -> None:
             done, expected = run(alone, scenario(alone, phases))
             assert of(results, query) == expected, query
             if units == "operator":
-                inside = dict(zip(alone["queries"][query]["operators"], operators, strict=True))
+                inside = dict(zip(alone.queries[query].operators, operators, strict=True))
                 expected_runs = Counter({(inside[name], *key): n for (name, *key), n in ran(done).items()})
                 assert expected_runs == Counter({k: n for k, n in ran(together).items() if k[0] in operators}), query
 
@@ -101,8 +99,8 @@ def test_composed_queries_give_what_they_give_alone() -> None:
     assert seen["shared"] and seen["results"] > seen["cases"]
 
 
-def scenario(plan: dict[str, Any], phases: Sequence[int]) -> Scenario:
+def scenario(plan: Plan, phases: Sequence[int]) -> Scenario:
     """Some bursts, from these instants in ms on; the plan may not have both sources."""
-    known = [name for name in ("s0", "s1") if name in plan["graph"]["sources"]]
+    known = [name for name in ("s0", "s1") if name in plan.graph.sources]
     phase_ns = dict(zip(("s0", "s1"), phases, strict=True))
     return Scenario(bursts=3, phase_ns={name: phase_ns[name] * MS for name in known})

@@ -13,7 +13,7 @@ from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.charges import MEASURED
 from coordinator.guarantee.system import read
 from node_agent.core.parts import Lineage, Loaded
-from protos import records
+from protos import plan_document, records
 from sim_vehicles.virtual import cluster
 from sim_vehicles.virtual.events import DISPATCHED, ENDED
 from sim_vehicles.virtual.node import VirtualNode
@@ -120,7 +120,7 @@ def test_no_bound_is_exceeded_where_sockets_wait_for_instances(seed: int, monkey
     dice = Random(seed)
     place = {name: dice.choice(["a", "r", "b.0", "b.1"]) for name in ("first", "second", "both", "busy", "all", "last")}
     text = CLUSTER.replace("policy: R", f"policy: {'fifo' if seed % 4 == 3 else 'edf'}")
-    plan = planned(QUERY, text, place, registry(), dice.choice(["path", "operator"]))
+    plan = planned(QUERY, text, place, registry(), dice.choice(["path", "operator"])).to_json()
     for local in plan["nodes"].values():
         local["policy"]["largest_batch"] = dice.choice([1, 1, 3])
         for unit in local.get("units", []):
@@ -132,7 +132,7 @@ def test_no_bound_is_exceeded_where_sockets_wait_for_instances(seed: int, monkey
     for turn in range(4):
         phases = {"s": dice.choice([0, 1, MS]), "t": dice.choice([0, 1, 3 * MS])}
         scenario = Scenario(bursts=6, seed=turn, phase_ns=phases, decision_ns=MEASURED.decision_ns)
-        done = simulate(plan, scenario, registry())
+        done = simulate(plan_document.shaped(plan), scenario, registry())
         for name, output in done.outputs.items():
             bound_ns = told[name].from_admission_ns
             assert bound_ns is None or max(output.latencies_ns, default=0) <= bound_ns, (name, phases)

@@ -7,6 +7,7 @@ import pytest
 from coordinator import planner
 from coordinator.errors import InfeasibleError
 from coordinator.guarantee.charges import NOTHING
+from protos import plan_document
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.sound.sound_graphs import texts
@@ -21,12 +22,12 @@ def test_no_run_exceeds_its_claims(seed: int, tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(cluster)
     choices = planner.Choices(model="sound", charges=NOTHING, quick=True)
     try:
-        plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", choices)
+        plan = plan_document.of(planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", choices))
     except InfeasibleError:
         return  # nothing is claimed
     for phases in ({}, {"s1": 1}, {"s2": 1}, {"s1": 3 * MS}, {"s2": 7 * MS}):
         done = simulate(plan, Scenario(bursts=3, phase_ns=phases), trace=False)
         for name, output in done.outputs.items():
-            allowed = plan["guarantee"][name]["from_admission_ns"]
+            allowed = plan.guarantee[name].from_admission_ns
             if allowed is not None:
                 assert max(output.latencies_ns, default=0) <= allowed, f"seed {seed}, {phases}: {name}"

@@ -15,6 +15,7 @@ from coordinator.errors import InfeasibleError
 from infra.testing import Choices, FailedError, Scenario, planned, simulated
 from node_agent import sdk
 from node_agent.sdk import aggregate, operator
+from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import testing
 
@@ -89,11 +90,11 @@ def files(folder: Path, deadline: str = "50 ms") -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     return planned(*files(tmp_path_factory.mktemp("plan")), [tens])
 
 
-def test_values_latencies_and_counts(plan: dict[str, Any]) -> None:
+def test_values_latencies_and_counts(plan: Plan) -> None:
     done = testing.simulated(plan, {"p": [1, 2, 5, 7]}, [tens])
     assert list(done) == ["o"] and done["o"].values == [10, 20, 70] and done.admitted == 4
     first, second, fourth = done["o"].latencies_ns
@@ -106,7 +107,7 @@ def test_values_latencies_and_counts(plan: dict[str, Any]) -> None:
         done["x"]
 
 
-def test_every_tuple_is_admitted_once_whatever_the_other_sources_do(plan: dict[str, Any]) -> None:
+def test_every_tuple_is_admitted_once_whatever_the_other_sources_do(plan: Plan) -> None:
     done = testing.simulated(plan, {"p": [1, 2, 3], "s": list(range(25))}, [tens])
     assert done.admitted == 28 and len(done["o"].values) == 3 and done["o"].values[0] == 10
     assert testing.simulated(plan, {}, [tens])["o"].values == []
@@ -114,7 +115,7 @@ def test_every_tuple_is_admitted_once_whatever_the_other_sources_do(plan: dict[s
     assert twice["o"].values == [10, 10] and twice["o"].late == 2
 
 
-def test_operators_that_fail_fail_the_test(plan: dict[str, Any]) -> None:
+def test_operators_that_fail_fail_the_test(plan: Plan) -> None:
     with pytest.raises(FailedError, match="operator tens on node b raised 2 times, first: ValueError: below 0"):
         testing.simulated(plan, {"p": [-1, 1, -2]}, [tens])
     done = testing.simulated(plan, {"p": [-1, 1, -2]}, [tens], may_fail=True)
@@ -123,7 +124,7 @@ def test_operators_that_fail_fail_the_test(plan: dict[str, Any]) -> None:
         testing.simulated(plan, {"p": [[1]]}, [emptying])
 
 
-def test_what_does_not_fit_is_said(plan: dict[str, Any], tmp_path: Path) -> None:
+def test_what_does_not_fit_is_said(plan: Plan, tmp_path: Path) -> None:
     cases: list[tuple[Callable[[], Any], str]] = [
         (lambda: testing.simulated(plan, {"q": [1]}, [tens]), "the plan has no source 'q'; it has p, s"),
         (lambda: testing.simulated(plan, {"p": [1, {2}]}, [tens]), "source p, tuple 2: not a JSON value"),

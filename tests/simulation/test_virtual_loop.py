@@ -12,6 +12,7 @@ from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.registry import Registry
 from protos import records
+from protos.plan_document import Plan
 from protos.segments import records_in
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.feed import feeds
@@ -115,16 +116,16 @@ def crossing() -> Scenario:
 
 
 @cache
-def alarm(level: int) -> tuple[dict[str, Any], Registry]:
+def alarm(level: int) -> tuple[Plan, Registry]:
     registry = operators_here([Path(operators_file)])
     return planned(ALARM.replace("LEVEL", str(level)), ONE_NODE, registry=registry), registry
 
 
 def play(level: int = 2, phases: int = 2, laps: int = 1, age_ms: int = 50, **more: Any) -> list[Lap]:
-    document, registry = alarm(level)
+    plan, registry = alarm(level)
     options = InputOptions(9_000_000_000, 13_000_000_000, age_ns=age_ms * MS)
-    found = feeds(document, Path("plan.json"), None)
-    return replay_virtual(document, crossing(), found, options, AUTO, phases, laps, registry, **more).laps
+    found = feeds(plan, Path("plan.json"), None)
+    return replay_virtual(plan, crossing(), found, options, AUTO, phases, laps, registry, **more).laps
 
 
 def test_the_crossing_in_virtual_time_phase_by_phase(tmp_path: Path) -> None:

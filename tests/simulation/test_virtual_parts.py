@@ -5,6 +5,7 @@ import os
 import statistics
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,16 @@ from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.registry import Registry
 from protos import records
+from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, RateArrival, TraceArrival
 from sim_vehicles.__main__ import main
 from sim_vehicles.cli import app
 from sim_vehicles.errors import BadInputError
+from sim_vehicles.plans import typed
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.arrivals import bursts
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.run import simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario, read_plan
+from sim_vehicles.virtual.scenario import Scenario, virtual_plan
 from sim_vehicles.virtual.world import Delivery, Offer, Stub
 from tests.simulation.plans import MS, paper, planned
 
@@ -106,29 +109,29 @@ def test_a_lost_tuple_is_given_up_and_the_ledgers_balance(tmp_path: Path) -> Non
 
 
 def test_arrivals_of_each_kind() -> None:
-    document = planned(HOP, TWO_NODES)
-    source = document["graph"]["sources"]["p"]
+    plan = planned(HOP, TWO_NODES)
+    graph, source = plan.graph, plan.graph.sources["p"]
 
-    def instants(arrival: dict[str, Any], **scenario: Any) -> list[tuple[int, int]]:
-        source["arrival"] = arrival
-        return [(b.at_ns // MS, b.tuples) for b in bursts(read_plan(document), Scenario(**scenario), 1)]
+    def instants(arrival: Arrival, **scenario: Any) -> list[tuple[int, int]]:
+        made = virtual_plan(replace(plan, graph=replace(graph, sources={"p": replace(source, arrival=arrival)})))
+        return [(b.at_ns // MS, b.tuples) for b in bursts(made, Scenario(**scenario), 1)]
 
-    burst = {"kind": "burst", "burst": 3, "period_ns": 50 * MS}
+    burst = BurstArrival(burst=3, period_ns=50 * MS)
     assert instants(burst, bursts=2, phase_ns={"p": 5 * MS}) == [(5, 3), (55, 3)]
     assert instants(burst, burst={"p": 7}) == [(0, 7)]
-    assert instants({"kind": "rate", "rate_per_s": 4.0, "burst": 2}) == [
+    assert instants(RateArrival(rate_per_s=4.0, burst=2)) == [
         (0, 2),
         (250, 1),
         (500, 1),
         (750, 1),
         (1000, 1),
     ]
-    jcp = {"kind": "jcp", "period_ns": 10 * MS, "min_gap_ns": 4 * MS, "early_ns": 5 * MS, "late_ns": 5 * MS}
+    jcp = JcpArrival(burst=1, period_ns=10 * MS, min_gap_ns=4 * MS, early_ns=5 * MS, late_ns=5 * MS)
     found = [at for at, _ in instants(jcp, bursts=100)]
     assert all(abs(at - number * 10) <= 10 for number, at in enumerate(found))
     assert all(b - a >= 3 for a, b in pairwise(found)) and len(found) == 100
     with pytest.raises(BadInputError, match="trace"):
-        instants({"kind": "trace", "file": "x"})
+        instants(TraceArrival(file="x", sha256="", burst=1, tuples=1, span_ns=0, counts=(1,), spans_ns=(0,)))
 
 
 class Braking:
@@ -205,9 +208,10 @@ def test_a_scenario_that_does_not_fit_is_refused(scenario: Scenario, said: str) 
 
 
 def test_what_is_no_plan_is_refused() -> None:
-    for document in ({}, {**paper(15), "nodes": {"a": {"version": 9}}}, {**paper(15), "hash": 5}):
+    values = paper(15).to_json()
+    for wrong in ({}, values | {"nodes": {"a": {"version": 9}}}, values | {"hash": 5}, values | {"hash": "x"}):
         with pytest.raises(BadInputError, match="coordinator plan"):
-            simulate(document)
+            simulate(typed(wrong, "plan.json"))
 
 
 # -- the command
@@ -215,7 +219,7 @@ def test_what_is_no_plan_is_refused() -> None:
 
 def test_the_command_prints_a_table_or_json(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps(paper(15)))
+    plan.write_text(paper(15).text())
     table = CliRunner().invoke(app, ["simulate", str(plan), "--age", "v2v=100ms", "--latency", "0"])
     assert table.exit_code == 0 and "warning" in table.stdout and "late share" in table.stdout
     late = CliRunner().invoke(app, ["simulate", str(plan), "--then", str(plan), "--at", "5s"])
@@ -230,20 +234,20 @@ def test_the_command_prints_a_table_or_json(tmp_path: Path) -> None:
 )
 def test_bad_options_end_with_2_and_one_sentence(tmp_path: Path, options: list[str]) -> None:
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps(paper(15)))
+    plan.write_text(paper(15).text())
     assert CliRunner().invoke(app, ["simulate", str(plan), *options]).exit_code == 2
     assert CliRunner().invoke(app, ["simulate", str(tmp_path / "none.json")]).exit_code == 2
 
 
 def test_a_directory_that_is_in_use_is_refused(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps(paper(15)))
+    plan.write_text(paper(15).text())
     assert CliRunner().invoke(app, ["simulate", str(plan), "--out", str(tmp_path)]).exit_code == 2
 
 
 def test_two_hash_seeds_give_the_same_bytes(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps(paper(15)))
+    plan.write_text(paper(15).text())
     written = []
     for hash_seed in ("0", "4242"):
         out = tmp_path / f"run{hash_seed}" / "run"
@@ -280,7 +284,7 @@ class Listening(Stub):
         self.heard[delivery.output].append(delivery.payload)
 
 
-def readings() -> tuple[dict[str, Any], Registry]:
+def readings() -> tuple[Plan, Registry]:
     """A plan with a source of JSON and one of a message whose JSON form is a bare number."""
     registry = Registry()
     registry.codecs.add("test.Reading", DoubleValue)
@@ -288,20 +292,20 @@ def readings() -> tuple[dict[str, Any], Registry]:
 
 
 def test_sources_admit_the_tuples_of_files_over_and_over(tmp_path: Path) -> None:
-    document, registry = readings()
+    plan, registry = readings()
     (tmp_path / "plain.jsonl").write_text('{"v": 1}\n\n{"v": 2}\n')
     (tmp_path / "probe.jsonl").write_text("1.5\n2.5\n")
     files = {name: str(tmp_path / f"{name}.jsonl") for name in ("plain", "probe")}
-    world = Listening(read_plan(document), {}, registry.codecs, files)
-    simulate(document, Scenario(), registry, world)
+    world = Listening(virtual_plan(plan), {}, registry.codecs, files)
+    simulate(plan, Scenario(), registry, world)
     assert world.heard["o"] == [{"v": 1}, {"v": 2}, {"v": 1}]
     assert [reading.value for reading in world.heard["r"]] == [1.5, 2.5]
 
 
 def test_without_a_file_a_message_of_any_shape_is_empty() -> None:
-    document, registry = readings()
-    world = Listening(read_plan(document), {}, registry.codecs)
-    simulate(document, Scenario(), registry, world)
+    plan, registry = readings()
+    world = Listening(virtual_plan(plan), {}, registry.codecs)
+    simulate(plan, Scenario(), registry, world)
     assert [reading.value for reading in world.heard["r"]] == [0.0, 0.0]
 
 
@@ -310,12 +314,12 @@ def test_without_a_file_a_message_of_any_shape_is_empty() -> None:
     [(None, "cannot be read"), ("\n", "is empty"), ("1.5\n{\n", "probe.jsonl:2: not a tuple of test.Reading")],
 )
 def test_a_file_of_tuples_that_cannot_be_used_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
-    document, registry = readings()
+    plan, registry = readings()
     path = tmp_path / "probe.jsonl"
     if text is not None:
         path.write_text(text)
     with pytest.raises(BadInputError, match=said):
-        simulate(document, Scenario(tuples={"probe": str(path)}), registry)
+        simulate(plan, Scenario(tuples={"probe": str(path)}), registry)
 
 
 def test_operators_that_raise_on_made_up_tuples_point_to_real_ones(tmp_path: Path) -> None:
@@ -329,7 +333,7 @@ def test_operators_that_raise_on_made_up_tuples_point_to_real_ones(tmp_path: Pat
         "operators: {p: {run: test.speed, in: plain, cost: 1 ms}}\noutputs: {o: {from: p, at: a, deadline: 50 ms}}\n"
     )
     plan, tuples = tmp_path / "plan.json", tmp_path / "plain.jsonl"
-    plan.write_text(json.dumps(planned(query, TWO_NODES, registry=Registry([operators]))))
+    plan.write_text(planned(query, TWO_NODES, registry=Registry([operators])).text())
     tuples.write_text('{"v": 3}\n')
     command = ["simulate", str(plan), "--operators", str(operators)]
     made_up = CliRunner().invoke(app, command)

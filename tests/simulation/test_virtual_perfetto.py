@@ -2,12 +2,12 @@
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from coordinator.report import chrome_file
 from coordinator.report.reader import read_run
+from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.report.test_report_perfetto import check_format, events
@@ -36,12 +36,12 @@ security: insecure-loopback
 
 
 @pytest.fixture(scope="module")
-def plan() -> dict[str, Any]:
+def plan() -> Plan:
     return planned(QUERY, CLUSTER)
 
 
 @pytest.mark.parametrize("policy", ["edf", "bts", "rr"])
-def test_a_core_does_one_thing_at_a_time(plan: dict[str, Any], tmp_path: Path, policy: str) -> None:
+def test_a_core_does_one_thing_at_a_time(plan: Plan, tmp_path: Path, policy: str) -> None:
     write_run(simulate(plan, Scenario(policy=policy, decision_ns=MS // 10, bursts=2)), tmp_path / "run")
     counts = chrome_file.write(read_run(tmp_path / "run"), tmp_path / "out.json", chrome_file.Part(), lambda _: None)
     found = events(tmp_path / "out.json")

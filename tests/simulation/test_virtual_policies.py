@@ -3,13 +3,13 @@
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from node_agent.core.policies import POLICIES
 from protos import records
+from protos.plan_document import Plan
 from sim_vehicles.cli import app
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.run import simulate
@@ -39,12 +39,12 @@ outputs:
 """
 
 
-def document() -> dict[str, Any]:
+def plan() -> Plan:
     return planned(QUERY, ONE_NODE)
 
 
 def ran(scenario: Scenario) -> list[records.Ran]:
-    (trace,) = simulate(document(), scenario).traces
+    (trace,) = simulate(plan(), scenario).traces
     return [each for each in records.unpack_records(trace.records) if isinstance(each, records.Ran)]
 
 
@@ -62,7 +62,7 @@ def test_batches_save_decisions(name: str, decisions: int) -> None:
 
 
 def test_the_policy_of_the_cluster_file_is_the_plans() -> None:
-    assert document()["nodes"]["a"]["policy"]["name"] == "bts"
+    assert plan().nodes["a"].policy.name == "bts"
     assert len({each.start_ns for each in ran(Scenario())}) == 2
 
 
@@ -78,15 +78,15 @@ def test_without_a_decision_cost_nothing_changes_and_run_json_says_nothing_of_it
 )
 def test_parameters_that_cannot_be_meant_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(BadInputError, match=r"--decision-cost|--phi|--first-k|--share"):
-        simulate(document(), Scenario(**wrong))  # type: ignore[arg-type]
+        simulate(plan(), Scenario(**wrong))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))
 def test_the_command_runs_every_policy_by_name(name: str, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps(document()))
+    path = tmp_path / "plan.json"
+    path.write_text(plan().text())
     options = ["--policy", name, "--decision-cost", "50us", "--phi", "10ms", "--first-k", "2", "--share", "2", "--json"]
-    done = CliRunner().invoke(app, ["simulate", str(plan), *options])
+    done = CliRunner().invoke(app, ["simulate", str(path), *options])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["scenario"]["policy"] == name

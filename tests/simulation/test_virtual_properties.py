@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from protos import records
+from protos.plan_document import Plan
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.run import Simulation, Trace, simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
@@ -79,10 +80,8 @@ def report(done: Simulation) -> dict[str, Any]:
 
 @EXAMPLES
 @given(documents(), scenarios)
-def test_every_obligation_ends_once_and_the_summary_is_the_reports_verdict(
-    document: dict[str, Any], scenario: Scenario
-) -> None:
-    done = simulate(document, scenario, registry())
+def test_every_obligation_ends_once_and_the_summary_is_the_reports_verdict(plan: Plan, scenario: Scenario) -> None:
+    done = simulate(plan, scenario, registry())
     found = report(done)
     note(str(found["conservation"]["problems"]))
     assert found["completeness"]["complete"]
@@ -104,10 +103,8 @@ def test_every_obligation_ends_once_and_the_summary_is_the_reports_verdict(
     documents(("pass", "filter", "union", "test.attach", "test.twice")),
     scenarios.filter(lambda scenario: scenario.policy in ALONE and not scenario.decision_ns),
 )
-def test_a_node_runs_one_instance_at_a_time_and_never_idles_with_ready_work(
-    document: dict[str, Any], scenario: Scenario
-) -> None:
-    for trace in simulate(document, scenario, registry()).traces:
+def test_a_node_runs_one_instance_at_a_time_and_never_idles_with_ready_work(plan: Plan, scenario: Scenario) -> None:
+    for trace in simulate(plan, scenario, registry()).traces:
         instances = ran(trace)
         for one, after in pairwise(instances):
             assert one.end <= after.start, "an instance was interrupted or two ran at once"
@@ -122,10 +119,10 @@ def test_a_node_runs_one_instance_at_a_time_and_never_idles_with_ready_work(
     documents(("pass", "filter", "union", "test.attach", "test.twice")),
     scenarios.filter(lambda scenario: scenario.policy in ("edf", "fifo")),
 )
-def test_a_node_starts_the_least_of_its_order(document: dict[str, Any], scenario: Scenario) -> None:
-    for trace in simulate(document, scenario, registry()).traces:
-        local = document["nodes"][trace.node]
-        ahead_ns = {unit["id"]: int(unit["sub_deadline_ns"]) for unit in local.get("units", ())}
+def test_a_node_starts_the_least_of_its_order(plan: Plan, scenario: Scenario) -> None:
+    for trace in simulate(plan, scenario, registry()).traces:
+        local = plan.nodes[trace.node]
+        ahead_ns = {unit.id: unit.sub_deadline_ns for unit in local.units}
         instances = ran(trace)
         for index, chosen in enumerate(instances):
             for other in instances[index + 1 :]:
@@ -137,18 +134,18 @@ def test_a_node_starts_the_least_of_its_order(document: dict[str, Any], scenario
 
 @EXAMPLES
 @given(documents(), scenarios)
-def test_the_same_seed_gives_the_same_bytes(document: dict[str, Any], scenario: Scenario) -> None:
-    first, second = (simulate(document, scenario, registry()) for _ in range(2))
+def test_the_same_seed_gives_the_same_bytes(plan: Plan, scenario: Scenario) -> None:
+    first, second = (simulate(plan, scenario, registry()) for _ in range(2))
     assert [trace.segment for trace in first.traces] == [trace.segment for trace in second.traces]
 
 
 @EXAMPLES
 @given(documents(("pass", "filter", "union")), st.integers(0, 2**32))
-def test_a_tuple_costs_an_operator_the_same_whatever_the_policy(document: dict[str, Any], seed: int) -> None:
+def test_a_tuple_costs_an_operator_the_same_whatever_the_policy(plan: Plan, seed: int) -> None:
     costs: dict[tuple[int, ...], set[int]] = defaultdict(set)
     for policy in ("edf", "fifo"):
         scenario = Scenario(seed=seed, policy=policy, jitter=parse_jitter("exp"))
-        for trace in simulate(document, scenario, registry()).traces:
+        for trace in simulate(plan, scenario, registry()).traces:
             for fact in records.unpack_records(trace.records):
                 # Filters count tuples as they come, so an instance of several operators may end early or not.
                 if isinstance(fact, records.Ran) and fact.outputs:

@@ -4,7 +4,6 @@ lost by that, and none is later than the bounds of the plans and of the change a
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,7 @@ from coordinator.change.next_plan import Wish
 from coordinator.guarantee.charges import NOTHING
 from coordinator.placement.milp import Limits
 from protos import plan_document, records
-from protos.plan_document import Claim
+from protos.plan_document import Claim, Plan
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
@@ -56,7 +55,7 @@ security: insecure-loopback
 """
 
 
-Plans = tuple[dict[str, Any], next_plan.Change, next_plan.Change]
+Plans = tuple[Plan, next_plan.Change, next_plan.Change]
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +66,8 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Plans:
         (folder / name).write_text(text)
     (folder / "operators.json").write_text(json.dumps(registry().describe()))
     choices = planner.Choices(quick=True, charges=NOTHING, limits=LIMITS)
-    one = planner.make_plan([folder / "first.yaml"], folder / "cluster.yaml", choices)
-    both = next_plan.added(plan_document.of(one), folder / "plan.json", folder / "second.yaml", Wish(LIMITS))
+    one = plan_document.of(planner.make_plan([folder / "first.yaml"], folder / "cluster.yaml", choices))
+    both = next_plan.added(one, folder / "plan.json", folder / "second.yaml", Wish(LIMITS))
     assert both.after is not None, both.verdict.reasons
     return one, both, next_plan.removed(both.after, folder / "plan.json", ["second"])
 
@@ -81,13 +80,12 @@ def test_windows_that_stay_are_given_and_in_time(plans: Plans, seed: int, spread
     assert removed.after is not None
     assert removed.verdict.admitted, removed.verdict.reasons
     claims: list[Claim | None] = [
-        plan.guarantee["first.out" if "first.out" in plan.guarantee else "out"]
-        for plan in (plan_document.of(one), added.after)
+        plan.guarantee["first.out" if "first.out" in plan.guarantee else "out"] for plan in (one, added.after)
     ]
     claims += [row.during for step in (added, removed) for row in step.verdict.rows if row.output.endswith("out")]
     limit_ns = max(claim.bound_ns for claim in claims if claim is not None and claim.bound_ns is not None)
     at = (600 + 37 * seed) * MS, (1000 + 41 * seed) * MS
-    then = [Change(added.after.to_json(), at[0]), Change(removed.after.to_json(), at[1])]
+    then = [Change(added.after, at[0]), Change(removed.after, at[1])]
     scenario = Scenario(seed=seed, spread_ns=spread_ms * MS)
     done = simulate(one, scenario, registry(), Dense(one, seed), then=then)
     given = [fact for fact in facts(done) if isinstance(fact, records.Window) and fact.state == records.WINDOW_CLOSED]

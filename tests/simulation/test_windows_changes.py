@@ -8,12 +8,13 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from coordinator import planner
+from protos import plan_document
+from protos.plan_document import Plan
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
@@ -39,8 +40,8 @@ def pairs(draw: st.DrawFn, light: bool) -> tuple[Query, Query]:
     return first, replace(other, sources=sources, windows=called, name="other")
 
 
-def plan(cluster: str, *given_: Query) -> dict[str, Any]:
-    """plan.json of one query or both."""
+def plan(cluster: str, *given_: Query) -> Plan:
+    """The plan of one query or both."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "cluster.yaml").write_text(cluster)
@@ -49,7 +50,7 @@ def plan(cluster: str, *given_: Query) -> dict[str, Any]:
         for query in given_:
             paths.append(folder / f"{query.name}.yaml")
             paths[-1].write_text(query.text())
-        return planner.make_plan(paths, folder / "cluster.yaml", by_traffic())
+        return plan_document.of(planner.make_plan(paths, folder / "cluster.yaml", by_traffic()))
 
 
 EXAMPLES = settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)

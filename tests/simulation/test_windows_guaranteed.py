@@ -21,6 +21,7 @@ from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.losses import behind
 from coordinator.guarantee.system import read
 from protos import records
+from protos.plan_document import Plan
 from sim_vehicles.virtual.run import Simulation, simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.window_queries import registry
@@ -54,13 +55,11 @@ def check_releases(analysis: Analysis, done: Simulation, seed: int) -> None:
                     assert n <= curve.count(last - first), f"seed {seed}: unit {unit}: {n} in {last - first} ns"
 
 
-def check_results(
-    analysis: Analysis, plan: dict[str, Any], told: dict[str, Any], done: Simulation, seed: int
-) -> list[float]:
+def check_results(analysis: Analysis, plan: Plan, told: dict[str, Any], done: Simulation, seed: int) -> list[float]:
     """No result is later than its bounds, from its origin and from its admission on. Returns how near they come."""
-    names = {one["id"]: name for name, one in plan["graph"]["outputs"].items()}
-    sources = {one["id"]: name for name, one in plan["graph"]["sources"].items()}
-    sources |= {one["source"]: one["add"] for one in plan["graph"].get("windows", {}).values()}
+    names = {one.id: name for name, one in plan.graph.outputs.items()}
+    sources = {one.id: name for name, one in plan.graph.sources.items()}
+    sources |= {one.source: one.add for one in plan.graph.windows.values()}
     admitted, ratios = admissions(done), []
     worst: Counter[str] = Counter()
     for fact in facts(done):
@@ -80,17 +79,17 @@ def check_results(
     return ratios
 
 
-def check_windows(analysis: Analysis, plan: dict[str, Any], told: dict[str, Any], done: Simulation, seed: int) -> int:
+def check_windows(analysis: Analysis, plan: Plan, told: dict[str, Any], done: Simulation, seed: int) -> int:
     """Where an output is guaranteed and nothing can be left out, every window is given. Returns how many were."""
     whole = {
         add
         for name, claim in told.items()
         if claim.guaranteed and not claim.missing
         for add in analysis.system.windows
-        for units in [behind(analysis, plan["graph"]["outputs"][name]["from"])[0]]
+        for units in [behind(analysis, plan.graph.outputs[name].origin)[0]]
         if any(stage.operator == add for number in units for stage in analysis.system.units[number].stages)
     }
-    adds = {plan["graph"]["operators"][add]["id"]: add for add in whole}
+    adds = {plan.graph.operators[add].id: add for add in whole}
     given = 0
     for fact in facts(done):
         if isinstance(fact, records.Window) and fact.operator in adds:
@@ -114,15 +113,15 @@ def test_results_of_windows_stay_within_their_bounds(flooded: bool) -> None:
         if plan is None:
             counts["no plan"] += 1
             continue
-        analysis = analyse(read(plan), NOTHING)
+        analysis = analyse(read(plan.to_json()), NOTHING)
         told = claims(analysis)
-        sources = sorted(plan["graph"]["sources"])
+        sources = sorted(plan.graph.sources)
         flood = sources[seed % len(sources)] if flooded else ""
-        emulated = any(node["emulate_cost_ns"] for node in plan["cluster"]["nodes"].values())
+        emulated = any(node.emulate_cost_ns for node in plan.cluster.nodes.values())
         scale = 1.0 if seed % 3 or emulated else 0.6  # a node that emulates never takes less
         scenario = Scenario(trials=2, seed=seed, cost_scale=scale)
         done = simulate(plan, scenario, registry(), Dense(plan, seed, flood))
-        if flooded and plan["analysis"]["policing"][flood]["why"]:
+        if flooded and (plan.analysis.policing or {})[flood].why:
             continue
         assert not done.failures, f"seed {seed}: {done.failures}"
         ratios += check_results(analysis, plan, told, done, seed)

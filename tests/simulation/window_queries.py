@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from node_agent.registry import Registry
+from protos.plan_document import Plan
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from tests.simulation import operators_for_windows
 from tests.simulation.plans import planned
@@ -144,8 +145,8 @@ class Query:
             lines.append("  - {between: [a, b], latency: 1 ms, bandwidth: 100 Mbit/s}")
         return "\n".join([*lines, "operators: operators.json", "security: insecure-loopback"]) + "\n"
 
-    def plan(self) -> dict[str, Any]:
-        """plan.json."""
+    def plan(self) -> Plan:
+        """The plan."""
         return planned(self.text(), self.cluster(), registry=registry())
 
 

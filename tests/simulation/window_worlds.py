@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from coordinator import planner
 from coordinator.errors import InfeasibleError, OutOfTimeError
@@ -14,6 +13,8 @@ from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.curves import Spanned
 from coordinator.guarantee.system import arrival_curve
 from coordinator.placement.milp import Limits
+from protos import json_shape, plan_document
+from protos.plan_document import Plan
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from tests.simulation.edf_node import instants
 from tests.simulation.window_queries import registry
@@ -152,8 +153,8 @@ def case(seed: int) -> tuple[str, str]:
     return made.query(), made.cluster()
 
 
-def planned(query: str, cluster: str, sound: bool) -> dict[str, Any] | None:
-    """plan.json; None: there is none. sound: of that model, policed, guaranteed or the best there is."""
+def planned(query: str, cluster: str, sound: bool) -> Plan | None:
+    """The plan; None: there is none. sound: of that model, policed, guaranteed or the best there is."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "query.yaml").write_text(query)
@@ -165,7 +166,7 @@ def planned(query: str, cluster: str, sound: bool) -> dict[str, Any] | None:
         else:
             choices = planner.Choices(allocator="sqpr", sub_deadlines="proportional", policy="edf", charges=NOTHING)
         try:
-            return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)
+            return plan_document.of(planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices))
         except (InfeasibleError, OutOfTimeError):
             return None
 
@@ -175,7 +176,7 @@ class Dense:
     """A world: every source as dense and as old as it may be, or a little less so. `flood`: a source that sends three
     times what it declared."""
 
-    plan: dict[str, Any]
+    plan: Plan
     seed: int
     flood: str = ""
     delivered: list[Delivery] = field(default_factory=list)
@@ -184,8 +185,8 @@ class Dense:
         """Everything at once."""
         draw, found = Random(f"{self.seed} {trial}"), []
         together = draw.random() < 0.5
-        for name, source in self.plan["graph"]["sources"].items():
-            curve = arrival_curve(source["arrival"])
+        for name, source in self.plan.graph.sources.items():
+            curve = arrival_curve(json_shape.write(source.arrival))
             assert isinstance(curve, Spanned)
             slack = (lambda: 0) if draw.random() < 0.6 else (lambda: draw.choice([0, 0, 0, draw.randint(0, 40 * MS)]))
             first_ns = LEAD_NS if together else LEAD_NS + draw.randint(0, 60) * MS
@@ -195,7 +196,7 @@ class Dense:
                     payload = {
                         "v": draw.randint(-20, 20), "k": draw.choice(["x", "y", 7]), "size": draw.randint(1, 200) * MS
                     }  # fmt: skip
-                    age_ns = int(source["max_age_ns"] * aged())
+                    age_ns = int(source.max_age_ns * aged())
                     found.append(Admission(first_ns + at_ns, name, (Offer(payload, age_ns),)))
         return found
 

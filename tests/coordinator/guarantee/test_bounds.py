@@ -15,6 +15,7 @@ from coordinator.guarantee.curves import Bursts
 from coordinator.guarantee.flow import Jittered
 from coordinator.guarantee.propagate import Flow, Late, joined
 from coordinator.guarantee.system import read
+from protos import plan_document
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.guarantee.plans import MS, cluster, paper, written
@@ -64,7 +65,9 @@ def test_with_equal_sub_deadlines_of_o1_and_o2_it_is_156_and_147_would_be_wrong(
     """The model of [P] gives both 30 ms. Then O1's burst may come first, and 154 ms do happen."""
     plan = paper(15)
     assert from_admission_ms(plan)["warning"] == 156
-    sensor_first = simulate(plan, Scenario(bursts=2, phase_ns={"v2v": 1}), trace=False).outputs["warning"]
+    sensor_first = simulate(plan_document.shaped(plan), Scenario(bursts=2, phase_ns={"v2v": 1}), trace=False).outputs[
+        "warning"
+    ]
     assert 147 * MS < max(sensor_first.latencies_ns) <= 156 * MS
 
 
@@ -74,7 +77,8 @@ def test_with_equal_sub_deadlines_of_o1_and_o2_it_is_156_and_147_would_be_wrong(
 def test_simulations_stay_within_these_bounds(phases: dict[str, int]) -> None:
     plan = paper(15, **CHOSEN)
     allowed = from_admission_ms(plan)
-    for name, output in simulate(plan, Scenario(bursts=2, phase_ns=phases), trace=False).outputs.items():
+    done = simulate(plan_document.shaped(plan), Scenario(bursts=2, phase_ns=phases), trace=False)
+    for name, output in done.outputs.items():
         assert max(output.latencies_ns) <= allowed[name] * MS
 
 

@@ -6,12 +6,13 @@ from hypothesis import given, settings
 
 from coordinator.guarantee.bounds import documents
 from coordinator.guarantee.charges import MEASURED, NOTHING
+from protos.plan_document import Plan
 from tests.coordinator.guarantee.plans import MS, paper
 from tests.simulation.random_plans import documents as random_plans
 
 
 @settings(max_examples=20, deadline=None)
-@given(random_plans())
+@given(random_plans().map(Plan.to_json))
 def test_parts_sum_up_and_are_split_into_work_blocking_and_waiting(plan: dict[str, Any]) -> None:
     guarantee, _ = documents(plan, MEASURED)
     for claim in guarantee.values():

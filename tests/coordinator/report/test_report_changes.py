@@ -4,7 +4,6 @@ import dataclasses
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -15,7 +14,7 @@ from coordinator.report.plan_view import read_plan
 from coordinator.report.reader import NoRunError, Run, read_run
 from coordinator.report.terminal import tables
 from coordinator.report.verdict import verdict
-from protos import plan_document
+from protos.plan_document import Plan
 from protos.run_document import packed
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate, write_run
@@ -64,7 +63,7 @@ outputs:
 """
 
 
-def plans() -> tuple[dict[str, Any], dict[str, Any]]:
+def plans() -> tuple[Plan, Plan]:
     """Of the first query, and of both."""
     two = Two(CLUSTER, FIRST, SECOND)
     return two.plan("first", choices=by_traffic()), two.plan("first", "second", choices=by_traffic())
@@ -82,7 +81,7 @@ def test_all_plans_of_a_run_make_one_verdict(tmp_path: Path) -> None:
     run = changed(tmp_path / "run", 1)
     told = verdict(run)
     one, both = plans()
-    assert told["plan_hash"] == one["hash"] and told["earlier"] == [both["hash"]]
+    assert told["plan_hash"] == one.hash and told["earlier"] == [both.hash]
     books, outputs = told["conservation"], told["outputs"]
     assert told["completeness"]["complete"] and books["balanced"], books["problems"]
     assert books["admitted"] == books["accounted"] and books["by_outcome"]["open"] == 0
@@ -122,7 +121,7 @@ def test_the_last_plan_alone_judges_its_own_records_only(tmp_path: Path) -> None
 
 
 def test_an_output_with_another_deadline_is_told_apart() -> None:
-    one = plan_document.of(plans()[0])
+    one, _ = plans()
     other = dataclasses.replace(read_plan(one), hash="ab" * 32)
     view = next(each for each in other.outputs.values() if each.name == "y")
     other = dataclasses.replace(other, outputs={view.id: dataclasses.replace(view, deadline_ns=1)})

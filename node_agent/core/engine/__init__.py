@@ -1,1 +1,0 @@
-"""The engine: plans in, tuples in, task instances out; and the components that it has."""
