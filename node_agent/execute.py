@@ -7,8 +7,9 @@ what it triggers are the engine's.
 from collections.abc import Callable
 from typing import Any
 
-from node_agent.core.engine import Engine
-from node_agent.core.parts import Job, Lineage, Step, Unit
+from node_agent.core.engine.engine import Engine
+from node_agent.core.job import Job, Lineage
+from node_agent.core.parts import Step, Unit
 from node_agent.hop import UnencodableError
 from node_agent.ring import HANG, HANG_AT, WRITTEN, RingFacts
 from node_agent.sdk import At, Many
@@ -119,10 +120,10 @@ class Executor:
         """
         engine, now, spend = self.engine, self.now, self.spend
         if not engine.simple:
-            return self._run_items(job[3], self._items(job), job[3].chain, now())
+            return self._run_items(job.unit, self._items(job), job.unit.chain, now())
         due_ns = self.due_ns
         while True:
-            _, _, _, unit, lineage, payload = job
+            unit, lineage, payload = job.unit, job.lineage, job.payload
             if facts is not None:
                 source, epoch, seq, ordinal, _, _ = lineage
                 pack_hang(
@@ -184,11 +185,9 @@ class Executor:
         return self._fail(start_ns, self._cause(step, error))
 
     def _items(self, job: Job) -> list[Item]:
-        if isinstance(job[5], Rest):
-            return job[5]
-        if self.engine.batching:
-            return [(slot, each[4], each[5]) for slot, each in enumerate(self.engine.batch)]
-        return [(0, job[4], job[5])]
+        if isinstance(job.payload, Rest):
+            return job.payload
+        return [(slot, each.lineage, each.payload) for slot, each in enumerate(self.engine.jobs)]
 
     def _run_many(self, unit: Unit, lineage: Lineage, result: Many, step: Step, start_ns: int) -> Job | None:
         """The rest of the chain, after one of its operators has returned several values."""
@@ -198,7 +197,7 @@ class Executor:
             self._within(unit, step, [])
             return self._fail(start_ns, self._cause(step, error))
         items = [(0, *each) for each in self._within(unit, step, got)]
-        if not self._room(len(items)):
+        if not self.engine.has_room(len(items)):
             return self._fail(start_ns, CAUSE_QUEUE_FULL)
         self._emit(step, items)
         return self._run_items(unit, items, unit.chain[unit.chain.index(step) + 1 :], start_ns)
@@ -231,7 +230,7 @@ class Executor:
             if per_slot[slot] > MOST_OUTPUTS:
                 failed[slot] = self._cause(step, OutputsError(f"more than {MOST_OUTPUTS} results of one instance"))
                 continue
-            if len(got) > 1 and not self._room(len(made) + len(got)):
+            if len(got) > 1 and not self.engine.has_room(len(made) + len(got)):
                 failed[slot] = CAUSE_QUEUE_FULL
                 continue
             made += [(slot, *each) for each in got]
@@ -255,11 +254,6 @@ class Executor:
             return got
         return got[: self.engine.police(self.now(), unit, step, [lineage for lineage, _ in got], slot)]
 
-    def _room(self, more: int) -> bool:
-        """Whether the queues take that many: operators in a row that each return several results could fill them."""
-        engine = self.engine
-        return engine.released - engine.dispatched + more <= engine.limit_jobs
-
     def _emit(self, step: Step, items: list[Item]) -> None:
         if step.exit is not None and items:
             at_ns = self.now()
@@ -274,7 +268,7 @@ class Executor:
         elif failed:
             return engine.fail(start_ns, end_ns, failed[0])
         elif unit.rest is not None and items:
-            engine.resume(Rest(items))
+            engine.suspend(Rest(items))
         return engine.step(start_ns, end_ns)
 
     def _ended(self) -> int:

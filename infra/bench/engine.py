@@ -5,7 +5,7 @@ from typing import Any
 
 from infra.bench.floor import IN_FLIGHT, RING_RECORDS, no_operation
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import Facts, Stretch
 from node_agent.core.parts import Lineage, Loaded
 from node_agent.core.policies import policy
@@ -67,10 +67,10 @@ def engine_ns(instances: int, policy_name: str = "edf") -> float:
     began = monotonic_ns()
     for _ in range(instances):
         assert job is not None
-        last = job[3].last
+        last = job.unit.last
         start = monotonic_ns()
-        result = last.call(job[5])
+        result = last.call(job.payload)
         end = monotonic_ns()
-        emit(end, last.exit, job[4], result)
+        emit(end, last.exit, job.lineage, result)
         job = step(start, end)
     return (monotonic_ns() - began) / instances

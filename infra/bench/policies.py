@@ -21,7 +21,7 @@ from rich.table import Table
 from infra.bench.engine import NoCommands, circle_plan, ring_facts
 from infra.bench.figures import Figure
 from infra.bench.floor import no_operation
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.parts import Job, Lineage
 from node_agent.core.policies import POLICIES, policy
 
@@ -73,13 +73,13 @@ class Queued:
         tuples = decisions = deciding_ns = inserting_ns = 0
         while tuples < ROUND_TUPLES and deciding_ns + inserting_ns < ROUND_NS:
             assert job is not None
-            exit_ = job[3].last.exit
-            jobs = engine.batch if engine.batching else (job,)
+            exit_ = job.unit.last.exit
+            jobs = engine.jobs
             start_ns = now_ns
             now_ns += COST_NS * len(jobs)
             began = perf_counter_ns()
             for slot, each in enumerate(jobs):
-                engine.emit(now_ns, exit_, each[4], None, slot)
+                engine.emit(now_ns, exit_, each.lineage, None, slot)
             inserted = perf_counter_ns()
             job = engine.step(start_ns, now_ns)
             deciding_ns += perf_counter_ns() - inserted

@@ -16,7 +16,7 @@ from time import thread_time_ns
 from infra.bench.engine import NoCommands, ring_facts
 from infra.bench.figures import Figure
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.policies import policy as named
 from node_agent.core.windows.aggregates import Count, Together
 from node_agent.core.windows.results import Collecting, result

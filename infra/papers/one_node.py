@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import Facts
 from node_agent.core.parts import Job, Lineage, Loaded, Unit
 from node_agent.core.plan import Arrivals, Parameters, Service
@@ -111,7 +111,7 @@ def local_plan(queries: Sequence[Query], policy: Policy, parameters: Parameters)
 
 def _node(policy: Policy, workload: Workload) -> tuple[Engine, list[tuple[int, Unit, int]]]:
     """The engine with a unit per query, and the arrivals: instant, unit, number of the tuple."""
-    engine = Engine(policy, Facts(RECORDS, lambda: (0, len(RECORDS))), _Nowhere(), limit_jobs=1 << 62)
+    engine = Engine(policy, Facts(RECORDS, lambda: (0, len(RECORDS))), _Nowhere(), Settings(limit_jobs=1 << 62))
     plan = local_plan(workload.queries, policy, policy.parameters)
     loaded = engine.load(plan, {operator.id: (_pass, True) for operator in plan.operators})
     units = {unit.id: unit for unit in loaded.units}
@@ -164,7 +164,7 @@ def run(policy: Policy, workload: Workload, decision_ns: int = 0) -> Outcome:
             start += decision
             done.decisions += 1
             together = 0
-        batch = [each[5] for each in engine.batch] if engine.batching else (job[5],)
+        batch = [each.payload for each in engine.jobs]
         now = start + work(batch)
         done.busy_ns += now - start
         ran += len(batch)
@@ -175,5 +175,5 @@ def run(policy: Policy, workload: Workload, decision_ns: int = 0) -> Outcome:
     late = Counter(query for query, in_time in zip(of, met, strict=True) if not in_time)
     done.late = [late[query] for query in range(len(workload.queries))]
     done.overhead_ns, done.ended_ns, done.shed = decision * done.decisions, now, count - ran
-    done.grown, done.k = getattr(engine.tuner, "grown", 0), getattr(engine.tuner, "k", 0)
+    done.grown, done.k = getattr(engine.ready.tuner, "grown", 0), getattr(engine.ready.tuner, "k", 0)
     return done

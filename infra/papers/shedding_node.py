@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import Facts
 from node_agent.core.parts import Job, Lineage, Loaded
 from node_agent.core.policies import policy
@@ -218,9 +218,9 @@ def run(setting: Setting, shedder: str, policy_name: str = "edf") -> Outcome:
             node.advance(now)
             job = engine.next(now)
             continue
-        start, unit, lineage = now, job[3], job[4]
+        start, unit, lineage = now, job.unit, job.lineage
         (step,) = unit.chain
-        made = apply(step, lineage, job[5], start, unit.deadline_ns)
+        made = apply(step, lineage, job.payload, start, unit.deadline_ns)
         now += costs[step.operator_id]
         busy_ns += now - start
         node.advance(now)

@@ -7,19 +7,48 @@ wait as may. So a window that lacks a tuple is never taken for complete.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from node_agent.core.backlog import Backlog
-from node_agent.core.parts import Lineage, Removed, Route, Unit
+from node_agent.core.job import Lineage
+from node_agent.core.marks import Removed
+from node_agent.core.parts import Route, Unit
+from node_agent.core.queues import by_age
 from node_agent.core.windows.admission import Load
 from node_agent.core.windows.shedding import Marks
-from protos.records import SHED
-
-if TYPE_CHECKING:
-    from node_agent.core.branches import Branches
 
 Free = Callable[[int, int], bool]  # whether no window that is worth keeping meets origins least..greatest
+
+
+@dataclass(frozen=True, slots=True)
+class Shed:
+    """A tuple is not let into that unit, or was taken out of its queue."""
+
+    unit: Unit
+    lineage: Lineage
+    policy: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A range of numbers that were shed goes on behind that unit."""
+
+    unit: Unit
+    lineage: Lineage
+    mark: Removed
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """All jobs of these tuples leave that unit's queue."""
+
+    unit: Unit
+    lineages: Container[Lineage]
+
+
+Effect = Shed | Gone | Removal
 
 
 class Door:
@@ -32,25 +61,22 @@ class Door:
         self.pending: set[int] = set()  # sources of which ranges wait here
         self._runs: dict[int, tuple[int, Marks]] = {}  # by source: its incarnation, ranges
 
-    def shed(self, engine: Branches, at_ns: int, lineage: Lineage, free: Free | None) -> None:
+    def shed(self, lineage: Lineage, free: Free | None) -> Iterator[Effect]:
         """A tuple that was not let in, or was taken from the queue."""
-        source, epoch, seq, ordinal, origin_ns, _ = lineage
-        unit, policy = self.unit, self.shedder.policy
-        engine.facts.write(SHED, unit.flags, unit.id, source, epoch, seq, at_ns, policy, ordinal)
-        engine._count_shed(policy)
-        unit.shed += 1
+        source, epoch, seq, _, origin_ns, _ = lineage
+        yield Shed(self.unit, lineage, self.shedder.policy)
         if self.single:
-            engine._gone(at_ns, unit, lineage, Removed(seq))
+            yield Gone(self.unit, lineage, Removed(seq))
             return
         run = self._runs.get(source)
         if run is None or run[0] != epoch:
-            self.hand_on(engine, at_ns, source)
+            yield from self.hand_on(source)
             run = self._runs[source] = (epoch, Marks(self.lateness_ns))
         self.pending.add(source)
         if run[1].shed(seq, origin_ns, free):
-            self.hand_on(engine, at_ns, source)
+            yield from self.hand_on(source)
 
-    def hand_on(self, engine: Branches, at_ns: int, source: int) -> None:
+    def hand_on(self, source: int) -> Iterator[Effect]:
         """What waits of that source goes on behind the unit. Where a tuple lies in event time is the lower bound of its
         origin, on this node, so one of a range does lie at the greatest."""
         if source in self.pending:
@@ -58,13 +84,7 @@ class Door:
             epoch, marks = self._runs[source]
             for each in marks.take():
                 lineage = (source, epoch, each.last, 0, each.least_ns, each.greatest_ns)
-                engine._gone(at_ns, self.unit, lineage, Removed(each.first, exact=True))
-
-    def beat(self, engine: Branches, at_ns: int, source: int) -> None:
-        """A heartbeat of a source comes by."""
-        if at_ns >= self.shedder.due_ns:
-            self.shedder.tick(engine, at_ns)
-        self.hand_on(engine, at_ns, source)
+                yield Gone(self.unit, lineage, Removed(each.first, exact=True))
 
     def go_on(self, other: Door, sources: dict[int, int]) -> None:
         """A new plan has the same unit. What waits at the old door is told by the new one. sources: by old number."""
@@ -83,62 +103,86 @@ class Guard:
         self.shedder, self.place, self.doors = shedder, place, tuple(doors)
         self.units = tuple(door.unit for door in doors)
 
-    def lets_in(self, engine: Branches, at_ns: int, lineage: Lineage) -> bool:
-        """Whether a tuple goes on; else it is shed here."""
+    def decide(self, at_ns: int, lineage: Lineage) -> tuple[bool, list[Effect]]:
+        """Whether a tuple goes on, and what comes before it; else it is shed here. The shedder is not due any more."""
         shedder, source = self.shedder, lineage[0]
-        if at_ns >= shedder.due_ns:
-            shedder.tick(engine, at_ns)
         shedder.offered += 1
-        if shedder.keeps(at_ns, lineage, shedder.backlog.arrived(at_ns, self.place)):
-            for door in self.doors:
-                if source in door.pending:
-                    door.hand_on(engine, at_ns, source)
-            return True
+        if shedder.rule.keeps(at_ns, lineage, shedder.backlog.arrived(at_ns, self.place)):
+            return True, [effect for door in self.doors for effect in door.hand_on(source)]
         shedder.shed += 1
-        for door in self.doors:
-            door.shed(engine, at_ns, lineage, shedder.free(source))
-        return False
+        free = shedder.rule.free(source)
+        return False, [effect for door in self.doors for effect in door.shed(lineage, free)]
 
     def others(self, route: Route, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
         """Of those units the ones that are not behind these doors."""
         return () if self.units == route.units else tuple(unit for unit in units if unit not in self.units)
 
 
-class Shedder:
-    """One entry of a plan's sheddings. policy: number in SHED facts. windows: names of the operators. offered, shed:
-    tuples."""
+class Rule(Protocol):
+    """By what a shedder decides. policy: number in SHED facts."""
 
-    def __init__(self, policy: int, windows: Sequence[str], backlog: Backlog, period_ns: int) -> None:
-        self.policy, self.windows, self.backlog = policy, tuple(windows), backlog
+    policy: int
+
+    def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
+        """Whether an arriving tuple is let in."""
+
+    def free(self, source: int) -> Free | None:
+        """For `Marks`: spans that no window of that source needs. None: all."""
+
+    def period(self, load: Load) -> int:
+        """A period has passed: so many of the oldest tuples go."""
+
+    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
+        """A new plan sheds by the same policy for the same windows; sources: their numbers here, by those there."""
+
+    @property
+    def decided(self) -> tuple[int, int]:
+        """Windows decided on when they opened, and of them not admitted."""
+
+
+class Shedder:
+    """One entry of a plan's sheddings. windows: names of the operators. offered, shed: tuples."""
+
+    def __init__(self, rule: Rule, windows: Sequence[str], backlog: Backlog, period_ns: int) -> None:
+        self.rule, self.policy, self.windows, self.backlog = rule, rule.policy, tuple(windows), backlog
         self.period_ns = period_ns
         self.due_ns = 0
         self.offered = self.shed = 0
         self.doors: tuple[Door, ...] = ()
         self.sources: dict[str, int] = {}  # of the windows, by name
 
-    def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
-        """Whether an arriving tuple is let in."""
-        raise NotImplementedError
-
-    def free(self, source: int) -> Free | None:
-        """For `Marks`: spans that no window of that source needs. None: all."""
-        del source
-        return None
-
-    def tick(self, engine: Branches, at_ns: int) -> None:
-        """The first event at `due_ns` or later."""
+    def tick(self, at_ns: int) -> list[Effect]:
+        """The first event at `due_ns` or later. Returns what follows, in order."""
         self.due_ns = (self.due_ns if self.due_ns else at_ns) + self.period_ns
         if self.due_ns <= at_ns:
             self.due_ns += ((at_ns - self.due_ns) // self.period_ns + 1) * self.period_ns
         self.backlog.period()
-        self.period(engine, at_ns)
+        most = self.rule.period(self.backlog.load)
+        return list(self._oldest_go(most)) if most else []
 
-    def period(self, engine: Branches, at_ns: int) -> None:
-        """A period has passed."""
+    def _oldest_go(self, most: int) -> Iterator[Effect]:
+        """The oldest tuples, wherever on the way they wait, deepest first. A tuple that waits in several units goes
+        from all of them. Their ranges are handed on at once: marks overtake tuples, so no survivor has to carry
+        them."""
+        gone: dict[Lineage, None] = {}
+        for door in reversed(self.doors):
+            if len(gone) < most:
+                waiting = [job.lineage for job in by_age(door.unit.queue) if job.lineage not in gone]
+                gone.update(dict.fromkeys(waiting[: most - len(gone)]))
+        self.shed += len(gone)
+        for door in self.doors if gone else ():
+            taken = [job.lineage for job in by_age(door.unit.queue) if job.lineage in gone]
+            if taken:
+                yield Removal(door.unit, gone)
+            for lineage in taken:
+                yield from door.shed(lineage, None)
+            for source in sorted({lineage[0] for lineage in taken}):
+                yield from door.hand_on(source)
 
     def go_on(self, other: Shedder, sources: dict[int, int]) -> None:
         """A new plan sheds by the same policy for the same windows; sources: their numbers here, by those there."""
         self.due_ns, self.offered, self.shed = other.due_ns, other.offered, other.shed
+        self.rule.go_on(other.rule, sources)
 
     def dissolve(self) -> None:
         """Nothing refers to itself any more."""
@@ -147,19 +191,14 @@ class Shedder:
         self.doors = ()
         self.backlog.dissolve()
 
-    @property
-    def decided(self) -> tuple[int, int]:
-        """Windows decided on when they opened, and of them not admitted."""
-        return 0, 0
-
     def counts(self) -> dict[str, int]:
         """By window: `windows.W.load_ppm` (rho, as measured), tuples at the door and of them shed, windows decided on
         and of them denied."""
-        decided, denied = self.decided
+        decided, denied = self.rule.decided
         made = {"load_ppm": self.backlog.load_ppm, "offered": self.offered, "shed": self.shed}
         if decided:
             made |= {"decided": decided, "denied": denied}
         return {f"windows.{window}.{name}": n for window in self.windows for name, n in made.items()}
 
 
-__all__ = ["Door", "Free", "Guard", "Shedder"]
+__all__ = ["Door", "Effect", "Free", "Gone", "Guard", "Removal", "Rule", "Shed", "Shedder"]

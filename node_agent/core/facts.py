@@ -6,10 +6,17 @@ task instance costs more than the packing.
 """
 
 from collections.abc import Callable
+from struct import Struct
 
 from protos.records import RECORD, RECORD_BYTES
 
 Stretch = tuple[int, int]  # first free byte, first byte that is not free
+HEADED = Struct("<IHHQqqqqqQ")  # RECORD with kind, flags and ref as one number, which does not change per unit
+
+
+def heading(kind: int, flags: int, ref: int) -> int:
+    """The first number of a HEADED record."""
+    return kind | flags << 8 | ref << 16
 
 
 class Facts:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from sys import getsizeof
 from typing import Any
 
-from node_agent.core.policies.parts import Job, Queue
+from node_agent.core.job import Job
+from node_agent.core.queues import Queue, in_order
 
 JOB_BYTES = 430  # a job and its lineage, without the payload: measured, with CPython 3.11 on 64 bits
 MESSAGE_BYTES, MESSAGE_FACTOR = 512, 2  # a protobuf message: at least, and per encoded byte
@@ -90,13 +91,13 @@ class Gate:
             numbers.clear()
             self._known.clear()
             self._bytes = 0
-        elif isinstance(queue, deque):
-            first: int = queue[0][2]
+        elif in_order(queue):
+            first = queue[0].number
             while numbers and numbers[0] < first:
                 numbers.popleft()
                 self._bytes -= self._known.popleft()
         elif len(numbers) > len(queue) + (len(queue) >> 3) + 16:
-            left = {job[2] for job in queue}
+            left = {job.number for job in queue}
             kept = [each for each in zip(numbers, self._known, strict=True) if each[0] in left]
             self._numbers = deque(number for number, _ in kept)
             self._known = deque(size for _, size in kept)
@@ -117,8 +118,8 @@ class Gate:
 
     def withdrawn(self, job: Job) -> None:
         """A job has left from within the queue."""
-        at = bisect_left(self._numbers, job[2])
-        if at < len(self._numbers) and self._numbers[at] == job[2]:
+        at = bisect_left(self._numbers, job.number)
+        if at < len(self._numbers) and self._numbers[at] == job.number:
             self._bytes -= self._known[at]
             self._known[at] = 0
 

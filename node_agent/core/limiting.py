@@ -6,15 +6,16 @@ another one is not policed: together with the survivors it conforms to the limit
 that is policed may anything be displaced. Where the queues are full and the oldest go (front), that is last.
 """
 
-from bisect import bisect_left
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from node_agent.core import plan as plans
 from node_agent.core.fullness import REFUSE
+from node_agent.core.job import Job, Lineage
 from node_agent.core.load_shedder import LoadShedder
-from node_agent.core.parts import Job, Lineage, Loaded, Route, Unit
+from node_agent.core.parts import Loaded, Route
 from node_agent.core.policing import ArrivalPolice, arrival_police
+from node_agent.core.queues import find, in_order
 from node_agent.core.values import Value, read
 
 SWEPT = 16  # numbers too many that are remembered of a queue that is a heap
@@ -26,6 +27,13 @@ class Passed(NamedTuple):
     first: int  # the arrival number of the first of its jobs
     route: Route
     lineage: Lineage
+
+
+class Displaced(NamedTuple):
+    """A tuple that has to go for another one: as what it passed, and its jobs."""
+
+    passed: Passed
+    jobs: list[Job]
 
 
 class Limiting:
@@ -63,12 +71,12 @@ class Limiting:
         """The tuple that was decided last went some other way."""
         self.shedder.taken(self._number)
 
-    def displaced(self, number: int) -> tuple[Passed, list[tuple[Unit, int]]]:
-        """A tuple that has to go: where it is queued, by position."""
+    def displaced(self, number: int) -> Displaced:
+        """A tuple that has to go."""
         passed = self._passed.pop(number)
-        found = _positions(passed)
-        assert found is not None
-        return passed, found
+        jobs = _queued(passed)
+        assert jobs is not None
+        return Displaced(passed, jobs)
 
     def take_over(self, other: "Limiting", same: bool) -> None:
         """A new plan has the same source: what the old one let pass counts, and may still be displaced where one engine
@@ -82,7 +90,7 @@ class Limiting:
 
     def _waits(self, number: int) -> bool:
         passed = self._passed.get(number)
-        if passed is not None and _positions(passed) is not None:
+        if passed is not None and _queued(passed) is not None:
             return True
         self._passed.pop(number, None)
         return False
@@ -99,7 +107,7 @@ class Limiting:
         if passed:
             least = min((len(unit.queue) for unit in next(iter(passed.values())).route.units), default=0)
             if len(passed) > 2 * least + SWEPT:
-                for number in [each for each, entry in passed.items() if _positions(entry) is None]:
+                for number in [each for each, entry in passed.items() if _queued(entry) is None]:
                     del passed[number]
                     self.shedder.taken(number)
 
@@ -109,31 +117,21 @@ def _left(passed: Passed) -> bool:
     last = passed.first + len(passed.route.units) - 1
     for unit in passed.route.units:
         queue = unit.queue
-        if not queue or (isinstance(queue, deque) and queue[0][2] > last):
+        if not queue or (in_order(queue) and queue[0].number > last):
             return True
     return not passed.route.units
 
 
-def _positions(passed: Passed) -> list[tuple[Unit, int]] | None:
-    """Where a tuple is queued; None: no longer in all of its units."""
-    found = []
+def _queued(passed: Passed) -> list[Job] | None:
+    """The jobs of a tuple; None: it is no longer queued in all of its units."""
+    jobs = []
     last = passed.first + len(passed.route.units) - 1
     for unit in passed.route.units:
-        queue = unit.queue
-        if isinstance(queue, deque):
-            at = bisect_left(queue, passed.first, key=_arrival)
-            here = at < len(queue) and queue[at][2] <= last
-        else:
-            at = next((at for at, job in enumerate(queue) if passed.first <= job[2] <= last), -1)
-            here = at >= 0
-        if not here or queue[at][4] is not passed.lineage:
+        job = find(unit.queue, passed.first, last)
+        if job is None or job.lineage is not passed.lineage:
             return None
-        found.append((unit, at))
-    return found or None
-
-
-def _arrival(job: Job) -> int:
-    return job[2]
+        jobs.append(job)
+    return jobs or None
 
 
 def implied(limit: plans.Limit, source: plans.Source) -> bool:
@@ -180,4 +178,4 @@ def hand_over(new: Loaded, old: Loaded) -> None:
             route.entry.take_over(before[route.entry.name], same)
 
 
-__all__ = ["Entry", "Limiting", "Passed", "hand_over", "implied", "stand"]
+__all__ = ["Displaced", "Entry", "Limiting", "Passed", "hand_over", "implied", "stand"]

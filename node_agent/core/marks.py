@@ -1,6 +1,6 @@
 """What travels on streams beside tuples, for joins and windows that wait for them: at once, before what is queued."""
 
-from node_agent.core.policies.parts import Lineage
+from node_agent.core.job import Lineage
 
 
 class Absent:
@@ -46,6 +46,11 @@ MARKS = (Absent, Removed, Quiet)
 Mark = Absent | Removed | Quiet
 
 
+def removed(lineage: Lineage) -> Removed:
+    """The mark of a tuple that was shed or lost."""
+    return Removed(lineage[2], lineage[4] == lineage[5])
+
+
 class Withheld:
     """A run of a source's arrivals that were shed at once and that nobody has been told of."""
 
@@ -70,4 +75,4 @@ class Withheld:
         return self.source, self.epoch, self.last, 0, self.least_ns, self.greatest_ns
 
 
-__all__ = ["ABSENT", "MARKS", "Absent", "Mark", "Quiet", "Removed", "Withheld"]
+__all__ = ["ABSENT", "MARKS", "Absent", "Mark", "Quiet", "Removed", "Withheld", "removed"]

@@ -5,11 +5,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from node_agent.core import plan as plans
+from node_agent.core.facts import heading
 from node_agent.core.fullness import FRONT, Gate
+from node_agent.core.job import Job, Lineage
 from node_agent.core.marks import ABSENT, MARKS, Absent, Mark, Quiet, Removed, Withheld
 from node_agent.core.measure import UnitMeter
-from node_agent.core.policies.parts import Job, Lineage, Queue
 from node_agent.core.policing import ArrivalPolice, SelectivityPolice, selectivity_police
+from node_agent.core.queues import KeyQueue, Queue
+from protos.records import RAN
 
 if TYPE_CHECKING:
     from node_agent.core.doors import Door, Guard, Shedder
@@ -44,13 +47,15 @@ class SideSlot:
 
 class Exit:
     """A stream that leaves a unit. `one` is added to the instance's outputs word per output. outdated_ns: a result that
-    is older for sure is shed as one of that `operator_id`; 0: none is."""
+    is older for sure is shed as one of that `operator_id`; 0: none is. only: the unit that alone gets what leaves here,
+    where its engine asks nothing before."""
 
-    __slots__ = ("index", "one", "operator_id", "outdated_ns", "route")
+    __slots__ = ("index", "one", "only", "operator_id", "outdated_ns", "route")
 
     def __init__(self, index: int, route: "Route", operator_id: int) -> None:
         self.index, self.route, self.operator_id, self.one = index, route, operator_id, 1 << (8 * index)
         self.outdated_ns = 0
+        self.only: Unit | None = None
 
 
 class Step:
@@ -120,14 +125,15 @@ class Unit:
     __slots__ = (
         "_before_ns", "_span", "_span_worst_ns", "absences", "busy", "chain", "collects", "deadline_ns", "door",
         "exits", "flags", "gate", "guard", "hang_ns", "id", "inputs", "last", "late_ns", "loaded", "lost", "marks",
-        "meter", "noted", "offset_ns", "queue", "rest", "rule", "runs", "shed", "spec", "sub_deadline_ns", "timed",
-        "timed_ns", "useful_ns", "worst_ns",
+        "meter", "noted", "offset_ns", "queue", "ran", "rest", "rule", "runs", "shed", "spec", "sub_deadline_ns",
+        "timed", "timed_ns", "useful_ns", "worst_ns",
     )  # fmt: skip
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
 
     def __init__(self, spec: plans.Unit, chain: tuple[Step, ...], flags: int, loaded: "Loaded", fifo: bool) -> None:
         self.spec, self.id, self.flags, self.loaded = spec, spec.id, flags, loaded
+        self.ran = heading(RAN, flags, spec.id)  # how the record of an instance begins
         self.sub_deadline_ns, self.deadline_ns = spec.sub_deadline_ns, spec.deadline_ns
         self.useful_ns = spec.last_ns  # after its origin, how long a tuple is worth an instance; see `load.py`
         self.chain, self.last = chain, chain[-1]
@@ -142,7 +148,7 @@ class Unit:
         self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
         self.meter: UnitMeter | None = None  # where the policy measures
         self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
-        self.queue: Queue = deque() if fifo else []
+        self.queue: Queue = deque() if fifo else KeyQueue()
         first = chain[0].operator_id == spec.operators[0]  # not what follows where its policy yields
         self.gate = Gate(spec.queue_bytes, spec.on_full == FRONT) if spec.queue_bytes and first else None
         self.rest: Unit | None = None

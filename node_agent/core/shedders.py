@@ -5,22 +5,15 @@
 as the instants of what comes there and of heartbeats.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 from node_agent.core import plan as plans
-from node_agent.core.backlog import Backlog
-from node_agent.core.doors import Free, Shedder
-from node_agent.core.parts import Job, Lineage
+from node_agent.core.doors import Free, Rule
+from node_agent.core.job import Lineage
 from node_agent.core.windowed import grid_of
 from node_agent.core.windows.admission import Kind, Load, WindowAware
 from node_agent.core.windows.shedding import PPM, AtRandom, DropTail, Front, RateControl
 from protos.records import POLICY_DROP_TAIL, POLICY_FRONT, POLICY_RANDOM, POLICY_WINDOW_AWARE
-
-if TYPE_CHECKING:
-    from node_agent.core.branches import Branches
 
 SAMPLES = 128  # numbers over which their mean distance is taken; half of them at least
 PERIODS = 8  # over which gaps are averaged, where no window says how long
@@ -56,13 +49,12 @@ class _Windows:
         return self.aware.keeps(number, load)
 
 
-class _WindowAware(Shedder):
+class NeededWindows:
     """Windows by the sources that they are of: a tuple is let in where one of them needs it."""
 
-    def __init__(
-        self, windows: Sequence[str], backlog: Backlog, spec: plans.Shedding, operators: Iterable[plans.Operator]
-    ) -> None:
-        super().__init__(POLICY_WINDOW_AWARE, windows, backlog, spec.period_ns)
+    policy = POLICY_WINDOW_AWARE
+
+    def __init__(self, spec: plans.Shedding, operators: Iterable[plans.Operator]) -> None:
         kinds: dict[tuple[bool, frozenset[int]], list[tuple[Kind, int]]] = {}
         for operator in operators:
             window = operator.window
@@ -92,16 +84,19 @@ class _WindowAware(Shedder):
         """By time; numbers that were shed one after the other meet no admitted window by count."""
         return self._free.get(source)
 
+    def period(self, load: Load) -> int:
+        """Nobody goes who was let in."""
+        return 0
+
     @property
     def decided(self) -> tuple[int, int]:
         """Over all its windows."""
         each = self._windows.values()
         return sum(windows.aware.opened for windows in each), sum(windows.aware.denied for windows in each)
 
-    def go_on(self, other: Shedder, sources: dict[int, int]) -> None:
+    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
         """Windows that are open go on as they were decided on, where they are the same."""
-        super().go_on(other, sources)
-        assert isinstance(other, _WindowAware)
+        assert isinstance(other, NeededWindows)
         before = {
             (counted, frozenset(sources.get(each, -1) for each in theirs)): windows
             for (counted, theirs), windows in other._windows.items()
@@ -118,12 +113,13 @@ def _free(windows: Sequence[_Windows]) -> Free | None:
     return (lambda least, greatest: all(each.free(least, greatest) for each in frees)) if frees else None
 
 
-class _Front(Shedder):
-    """[S]: the oldest tuples go, wherever on the way they wait, deepest first. A tuple that waits in several units goes
-    from all of them. Their ranges are handed on at once: marks overtake tuples, so no survivor has to carry them."""
+class OldestFirst:
+    """[S]'s `front`: everybody is let in, and the oldest tuples go, n = max(r arrivals, q - M) per period."""
 
-    def __init__(self, windows: Sequence[str], backlog: Backlog, spec: plans.Shedding) -> None:
-        super().__init__(POLICY_FRONT, windows, backlog, spec.period_ns)
+    policy = POLICY_FRONT
+    decided = (0, 0)
+
+    def __init__(self, spec: plans.Shedding) -> None:
         self.control = RateControl(spec.target_ns)
         self.front = Front(self.control, spec.most)
 
@@ -132,38 +128,27 @@ class _Front(Shedder):
         self.front.arrived()
         return True
 
-    def period(self, engine: Branches, at_ns: int) -> None:
-        """n = max(r arrivals, q - M) tuples go."""
-        load = self.backlog.load
-        most = self.front.period(load.queued, load.cost_ns, load.work_ns)
-        gone: dict[Lineage, None] = {}
-        for door in reversed(self.doors):
-            if len(gone) < most:
-                waiting = sorted(door.unit.queue, key=_age)
-                gone.update(dict.fromkeys([job[4] for job in waiting if job[4] not in gone][: most - len(gone)]))
-        if not gone:
-            return
-        self.shed += len(gone)
-        for door in self.doors:
-            sources = set()
-            for job in engine._remove(door.unit, gone):
-                door.shed(engine, at_ns, job[4], None)
-                sources.add(job[4][0])
-            for source in sorted(sources):
-                door.hand_on(engine, at_ns, source)
+    def free(self, source: int) -> Free | None:
+        """No range is cut."""
+        return None
 
-    def go_on(self, other: Shedder, sources: dict[int, int]) -> None:
+    def period(self, load: Load) -> int:
+        """As the control says."""
+        return self.front.period(load.queued, load.cost_ns, load.work_ns)
+
+    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
         """The control as well."""
-        super().go_on(other, sources)
-        assert isinstance(other, _Front)
+        assert isinstance(other, OldestFirst)
         self.control.go_on(other.control)
 
 
-class _Random(Shedder):
-    """Draws by the tuple's own lineage: the same journal sheds the same."""
+class Drawn:
+    """`random`: draws by the tuple's own lineage, so the same journal sheds the same."""
 
-    def __init__(self, windows: Sequence[str], backlog: Backlog, spec: plans.Shedding) -> None:
-        super().__init__(POLICY_RANDOM, windows, backlog, spec.period_ns)
+    policy = POLICY_RANDOM
+    decided = (0, 0)
+
+    def __init__(self, spec: plans.Shedding) -> None:
         self.control = RateControl(spec.target_ns)
         self.random = AtRandom(self.control, spec.most)
 
@@ -171,27 +156,44 @@ class _Random(Shedder):
         """With the probability that the control says."""
         return self.random.keeps(draw(*lineage[:3]), load.queued)
 
-    def period(self, engine: Branches, at_ns: int) -> None:
-        """The rate follows the backlog."""
-        self.random.period(1, self.backlog.load.work_ns or 0)
+    def free(self, source: int) -> Free | None:
+        """No range is cut."""
+        return None
 
-    def go_on(self, other: Shedder, sources: dict[int, int]) -> None:
+    def period(self, load: Load) -> int:
+        """The rate follows the backlog."""
+        self.random.period(1, load.work_ns or 0)
+        return 0
+
+    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
         """The control as well."""
-        super().go_on(other, sources)
-        assert isinstance(other, _Random)
+        assert isinstance(other, Drawn)
         self.control.go_on(other.control)
 
 
-class _DropTail(Shedder):
-    """A queue of so many."""
+class WhileThereIsRoom:
+    """`drop-tail`: a queue of so many."""
 
-    def __init__(self, windows: Sequence[str], backlog: Backlog, spec: plans.Shedding) -> None:
-        super().__init__(POLICY_DROP_TAIL, windows, backlog, spec.period_ns)
+    policy = POLICY_DROP_TAIL
+    decided = (0, 0)
+
+    def __init__(self, spec: plans.Shedding) -> None:
         self.tail = DropTail(spec.most)
 
     def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
         """While there is room."""
         return self.tail.keeps(load.queued)
+
+    def free(self, source: int) -> Free | None:
+        """No range is cut."""
+        return None
+
+    def period(self, load: Load) -> int:
+        """Nobody goes who was let in."""
+        return 0
+
+    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
+        """Nothing is remembered."""
 
 
 def draw(source: int, epoch: int, seq: int) -> int:
@@ -202,18 +204,14 @@ def draw(source: int, epoch: int, seq: int) -> int:
     return (x ^ x >> 31) * PPM >> 64
 
 
-def _age(job: Job) -> tuple[int, int]:
-    return job[1:3]
-
-
-def shedder(
-    spec: plans.Shedding, names: Sequence[str], backlog: Backlog, operators: Sequence[plans.Operator]
-) -> Shedder:
+def rule(spec: plans.Shedding, operators: Sequence[plans.Operator]) -> Rule:
     """As the plan names it. operators: which collect the windows."""
     if spec.policy == "window-aware":
-        return _WindowAware(names, backlog, spec, operators)
-    makers = {"front": _Front, "random": _Random, "drop-tail": _DropTail}
-    return makers[spec.policy](names, backlog, spec)
+        return NeededWindows(spec, operators)
+    makers: dict[str, Callable[[plans.Shedding], Rule]] = {
+        "front": OldestFirst, "random": Drawn, "drop-tail": WhileThereIsRoom,
+    }  # fmt: skip
+    return makers[spec.policy](spec)
 
 
-__all__ = ["PERIODS", "draw", "shedder"]
+__all__ = ["PERIODS", "draw", "rule"]

@@ -21,7 +21,8 @@ def stand(loaded: Loaded) -> None:
         ]
         joins = [join.unit for join in loaded.joins if join.unit in guarded]
         backlog = Backlog([at for _, at in places] + [[unit] for unit in joins], path, _span_ns(spec, operators))
-        shedder = shedders.shedder(spec, [_name(loaded.plan, operator) for operator in operators], backlog, operators)
+        names = [_name(loaded.plan, operator) for operator in operators]
+        shedder = Shedder(shedders.rule(spec, operators), names, backlog, spec.period_ns)
         shedder.sources = dict(each for operator in operators for each in _feeds(operator))
         late_ns = max(operator.window.lateness_ns for operator in operators if operator.window is not None)
         doors = {}

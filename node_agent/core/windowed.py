@@ -8,12 +8,13 @@ younger than this instant, so whatever begins later needs only n and what comes 
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from node_agent.core import plan as plans
-from node_agent.core.policies.parts import Lineage
+from node_agent.core.job import Lineage
+from node_agent.core.marks import Mark, Quiet, Removed
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.gaps import Gaps
 from node_agent.core.windows.intake import Deadline, Intake, Limits
@@ -25,7 +26,6 @@ from node_agent.core.windows.windows import CountWindows, SizedWindows, TimeWind
 if TYPE_CHECKING:
     from typing import Any
 
-    from node_agent.core.closings import Closings
     from node_agent.core.parts import Loaded
 
 AGELESS_NS = NEVER // 2  # no lower bound was known, on some node that the tuple came by
@@ -96,8 +96,8 @@ class State:
         numbers = (
             number
             for windowed in self.members
-            if windowed.engine is not None
-            for number in windowed.engine._under_way(windowed, windowed.window.feeds[index][0], epoch)
+            if windowed.in_flight is not None
+            for number in windowed.in_flight(windowed.window.feeds[index][0], epoch)
         )
         return min(numbers, default=None)
 
@@ -125,10 +125,18 @@ class State:
         return min((*self.intake.live.open, self.intake.live.next))
 
 
-class Windowed:
-    """The operator under one plan. engine: where the plan is loaded."""
+class WindowOwner(Protocol):
+    """Where a plan is loaded: windows enter the system there."""
 
-    __slots__ = ("begun", "engine", "index", "loaded", "name", "operator_id", "state", "window")
+    def end_windows(self, at_ns: int, windowed: "Windowed") -> None:
+        """Something has happened to windows of an operator of a plan that is loaded here."""
+
+
+class Windowed:
+    """The operator under one plan. owner: where the plan is loaded; plans of one operator may be in engines of their
+    own. in_flight: by source and incarnation, the numbers that wait for a unit on their way to the windows, or run."""
+
+    __slots__ = ("begun", "in_flight", "index", "loaded", "name", "operator_id", "owner", "state", "window")
 
     def __init__(self, loaded: "Loaded", operator: plans.Operator, collecting: Collecting) -> None:
         assert operator.window is not None
@@ -136,9 +144,19 @@ class Windowed:
         closing = (each.name for each in loaded.plan.operators if each.closes == operator.id)
         self.name = next(closing, operator.name)  # as the query has it
         self.index: Mapping[int, int] = {source: i for i, (source, _) in enumerate(self.window.feeds)}
-        self.engine: Closings | None = None
+        self.owner: WindowOwner | None = None
+        self.in_flight: Callable[[int, int], Iterator[int]] | None = None
         self.begun: tuple[int, int] | None = None  # windows first..last that began before all sources were heard of
         self.state = State(self, collecting)
+
+    def heard(self, at_ns: int, lineage: Lineage, mark: Mark) -> None:
+        """A mark has come."""
+        if isinstance(mark, Removed):
+            self.removed(at_ns, lineage, mark.first, mark.exact)
+        elif isinstance(mark, Quiet):
+            self.quiet(at_ns, lineage, mark.first)
+        else:
+            self.filtered(at_ns, lineage)
 
     def present(self, at_ns: int, lineage: Lineage, payload: "Any") -> None:
         """A tuple, as the work of an instance. Raises KeyError for one of a source that the plan does not tell of."""
@@ -198,9 +216,21 @@ class Windowed:
             first = grid.first(upto)
         return (max(0, first), live.next - 1) if max(0, first) < live.next else None
 
-    def take(self) -> list[Command]:
-        """What has happened since the last time."""
-        return self.state.intake.take()
+    @property
+    def news(self) -> "Windowed | None":
+        """Of whose windows something has happened: the newest one. None: nothing has."""
+        state = self.state
+        if not state.intake.live.commands and self.begun is None:
+            return None
+        if state.newest is not self:
+            state.newest.begun, self.begun = self.begun, None
+        return state.newest
+
+    def take(self) -> tuple[list[Command], tuple[int, int] | None]:
+        """What has happened since the last time, and windows first..last that began before all sources were heard
+        of."""
+        begun, self.begun = self.begun, None
+        return self.state.intake.take(), begun
 
     def take_over(self, old: "Windowed") -> None:
         """The same operator of an older plan: its windows go on here."""
@@ -257,4 +287,4 @@ def _intake(window: plans.Window, collecting: Collecting) -> Intake:
     return TimeWindows(grid, collecting.aggregate, limits, len(window.feeds), deadline)
 
 
-__all__ = ["State", "Windowed", "grid_of"]
+__all__ = ["State", "WindowOwner", "Windowed", "grid_of"]

@@ -63,7 +63,7 @@ class Announced:
         """A tuple without the field that a window asks for, or a function of a user's that raises, costs the windows it
         lies in; the counters say how many."""
         for lane in lanes:
-            for windowed in lane.engine.windows:
+            for windowed in lane.engine.windows.operators:
                 state = windowed.state
                 if state.why and state.newest is windowed:
                     why, state.why = state.why, ""

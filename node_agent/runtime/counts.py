@@ -24,11 +24,11 @@ class Counts:
         """Bring them up to date; before anything of an engine goes."""
         told: dict[Hashable, Mapping[str, int]] = {}
         for lane in lanes:
-            engine = lane.engine
-            shed = {f"shed.{SHED_POLICIES[policy]}": n for policy, n in engine.shed_by.items()}
-            lost = {f"lost.{CAUSES[cause]}": n for cause, n in engine.lost_by.items()}
-            told[lane] = shed | lost | {f"degraded.{name}": n for name, n in engine.degraded.items()}
-            for windowed in engine.windows:
+            engine, ledger = lane.engine, lane.engine.ledger
+            shed = {f"shed.{SHED_POLICIES[policy]}": n for policy, n in ledger.shed_by.items()}
+            lost = {f"lost.{CAUSES[cause]}": n for cause, n in ledger.lost_by.items()}
+            told[lane] = shed | lost | {f"degraded.{name}": n for name, n in ledger.degraded.items()}
+            for windowed in engine.windows.operators:
                 closed = windowed.state.counts
                 told[windowed.state] = {f"windows.{windowed.name}.{what}": n for what, n in closed.items()}
             for loaded in engine.loaded:

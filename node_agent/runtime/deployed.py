@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from node_agent.codecs import Codec
 from node_agent.core import plan as core
-from node_agent.core.engine import Engine
-from node_agent.core.handover import Pairs
+from node_agent.core.engine.engine import Engine
+from node_agent.core.engine.handover import Pairs
 from node_agent.core.parts import Job, Loaded
 from node_agent.execute import Executor
 from node_agent.runtime.profile import Cost
@@ -50,7 +50,7 @@ class Deployed:
     def ready(self) -> int:
         """Task instances that are queued or chosen."""
         chosen = self.lane.engine.job
-        return self.loaded.ready + int(chosen is not None and chosen[3].loaded is self.loaded)
+        return self.loaded.ready + int(chosen is not None and chosen.unit.loaded is self.loaded)
 
     @property
     def streams(self) -> dict[int, core.Stream]:

@@ -69,7 +69,7 @@ class Load:
         """Queued task instances of all plans."""
         ready = 0
         for lane in self.plans.lanes:
-            ready += lane.engine.released - lane.engine.dispatched
+            ready += lane.engine.queued
         return ready
 
     @property
@@ -183,7 +183,7 @@ class Load:
         self._turn = (self._turn + WEIGHED_UNITS) % len(units) if len(units) > WEIGHED_UNITS else 0
         found, jobs, weighed = 0, 0, []
         for unit in islice(units, self._turn, self._turn + WEIGHED_UNITS):
-            queued, each = len(unit.queue), weight(unit.queue[0][5]) + weight(unit.queue[-1][5]) >> 1
+            queued, each = len(unit.queue), weight(unit.queue[0].payload) + weight(unit.queue[-1].payload) >> 1
             found += each * queued
             jobs += queued
             weighed.append((each * queued, each, unit))

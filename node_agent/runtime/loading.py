@@ -2,9 +2,9 @@
 
 Nothing is entered anywhere before the last step, so a load that fails or is dropped leaves no trace.
 
-An operator that the committed plan has as well (core/handover.py) is not made again: this plan gets the same instance
-at once, which is what it would get at its commit. So a commit makes nothing and cannot fail, an operator with a large
-model is not in memory twice, and the parameters need no check, for they made that instance. If another plan is
+An operator that the committed plan has as well (core/engine/handover.py) is not made again: this plan gets the same
+instance at once, which is what it would get at its commit. So a commit makes nothing and cannot fail, an operator with
+a large model is not in memory twice, and the parameters need no check, for they made that instance. If another plan is
 committed in between, the commit hands over that one's instances; what only the earlier one had goes on from there.
 """
 
@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from node_agent import plan_files
 from node_agent.codecs import Codec, UnknownCodecError
 from node_agent.core import plan as core
-from node_agent.core.handover import comparing
+from node_agent.core.engine.handover import comparing
 from node_agent.core.parts import Loaded
 from node_agent.core.slices import Slices
 from node_agent.registry import Registry

@@ -18,7 +18,7 @@ Sockets are polled by time, not per instance: a poll costs about as much as sche
 from collections.abc import Callable
 
 from node_agent.clock_domain import now_ns
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.parts import Job
 from node_agent.registry import Registry
 from node_agent.ring import HANG, HANG_AT, RingFacts
@@ -53,6 +53,7 @@ class Runtime:
         self.outbox = Outbox(shared)
         self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
         self.load = Load(shared, self.plans)
+        self.plans.memory_full = self.load.is_full
         self.sliced = Sliced(lambda: self.plans.running)  # loading plans, while others run
         self.suspension = Suspension()
         self.context = Context(shared, self.plans, self.load)
@@ -82,7 +83,6 @@ class Runtime:
         for lane in self.plans.lanes:
             lane.executor.drain = self._drain
             lane.executor.due_ns = 0
-            lane.engine.full = self.load.is_full
         self._tick_ns = 0
         return self.outbox.add(deployed, routes, self.load)
 
@@ -120,9 +120,9 @@ class Runtime:
             job = lane.parked
             if job is not None:
                 lane.parked = None
-                lane.engine.ended_ns = now_ns()
+                lane.engine.resume(now_ns())
                 return lane, job
-            if lane.engine.heads:
+            if lane.engine.most_urgent is not None:
                 job = lane.engine.next(now_ns())
                 if job is not None:
                     return lane, job
@@ -150,7 +150,7 @@ class Runtime:
                 self._name(engine, job)
                 executor.spend = meter.spend
                 meter.start()
-                unit, release_ns = job[3], job[1]
+                unit, release_ns = job.unit, job.release_ns
                 job = executor.run(job)
                 unit.took(engine.ended_ns - release_ns, engine.ended_ns)
                 executor.spend = None
@@ -178,7 +178,7 @@ class Runtime:
 
     def _name(self, engine: Engine, job: Job) -> None:
         """Say in the hang cell which instance starts now."""
-        _, _, _, unit, (source, epoch, seq, ordinal, _, _), _ = job
+        unit, (source, epoch, seq, ordinal, _, _) = job.unit, job.lineage
         pack_hang(
             self.facts.buffer, HANG_AT, engine.ended_ns, unit.hang_ns, unit.id, unit.flags, source, epoch, seq, ordinal
         )
@@ -211,7 +211,7 @@ class Runtime:
         """Nothing is ready: write what is left, sleep until something arrives or is due."""
         self.facts.publish()
         self._flush()
-        if any(lane.engine.heads for lane in self.plans.lanes):  # of a window that has closed
+        if any(lane.engine.most_urgent is not None for lane in self.plans.lanes):  # of a window that has closed
             return
         seconds = max(0, self._due_ns() - now_ns()) / 1e9 if wait and not self.mail else 0.0
         at_ns = self.shared.poller.wait(seconds)
@@ -225,8 +225,8 @@ class Runtime:
     def _starts_long(self) -> bool:
         """Whether the next instance is planned to take so long that acknowledgements should not wait for its end."""
         for lane in self.plans.lanes:
-            if lane.engine.heads:
-                unit = lane.engine.heads[0][3]
+            unit = lane.engine.most_urgent
+            if unit is not None:
                 emulate_ns = unit.loaded.plan.emulate_cost_ns
                 planned_ns = 0
                 for step in unit.chain:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from node_agent.clock_domain import now_ns
 from node_agent.core import plan as core
-from node_agent.core.engine import Commands, Engine
+from node_agent.core.engine.compiler import compiling
+from node_agent.core.engine.engine import Commands, Engine, Settings
+from node_agent.core.engine.handover import hand_over, paired
 from node_agent.core.fullness import JOB_BYTES
-from node_agent.core.handover import hand_over, paired
-from node_agent.core.load import compiling
 from node_agent.core.parts import Job, Loaded, Step
 from node_agent.core.policies import policy
 from node_agent.core.slices import Slices, finish
@@ -64,6 +64,7 @@ class Plans:
         self.by_loaded: dict[Loaded, Deployed] = {}
         self.emulating = False  # some operator is to be filled up
         self.limit_bytes = DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
+        self.memory_full: Callable[[], bool] = _never
         self.looked_up: Callable[[], None] = _nobody  # told when a plan's state has changed, or which plans there are
         self._sources: dict[str, tuple[Deployed, core.Source]] = {}  # where tuples are admitted now, by name
         self.windows: dict[int, int] = {}  # by source: above all numbers of windows, in all lanes and plans
@@ -247,7 +248,7 @@ class Plans:
         self.announced.spoilt(self.lanes)
         self.shared.refusals.write()
         lane = deployed.lane
-        while lane.parked is not None and lane.parked[3].loaded is deployed.loaded:
+        while lane.parked is not None and lane.parked.unit.loaded is deployed.loaded:
             lane.parked = self._give_up(lane.engine, at_ns)
         lane.engine.unload(deployed.loaded, at_ns)
         self.counts.update(self.lanes)
@@ -279,7 +280,7 @@ class Plans:
         """End the chosen instance as lost; returns the next one that this chose."""
         if not engine.batching:
             return engine.fail(at_ns, at_ns, records.CAUSE_STOPPED)
-        for slot in reversed(range(len(engine.batch))):
+        for slot in reversed(range(len(engine.jobs))):
             engine.fail(at_ns, at_ns, records.CAUSE_STOPPED, slot)
         return engine.step(at_ns, at_ns)
 
@@ -295,8 +296,8 @@ class Plans:
                 f"policy {chosen.name} is for simulation: its decisions cost nothing, which a live node cannot give; "
                 "choose another, like edf"
             )
-        engine = Engine(chosen, self.shared.facts, self.commands)
-        engine.epoch, engine.numbered = self.shared.lineage_epoch, self.windows
+        settings = Settings(self.shared.lineage_epoch, self.windows, memory_full=self.memory_full)
+        engine = Engine(chosen, self.shared.facts, self.commands, settings)
         return Lane(key, engine, Executor(engine, now_ns, failed=self._failed))
 
     def _look_up(self) -> None:
@@ -305,7 +306,7 @@ class Plans:
         self.emulating = any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
         self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or DEFAULT_BYTES
         for lane in self.lanes:
-            lane.engine.limit_jobs = max(LEAST_JOBS, self.limit_bytes // JOB_BYTES)
+            lane.engine.limit_to(max(LEAST_JOBS, self.limit_bytes // JOB_BYTES))
         self._sources = {
             source.name: (each, source)
             for each in plans
@@ -340,6 +341,10 @@ class Plans:
         text = "".join(traceback.format_exception(error, limit=-8)).rstrip()
         told = f"operator {name} raised; its tuple is lost\n{text}"
         self.shared.note(f"operator_errors.{name}", told, event="operator_error", operator=name)
+
+
+def _never() -> bool:
+    return False
 
 
 def _nobody() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from node_agent.codecs import UnknownCodecError
 from node_agent.core import plan as core
+from node_agent.core.engine.compiler import Calls
 from node_agent.core.facts import Facts, MemoryFacts, Stretch
-from node_agent.core.load import Calls
 from node_agent.core.parts import Lineage
 from node_agent.execute import apply
 from node_agent.registry import Registry
@@ -131,7 +131,7 @@ class Cluster:
             self.overhead_ns[node.name] += node.overhead_ns
             for peer, link in node.links.items():
                 self._numbers[node.index, peer] = link.number
-            for policy, tuples in node.engine.shed_by.items():
+            for policy, tuples in node.engine.ledger.shed_by.items():
                 self.shed[SHED_POLICIES[policy]] += tuples
             for name, counts in node.windows():
                 self.windows[name].add(counts)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from node_agent.core import plan as core
-from node_agent.core.engine import Engine
+from node_agent.core.engine.compiler import Calls
+from node_agent.core.engine.engine import Engine, Settings
+from node_agent.core.engine.handover import hand_over
 from node_agent.core.facts import Facts
 from node_agent.core.fullness import REFUSE, Memory
-from node_agent.core.handover import hand_over
-from node_agent.core.load import Calls
 from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
 from node_agent.core.policies import policy
 from node_agent.core.refusals import Refusals, age_refused
@@ -47,8 +47,9 @@ class VirtualNode:
     ) -> None:  # fmt: skip
         self._apply, self._trial = apply, trial
         self.name, self.index, self._events, self._watch = plan.node, plan.index, events, watch
-        self.engine = Engine(policy(plan.policy, plan.largest_batch, plan.parameters), facts, self)
-        self.engine.epoch, self.refusals = trial, Refusals(facts, trial)
+        settings = Settings(trial, memory_full=self._is_full)
+        self.engine = Engine(policy(plan.policy, plan.largest_batch, plan.parameters), facts, self, settings)
+        self.refusals = Refusals(facts, trial)
         self._memory: Memory | None = None  # where a source sheds when it is full; others are never refused
         self._decision_ns = 0 if self.engine.policy.virtual else decision_ns
         self.overhead_ns = 0
@@ -92,8 +93,6 @@ class VirtualNode:
         self.committed = placed
         sheds = placed.plan.memory_bytes and any(source.on_full != REFUSE for source in placed.plan.sources)
         self._memory = Memory(placed.plan.memory_bytes, self._queued) if sheds else None
-        if self._memory is not None:
-            self.engine.full = self._memory.full
         placed.state = State.COMMITTED
         if told:
             self.tell(at_ns, placed, placed.state)
@@ -124,7 +123,10 @@ class VirtualNode:
     # -- arrivals
 
     def _queued(self) -> int:
-        return self.engine.released - self.engine.dispatched
+        return self.engine.queued
+
+    def _is_full(self) -> bool:
+        return self._memory is not None and self._memory.full()
 
     def offered(self, at_ns: int, source: str, origin_ns: int) -> core.Source | None:
         """Where a tuple of a source of this node is admitted now. None: it was refused, and a record says so."""
@@ -197,7 +199,7 @@ class VirtualNode:
 
     def windows(self) -> Iterator[tuple[str, Mapping[str, int]]]:
         """How windows ended so far, by operator."""
-        for windowed in self.engine.windows:
+        for windowed in self.engine.windows.operators:
             if windowed.state.newest is windowed:
                 yield windowed.name, windowed.state.counts
 
@@ -222,22 +224,20 @@ class VirtualNode:
         if job is None:
             self._unit = None
         elif self._decision_ns and self.engine.decided:
-            self._unit = job[3]
+            self._unit = job.unit
             self.overhead_ns += self._decision_ns
             self._events.at(at_ns + self._decision_ns, DISPATCHED, self._begin, job)
         else:
             self._begin(at_ns, job)
 
     def _begin(self, at_ns: int, job: Job) -> None:
-        self._unit = job[3]
-        self._costs = self._of[job[3].loaded].costs
-        self._chain, self._position, self._start_ns = job[3].chain, 0, at_ns
-        if isinstance(job[5], Rest):
-            self._items = job[5]
-        elif self.engine.batching:
-            self._items = [(slot, each[4], each[5]) for slot, each in enumerate(self.engine.batch)]
+        self._unit = job.unit
+        self._costs = self._of[job.unit.loaded].costs
+        self._chain, self._position, self._start_ns = job.unit.chain, 0, at_ns
+        if isinstance(job.payload, Rest):
+            self._items = job.payload
         else:
-            self._items = [(0, job[4], job[5])]
+            self._items = [(slot, each.lineage, each.payload) for slot, each in enumerate(self.engine.jobs)]
         self._failed = {}
         self.instances += 1
         self._operate(at_ns)
@@ -315,13 +315,13 @@ class VirtualNode:
         elif self._failed:
             return engine.fail(start_ns, at_ns, self._failed[0])
         elif self._unit is not None and self._unit.rest is not None and self._items:
-            engine.resume(Rest(self._items))
+            engine.suspend(Rest(self._items))
         return engine.step(start_ns, at_ns)
 
     # -- the barrier of [P] 4.1
 
     def _hold(self, exit_: Exit, lineage: Lineage, payload: Any) -> None:
-        self.engine.counts[0] += exit_.one  # the instance did make it; it arrives later
+        self.engine.count_output(exit_)
         key = (exit_.route.stream, lineage[0], lineage[4])
         self._held.setdefault(key, []).append((lineage, payload))
 
@@ -329,8 +329,8 @@ class VirtualNode:
         """Hand on what was held back, once no tuple of the same burst is left in the unit's queue."""
         job = self.engine.job
         assert job is not None
-        source, origin_ns = job[4][0], job[4][4]
-        if any(other[4][0] == source and other[4][4] == origin_ns for other in job[3].queue):
+        source, origin_ns = job.lineage[0], job.lineage[4]
+        if any(other.lineage[0] == source and other.lineage[4] == origin_ns for other in job.unit.queue):
             return
         for lineage, payload in self._held.pop((stream, source, origin_ns), ()):
-            self.engine.receive(at_ns, job[3].loaded, stream, lineage, payload)
+            self.engine.receive(at_ns, job.unit.loaded, stream, lineage, payload)

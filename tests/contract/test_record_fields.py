@@ -10,7 +10,7 @@ import pytest
 
 from infra import record_reference
 from node_agent.core import plan as plans
-from node_agent.core.events import Admitted, Ended, Failed, Finished, Story
+from node_agent.core.engine.events import Admitted, Ended, Failed, Finished, Story
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.policies import policy
 from protos import records as rec

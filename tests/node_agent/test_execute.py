@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.compiler import Calls
+from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.load import Calls
 from node_agent.core.parts import Lineage, Loaded
 from node_agent.core.policies import policy
 from node_agent.execute import Executor, OutputsError, results
@@ -180,7 +180,7 @@ def test_the_time_that_an_operator_reads_is_the_start_of_its_instance(policy_nam
 
 def test_several_results_beyond_the_limit_of_the_queues_lose_the_tuple_only() -> None:
     node = Node(lambda x: Many(*range(x)), lambda x: x)
-    node.engine.limit_jobs = 9
+    node.engine.limit_to(9)
     node.run(12, 3)
     assert [(each.seq, each.cause) for each in node.facts_of(records.Lost)] == [(1, records.CAUSE_QUEUE_FULL)]
     assert [each.seq for each in node.facts_of(records.Ran)] == [2]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.policies import policy
 from node_agent.execute import Executor

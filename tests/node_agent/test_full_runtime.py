@@ -130,13 +130,13 @@ def test_results_of_operators_count_as_what_they_are(tmp_path: Path) -> None:
         lane = runtime.plans.lanes[0]
         job = lane.engine.next(now_ns())
         for _ in range(20):  # O1 is more urgent than O2
-            assert job is not None and job[3].id == 1
+            assert job is not None and job.unit.id == 1
             job = lane.executor.run(job)
         assert runtime.load.queue_bytes < 100_000 and not runtime.load.full
         runtime.load.measure(now_ns() + MEASURE_NS)
         left = len(lane.engine.loaded[0].units[1].queue)
         assert 100_000 * left < runtime.load.queue_bytes <= MIB and 6 <= left <= 10, "what is beyond the limit is shed"
-        assert runtime.shared.counters["memory_relieved"] == 20 - left == lane.engine.shed_by[POLICY_MEMORY]
+        assert runtime.shared.counters["memory_relieved"] == 20 - left == lane.engine.ledger.shed_by[POLICY_MEMORY]
         assert runtime.load.credit(1) == 0
         lane.parked = job
         at_rest(runtime)
@@ -209,16 +209,17 @@ def test_a_source_that_sheds_admits_when_full(on_full: str, oldest: int, tmp_pat
         assert runtime.shared.counters["shed.memory"] > 3000
         assert runtime.load.credit(1, sheds=True) >= 1 << 16, "it is never kept from sending"
         (unit,) = runtime.plans.lanes[0].engine.loaded[0].units
-        assert unit.queue[0][4][2] >= oldest and (unit.queue[-1][4][2] == 6000) == (on_full == "front")
+        assert unit.queue[0].lineage[2] >= oldest and (unit.queue[-1].lineage[2] == 6000) == (on_full == "front")
         at_rest(runtime)
 
 
 def test_more_jobs_than_memory_for_them_are_lost_wherever_they_come_from(tmp_path: Path) -> None:
     with in_process(plan(memory_bytes=MIB), tmp_path) as runtime:
         (lane,) = runtime.plans.lanes
-        assert lane.engine.limit_jobs == MIB // JOB_BYTES
-        queue(runtime, lane.engine.limit_jobs + 5)
-        assert lane.engine.released == lane.engine.limit_jobs
+        limit_jobs = MIB // JOB_BYTES
+        assert lane.engine.has_room(limit_jobs) and not lane.engine.has_room(limit_jobs + 1)
+        queue(runtime, limit_jobs + 5)
+        assert lane.engine.ready.released == limit_jobs
 
 
 def test_the_limit_of_a_queue_and_lateness_are_counted_by_policy_and_operator(tmp_path: Path) -> None:
@@ -366,4 +367,4 @@ def test_a_client_is_refused_or_its_tuples_are_shed(on_full: str, tmp_path: Path
             assert not shed and all("full" in each.why for each in refused)
         else:
             assert not refused
-        assert runtime.plans.lanes[0].engine.released <= 1500
+        assert runtime.plans.lanes[0].engine.ready.released <= 1500

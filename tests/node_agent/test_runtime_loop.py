@@ -108,7 +108,7 @@ def test_every_policy_runs_in_the_live_loop(tmp_path: Path, policy: str) -> None
         found = _records(runtime)
         assert [record.seq for record in found if isinstance(record, records.Output)] == list(range(1, 201))
         (lane,) = runtime.plans.lanes
-        meter = lane.engine.meter
+        meter = lane.engine.ready.meter
         assert meter.ended == (200 if POLICIES[policy].measured else 0)
 
 

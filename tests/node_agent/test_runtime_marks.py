@@ -13,7 +13,7 @@ import pytest
 
 from node_agent.clock_domain import clock_domain, now_ns
 from node_agent.core import plan as core
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.parts import ABSENT, Quiet, Removed
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Inbox, Lineage
@@ -351,7 +351,7 @@ def test_a_spoilt_window_is_told_with_the_reason(tmp_path: Path, capsys: pytest.
     windowed = SimpleNamespace(state=state, name="W")
     state.newest = windowed
     with in_process(_plan(beat_ns=0), tmp_path) as runtime:
-        lane = cast(Lane, SimpleNamespace(engine=SimpleNamespace(windows=[windowed])))
+        lane = cast(Lane, SimpleNamespace(engine=SimpleNamespace(windows=SimpleNamespace(operators=[windowed]))))
         for _ in range(2):
             runtime.plans.announced.spoilt([lane])
         assert runtime.shared.counters["windows_spoilt.W"] == 1

@@ -14,7 +14,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 
 from node_agent.client import Admitted, Source
 from node_agent.core import plan as core
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.fullness import JOB_BYTES
 from node_agent.core.plan import Parameters

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from node_agent.core import plan as core
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import ABSENT, Loaded, Quiet, Removed
 from node_agent.core.policies import policy

@@ -7,13 +7,15 @@ at the measured rate, dl_min the least sub-deadline of the node. What cannot be 
 dear gives way to what is cheap where the node is behind (`overdue.giving_way`).
 """
 
+from node_agent.core.job import Job
 from node_agent.core.measure import PPM, NodeMeter, UnitMeter
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch import basic_batches
 from node_agent.core.policies.bts import Fixed
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.overdue import giving_way
-from node_agent.core.policies.parts import Job, Policy, Queue
+from node_agent.core.policies.parts import Policy
+from node_agent.core.queues import Queue
 
 
 class FeedForward(Fixed):
@@ -27,12 +29,12 @@ class FeedForward(Fixed):
 
     def batch(self, head: Job, queue: Queue) -> int:
         """k basic batches for the unit at hand."""
-        self.k = self._wanted(head[3].meter)
+        self.k = self._wanted(head.unit.meter)
         return basic_batches(head, queue, self.k, self.phi_ns)
 
     def ripe_ns(self, head: Job) -> int:
         """When all k are there."""
-        return head[1] + self._wanted(head[3].meter) * self.phi_ns
+        return head.release_ns + self._wanted(head.unit.meter) * self.phi_ns
 
     def _wanted(self, unit: UnitMeter) -> int:
         share_ppm, phi_ns = self._share_ppm, self.phi_ns

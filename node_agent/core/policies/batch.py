@@ -3,15 +3,17 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from node_agent.core.policies.parts import BatchFormer, Job, Queue
+from node_agent.core.job import Job
+from node_agent.core.policies.parts import BatchFormer
+from node_agent.core.queues import Queue
 
 
 def whole_burst(head: Job, queue: Iterable[Job]) -> int:
     """All jobs behind the head that stem from the same burst: same source, same origin ([P] 4.1, batch by batch)."""
-    source, origin_ns = head[4][0], head[4][4]
+    source, origin_ns = head.lineage[0], head.lineage[4]
     count = 0
     for job in queue:
-        if job[4][0] != source or job[4][4] != origin_ns:
+        if job.lineage[0] != source or job.lineage[4] != origin_ns:
             break
         count += 1
     return count
@@ -32,12 +34,12 @@ def basic_batches(head: Job, queue: Queue, k: int, phi_ns: int) -> int:
     A basic batch begins with its first tuple and holds what was released within phi after it. The last one may still be
     open.
     """
-    end_ns, count = head[1] + phi_ns, 0
+    end_ns, count = head.release_ns + phi_ns, 0
     for job in queue:
-        if job[1] > end_ns:
+        if job.release_ns > end_ns:
             k -= 1
             if k <= 0:
                 break
-            end_ns = job[1] + phi_ns
+            end_ns = job.release_ns + phi_ns
         count += 1
     return count

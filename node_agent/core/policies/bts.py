@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from node_agent.core.job import Job
 from node_agent.core.measure import NodeMeter
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch import basic_batches
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.overdue import statistics
-from node_agent.core.policies.parts import Job, Policy, Queue
+from node_agent.core.policies.parts import Policy
+from node_agent.core.queues import Queue
 from protos.policies import phi_ns
 
 
@@ -34,7 +36,7 @@ class Fixed:
 
     def ripe_ns(self, head: Job) -> int:
         """The end of its first basic batch, which is then "put into the queue of basic batches" ([A] 2)."""
-        return head[1] + self.phi_ns
+        return head.release_ns + self.phi_ns
 
     def ended(self, unit: Any, jobs: int, ran_ns: int, decision_ns: int) -> None:
         """Nothing follows from it."""

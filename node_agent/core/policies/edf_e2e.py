@@ -4,8 +4,9 @@ Needs no sub-deadlines. Origins may arrive out of order, so a unit's queue is a 
 interval counts: a tuple that may be older is treated as older.
 """
 
+from node_agent.core.job import Lineage
 from node_agent.core.plan import Unit
-from node_agent.core.policies.parts import Lineage, Policy
+from node_agent.core.policies.parts import Policy
 
 
 def end_to_end_deadline(unit: Unit, lineage: Lineage) -> int:

@@ -5,9 +5,10 @@ together: in overload the others give way. Laxity is the time that a job can sti
 now is the same for all, so it does not enter. [A] has no user priorities, Stewart's third criterion.
 """
 
+from node_agent.core.job import Job
 from node_agent.core.measure import PPM, NodeMeter
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.parts import Job, Policy
+from node_agent.core.policies.parts import Policy
 
 OTHERS = 1 << 62  # added to the rank of what is not critical; instants in ns are less
 EVERY = 256  # ranks after which the critical set is found again, at least
@@ -27,8 +28,8 @@ class Urgency:
         if not self._left:
             self._find()
         self._left -= 1
-        unit = head[3].meter
-        laxity_ns: int = head[0] - unit.cost_ns
+        unit = head.unit.meter
+        laxity_ns: int = head.key_ns - unit.cost_ns
         return laxity_ns if unit.number in self._critical else OTHERS + laxity_ns
 
     def chosen(self, rank: int) -> None:

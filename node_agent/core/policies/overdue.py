@@ -1,6 +1,6 @@
 """Dropping what cannot be met any more: [A] 3.3, equations (4) to (7)."""
 
-from node_agent.core.policies.parts import Job
+from node_agent.core.job import Job
 
 YIELD = 4  # the part of its room that what is infinitely dear gives up
 
@@ -12,7 +12,7 @@ def overdue(job: Job, at_ns: int, ahead: int) -> bool:
     Of the outputs that the unit leads to it is the last one that is due: what can be met for one query runs. Costs are
     measured.
     """
-    unit, lineage = job[3], job[4]
+    unit, lineage = job.unit, job.lineage
     meter = unit.meter
     end_ns: int = at_ns + meter.node.decision_ns + (ahead + 1) * meter.cost_ns
     due_ns: int = lineage[5] + unit.useful_ns
@@ -28,7 +28,7 @@ def statistics(batch: list[Job], at_ns: int) -> int:
     All tuples of a basic batch have the same deadline ([A] definition 6), so where the head is overdue the whole batch
     goes, also what could be met: that is what `overdue` mends.
     """
-    unit, lineage = batch[0][3], batch[0][4]
+    unit, lineage = batch[0].unit, batch[0].lineage
     meter = unit.meter
     due_ns: int = lineage[5] + unit.useful_ns
     ends: int = (due_ns - at_ns - meter.node.decision_ns) // meter.cost_ns
@@ -48,14 +48,14 @@ def giving_way(batch: list[Job], at_ns: int) -> int:
     C_mean is what the tuples that ran lately cost on this node. M is the least sub-deadline of the node, and no more
     than what the unit's own one leaves beside its cost, so that nothing that comes in time is shed on an idle node.
     """
-    unit = batch[0][3]
+    unit = batch[0].unit
     meter = unit.meter
     node, cost_ns = meter.node, meter.cost_ns
     room_ns = min(node.least_ns, meter.sub_deadline_ns - cost_ns) // YIELD
     reserve_ns = max(0, room_ns) * max(0, cost_ns - node.cost_ns) // cost_ns
     end_ns = at_ns + node.decision_ns + len(batch) * cost_ns + reserve_ns - unit.useful_ns
     first = 0
-    while first < len(batch) and end_ns > batch[first][4][5]:
+    while first < len(batch) and end_ns > batch[first].lineage[5]:
         first += 1
         end_ns -= cost_ns
     return first

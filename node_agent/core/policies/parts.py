@@ -12,17 +12,14 @@ deadlines and does not decrease, or a function of unit and lineage. Under the fi
 the third it is a heap.
 """
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from node_agent.core.job import Job, Lineage
 from node_agent.core.measure import NodeMeter
 from node_agent.core.plan import DEFAULTS, Parameters, Unit
-
-Lineage = tuple[int, int, int, int, int, int]  # source, epoch, seq, ordinal, origin_lo_ns, origin_hi_ns
-Job = tuple[int, int, int, Any, Lineage, Any]  # deadline or rank, release_ns, arrival number, unit, lineage, payload
-Queue = deque[Job] | list[Job]
+from node_agent.core.queues import Queue
 
 Offset = Callable[[Unit], int]  # the constant that is added to the release
 Key = Callable[[Unit, Lineage], int]  # a deadline that the release does not enter
@@ -39,7 +36,7 @@ class Order(Protocol):
     waits: one heap of heads, nothing is ranked anew."""
 
     def rank(self, head: Job) -> int:
-        """The least runs next. `head[3].meter` is the unit's meter."""
+        """The least runs next. `head.unit.meter` is the unit's meter."""
 
     def chosen(self, rank: int) -> None:
         """The unit of that rank runs now."""

@@ -4,8 +4,9 @@ What has arrived is looked at between tuples, so the schedule is exactly QED's, 
 is the decision. The printed form (`pqed-printed`) takes a number of tuples from the curves instead, and can miss.
 """
 
+from node_agent.core.job import Job
 from node_agent.core.measure import NodeMeter
-from node_agent.core.policies.parts import Job, Policy
+from node_agent.core.policies.parts import Policy
 from node_agent.core.policies.qed import qos
 
 
@@ -22,7 +23,7 @@ class MostUrgent:
 
     def goes_on(self, head: Job, other: Job | None, at_ns: int) -> bool:
         """In the engine's own order: deadline, release, arrival."""
-        return other is None or head[:3] < other[:3]
+        return other is None or head < other
 
 
 PQED = Policy(name="pqed", rule=qos, stays=MostUrgent)

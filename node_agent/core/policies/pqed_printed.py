@@ -11,9 +11,10 @@ most urgent one, Z is computed again, between tuples (table 1).
 from bisect import bisect_right
 from dataclasses import replace
 
+from node_agent.core.job import Job
 from node_agent.core.measure import NodeMeter, UnitMeter
 from node_agent.core.plan import Arrivals, Service
-from node_agent.core.policies.parts import Job, Policy
+from node_agent.core.policies.parts import Policy
 from node_agent.core.policies.qed import QosDeadlines, qos
 
 MOST = 100_000  # tuples that a curve is looked at for
@@ -69,7 +70,7 @@ class Packages:
 
     def _look(self, job: Job, other: Job | None, at_ns: int) -> None:
         self._other = other
-        self._left = self._size(job[3].meter, other[0] - at_ns) if other is not None else 0
+        self._left = self._size(job.unit.meter, other.key_ns - at_ns) if other is not None else 0
 
     def _size(self, unit: UnitMeter, left_ns: int) -> int:
         """Z, from equation (5)."""

@@ -1,8 +1,9 @@
 """Round robin over units, as [Q] 5 compares with: a turn is one task, since a task is not interrupted."""
 
+from node_agent.core.job import Job
 from node_agent.core.measure import NodeMeter
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.parts import Job, Policy
+from node_agent.core.policies.parts import Policy
 
 MOST_UNITS = 1 << 24
 
@@ -21,7 +22,7 @@ class Turns:
 
     def rank(self, head: Job) -> int:
         """The first free turn of the unit."""
-        number: int = head[3].meter.number
+        number: int = head.unit.meter.number
         return (self._round + (number <= self._turn)) * MOST_UNITS + number
 
     def chosen(self, rank: int) -> None:

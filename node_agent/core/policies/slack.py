@@ -13,9 +13,10 @@ room.
 from collections.abc import Iterator
 from typing import Any
 
+from node_agent.core.job import Job
 from node_agent.core.measure import NodeMeter
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.parts import Job, Policy
+from node_agent.core.policies.parts import Policy
 
 EVERY = 256  # ranks after which the work that is left is added up anew, at least
 STEP_BITS = 16  # of a rank: units on the way to an output
@@ -42,7 +43,7 @@ class EndToEnd:
 
     def rank(self, head: Job) -> int:
         """Deadline, number and steps in one number."""
-        unit, lineage = head[3], head[4]
+        unit, lineage = head.unit, head.lineage
         if self._changes != self._meter.changes:
             self._plans, self._steps, self._changes = {}, {}, self._meter.changes
         if unit.loaded not in self._plans:
@@ -130,7 +131,7 @@ def _backwards(units: list[Any]) -> list[Any]:
 def hopeless(job: Job, at_ns: int, ahead: int) -> bool:
     """Whether the tuple can meet none of its outputs any more, if measured costs hold. The lower bound of its age
     counts: what may be younger than it seems is given the chance."""
-    meter, lineage = job[3].meter, job[4]
+    meter, lineage = job.unit.meter, job.lineage
     slack_ns: int | None = meter.slack_ns
     return slack_ns is not None and at_ns + meter.node.decision_ns > lineage[5] + slack_ns
 

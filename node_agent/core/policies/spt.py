@@ -1,8 +1,9 @@
 """Shortest processing time first, as [Q] 5 compares with: the unit with the least measured cost per tuple."""
 
+from node_agent.core.job import Job
 from node_agent.core.measure import NodeMeter
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.parts import Job, Policy
+from node_agent.core.policies.parts import Policy
 
 
 class LeastCost:
@@ -15,7 +16,7 @@ class LeastCost:
 
     def rank(self, head: Job) -> int:
         """ns."""
-        cost_ns: int = head[3].meter.cost_ns
+        cost_ns: int = head.unit.meter.cost_ns
         return cost_ns
 
     def chosen(self, rank: int) -> None:

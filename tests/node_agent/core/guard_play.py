@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Job, Lineage, Loaded
 from node_agent.core.policies import policy
@@ -66,9 +66,8 @@ class Node:
         self.now_ns, self.plan = 0, plan
         self.facts = MemoryFacts()
         batch = 0 if name.endswith(BATCHED) else 1
-        self.engine = Engine(policy(name.removesuffix(BATCHED), batch, plan.parameters), self.facts, self)
-        if full is not None:
-            self.engine.full = lambda: full(self)
+        settings = Settings(memory_full=lambda: full is not None and full(self))
+        self.engine = Engine(policy(name.removesuffix(BATCHED), batch, plan.parameters), self.facts, self, settings)
         self._cost_ns, self._calls = cost_ns, calls or {}
         self.loaded = self.load(plan)
         self.executor = Executor(self.engine, lambda: self.now_ns)
@@ -115,7 +114,7 @@ class Node:
             job: Job | None = self.engine.next(self.now_ns)
             while job is not None:
                 job = self.executor.run(job)
-            if self.engine.heads:
+            if self.engine.most_urgent is not None:
                 continue
             if not self.pending:
                 return self
@@ -137,7 +136,7 @@ class Node:
     @property
     def jobs(self) -> int:
         """Queued."""
-        return self.engine.released - self.engine.dispatched
+        return self.engine.queued
 
     @property
     def records(self) -> list[rec.Record]:
@@ -202,7 +201,7 @@ def _delivered(plan: plans.Plan, stream: int) -> bool:
 def counted(node: Node) -> None:
     """The engine's counts of what was shed are the facts'."""
     shed: Counter[int] = Counter(each.policy for each in node.shed())
-    assert dict(shed) == {policy: n for policy, n in node.engine.shed_by.items() if n}
+    assert dict(shed) == {policy: n for policy, n in node.engine.ledger.shed_by.items() if n}
 
 
 def survivors(node: Node, source: int, but: Iterable[int]) -> list[int]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Job, Lineage, Loaded
 from node_agent.core.policies import Policy
@@ -105,8 +105,8 @@ class Node:
                 self._admit(pending, now_ns)
                 before |= self._ready()
                 last = self.started[-1]
-                for slot, each in enumerate(self.engine.batch if self.engine.batching else [job]):
-                    self.engine.emit(now_ns, job[3].exits[0], each[4], None, slot)
+                for slot, each in enumerate(self.engine.jobs):
+                    self.engine.emit(now_ns, job.unit.exits[0], each.lineage, None, slot)
                 job = self.engine.step(last.start_ns, now_ns)
             if job is not None:
                 self._start(job, now_ns, before)
@@ -121,16 +121,16 @@ class Node:
             self.engine.admit(each.at_ns, self.loaded, each.unit, lineage, None, 0)
 
     def _ready(self) -> dict[int, Job]:
-        return {job[2]: job for unit in self.loaded.units for job in unit.queue}
+        return {job.number: job for unit in self.loaded.units for job in unit.queue}
 
     def _start(self, job: Job, at_ns: int, ready: dict[int, Job]) -> None:
         engine = self.engine
-        jobs = engine.batch if engine.batching else [job]
+        jobs = engine.jobs
         free = engine.policy.virtual or not engine.decided
         start_ns = at_ns + (0 if free else self.decision_ns)
-        cost_ns = sum(self.costs[each[3].id, each[4][2]] for each in jobs)
-        numbers = [each[4][2] for each in jobs]
-        self.started.append(Started(job[3].id, numbers, at_ns, start_ns, start_ns + cost_ns, engine.decided, ready))
+        cost_ns = sum(self.costs[each.unit.id, each.lineage[2]] for each in jobs)
+        numbers = [each.lineage[2] for each in jobs]
+        self.started.append(Started(job.unit.id, numbers, at_ns, start_ns, start_ns + cost_ns, engine.decided, ready))
 
     @property
     def order(self) -> list[tuple[int, list[int]]]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Job, Lineage, Loaded
 from node_agent.core.policies import Policy
@@ -127,13 +127,13 @@ class Play:
                 at_ns = self._arrive(pending, max(at_ns, pending[-1][0]))
                 job = self.engine.next(at_ns)
                 continue
-            jobs: list[Job] = list(self.engine.batch) if self.engine.batching else [job]
+            jobs: list[Job] = list(self.engine.jobs)
             start_ns = at_ns
-            at_ns += self.graph.boxes[job[3].id - 1].cost_ns * len(jobs)
+            at_ns += self.graph.boxes[job.unit.id - 1].cost_ns * len(jobs)
             self._arrive(pending, at_ns)
             for slot, each in enumerate(jobs):
-                self.ran.append((each[3].id, each[4][2]))
-                self.engine.emit(at_ns, each[3].exits[0], each[4], self.make(each[3].id, each[5]), slot)
+                self.ran.append((each.unit.id, each.lineage[2]))
+                self.engine.emit(at_ns, each.unit.exits[0], each.lineage, self.make(each.unit.id, each.payload), slot)
             del jobs, each, job
             job = self.engine.step(start_ns, at_ns)
         return self

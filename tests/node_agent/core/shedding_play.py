@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Job, Lineage, Loaded, Step
 from node_agent.core.policies import policy as named
@@ -172,8 +172,7 @@ class Node:
     def __init__(self, setting: Setting, plan: plans.Plan | None = None) -> None:
         self.setting, self.now_ns = setting, FROM_NS
         facts = MemoryFacts()
-        engine = Engine(named(setting.order, setting.batch), facts, self)
-        engine.epoch = EPOCH
+        engine = Engine(named(setting.order, setting.batch), facts, self, Settings(EPOCH))
         self.costs = {FILTER: setting.filter_ns}
         made = plan_of(setting) if plan is None else plan
         calls: dict[int, Any] = {each.id: (_joined if each.join else _kept, not each.join) for each in made.operators}
@@ -274,7 +273,7 @@ def exact(setting: Setting, run: Run, operator: int) -> dict[int, list[tuple[int
 def check(setting: Setting, run: Run) -> int:
     """Every result is exact, every tuple ends once, queues are empty; how many windows were given."""
     engine = run.engine
-    assert engine.released == engine.dispatched and not engine.heads and not engine.unripe
+    assert not engine.queued and engine.most_urgent is None
     exacts = [exact(setting, run, operator) for operator in range(len(setting.windows))]
     for given in run.given:
         assert given.names == exacts[given.operator].get(given.window, []), given
@@ -296,7 +295,7 @@ def check(setting: Setting, run: Run) -> int:
                 ended[key] = ended.get(key, 0) + 1
     expected = {(unit, *name): 1 for unit, source in fed for name in run.origins if name[0] == source}
     assert ended == expected
-    assert engine.shed_by == {policy: n for policy, n in shed.items() if n}
+    assert engine.ledger.shed_by == {policy: n for policy, n in shed.items() if n}
     assert sum(record.kind == ADMITTED for record in run.records if record.source < FILTER) == len(run.origins)
     return len(run.given)
 

@@ -5,7 +5,18 @@ from dataclasses import replace
 import pytest
 
 from node_agent.core import plan as plans
-from node_agent.core.events import Admitted, Command, Deliver, Ended, Failed, Finished, Received, Send, Start, Story
+from node_agent.core.engine.events import (
+    Admitted,
+    Command,
+    Deliver,
+    Ended,
+    Failed,
+    Finished,
+    Received,
+    Send,
+    Start,
+    Story,
+)
 from node_agent.core.parts import ABSENT
 from node_agent.core.policies import POLICIES, policy
 from node_agent.core.policies.parts import Job, Queue
@@ -153,7 +164,7 @@ def test_an_operator_that_fails_costs_its_tuple_only() -> None:
 
 def test_beyond_the_limit_an_arrival_is_lost_and_counted() -> None:
     story = Story(two_units(), policy("edf"))
-    story.engine.limit_jobs = 1
+    story.engine.limit_to(1)
     story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 1, lineage(2)))
     story.handle(Admitted(1, 1, lineage(3)))
     assert [(each.seq, each.unit, each.cause) for each in facts(story, records.Lost)] == [
@@ -267,7 +278,7 @@ def test_edf_op_switches_at_the_operators_boundary_and_goes_on_with_its_deadline
     story = Story(chain_of_two(), policy("edf-op"))
     assert starts(story.handle(Admitted(0, 1, lineage(1)))) == [(1, 1)]
     story.handle(Admitted(1, 2, lineage(2)))  # due at 5, earlier than 10
-    story.engine.resume("between")
+    story.engine.suspend("between")
     assert starts(story.handle(Finished(0, 2))) == [(2, 2)]
     (start,) = (each for each in story.handle(Ended(3, 0), Finished(2, 3)) if isinstance(each, Start))
     assert (start.unit, start.key, start.payload) == (1, 10, "between")
@@ -282,7 +293,7 @@ def test_a_batch_runs_the_whole_burst_as_one_instance_and_accounts_for_each_tupl
     burst = [Admitted(0, 1, lineage(seq, 0)) for seq in (1, 2, 3)]
     other = Admitted(0, 1, lineage(4, 7))
     story.handle(*burst, other)
-    assert [job[4][2] for job in story.engine.batch] == [1, 2, 3]
+    assert [job.lineage[2] for job in story.engine.jobs] == [1, 2, 3]
     assert starts(story.handle(Finished(0, 9))) == [(1, 4)]
     assert [(each.seq, each.end_ns) for each in facts(story, records.Ran)] == [(1, 9), (2, 9), (3, 9)]
 
@@ -290,7 +301,7 @@ def test_a_batch_runs_the_whole_burst_as_one_instance_and_accounts_for_each_tupl
 def test_a_batch_is_no_larger_than_the_plan_allows() -> None:
     story = Story(two_units(), policy("edf", largest_batch=2))
     story.handle(*(Admitted(0, 1, lineage(seq, 0)) for seq in (1, 2, 3)))
-    assert [job[4][2] for job in story.engine.batch] == [1, 2]
+    assert [job.lineage[2] for job in story.engine.jobs] == [1, 2]
     assert starts(story.handle(Finished(0, 9))) == [(1, 3)]
 
 
@@ -316,7 +327,7 @@ def test_unknown_policy_names_those_that_exist() -> None:
 @pytest.mark.parametrize("name", ["edf", "edf-e2e"])
 def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name: str) -> None:
     """Past its sub-deadline a job is shed; a partner that waits for it in a join ends."""
-    late = replace(policy(name), dropper=lambda job, at_ns, ahead: at_ns > job[1] + job[3].sub_deadline_ns)
+    late = replace(policy(name), dropper=lambda job, at_ns, ahead: at_ns > job.release_ns + job.unit.sub_deadline_ns)
     story = Story(two_units(), late)
     story.handle(Admitted(0, 1, lineage(1)), Admitted(0, 2, lineage(2)), Admitted(0, 1, lineage(3)))
     running = [each.seq for each in facts(story, records.Ran)]
@@ -326,11 +337,11 @@ def test_a_dropper_sheds_what_is_not_worth_running_and_the_next_job_starts(name:
     shed = [(each.kind, each.at_ns, each.policy) for each in facts(story, records.Shed)]
     assert shed == [(records.SHED, 20, records.POLICY_LATE)] * 2
     assert story.handle(Finished(20, 21)) == []
-    assert story.engine.released == story.engine.dispatched == 4
+    assert story.engine.ready.released == story.engine.dispatched == 4
 
 
 def test_a_shed_branch_sends_an_absence_mark() -> None:
-    story = Story(diamond(), replace(policy("edf"), dropper=lambda job, at_ns, ahead: job[3].id == 2))
+    story = Story(diamond(), replace(policy("edf"), dropper=lambda job, at_ns, ahead: job.unit.id == 2))
     story.handle(Admitted(0, 1, lineage(1)))
     story.handle(Ended(1, 0, "left"), Finished(0, 1))
     assert [each.ref for each in facts(story, records.Shed)] == [2]

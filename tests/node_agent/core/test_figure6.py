@@ -1,7 +1,7 @@
 """[P] figure 6: T1 = (O1, O2) with sub-deadline 2, T2 = (O3) with 5, cost 1; p1 at 1 (O3's input at 2), p2 at 3."""
 
 from node_agent.core import plan as plans
-from node_agent.core.events import Admitted, Command, Ended, Finished, Start, Story
+from node_agent.core.engine.events import Admitted, Command, Ended, Finished, Start, Story
 from node_agent.core.policies import policy
 from protos import records
 

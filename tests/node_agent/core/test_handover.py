@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
-from node_agent.core.events import (
+from node_agent.core.engine.engine import Engine
+from node_agent.core.engine.events import (
     Admitted,
     Command,
     Committed,
@@ -26,8 +26,8 @@ from node_agent.core.events import (
     Start,
     Story,
 )
+from node_agent.core.engine.handover import hand_over, inherited
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.handover import hand_over, inherited
 from node_agent.core.parts import Job, Loaded
 from node_agent.core.policies import POLICIES, policy
 from node_agent.execute import Executor

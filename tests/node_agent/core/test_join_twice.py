@@ -1,7 +1,7 @@
 """A union may bring one lineage twice to a join: each arrival waits for a partner of its own."""
 
 from node_agent.core import plan as plans
-from node_agent.core.events import Admitted, Ended, Finished, Story
+from node_agent.core.engine.events import Admitted, Ended, Finished, Story
 from node_agent.core.parts import Join
 from node_agent.core.policies import policy
 from protos import records

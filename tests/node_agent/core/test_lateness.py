@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
-from node_agent.core.handover import hand_over
+from node_agent.core.engine.handover import hand_over
 from node_agent.core.plan import Late
 from protos.records import POLICY_LATE, POLICY_OUTDATED, Admitted, Degraded, Ran, per_exit
 from tests.node_agent.core.guard_play import (
@@ -50,7 +50,7 @@ def test_late_tuples_go_in_one_decision_and_cost_nothing() -> None:
     assert [(each.unit, each.seq, each.at_ns) for each in late] == [(2, 2, late[0].at_ns), (2, 3, late[0].at_ns)]
     assert [(each.seq, each.operator) for each in node.shed(POLICY_OUTDATED)] == [(1, 3)]
     assert [each.seq for each in node.of(Ran) if each.ref == 2] == [1]
-    assert node.engine.shed_by == {POLICY_LATE: 2, POLICY_OUTDATED: 1}
+    assert node.engine.ledger.shed_by == {POLICY_LATE: 2, POLICY_OUTDATED: 1}
     conserved(node)
 
 
@@ -150,7 +150,7 @@ def test_within_units_every_tuple_ends_once(
     node = Node(plan, name, cost_ns=lambda number: cost_ns if number > 0 else 1).run(arrivals(gaps))
     conserved(node)
     counted(node)
-    assert sum(node.engine.degraded.values()) == len(node.of(Degraded))
+    assert sum(node.engine.ledger.degraded.values()) == len(node.of(Degraded))
 
 
 # -- degraded
@@ -163,7 +163,7 @@ def test_a_late_tuple_gets_the_cheaper_operator() -> None:
     node.run([Arrival(2, 1000 + i) for i in range(4)])
     assert [value for _, _, value in node.delivered] == ["dear", "dear", "cheap", "cheap"]
     assert [(each.unit, each.operator, each.seq) for each in node.of(Degraded)] == [(4, 5, 3), (4, 5, 4)]
-    assert node.engine.degraded == {"O5": 2} and not node.shed()
+    assert node.engine.ledger.degraded == {"O5": 2} and not node.shed()
     conserved(node)
 
 
@@ -212,5 +212,5 @@ def test_an_operator_that_goes_on_is_asked_by_the_new_plans_limits() -> None:
         node.delivered.clear()
         node.run([Arrival(2, node.now_ns + 1000, 150)])
         assert len(node.delivered) == delivered
-        assert (node.engine.expiry is not None) == (late == Late(100))
-        assert node.engine.plain == (late != Late(100)), "without what sheds at its head nothing is asked at a choice"
+        sheds = late == Late(100)
+        assert node.engine.ready.selects == sheds, "without what sheds at its head nothing is asked at a choice"

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
+from node_agent.core.engine.handover import hand_over
 from node_agent.core.fullness import JOB_BYTES, Gate, weight
-from node_agent.core.handover import hand_over
+from node_agent.core.job import made
 from node_agent.core.limiting import implied
 from node_agent.core.policing import PacePolice
+from node_agent.core.queues import KeyQueue, take, take_oldest
 from protos.records import NO_REF, POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE, Ran
 from tests.node_agent.core.guard_play import EVERY_POLICY, Arrival, Node, conserved, counted, plan_of, survivors
 
@@ -157,7 +159,7 @@ def gated(most: int, on_full: str) -> plans.Plan:
 
 def queued_bytes(node: Node) -> int:
     unit = next(each for each in node.loaded.units if each.gate is not None)
-    return sum(JOB_BYTES + weight(job[5]) for job in unit.queue)
+    return sum(JOB_BYTES + weight(job.payload) for job in unit.queue)
 
 
 @settings(deadline=None, max_examples=100)
@@ -195,16 +197,17 @@ def test_what_is_larger_than_the_limit_displaces_nothing() -> None:
 
 
 def test_a_gate_before_a_heap_knows_what_has_left() -> None:
-    gate, queue = Gate(10**6, False), list[Any]()
+    gate, queue = Gate(10**6, False), KeyQueue()
     for number in range(100):
         gate.add(number, 100)
-        queue.append((0, 0, number, None, (), None))
+        queue.append(made(0, 0, number, None, (1, 1, number, 0, 0, 0), None))
     assert gate.held(queue) == 10_000
-    del queue[::2]
+    take(queue, [job.lineage for job in queue if not job.number % 2])
     assert gate.held(queue) == 5000 and len(gate._numbers) == 50
-    del queue[:3]
+    take_oldest(queue, 3)
     assert gate.held(queue) == 4700 and len(gate._numbers) == 50
-    assert gate.held([]) == 0
+    queue.clear()
+    assert gate.held(queue) == 0
 
 
 # -- the node's memory

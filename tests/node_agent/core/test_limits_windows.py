@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
+from node_agent.core.engine.engine import Settings
 from node_agent.core.fullness import JOB_BYTES
 from protos import records
 from tests.node_agent.core.test_windowed_exact import Play
@@ -27,8 +28,8 @@ class Guarded(Play):
         old = self.node.engine
         self.plan = guarded(self.plan, chance)
         name, batch = old.policy.name, 3 if old.policy.batch is not None else 1
-        self.node = Node(self.plan, None, lambda payload: payload["size"], name, batch)
-        self.node.engine.full = lambda: chance.random() < 0.2
+        settings = Settings(memory_full=lambda: chance.random() < 0.2)
+        self.node = Node(self.plan, None, lambda payload: payload["size"], name, batch, settings)
         self.loaded = self.node.loaded
 
 
@@ -61,7 +62,7 @@ def test_what_is_given_is_exact_and_everything_ends_once_whatever_is_shed(seed: 
     play.check_results()
     play.check_ends()
     shed = Counter(each.policy for each in play.node.records(records.Shed))
-    assert shed == +Counter(play.node.engine.shed_by)
+    assert shed == +Counter(play.node.engine.ledger.shed_by)
 
 
 def test_the_limits_are_met() -> None:
@@ -70,7 +71,7 @@ def test_the_limits_are_met() -> None:
     for seed in range(60):
         play = Guarded(seed)
         play.play()
-        shed.update(play.node.engine.shed_by)
+        shed.update(play.node.engine.ledger.shed_by)
         given_ += len(play.node.results)
     for policy in (records.POLICY_RATE, records.POLICY_MEMORY, records.POLICY_LATE, records.POLICY_WINDOW):
         assert shed[policy] > 20

@@ -78,7 +78,7 @@ def test_bts_takes_k_basic_batches_of_the_most_urgent_queue(k: int, batches: lis
 def test_phi_is_the_larger_error_bound_and_else_follows_from_the_deadlines() -> None:
     def phi_ns(**given: int) -> int:
         node = Node([Shape(30 * MS, MS, 1), Shape(300 * MS, MS, 1)], policy("bts", parameters=Parameters(**given)))
-        found: int = node.engine.tuner.phi_ns  # type: ignore[union-attr]
+        found: int = node.engine.ready.tuner.phi_ns  # type: ignore[union-attr]
         return found
 
     assert phi_ns(phi_ns=5, hop_phi_ns=7) == 7
@@ -118,7 +118,7 @@ def test_complete_batches_come_before_open_ones_and_a_node_does_not_wait_for_the
 def test_a_late_sub_deadline_is_no_reason_to_shed() -> None:
     node = Node([Shape(5, 1000, 10)], policy("ats1")).run([Arrival(1, 0, 10) for _ in range(4)])
     assert shed(node) == []
-    assert node.engine.meter.missed == 4
+    assert node.engine.ready.meter.missed == 4
 
 
 def test_the_decision_is_part_of_what_bts1_expects() -> None:
@@ -131,14 +131,14 @@ def test_the_decision_is_part_of_what_bts1_expects() -> None:
 def test_the_printed_controller_shrinks_k_as_soon_as_anything_is_missed() -> None:
     node = Node([Shape(5, 10**9, 10)], policy("ats", parameters=Parameters(phi_ns=1, first_k=40)))
     node.run([Arrival(1, 100 * i, 10) for i in range(10)])
-    assert node.engine.tuner.k == 1  # type: ignore[union-attr]
-    assert node.engine.tuner.grown == 0  # type: ignore[union-attr]
+    assert node.engine.ready.tuner.k == 1  # type: ignore[union-attr]
+    assert node.engine.ready.tuner.grown == 0  # type: ignore[union-attr]
 
 
 def test_the_printed_controller_by_hand() -> None:
     """10 of 100 missed after 0 of 50: floor(0.1 + 10 x 0.1) = 1; then 10 of 200: floor(-0.05 + 0.5) = 0."""
     node = Node([Shape(5, 10**9, 10)], policy("ats", parameters=Parameters(first_k=7)))
-    tuner, meter = node.engine.tuner, node.engine.meter
+    tuner, meter = node.engine.ready.tuner, node.engine.ready.meter
     assert tuner is not None
     seen = []
     for missed, ended in ((0, 50), (10, 100), (10, 200), (110, 300)):
@@ -191,7 +191,7 @@ def test_pqed_goes_on_without_a_decision_until_another_unit_is_more_urgent() -> 
     node = Node(shapes, policy("pqed"), decision_ns=1).run(arrivals)
     assert node.order == [(1, [1]), (1, [2]), (1, [3]), (2, [6]), (1, [4]), (1, [5])]
     assert [each.decided for each in node.started] == [True, False, False, True, True, False]
-    assert node.engine.meter.decision_ns == 1
+    assert node.engine.ready.meter.decision_ns == 1
 
 
 def test_pqed_gives_the_schedule_of_qed() -> None:
@@ -219,5 +219,5 @@ def test_a_unit_that_is_held_is_let_go_when_its_plan_is_unloaded() -> None:
     node.engine.step(0, 10)
     node.engine.step(10, 20)
     node.engine.unload(node.loaded, 20)
-    assert node.engine.held is None
-    assert node.engine.meter.units == []
+    assert node.engine.ready.held is None
+    assert node.engine.ready.meter.units == []

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from node_agent.core import choice as choice_module
-from node_agent.core import engine as engine_module
+from node_agent.core import queues
+from node_agent.core.engine import ready_queue
 from node_agent.core.plan import Arrivals, Parameters
 from node_agent.core.policies import POLICIES, policy
 from node_agent.core.policies.ats import Control
@@ -69,8 +69,8 @@ def test_the_printed_controller_does_not_grow_k(gap_us: int) -> None:
     arrivals = [each for i in range(1, 11) for each in poisson(i, 400, gap_us * US, 22 * US, seed=gap_us)]
     for name in ("ats", "ats1"):
         node = Node(units, policy(name, parameters=Parameters(phi_ns=10 * MS)), 50 * US).run(arrivals)
-        assert isinstance(node.engine.tuner, Control)
-        assert (node.engine.tuner.grown, node.engine.tuner.k) == (0, 1)
+        assert isinstance(node.engine.ready.tuner, Control)
+        assert (node.engine.ready.tuner.grown, node.engine.ready.tuner.k) == (0, 1)
 
 
 def test_adaptive_takes_k_from_the_overhead_share() -> None:
@@ -78,12 +78,12 @@ def test_adaptive_takes_k_from_the_overhead_share() -> None:
     parameters = Parameters(phi_ns=10 * MS, share_ppm=20_000)
     node = Node([Shape(2000 * MS, 2000 * MS, 22 * US)], policy("adaptive", parameters=parameters), 50 * US)
     node.run([Arrival(1, 5 * MS * i, 22 * US) for i in range(300)])
-    assert node.engine.tuner.k == ceil(50 * 0.98 / (0.02 * 22) / 2)  # type: ignore[union-attr]
-    assert node.engine.meter.decision_ns == 50 * US
-    assert node.engine.meter.units[0].cost_ns == 22 * US
-    assert node.engine.meter.units[0].gap_ns == 5 * MS
-    assert node.engine.meter.units[0].selectivity_ppm(0) == 1_000_000
-    assert node.engine.meter.overhead_ppm == 50 * 1_000_000 // 72
+    assert node.engine.ready.tuner.k == ceil(50 * 0.98 / (0.02 * 22) / 2)  # type: ignore[union-attr]
+    assert node.engine.ready.meter.decision_ns == 50 * US
+    assert node.engine.ready.meter.units[0].cost_ns == 22 * US
+    assert node.engine.ready.meter.units[0].gap_ns == 5 * MS
+    assert node.engine.ready.meter.units[0].selectivity_ppm(0) == 1_000_000
+    assert node.engine.ready.meter.overhead_ppm == 50 * 1_000_000 // 72
 
 
 @pytest.mark.parametrize(("sub_ms", "k"), [(2000, 56), (500, 25), (15, 1)])
@@ -91,7 +91,7 @@ def test_adaptive_k_is_at_most_half_of_the_least_deadline(sub_ms: int, k: int) -
     parameters = Parameters(phi_ns=10 * MS)
     node = Node([Shape(sub_ms * MS, 5000 * MS, 22 * US)], policy("adaptive", parameters=parameters), 50 * US)
     node.run([Arrival(1, 5 * MS * i, 22 * US) for i in range(50)])
-    assert node.engine.tuner.k == k  # type: ignore[union-attr]
+    assert node.engine.ready.tuner.k == k  # type: ignore[union-attr]
 
 
 class Counted(int):
@@ -123,7 +123,7 @@ def operations(name: str, units: int, queued: int, decisions: int, monkeypatch: 
             calls[0] += 1
             return original(*arguments)
 
-        for module in (engine_module, choice_module):
+        for module in (ready_queue, queues):
             monkeypatch.setattr(module, each, counted, raising=False)
     shape = [Shape(1000 + 7 * i, 10**9, 5, arrivals=(Arrivals(0, 10),)) for i in range(units)]
     node = Node(shape, policy(name, parameters=Parameters(phi_ns=1)))

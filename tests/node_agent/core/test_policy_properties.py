@@ -4,6 +4,7 @@ tuple ends once, the same events give the same commands."""
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from node_agent.core.facts import MemoryFacts
+from node_agent.core.measure import NodeMeter
 from node_agent.core.parts import Job
 from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies import POLICIES, policy
@@ -74,12 +76,12 @@ def test_every_tuple_ends_once_and_the_books_balance(name: str, load: Load) -> N
         if each.kind in (records.RAN, records.SHED)
     ]
     assert sorted(ended) == sorted((each.unit, number) for number, each in enumerate(load.arrivals, 1))
-    assert node.engine.released == node.engine.dispatched == len(load.arrivals)
-    assert not node.engine.heads and not node.engine.unripe
+    assert node.engine.ready.released == node.engine.dispatched == len(load.arrivals)
+    assert node.engine.most_urgent is None and not node.engine.queued
     assert all(not unit.queue for unit in node.loaded.units)
     assert [number for _, number, _ in node.delivered] == [number for _, jobs in node.order for number in jobs]
     if POLICIES[name].measured:
-        assert node.engine.meter.ended == len(load.arrivals)
+        assert node.engine.ready.meter.ended == len(load.arrivals)
 
 
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - {"edf-op"}))
@@ -107,11 +109,11 @@ def test_a_node_never_idles_with_ready_work_and_never_interrupts(name: str, load
 
 def least(name: str, job: Job) -> tuple[int, int, int]:
     """What the order goes by, from what is written in the plan."""
-    unit = job[3]
-    key = {"fifo": job[1], "edf-e2e": job[4][4] + unit.deadline_ns, "qed": job[0], "pqed": job[0]}.get(
-        name, job[1] + unit.sub_deadline_ns
-    )
-    return key, job[1], job[2]
+    unit = job.unit
+    end_to_end_ns = job.lineage[4] + unit.deadline_ns
+    keys = {"fifo": job.release_ns, "edf-e2e": end_to_end_ns, "qed": job.key_ns, "pqed": job.key_ns}
+    key = keys.get(name, job.release_ns + unit.sub_deadline_ns)
+    return key, job.release_ns, job.number
 
 
 @pytest.mark.parametrize(
@@ -128,17 +130,18 @@ def test_what_runs_is_the_least_of_the_order_by_deadlines(name: str, load: Load)
         assume(len(ran) == len(load.arrivals))
     position = {number: index for index, number in enumerate(ran)}
     for each in node.started:
-        heads = [job for job in each.ready.values() if job[4][2] in position]
-        mine = next(job for job in heads if job[4][2] == each.jobs[0])
-        others = [job for job in heads if job[4][2] not in each.jobs and position[job[4][2]] > position[each.jobs[0]]]
-        tuner = node.engine.tuner
+        heads = [job for job in each.ready.values() if job.lineage[2] in position]
+        mine = next(job for job in heads if job.lineage[2] == each.jobs[0])
+        first = position[each.jobs[0]]
+        others = [job for job in heads if job.lineage[2] not in each.jobs and position[job.lineage[2]] > first]
+        tuner = node.engine.ready.tuner
         phi_ns = tuner.phi_ns if tuner is not None else 0  # type: ignore[attr-defined]
         if name == "adaptive":  # its batches span up to half of the least sub-deadline
             phi_ns = max(phi_ns, min(shape.sub_ns for shape in load.shapes) // 2)
-        complete = [job for job in others if job[1] + phi_ns <= each.chosen_ns]
+        complete = [job for job in others if job.release_ns + phi_ns <= each.chosen_ns]
         assert all(least(name, mine) <= least(name, other) for other in complete)
-        batch = sorted((job for job in heads if job[4][2] in each.jobs), key=lambda job: least(name, job))
-        assert [job[4][2] for job in batch] == each.jobs
+        batch = sorted((job for job in heads if job.lineage[2] in each.jobs), key=lambda job: least(name, job))
+        assert [job.lineage[2] for job in batch] == each.jobs
 
 
 @pytest.mark.parametrize("name", ["spt", "rr", "muf"])
@@ -146,26 +149,24 @@ def test_what_runs_is_the_least_of_the_order_by_deadlines(name: str, load: Load)
 @given(loads())
 def test_what_runs_is_the_least_of_the_ranks(name: str, load: Load) -> None:
     """A rank is given when a job becomes its unit's head: the chosen one was the least of all that were in the heap."""
-    node = Node(load.shapes, policy(name), load.decision_ns)
-    order = node.engine.order
-    assert order is not None
+    chosen = policy(name)
     ranks: dict[int, int] = {}
-    rank = order.rank
-
-    def seen(head: Job) -> int:
-        ranks[head[2]] = found = rank(head)
-        return found
 
     class Spy:
+        def __init__(self, meter: NodeMeter) -> None:
+            assert chosen.order is not None
+            self.order = chosen.order(meter)
+
         def rank(self, head: Job) -> int:
-            return seen(head)
+            ranks[head.number] = found = self.order.rank(head)
+            return found
 
         def chosen(self, rank: int) -> None:
             assert rank == min(ranks.values()), "another unit's rank was less"
             del ranks[next(number for number, each in ranks.items() if each == rank)]
-            order.chosen(rank)
+            self.order.chosen(rank)
 
-    node.engine.order = Spy()
+    node = Node(load.shapes, replace(chosen, order=Spy), load.decision_ns)
     node.run(load.arrivals)
     assert not ranks
 
@@ -176,7 +177,7 @@ def test_round_robin_serves_a_waiting_unit_within_one_round(load: Load) -> None:
     node = play("rr", load)
     for index, each in enumerate(node.started):
         following = {later.unit for later in node.started[index : index + len(load.shapes)]}
-        assert {job[3].id for job in each.ready.values()} <= following, "a unit was passed over"
+        assert {job.unit.id for job in each.ready.values()} <= following, "a unit was passed over"
 
 
 @EXAMPLES
@@ -197,7 +198,7 @@ def test_the_printed_controller_grows_only_where_one_execution_is_larger_than_al
     """k grows only if the ratio falls below an eleventh at once, so if the execution has over ten times the tuples of
     all executions before it. (missed, met) of every execution."""
     node = Node([Shape(1, 1, 1)], policy("ats"))
-    tuner, meter = node.engine.tuner, node.engine.meter
+    tuner, meter = node.engine.ready.tuner, node.engine.ready.meter
     assert isinstance(tuner, Control)
     for missed, met in steps:
         before, grown = meter.ended, tuner.grown
@@ -253,7 +254,7 @@ def test_a_journal_of_events_gives_the_same_commands(name: str) -> None:
         elif what == "emit":
             assert again.engine.job is not None
             at_ns, _, lineage, payload, slot = arguments
-            again.engine.emit(at_ns, again.engine.job[3].exits[0], lineage, payload, slot)  # type: ignore[arg-type]
+            again.engine.emit(at_ns, again.engine.job.unit.exits[0], lineage, payload, slot)  # type: ignore[arg-type]
         else:
             getattr(again.engine, what)(*arguments)
     assert isinstance(node.facts, MemoryFacts)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Loaded, Unit
 from node_agent.core.policies import policy
@@ -46,8 +46,8 @@ def run(engine: Engine, at_ns: int, cost_ns: int) -> list[tuple[int, int]]:
     """(unit, tuple) of all instances, until nothing is left."""
     ran, job = [], engine.next(at_ns)
     while job is not None:
-        ran.append((job[3].id, job[4][2]))
-        engine.emit(at_ns + cost_ns, job[3].exits[0], job[4], None)
+        ran.append((job.unit.id, job.lineage[2]))
+        engine.emit(at_ns + cost_ns, job.unit.exits[0], job.lineage, None)
         at_ns += cost_ns
         job = engine.step(at_ns - cost_ns, at_ns)
     return ran
@@ -189,4 +189,4 @@ def test_units_in_a_circle_are_looked_at_once() -> None:
     engine, of = loaded(replace(plan, operators=circle, outputs=()))
     admit(engine, of, 1)
     job = engine.next(0)
-    assert job is not None and job[3].id == 1
+    assert job is not None and job.unit.id == 1

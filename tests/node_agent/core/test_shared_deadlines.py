@@ -110,7 +110,7 @@ def test_the_miss_ratio_counts_a_shared_instance_once_by_the_deadline_it_was_ord
     found.admit(1, 1, 0)
     found.go(25)
     assert found.ran == [(1, 1), (3, 1)]
-    assert (found.engine.meter.missed, found.engine.meter.ended) == (2, 3)
+    assert (found.engine.ready.meter.missed, found.engine.ready.meter.ended) == (2, 3)
 
 
 def test_edf_e2e_orders_bursts_of_two_ages_by_the_first_deadline_of_each() -> None:
@@ -225,7 +225,7 @@ def test_nothing_is_dropped_that_could_meet_the_later_deadline_by_the_policys_ow
     with most room."""
 
     def judge(job: Job, at_ns: int, batch: list[Job], gone: bool) -> None:
-        unit, latest_ns = job[3].id, job[4][5]
+        unit, latest_ns = job.unit.id, job.lineage[5]
         cost_ns = graph.boxes[unit - 1].cost_ns
         assert unit not in endless or not gone
         if name == "slack":
@@ -234,7 +234,7 @@ def test_nothing_is_dropped_that_could_meet_the_later_deadline_by_the_policys_ow
             assert gone == (at_ns + cost_ns > latest_ns + graph.worth_ns(unit))
         elif gone:
             given_way_ns = graph.boxes[unit - 1].sub_ns // 4 if name == "adaptive" else 0
-            due_ns = (heads.get(id(job), job) if name != "adaptive" else job)[4][5] + graph.worth_ns(unit)
+            due_ns = (heads.get(id(job), job) if name != "adaptive" else job).lineage[5] + graph.worth_ns(unit)
             assert at_ns + len(batch) * cost_ns > due_ns - given_way_ns
 
     heads: dict[int, Job] = {}

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
-from node_agent.core.handover import hand_over
-from node_agent.core.load import compile_plan
+from node_agent.core.engine.compiler import compile_plan
+from node_agent.core.engine.handover import hand_over
 from node_agent.core.policies import policy as named
 from node_agent.core.shedders import draw
 from node_agent.wire.overload import OverloadError
@@ -208,7 +208,7 @@ def test_whatever_is_shed_no_result_lacks_a_tuple(
         offers.append(Offer(at_ns, random.randint(0, age_ns), random.randint(1, count), random.random() < 0.8))
     node = Node(setting)
     check(setting, node.play(offers))
-    assert set(node.engine.shed_by) <= {SHED_POLICIES.index(policy), POLICY_WINDOW, 1}
+    assert set(node.engine.ledger.shed_by) <= {SHED_POLICIES.index(policy), POLICY_WINDOW, 1}
 
 
 def test_a_new_plan_goes_on_with_what_is_known_and_waits() -> None:
@@ -229,8 +229,8 @@ def test_a_new_plan_goes_on_with_what_is_known_and_waits() -> None:
         assert after.counts() == before.counts() and after.due_ns == before.due_ns
         assert after.doors[0].pending == pending and not before.doors[0].pending
         lineage = (1, EPOCH, 1000, 0, FROM_NS + 5 * SECOND, FROM_NS + 5 * SECOND)
-        load = before.backlog.load
-        assert before.keeps(FROM_NS + 5 * SECOND, lineage, load) == after.keeps(FROM_NS + 5 * SECOND, lineage, load)
+        now = (FROM_NS + 5 * SECOND, lineage, before.backlog.load)
+        assert before.rule.keeps(*now) == after.rule.keeps(*now)
 
 
 def test_a_door_has_one_shedder() -> None:

@@ -1,7 +1,7 @@
 """Absence marks through a union: it gives nothing only when none of its inputs does."""
 
 from node_agent.core import plan as plans
-from node_agent.core.events import Received, Start, Story
+from node_agent.core.engine.events import Received, Start, Story
 from node_agent.core.parts import ABSENT
 from node_agent.core.policies import policy
 

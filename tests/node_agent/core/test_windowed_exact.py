@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node_agent.core.handover import hand_over
+from node_agent.core.engine.handover import hand_over
 from node_agent.core.marks import ABSENT, Quiet, Removed
 from node_agent.core.parts import Lineage, Loaded
 from node_agent.core.windows.allocator import Grid
@@ -53,7 +53,7 @@ class Play:
         batch = random.choice((1, 1, 3, 0)) if name in BATCHING else 1
         self.plan, self.node = plan, Node(plan, None, lambda payload: payload["size"], name, batch)
         if not clean and random.random() < 0.3:
-            self.node.engine.limit_jobs = random.choice((2, 5))
+            self.node.engine.limit_to(random.choice((2, 5)))
         self.old: Loaded | None = None
         self.loaded = self.node.loaded
         self.far = [random.random() < 0.5 for _ in range(sources)]
@@ -96,7 +96,7 @@ class Play:
             self.beat(source)
         self.settle()
         node.expire(self.at + 400)
-        node.engine.limit_jobs = 1_000_000
+        node.engine.limit_to(1_000_000)
         self.settle()
 
     def pass_(self, time: int) -> None:
@@ -210,7 +210,7 @@ class Play:
             else:
                 ended.append(number)
                 assert number in opened
-        kept = self.node.engine.windows[0].state
+        kept = self.node.engine.windows.operators[0].state
         still = [number + max(0, kept.base) for number in kept.intake.live.open]
         assert len(ended + still) == len(set(ended + still)) and len(opened) == len(set(opened))
         if ended:
@@ -228,7 +228,7 @@ class Play:
         fed = [number for _, number, *_, tuples in told if tuples]
         empty = [number for _, number, *_, tuples in told if not tuples]
         within = sum(min(fed) < number < max(fed) for number in empty) if fed else 0
-        counts = self.node.engine.windows[0].state.counts
+        counts = self.node.engine.windows.operators[0].state.counts
         assert (counts["closed"], counts["empty"]) == (len(told), len(empty))
         assert counts["empty_within"] == within or (self.world.kind == "sized" and counts["empty_within"] < within)
 

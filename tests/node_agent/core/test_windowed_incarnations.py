@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from node_agent.core import plan as plans
-from node_agent.core.handover import hand_over
+from node_agent.core.engine.handover import hand_over
 from protos import records
 from tests.node_agent.core.windowed_play import Node, window, windowed
 

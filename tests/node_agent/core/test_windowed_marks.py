@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.events import Admitted, Beat, Deliver, Ended, Expired, Finished, Start, Story
-from node_agent.core.handover import hand_over
+from node_agent.core.engine.events import Admitted, Beat, Deliver, Ended, Expired, Finished, Start, Story
+from node_agent.core.engine.handover import hand_over
 from node_agent.core.marks import ABSENT, Quiet, Removed
 from node_agent.core.policies import policy
 from node_agent.core.windows.results import Collecting, result
@@ -117,7 +117,7 @@ def test_windows_of_an_operator_that_begins_anew_end_with_its_plan() -> None:
     assert node.shed() == [], "it is in no ledger"
     assert boxes(node.results) == [(2, [3])]
     node.engine.unload(new, 31)
-    assert node.engine.windows == [] and node.engine.window_due_ns is None
+    assert node.engine.windows.operators == [] and node.engine.window_due_ns is None
     assert node.told()[-1] == ("abandoned", 3, 30, 40, "stopped", 1)
 
 

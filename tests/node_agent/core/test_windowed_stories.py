@@ -181,7 +181,7 @@ def test_a_number_nobody_tells_of_costs_the_windows_it_may_be_in() -> None:
     node.expire(63).run()
     assert node.engine.window_due_ns is None
     assert node.ends() == [("skipped", 0), ("abandoned", 1)]
-    assert node.shed() == [(WINDOWS, 1, WINDOW)] and node.engine.shed_by == {WINDOW: 1}
+    assert node.shed() == [(WINDOWS, 1, WINDOW)] and node.engine.ledger.shed_by == {WINDOW: 1}
     node.admit(64, 5).run()
     assert [(one, seq) for one, seq in node.ends() if one != "skipped"] == [
         ("abandoned", 1), ("closed", 2), ("closed", 3), ("closed", 4), ("closed", 5)
@@ -202,7 +202,7 @@ def test_a_tuple_that_is_lost_in_the_operator_that_collects_is_known_there() -> 
     node = Node(windowed()).beat(5, 1).admit(11, 1)
     node.executor.run(node.engine.next(11) or pytest_fails())
     job = node.engine.job
-    assert job is not None and job[3].collects is not None
+    assert job is not None and job.unit.collects is not None
     node.engine.fail(11, 12, records.CAUSE_OPERATOR_ERROR)
     node.beat(20, 2).run()
     assert node.ends() == [("skipped", 0), ("skipped", 1)] and node.results == []

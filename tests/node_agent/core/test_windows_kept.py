@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from node_agent.core import plan as plans
-from node_agent.core.handover import hand_over, inherited
+from node_agent.core.engine.handover import hand_over, inherited
 from node_agent.core.windows.sequence import NEVER
 from tests.node_agent.core.windowed_play import Node, window, windowed
 

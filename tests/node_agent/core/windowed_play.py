@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.engine import Engine
+from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Lineage, Loaded
 from node_agent.core.policies import policy
@@ -101,11 +101,12 @@ class Node:
     """An engine with an executor on a clock that the test turns."""
 
     def __init__(
-        self, plan: plans.Plan, aggregate: Aggregate | None = None, size: Any = None, name: str = "edf", batch: int = 1
-    ) -> None:
+        self, plan: plans.Plan, aggregate: Aggregate | None = None, size: Any = None, name: str = "edf", batch: int = 1,
+        settings: Settings | None = None,
+    ) -> None:  # fmt: skip
         self.at_ns = 0
         self.facts = MemoryFacts()
-        self.engine = Engine(policy(name, batch), self.facts, self)
+        self.engine = Engine(policy(name, batch), self.facts, self, settings)
         self.executor = Executor(self.engine, lambda: self.at_ns)
         self.collecting = Collecting(aggregate or Names(), size)
         self.loaded = self.load(plan)

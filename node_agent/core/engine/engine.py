@@ -1,0 +1,741 @@
+"""The engine: which task instance runs next on this node, and what its end triggers ([P] 5.4).
+
+Pure: events come in as calls with their instant, commands go out through the object handed in, facts are packed into
+the buffer handed in. An instance is never interrupted; an operator's output is inserted into the other units' queues
+when that operator ends, which the driver says by `emit` before it says by `step` that the instance has ended.
+
+The engine is the only one that changes what a node does. It has the ready queue, admission control, joins, windows and
+the ledger; shedders stand at routes and units. Each of these returns what follows from what it was told, and the engine
+does it: releases, sheds, loses, carries marks on, writes facts.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from heapq import heappop, heappush, heapreplace
+from typing import Any, Protocol
+
+from node_agent.core import plan as plans
+from node_agent.core.doors import Door, Effect, Gone, Guard, Shed, Shedder
+from node_agent.core.engine import joins
+from node_agent.core.engine.admission import Admission
+from node_agent.core.engine.compiler import Calls, compile_plan
+from node_agent.core.engine.joins import GONE, JoinEnd
+from node_agent.core.engine.ledger import Ledger
+from node_agent.core.engine.ready_queue import Ended, ReadyQueue
+from node_agent.core.engine.window_ends import WindowEnds
+from node_agent.core.facts import HEADED, Facts
+from node_agent.core.fullness import FRONT, JOB_BYTES, weight
+from node_agent.core.job import Job, Lineage
+from node_agent.core.limiting import Displaced
+from node_agent.core.marks import ABSENT, MARKS, Absent, Mark, Quiet, Removed, Withheld, removed
+from node_agent.core.parts import Exit, Join, Loaded, Route, Step, Unit, Waiting, merged
+from node_agent.core.policies.parts import Policy
+from node_agent.core.windowed import Windowed
+from protos.records import (
+    CAUSE_JOIN_EXPIRED,
+    CAUSE_QUEUE_FULL,
+    CAUSE_STOPPED,
+    POLICY_LATE,
+    POLICY_MEMORY,
+    POLICY_OUTDATED,
+    POLICY_RATE,
+    POLICY_SELECTIVITY,
+    RECORD_BYTES,
+    SURPLUS_MOST,
+    SURPLUS_SHIFT,
+)  # fmt: skip
+
+TWO = 2  # jobs that go for each that comes, so that what is above the node's limit shrinks
+MOST_JOBS = 1_000_000
+
+pack = HEADED.pack_into
+
+
+class Commands(Protocol):
+    """What the engine asks of its driver."""
+
+    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+        """Ship a tuple, or a mark (of MARKS), to a peer."""
+
+    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+        """A result is there."""
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """epoch: of this incarnation; windows are admitted under it. numbered: by source of windows: above all numbers that
+    it had; engines of one node share it. limit_jobs: that may be queued. memory_full: whether the node's memory is."""
+
+    epoch: int = 0
+    numbered: dict[int, int] = field(default_factory=dict)
+    limit_jobs: int = MOST_JOBS
+    memory_full: Callable[[], bool] = _never
+
+
+class Engine:
+    """Schedules the units of all loaded plans under one policy.
+
+    ended_ns: the instant of the last choice. simple: an instance is one job and is never resumed. ledger: what was
+    shed, lost and degraded so far.
+    """
+
+    __slots__ = (
+        "_admission", "_batch_made", "_commands", "_limit_jobs", "_made", "_next", "_plain", "_resumed", "_slow",
+        "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy", "ready", "simple", "windows",
+    )  # fmt: skip
+
+    def __init__(self, policy: Policy, facts: Facts, commands: Commands, settings: Settings | None = None) -> None:
+        settings = settings or Settings()
+        self.policy, self.facts, self._commands = policy, facts, commands
+        self._limit_jobs = settings.limit_jobs
+        self.loaded: list[Loaded] = []
+        self.ready = ReadyQueue(policy)
+        self.windows = WindowEnds(settings.epoch, settings.numbered)
+        self._admission = Admission(settings.memory_full)
+        self.ledger = Ledger(facts)
+        self.simple = not (self.ready.batching or policy.yields)
+        self.ended_ns = 0
+        # Of the running instance:
+        self._made = 0  # its outputs word
+        self._batch_made: list[int] = []  # of each of its jobs, where the policy forms batches
+        self._surplus: dict[int, int] = {}  # results of it that were shed, by slot
+        self._resumed = False  # it goes on later
+        self._slow = self._measures
+        self._next = self._choice()
+
+    # -- plans
+
+    def load(self, plan: plans.Plan, calls: Calls) -> Loaded:
+        """Add a plan; its tuples then run beside those of the plans that are already there."""
+        return self.add(compile_plan(plan, calls, self.policy))
+
+    def add(self, loaded: Loaded) -> Loaded:
+        """Add a plan that was compiled for this policy."""
+        self.loaded.append(loaded)
+        self.windows.load(loaded)
+        for windowed in loaded.windows:
+            windowed.owner = self
+            windowed.in_flight = partial(self.ready.in_flight, _on_the_way(windowed))
+        self.ready.load(loaded, self.loaded)
+        if self.ready.direct and self.simple:
+            for unit in loaded.units:
+                for exit_ in unit.exits:
+                    exit_.only = _only(exit_)
+        self._next = self._choice()
+        return loaded
+
+    def unload(self, loaded: Loaded, at_ns: int) -> None:
+        """Forget a plan. What is still queued or waiting is lost (stopped); normally it has drained.
+        Windows that are open and that no newer plan goes on with are abandoned."""
+        for windowed, event in self.windows.unload(loaded):
+            self.ledger.window(at_ns, windowed, self.windows.epoch, event)
+        for unit in loaded.units:
+            for job in self.ready.take_all(unit):
+                self._lose(at_ns, unit, job.lineage, CAUSE_STOPPED)
+        for join in loaded.joins:
+            self._apply_joins(at_ns, joins.stopped(join))
+        for windowed in loaded.windows:
+            windowed.in_flight = None
+        self.loaded.remove(loaded)
+        self.ready.unload(loaded, self.loaded)
+        self._next = self._choice()
+
+    def limit_to(self, jobs: int) -> None:
+        """At most so many are queued from now on."""
+        self._limit_jobs = jobs
+
+    def _choice(self) -> Callable[[int], Job | None]:
+        """How the next instance is chosen under what is loaded now."""
+        self._plain = self.ready.direct and self.simple and not self.ready.selects
+        return self._choose if self.ready.selects else self.ready.pop
+
+    # -- what a driver may ask
+
+    @property
+    def job(self) -> Job | None:
+        """The running instance, of a batch the first job; None: none runs."""
+        return self.ready.running
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        """The running instance's jobs."""
+        running = self.ready.running
+        return self.ready.batch if self.ready.batching else () if running is None else (running,)
+
+    @property
+    def batching(self) -> bool:
+        """Whether an instance may have several jobs."""
+        return self.ready.batching
+
+    @property
+    def decided(self) -> bool:
+        """Whether choosing the running instance took a decision; not, where its unit went on."""
+        return self.ready.decided
+
+    @property
+    def queued(self) -> int:
+        """Jobs that wait."""
+        return self.ready.released - self.ready.dispatched
+
+    @property
+    def dispatched(self) -> int:
+        """Jobs that have left a queue so far."""
+        return self.ready.dispatched
+
+    @property
+    def most_urgent(self) -> Unit | None:
+        """The unit that would run next; None: nothing is ready."""
+        heads = self.ready.heads
+        return heads[0][3].unit if heads else None
+
+    @property
+    def window_due_ns(self) -> int | None:
+        """When `expire` has something to do for windows, if nothing comes before; None: never."""
+        return self.windows.due_ns
+
+    def has_room(self, more: int) -> bool:
+        """Whether the queues take that many jobs."""
+        return self.queued + more <= self._limit_jobs
+
+    # -- arrivals
+
+    def admit(
+        self, at_ns: int, loaded: Loaded, source: int, lineage: Lineage, payload: Any, size: int, sent_ns: int = 0
+    ) -> None:
+        """A tuple enters the system here. size: payload bytes. sent_ns: its client's stamp, on the client's clock."""
+        route = loaded.source_routes[source]
+        self.ledger.admitted(at_ns, route, lineage, size, sent_ns)
+        if route.entry is None:
+            self._arrive(at_ns, route, lineage, payload)
+        else:
+            self._enter(at_ns, route, lineage, payload)
+
+    def receive(self, at_ns: int, loaded: Loaded, stream: int, lineage: Lineage, payload: Any) -> None:
+        """A tuple, or a mark (of MARKS), arrives from a peer."""
+        route = loaded.routes[stream]
+        if payload.__class__ in MARKS:
+            self._carry(at_ns, route, lineage, payload)
+        else:
+            self._arrive(at_ns, route, lineage, payload)
+
+    def lose(self, at_ns: int, loaded: Loaded, stream: int, lineage: Lineage, cause: int) -> None:
+        """An arrival that none of the stream's consumers on this node gets."""
+        route = loaded.routes[stream]
+        self.ledger.lost_arrival(at_ns, route, lineage, cause)
+        self._carry(at_ns, route, lineage, Removed(lineage[2]))
+
+    def beat(self, at_ns: int, loaded: Loaded, source: int, epoch: int, upto: int, first: int, origin_ns: int) -> None:
+        """Of a source that leads to windows: its numbers below `upto` were admitted (`first`: the lowest of them under
+        this plan, or `upto`), and what comes is not older than origin_ns, an instant on this node's clock."""
+        route = loaded.source_routes[source]
+        if not route.counted:
+            return
+        if route.withheld is not None:
+            self._hand_on(at_ns, route)
+        self._carry(at_ns, route, (source, epoch, upto, 0, origin_ns, max(origin_ns, at_ns)), Quiet(first))
+
+    def expire(self, at_ns: int) -> None:
+        """Give up join results whose contributors have not come in time; of windows, what is past its deadline and
+        numbers that have been missing for too long."""
+        for loaded in self.loaded:
+            for join in loaded.joins:
+                self._apply_joins(at_ns, joins.expired(at_ns, join))
+        for windowed in self.windows.expire(at_ns):
+            self._look_at_windows(at_ns, windowed)
+
+    def shed_queued(self, at_ns: int, unit: Unit, jobs: int) -> None:
+        """So many jobs of a unit's queue go: the youngest, or where its limit says front the oldest."""
+        oldest = unit.spec.on_full == FRONT
+        gone = self.ready.take_oldest(unit, jobs) if oldest else self.ready.take_youngest(unit, jobs)
+        for job in gone:
+            self._shed(at_ns, job.unit, job.lineage, POLICY_MEMORY)
+
+    def _arrive(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+        ready = self.ready
+        if ready.released - ready.dispatched >= self._limit_jobs:
+            self.lose(at_ns, route.loaded, route.stream, lineage, CAUSE_QUEUE_FULL)
+        elif route.simple:
+            for unit in route.units:
+                ready.release(at_ns, unit, lineage, payload)
+        else:
+            self._spread(at_ns, route, lineage, payload)
+
+    # -- the hot path
+
+    def release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
+        """Create a task instance (p, T) at its release r ([P] 5.4)."""
+        if unit.gate is None or self._let_in(at_ns, unit, lineage, payload):
+            self.ready.release(at_ns, unit, lineage, payload)
+
+    def next(self, at_ns: int) -> Job | None:
+        """Start the next instance while none runs; None: nothing is ready."""
+        self._resumed = False
+        self.ended_ns = at_ns
+        return self._next(at_ns)
+
+    def emit(self, at_ns: int, exit_: Exit, lineage: Lineage, payload: Any, slot: int = 0) -> None:
+        """An operator of the running instance has ended with this output; slot: which job of a batch."""
+        unit = exit_.only
+        if unit is None:
+            self._emit(at_ns, exit_, lineage, payload, slot)
+            return
+        self._made += exit_.one
+        ready = self.ready  # its `release`, without the call
+        ready.released = number = ready.released + 1
+        job = Job()
+        job.key_ns = key_ns = at_ns + unit.offset_ns
+        job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
+        queue = unit.queue
+        if not queue:
+            heappush(ready.heads, (key_ns, at_ns, number, job))
+        queue.append(job)
+
+    def step(self, start_ns: int, end_ns: int) -> Job | None:
+        """End the running instance and start the next one; None: nothing is ready.
+
+        The choice is made now: arrivals of the same instant must have been handed in before (virtual time).
+        """
+        ready = self.ready
+        job = ready.running
+        assert job is not None
+        if self._slow:
+            if (job := self._end_slowly(job, start_ns, end_ns)) is not None:
+                return job
+        else:
+            unit, release_ns, made = job.unit, job.release_ns, self._made
+            source, epoch, seq, ordinal, _, _ = job.lineage
+            facts = self.facts
+            position = facts.position
+            if position == facts.limit:
+                position, facts.limit = facts.refill()
+            pack(
+                facts.buffer, position, unit.ran, source, epoch, seq, release_ns, start_ns, end_ns,
+                release_ns + unit.sub_deadline_ns, start_ns - self.ended_ns, ordinal << 32 | made,
+            )  # fmt: skip
+            facts.position = position + RECORD_BYTES
+            unit.runs += 1
+            if unit.noted:
+                self._note(end_ns, job, made, end_ns - self.ended_ns, ABSENT)
+            self._made = 0
+        self.ended_ns = end_ns
+        heads = ready.heads
+        if not (self._plain and heads):
+            return self._next(end_ns)
+        job = heads[0][3]  # `ready.pop`, without the call
+        ready.running = job
+        queue: deque[Job] = job.unit.queue
+        queue.popleft()
+        ready.dispatched += 1
+        if queue:
+            head = queue[0]
+            heapreplace(heads, (head.key_ns, head.release_ns, head.number, head))
+        else:
+            heappop(heads)
+        return job
+
+    # -- other ends of an instance
+
+    def _emit(self, at_ns: int, exit_: Exit, lineage: Lineage, payload: Any, slot: int) -> None:
+        """`emit`, where something else than one unit gets the output, or is asked before."""
+        route = exit_.route
+        if exit_.outdated_ns and at_ns - lineage[5] > exit_.outdated_ns:
+            self._shed_outdated(at_ns, exit_, lineage, slot)
+            return
+        if self.ready.batching:
+            self._batch_made[slot] += exit_.one
+        else:
+            self._made += exit_.one
+        if route.simple:
+            for unit in route.units:
+                self.ready.release(at_ns, unit, lineage, payload)
+        else:
+            self._spread(at_ns, route, lineage, payload)
+
+    def resume(self, at_ns: int) -> None:
+        """The instance that was chosen begins at that instant only: the node did something else."""
+        self.ended_ns = at_ns
+        self.ready.resume(at_ns)
+
+    def suspend(self, payload: Any) -> None:
+        """Under a policy that yields: the running instance goes on with `unit.rest` later, its deadline unchanged."""
+        job = self.ready.running
+        assert job is not None and job.unit.rest is not None
+        self._resumed = self._slow = True
+        self.ready.put_back(job.unit.rest, payload)
+
+    def count_output(self, exit_: Exit) -> None:
+        """The running instance has made an output on that exit which its driver holds back."""
+        self._made += exit_.one
+
+    def fail(self, start_ns: int, end_ns: int, cause: int, slot: int = 0) -> Job | None:
+        """End the running instance as lost and start the next one.
+
+        Of a batch only the job in `slot` is lost: it leaves the batch, `step` ends the others, and None is returned.
+        """
+        job = self.jobs[slot]
+        shed = min(self._surplus.pop(slot, 0), SURPLUS_MOST)
+        batching = self.ready.batching
+        made = self._batch_made[slot] if batching else self._made
+        self._lose(end_ns, job.unit, job.lineage, cause, start_ns, made, shed)
+        if batching:
+            self.ready.drop(slot)
+            del self._batch_made[slot]
+            self._surplus = {each - (each > slot): n for each, n in self._surplus.items()}
+            return None
+        self._made = 0
+        return self.next(end_ns)
+
+    def police(self, at_ns: int, unit: Unit, step: Step, lineages: Sequence[Lineage], slot: int = 0) -> int:
+        """An operator of the running instance has made these results of one input: how many of them pass.
+
+        The others, the last ones, are shed. If it gave none, or raised, it has to be told as well.
+        """
+        assert step.police is not None
+        passed = step.police.passes(len(lineages))
+        for lineage in lineages[passed:]:
+            self._shed_result(at_ns, unit, lineage, POLICY_SELECTIVITY, step.operator_id, slot)
+        return passed
+
+    def judge(self, at_ns: int, unit: Unit, step: Step, lineage: Lineage, slot: int = 0) -> Step | None:
+        """An operator of the running instance that is asked about lateness would start now on that tuple: what runs,
+        itself or in its place; None: the tuple is shed, as a result of the operator before it."""
+        late = step.late
+        if late is None or not late.concerns(at_ns, lineage):
+            return step
+        if late.variant is not None:
+            self.ledger.ran_instead(at_ns, unit, step.operator_id, lineage)
+            return late.variant
+        self._shed_result(at_ns, unit, lineage, POLICY_LATE, late.before, slot)
+        return None
+
+    def _shed_outdated(self, at_ns: int, exit_: Exit, lineage: Lineage, slot: int) -> None:
+        """A result of the running instance that its outputs can have too late only."""
+        job = self.ready.running
+        assert job is not None
+        self._shed_result(at_ns, job.unit, lineage, POLICY_OUTDATED, exit_.operator_id, slot)
+
+    def _shed_result(self, at_ns: int, unit: Unit, lineage: Lineage, policy: int, operator_id: int, slot: int) -> None:
+        """What that operator of the running instance gave goes nowhere; the instance's record says how many did."""
+        self.ledger.shed(at_ns, unit, lineage, policy, operator_id)
+        self._surplus[slot] = self._surplus.get(slot, 0) + 1
+        self._slow = True
+
+    @property
+    def _measures(self) -> bool:
+        return self.ready.batching or self.policy.measured
+
+    def _end_slowly(self, job: Job, start_ns: int, end_ns: int) -> Job | None:
+        """The end of a batch, of an instance that is measured or goes on later, or of one of which results were shed.
+
+        Returns what goes on without a decision.
+        """
+        unit, jobs, ruled, resumed = job.unit, self.jobs, self.policy.rule is not None, self._resumed
+        decided_ns, missed = start_ns - self.ended_ns, 0
+        share_ns = (end_ns - self.ended_ns) // max(1, len(jobs))
+        made = self._batch_made if self.ready.batching else (self._made,)
+        for slot, (each, counts) in enumerate(zip(jobs, made, strict=True)):
+            lineage, release_ns = each.lineage, each.release_ns
+            due_ns = each.key_ns if ruled else release_ns + unit.sub_deadline_ns
+            missed += end_ns > due_ns
+            surplus = min(self._surplus.pop(slot, 0), SURPLUS_MOST) << SURPLUS_SHIFT
+            times_ns = release_ns, start_ns, end_ns, due_ns
+            self.ledger.ran(unit, lineage, times_ns, decided_ns + surplus, counts, resumed)
+            if unit.noted:
+                self._note(end_ns, each, counts, share_ns, removed(lineage) if surplus else ABSENT)
+            if unit.meter is not None:
+                unit.meter.made(counts)
+        if self._measures:
+            self.ready.ended(Ended(unit, len(jobs), missed, end_ns - start_ns, decided_ns))
+        unit.runs += len(jobs)
+        self._made, self._resumed, self._slow = 0, False, self._measures
+        if (job_ := self.ready.goes_on(end_ns)) is not None:
+            self.ended_ns = end_ns
+        return job_
+
+    def _choose(self, at_ns: int) -> Job | None:
+        """The next instance under a policy that drops or forms batches."""
+        ready = self.ready
+        for late in ready.expired(at_ns):
+            self._drop(at_ns, late)
+        while (choice := ready.choose()) is not None:
+            for job in choice.shed:
+                self._drop(at_ns, job)
+            if (first := ready.begin(choice)) is not None:
+                if ready.batching:
+                    self._batch_made = [0] * len(choice.runs)
+                return first
+        ready.idle()
+        return None
+
+    def _drop(self, at_ns: int, job: Job) -> None:
+        self._shed(at_ns, job.unit, job.lineage, POLICY_LATE)
+        self.ready.meter.shed()
+
+    def _note(self, end_ns: int, job: Job, counts: int, took_ns: int, mark: Mark) -> None:
+        """An instance of a unit that is `noted` has ended, or one tuple of a batch. took_ns: its share of the batch.
+        mark: of the exits that it gave nothing on."""
+        unit = job.unit
+        if unit.busy is not None:
+            unit.busy.add(took_ns, end_ns, counts, not self._resumed)
+        if unit.marks and not self._resumed:
+            self._mark(end_ns, unit, job.lineage, counts, mark)
+        if unit.collects is not None:
+            self._look_at_windows(end_ns, unit.collects)
+
+    # -- what a stream triggers besides units
+
+    def _spread(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+        for side in route.sides:  # before any release of the same instant
+            side.put(payload)
+            self.ledger.absorbed(at_ns, route, side, lineage)
+        for unit in route.units if not route.guards else self._past_guards(at_ns, route, lineage):
+            self.release(at_ns, unit, lineage, payload)
+        for join, port in route.joins:
+            self._apply_joins(at_ns, joins.arrive(at_ns, join, port, lineage, payload))
+        for peer in route.sends:
+            self._commands.send(at_ns, route.loaded, peer, route.stream, lineage, payload)
+        for output in route.outputs:
+            self.ledger.delivered(at_ns, route, output, lineage)
+            self._commands.deliver(at_ns, route.loaded, output, lineage, payload)
+
+    # -- admission control
+
+    def _enter(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
+        """An admitted tuple of a source with an entry."""
+        entry = route.entry
+        assert entry is not None
+        decision = self._admission.decide(at_ns, entry, payload)
+        policy = decision.policy
+        if decision.displaced is not None:
+            self._displace(at_ns, route, decision.displaced)
+        if decision.makes_room and not self._make_room(at_ns, route):
+            policy = POLICY_MEMORY
+        if decision.counted:
+            self._admission.settle(entry, self.ready.released + 1, route, lineage, policy)
+        if policy:
+            self._shed_arrival(at_ns, route, lineage, policy)
+            return
+        if route.withheld is not None:
+            self._hand_on(at_ns, route)
+        self._arrive(at_ns, route, lineage, payload)
+
+    def _displace(self, at_ns: int, route: Route, displaced: Displaced) -> None:
+        """It was begun nowhere: it ends as if it had been shed when it was admitted."""
+        passed, jobs = displaced
+        for job in jobs:
+            self.ready.withdraw(job)
+        self._shed_arrival(at_ns, passed.route, passed.lineage, POLICY_RATE)
+        if passed.route is not route:  # of the plan before: no survivor comes there any more, and no heartbeat
+            self._hand_on(at_ns, passed.route)
+
+    def _make_room(self, at_ns: int, route: Route) -> bool:
+        """The oldest tuples that are queued for the units of a stream go; False: none is queued."""
+        made = False
+        for unit in route.units:
+            for job in self.ready.take_oldest(unit, TWO):
+                self._shed(at_ns, unit, job.lineage, POLICY_MEMORY)
+                made = True
+        return made
+
+    def _let_in(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> bool:
+        """Whether a job may enter the queue of a unit with a limit; with `front` the oldest go first."""
+        gate = unit.gate
+        assert gate is not None
+        size = JOB_BYTES + weight(payload)
+        while not gate.fits(unit.queue, size):
+            oldest = self.ready.take_oldest(unit, 1) if gate.front and size <= gate.most_bytes else []
+            if not oldest:
+                self._shed(at_ns, unit, lineage, POLICY_MEMORY)
+                return False
+            self._shed(at_ns, unit, oldest[0].lineage, POLICY_MEMORY)
+        gate.add(self.ready.released + 1, size)
+        return True
+
+    def _shed_arrival(self, at_ns: int, route: Route, lineage: Lineage, policy: int) -> None:
+        """A source sent more than it declared, or more than there is room for: its tuple is admitted and goes nowhere.
+
+        No branch gets it, so no join waits for it: only windows are told, of whole runs.
+        """
+        self.ledger.shed_arrival(at_ns, route, lineage, policy)
+        if not route.counted:
+            return
+        if route.withheld is not None and not route.withheld.add(lineage):
+            self._hand_on(at_ns, route)
+        if route.withheld is None:
+            route.withheld = Withheld(lineage)
+
+    def _hand_on(self, at_ns: int, route: Route) -> None:
+        """The removed range of a source's arrivals goes its way, before what comes next."""
+        withheld, route.withheld = route.withheld, None
+        if withheld is not None:
+            self._carry(at_ns, route, withheld.lineage, Removed(withheld.first, withheld.exact))
+
+    # -- shedders at the doors of units
+
+    def _past_guards(self, at_ns: int, route: Route, lineage: Lineage) -> tuple[Unit, ...]:
+        """The units whose doors are open to a tuple; at the others it is shed."""
+        units = route.units
+        for guard in route.guards:
+            if not self._passes(at_ns, guard, lineage):
+                units = guard.others(route, units)
+        return units
+
+    def _passes(self, at_ns: int, guard: Guard, lineage: Lineage) -> bool:
+        self._tick(at_ns, guard.shedder)
+        passes, effects = guard.decide(at_ns, lineage)
+        self._apply(at_ns, effects)
+        return passes
+
+    def _tick(self, at_ns: int, shedder: Shedder) -> None:
+        if at_ns >= shedder.due_ns:
+            self._apply(at_ns, shedder.tick(at_ns))
+
+    def _beat_door(self, at_ns: int, door: Door, source: int) -> None:
+        """A heartbeat of a source comes by."""
+        self._tick(at_ns, door.shedder)
+        self._apply(at_ns, door.hand_on(source))
+
+    def _apply(self, at_ns: int, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Shed):
+                self.ledger.shed(at_ns, effect.unit, effect.lineage, effect.policy)
+            elif isinstance(effect, Gone):
+                self._gone(at_ns, effect.unit, effect.lineage, effect.mark)
+            else:
+                self.ready.take(effect.unit, effect.lineages)
+
+    # -- joins by lineage
+
+    def _apply_joins(self, at_ns: int, ends: Iterable[JoinEnd]) -> None:
+        for unit, entry, complete in ends:
+            if complete:
+                self._joined(at_ns, unit, entry)
+            else:
+                self._give_up(at_ns, unit, entry)
+
+    def _joined(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
+        present = [lineage for lineage in entry.lineages if lineage is not None]
+        if not present:  # nothing is left to account for
+            self._without(at_ns, unit, entry)
+            return
+        parent = present[0]
+        for lineage in present if entry.absent else present[1:]:
+            self.ledger.merged(at_ns, unit, lineage, parent, entry.absent > 0)
+        if entry.absent:
+            self._without(at_ns, unit, entry)
+        elif unit.guard is None or self._passes(at_ns, unit.guard, merged(present)):
+            self.release(at_ns, unit, merged(present), tuple(entry.values))
+
+    def _give_up(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
+        if entry.absent & Waiting.FILTERED:
+            self._without(at_ns, unit, entry)
+        for lineage in entry.lineages:
+            if lineage is not None:
+                self._lose(at_ns, unit, lineage, CAUSE_JOIN_EXPIRED)
+
+    def _without(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
+        """A join gives no result. One branch that was filtered is enough for there to be none, whatever else was shed;
+        if not, a result is missing."""
+        if unit.marks and entry.mark is not None:
+            filtered = entry.absent & Waiting.FILTERED
+            self._mark(at_ns, unit, entry.mark, 0, ABSENT if filtered else removed(entry.mark))
+
+    # -- marks, sheds and losses
+
+    def _carry(self, at_ns: int, route: Route, lineage: Lineage, mark: Mark) -> None:
+        """Carry a mark along a stream to the joins and windows that wait for it."""
+        if not route.marked:
+            return
+        if not route.counted and not isinstance(mark, Absent):  # to joins only
+            for each in joins.numbers(lineage, mark):
+                self._carry(at_ns, route, each, ABSENT)
+            return
+        if isinstance(mark, Quiet):
+            for door in route.doors:
+                self._beat_door(at_ns, door, lineage[0])
+        for unit in route.units:
+            if unit.collects is not None:
+                unit.collects.heard(at_ns, lineage, mark)
+                self._look_at_windows(at_ns, unit.collects)
+            elif unit.inputs == 1 or joins.all_absent(unit, lineage):
+                self._mark(at_ns, unit, lineage, 0, mark)
+        for join, port in route.joins:
+            self._carry_to_join(at_ns, join, port, lineage, mark)
+        for peer in route.sends:
+            self._commands.send(at_ns, route.loaded, peer, route.stream, lineage, mark)
+
+    def _carry_to_join(self, at_ns: int, join: Join, port: int, lineage: Lineage, mark: Mark) -> None:
+        if isinstance(mark, Quiet):
+            self._mark(at_ns, join.unit, lineage, 0, mark)
+        elif isinstance(mark, Removed):
+            for each in joins.numbers(lineage, mark):
+                self._apply_joins(at_ns, joins.arrive(at_ns, join, port, each, GONE))
+        else:
+            self._apply_joins(at_ns, joins.arrive(at_ns, join, port, lineage, ABSENT))
+
+    def _mark(self, at_ns: int, unit: Unit, lineage: Lineage, counts: int, mark: Mark) -> None:
+        """Behind a unit, on the exits on which it gave nothing."""
+        for exit_ in unit.marks:
+            if not counts >> (8 * exit_.index) & 0xFF:
+                self._carry(at_ns, exit_.route, lineage, mark)
+
+    def _gone(self, at_ns: int, unit: Unit, lineage: Lineage, mark: Removed, counts: int = 0) -> None:
+        """A tuple was shed or lost in this unit, or at its door, or a range of them."""
+        if unit.collects is not None:
+            unit.collects.heard(at_ns, lineage, mark)
+            self._look_at_windows(at_ns, unit.collects)
+        elif unit.marks:
+            self._mark(at_ns, unit, lineage, counts, mark)
+
+    def _shed(self, at_ns: int, unit: Unit, lineage: Lineage, policy: int) -> None:
+        """A job that is in no queue any more, or was not let in, does not run."""
+        self.ledger.shed(at_ns, unit, lineage, policy)
+        self._gone(at_ns, unit, lineage, removed(lineage))
+
+    def _lose(
+        self, at_ns: int, unit: Unit, lineage: Lineage, cause: int, start_ns: int = 0, counts: int = 0, shed: int = 0
+    ) -> None:
+        self.ledger.lost(at_ns, unit, lineage, cause, start_ns, counts, shed)
+        self._gone(at_ns, unit, lineage, removed(lineage), counts)
+
+    # -- windows
+
+    def _look_at_windows(self, at_ns: int, windowed: Windowed) -> None:
+        """What has ended enters the system, under the newest plan that the operator is in and where this one is
+        loaded."""
+        newest = windowed.news
+        if newest is not None:
+            assert newest.owner is not None
+            newest.owner.end_windows(at_ns, newest)
+
+    def end_windows(self, at_ns: int, windowed: Windowed) -> None:
+        """Something has happened to the windows of an operator of a plan that is loaded here."""
+        routes = windowed.loaded.source_routes
+        for event in self.windows.take(at_ns, windowed):
+            self.ledger.window(at_ns, windowed, self.windows.epoch, event)
+            for lineage in event.shed:
+                self.ledger.shed_window(at_ns, routes[lineage[0]], lineage)
+            if event.result is not None:
+                lineage, complete = event.result
+                self.admit(at_ns, windowed.loaded, lineage[0], lineage, complete, 0)
+
+
+def _only(exit_: Exit) -> Unit | None:
+    """The unit that alone gets what leaves there, where nothing is asked before; None: there is none, or several."""
+    route = exit_.route
+    return route.units[0] if route.simple and len(route.units) == 1 and not exit_.outdated_ns else None
+
+
+def _on_the_way(windowed: Windowed) -> list[Unit]:
+    """The units that lead to its windows. Some lead elsewhere as well."""
+    units = windowed.loaded.units
+    return [unit for unit in units if unit.collects is windowed or any(each.route.counted for each in unit.marks)]
+
+
+__all__ = ["Commands", "Engine", "Settings"]

@@ -1,0 +1,393 @@
+"""Events in, commands out: the engine as one function, for event stories and for replaying a journal.
+
+`handle` is a table over the engine's calls with plain arguments, which the runtime uses directly because objects cost
+four times the scheduling. Nothing here decides anything.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from node_agent.core import plan as plans
+from node_agent.core.engine.compiler import Calls
+from node_agent.core.engine.engine import Engine
+from node_agent.core.engine.handover import hand_over
+from node_agent.core.facts import MemoryFacts
+from node_agent.core.job import Job, Lineage
+from node_agent.core.parts import Loaded, Step
+from node_agent.core.policies.parts import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A tuple enters at a source of this node. plan: by its hash; 0: the committed one."""
+
+    at_ns: int
+    source: int
+    lineage: Lineage
+    payload: Any = None
+    size: int = 0
+    plan: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A tuple, or a mark (of MARKS), arrives from a peer."""
+
+    at_ns: int
+    stream: int
+    lineage: Lineage
+    payload: Any = None
+    plan: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An arrival of a stream that none of its consumers gets."""
+
+    at_ns: int
+    stream: int
+    lineage: Lineage
+    cause: int
+    plan: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A source of this node says how far it is: numbers below `upto` were admitted."""
+
+    at_ns: int
+    source: int
+    upto: int
+    origin_ns: int
+    first: int = 0
+    epoch: int = 0
+    plan: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Time has passed: of use to joins and windows."""
+
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A tuple comes to a unit of this node, however it came there. unit: its place in the plan."""
+
+    at_ns: int
+    unit: int
+    lineage: Lineage
+    payload: Any = None
+    plan: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Crowded:
+    """The node's memory is full: so many queued jobs of a unit go. unit: its place in the plan."""
+
+    at_ns: int
+    unit: int
+    jobs: int
+    plan: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """At most so many jobs are queued from now on."""
+
+    at_ns: int
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan is loaded beside the one that is committed."""
+
+    at_ns: int
+    plan: plans.Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The plan of that hash is admitted to from now on; the one before it drains."""
+
+    at_ns: int
+    plan: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """The plan of that hash is forgotten."""
+
+    at_ns: int
+    plan: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An operator of the running instance has ended with an output on the unit's exit number `exit`. kept: it comes to
+    its consumers later."""
+
+    at_ns: int
+    exit: int
+    payload: Any = None
+    lineage: Lineage | None = None  # None: the instance's own
+    slot: int = 0
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Policed:
+    """An operator of the running instance, by its place in the unit, has made these results of one input: those that
+    are too many are shed."""
+
+    at_ns: int
+    step: int
+    lineages: tuple[Lineage, ...]
+    slot: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An operator of the running instance, by its place in the unit, would start now: is the tuple too late for it?"""
+
+    at_ns: int
+    step: int
+    slot: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Yielded:
+    """The running instance goes on later, with what follows in its unit."""
+
+    at_ns: int
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The instance that was chosen begins at that instant only."""
+
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The running instance has ended."""
+
+    start_ns: int
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The running instance has ended badly."""
+
+    start_ns: int
+    at_ns: int
+    cause: int
+    slot: int = 0
+
+
+Event = (
+    Admitted | Received | Lost | Beat | Released | Crowded | Limited | Expired | Prepared | Committed | Drained
+    | Ended | Policed | Judged | Yielded | Resumed | Finished | Failed
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Run this instance: unit, tuple, absolute key."""
+
+    unit: int
+    lineage: Lineage
+    key: int
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Ship a tuple to a peer."""
+
+    at_ns: int
+    peer: int
+    stream: int
+    lineage: Lineage
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """A result is there."""
+
+    at_ns: int
+    output: int
+    lineage: Lineage
+    payload: Any = None
+
+
+Command = Start | Send | Deliver
+
+
+class Story:
+    """One node's engine, at first under one plan. An event that finds the engine idle may start an instance at once.
+
+    calls: of window operators, which do their work when their instance ends well; by the same id in all plans. What the
+    others give stands in the events.
+    """
+
+    def __init__(self, plan: plans.Plan, policy: Policy, calls: Calls | None = None) -> None:
+        self.facts = MemoryFacts()
+        self.engine = Engine(policy, self.facts, self)
+        self.calls = calls or {}
+        self.loaded = self.engine.load(plan, _all(plan, self.calls))  # the committed plan
+        self.by_hash = {plan.hash: self.loaded}
+        self.commands: list[Command] = []
+
+    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+        """The engine's command, kept."""
+        self.commands.append(Send(at_ns, peer, stream, lineage, payload))
+
+    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+        """The engine's command, kept."""
+        self.commands.append(Deliver(at_ns, output.id, lineage, payload))
+
+    def handle(self, *events: Event) -> list[Command]:
+        """Apply the events of one instant, then say what follows: at most one Start, after all of them.
+
+        The end of the instance is applied last, because `step` also dispatches: what it triggered stands before the
+        arrivals (Ended comes first among the events), and the choice sees all of them.
+        """
+        self.commands = []
+        job: Job | None = None
+        for event in sorted(events, key=lambda each: isinstance(each, Finished | Failed)):
+            job = TABLE[type(event)](self, event) or job
+        if job is None and self.engine.job is None:
+            job = self.engine.next(events[-1].at_ns)
+        if job is not None:
+            self.commands.append(Start(job.unit.id, job.lineage, job.key_ns, job.payload))
+        return self.commands
+
+    def of(self, plan: int) -> Loaded:
+        """The plan of that hash; 0: the committed one."""
+        return self.by_hash[plan] if plan else self.loaded
+
+    @property
+    def running(self) -> Job:
+        """The running instance."""
+        assert self.engine.job is not None
+        return self.engine.job
+
+
+def _admitted(story: Story, event: Admitted) -> None:
+    story.engine.admit(event.at_ns, story.of(event.plan), event.source, event.lineage, event.payload, event.size)
+
+
+def _received(story: Story, event: Received) -> None:
+    story.engine.receive(event.at_ns, story.of(event.plan), event.stream, event.lineage, event.payload)
+
+
+def _lost(story: Story, event: Lost) -> None:
+    story.engine.lose(event.at_ns, story.of(event.plan), event.stream, event.lineage, event.cause)
+
+
+def _beat(story: Story, event: Beat) -> None:
+    loaded = story.of(event.plan)
+    story.engine.beat(event.at_ns, loaded, event.source, event.epoch, event.upto, event.first, event.origin_ns)
+
+
+def _released(story: Story, event: Released) -> None:
+    story.engine.release(event.at_ns, story.of(event.plan).units[event.unit], event.lineage, event.payload)
+
+
+def _crowded(story: Story, event: Crowded) -> None:
+    story.engine.shed_queued(event.at_ns, story.of(event.plan).units[event.unit], event.jobs)
+
+
+def _limited(story: Story, event: Limited) -> None:
+    story.engine.limit_to(event.jobs)
+
+
+def _expired(story: Story, event: Expired) -> None:
+    story.engine.expire(event.at_ns)
+
+
+def _prepared(story: Story, event: Prepared) -> None:
+    story.by_hash[event.plan.hash] = story.engine.load(event.plan, _all(event.plan, story.calls))
+
+
+def _committed(story: Story, event: Committed) -> None:
+    hand_over(story.by_hash[event.plan], story.loaded)
+    story.loaded = story.by_hash[event.plan]
+
+
+def _drained(story: Story, event: Drained) -> None:
+    story.engine.unload(story.by_hash.pop(event.plan), event.at_ns)
+
+
+def _ended(story: Story, event: Ended) -> None:
+    exit_ = story.running.unit.exits[event.exit]
+    if event.kept:
+        story.engine.count_output(exit_)
+    else:
+        lineage = event.lineage or story.engine.jobs[event.slot].lineage
+        story.engine.emit(event.at_ns, exit_, lineage, event.payload, event.slot)
+
+
+def _policed(story: Story, event: Policed) -> None:
+    unit = story.running.unit
+    story.engine.police(event.at_ns, unit, unit.chain[event.step], event.lineages, event.slot)
+
+
+def _judged(story: Story, event: Judged) -> None:
+    unit = story.running.unit
+    step: Step = unit.chain[event.step]
+    story.engine.judge(event.at_ns, unit, step, story.engine.jobs[event.slot].lineage, event.slot)
+
+
+def _yielded(story: Story, event: Yielded) -> None:
+    story.engine.suspend(event.payload)
+
+
+def _resumed(story: Story, event: Resumed) -> None:
+    story.engine.resume(event.at_ns)
+
+
+def _finished(story: Story, event: Finished) -> Job | None:
+    job = story.running
+    if job.unit.collects is not None:
+        job.unit.collects.present(event.start_ns, job.lineage, job.payload)
+    return story.engine.step(event.start_ns, event.at_ns)
+
+
+def _failed(story: Story, event: Failed) -> Job | None:
+    return story.engine.fail(event.start_ns, event.at_ns, event.cause, event.slot)
+
+
+TABLE: Mapping[type, Callable[[Story, Any], Job | None]] = {
+    Admitted: _admitted,
+    Received: _received,
+    Lost: _lost,
+    Beat: _beat,
+    Released: _released,
+    Crowded: _crowded,
+    Limited: _limited,
+    Expired: _expired,
+    Prepared: _prepared,
+    Committed: _committed,
+    Drained: _drained,
+    Ended: _ended,
+    Policed: _policed,
+    Judged: _judged,
+    Yielded: _yielded,
+    Resumed: _resumed,
+    Finished: _finished,
+    Failed: _failed,
+}
+
+
+def _all(plan: plans.Plan, calls: Calls) -> Calls:
+    """Operators of a story do nothing: what they give stands in the events."""
+    return {operator.id: calls.get(operator.id, (lambda payload: payload, True)) for operator in plan.operators}

@@ -1,0 +1,423 @@
+"""Which job runs next: the units' queues under one policy.
+
+One heap holds the head of every unit's queue. Its order is total: deadline or rank, release, arrival number. A decision
+costs O(log units), a tuple O(1) besides, however many are queued. Heap entries are tuples, which compare in C.
+
+What a policy's parts ask for (ranks, batches, dropping, staying, measuring) is decided here at construction: `release`
+and `pop` are the ways that jobs go under it. A policy that drops or forms batches is asked by `choose`, which returns
+what is shed beside what runs; then `begin` is due.
+"""
+
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import Any, NamedTuple
+
+from node_agent.core import queues
+from node_agent.core.job import Job, Lineage, made
+from node_agent.core.lateness import Expiry, expiry
+from node_agent.core.measure import NodeMeter
+from node_agent.core.parts import Loaded, Unit
+from node_agent.core.policies.parts import Policy
+from node_agent.core.queues import Queue
+
+Entry = tuple[int, int, int, Job]  # deadline or rank, release_ns, arrival number
+
+
+class Choice(NamedTuple):
+    """Of a unit that is chosen: the jobs that run, in their order, and those that are shed. No job runs where the head
+    was shed: then another unit may come first."""
+
+    unit: Unit
+    runs: list[Job]
+    shed: list[Job]
+
+
+class Ended(NamedTuple):
+    """An instance of so many tuples. due_missed: those that ended after their deadline. decided_ns: what choosing it
+    took."""
+
+    unit: Unit
+    jobs: int
+    missed: int
+    ran_ns: int
+    decided_ns: int
+
+
+class ReadyQueue:
+    """The queues of the units of all loaded plans, and the instance that was taken off them last.
+
+    release(at_ns, unit, lineage, payload): a job comes in. pop(at_ns): the job that runs next, None: nothing is ready;
+    only where `selects` is False. running, batch: the instance that runs, and its jobs where the policy forms batches.
+    decided: choosing it took a decision; not, where its unit went on. released, dispatched: jobs so far. meter: is kept
+    up to date where the policy measures.
+    """
+
+    __slots__ = (
+        "_at_ns", "_expiry", "_form", "_order", "_stay", "_unripe", "batch", "batching", "decided", "direct",
+        "dispatched", "heads", "held", "meter", "policy", "pop", "release", "released", "running", "selects", "tuner",
+    )  # fmt: skip
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.heads: list[Entry] = []
+        self._unripe: list[Entry] = []  # heads whose batches are not complete, by the instant at which they will be
+        self.meter = NodeMeter()
+        self.tuner = policy.tuner(self.meter, policy.parameters) if policy.tuner is not None else None
+        self._order = policy.order(self.meter) if policy.order is not None else None
+        self._stay = policy.stays(self.meter) if policy.stays is not None else None
+        self.held: Unit | None = None  # the running unit under a policy that stays: its next head is not in the heap
+        self._form = self.tuner.batch if self.tuner is not None else policy.batch
+        self._expiry: Expiry | None = None  # of the units whose first operator sheds what is late
+        self._at_ns = 0  # of the last choice
+        self.batching = self._form is not None
+        self.running: Job | None = None
+        self.batch: list[Job] = []
+        self.decided = True
+        self.released = self.dispatched = 0
+        ordered, measured = policy.key is not None, policy.measured
+        self.release: Callable[[int, Unit, Lineage, Any], None] = (
+            self._release_measured if measured else self._release_by_key if ordered else self._release
+        )
+        self.direct = not (ordered or measured)
+        self.pop: Callable[[int], Job | None] = self._pop if self.direct else self._pop_any
+        self._look_at_lateness(())
+
+    # -- plans
+
+    def load(self, loaded: Loaded, plans: Iterable[Loaded]) -> None:
+        """The units of a plan; plans: all that are loaded then."""
+        if self.policy.measured:
+            for unit in loaded.units:
+                unit.meter = self.meter.add(unit)
+        if self.tuner is not None:
+            self.tuner.loaded()
+        self._look_at_lateness(plans)
+
+    def unload(self, loaded: Loaded, plans: Iterable[Loaded]) -> None:
+        """Its queues are empty (`take_all`); plans: all that are left."""
+        for heap in (self.heads, self._unripe):
+            heap[:] = sorted(entry for entry in heap if entry[3].unit.loaded is not loaded)
+        if self.held is not None and self.held.loaded is loaded:
+            self.held = None
+        for unit in loaded.units:
+            if unit.meter is not None:
+                self.meter.remove(unit.meter)
+        if self.tuner is not None:
+            self.tuner.loaded()
+        self._look_at_lateness(plans)
+
+    def _look_at_lateness(self, plans: Iterable[Loaded]) -> None:
+        self._expiry = expiry(plans)
+        self.selects = self.batching or self.policy.dropper is not None or self._expiry is not None
+
+    # -- jobs come in
+
+    def _release(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
+        self.released = number = self.released + 1
+        job = Job()
+        job.key_ns = key_ns = at_ns + unit.offset_ns
+        job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
+        queue = unit.queue
+        if not queue:
+            heappush(self.heads, (key_ns, at_ns, number, job))
+        queue.append(job)
+
+    def _release_by_key(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
+        key = self.policy.key
+        assert key is not None
+        self.released = number = self.released + 1
+        job = made(key(unit.spec, lineage), at_ns, number, unit, lineage, payload)
+        unit.queue.append(job)
+        if unit.queue[0] is job:
+            self._push(job, job.key_ns)  # the former head stays in the heap and is skipped when it is not the head
+
+    def _release_measured(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
+        assert unit.meter is not None
+        unit.meter.arrived(at_ns)
+        self.released = number = self.released + 1
+        queue, key_ns = unit.queue, at_ns + unit.offset_ns
+        if unit.rule is not None:
+            idle = not queue and (self.running is None or self.running.unit is not unit)
+            key_ns = unit.rule(at_ns, idle)
+        queue.append(made(key_ns, at_ns, number, unit, lineage, payload))
+        if len(queue) == 1 and unit is not self.held:
+            self._head(unit)
+
+    def put_back(self, unit: Unit, payload: Any) -> None:
+        """The running instance goes on in that unit later. It keeps its arrival number, so at a tie it goes on before a
+        newer one. Instances reach an operator in the order of their deadlines, so the queue stays ordered."""
+        job = self.running
+        assert job is not None
+        self.released += 1
+        rest = made(job.key_ns, job.release_ns, job.number, unit, job.lineage, payload)
+        if not unit.queue:
+            self._push(rest, rest.key_ns)
+        unit.queue.append(rest)
+
+    def _push(self, job: Job, key: int) -> None:
+        heappush(self.heads, (key, job.release_ns, job.number, job))
+
+    def _head(self, unit: Unit) -> None:
+        """The head of a unit's queue, into the heap: by its deadline, or under the rank that it has now."""
+        job = unit.queue[0]
+        if self._order is not None:
+            self._push(job, self._order.rank(job))
+        elif self.tuner is not None and self.heads and (ripe_ns := self.tuner.ripe_ns(job)) > self._at_ns:
+            heappush(self._unripe, (ripe_ns, job.release_ns, job.number, job))
+        else:
+            self._push(job, job.key_ns)
+
+    def _ripen(self) -> None:
+        """Batches that are complete by now compete; where there is none, the oldest, so that the node is not idle."""
+        unripe, heads = self._unripe, self.heads
+        while unripe and (unripe[0][0] <= self._at_ns or not heads):
+            head = heappop(unripe)[3].unit.queue[0]
+            self._push(head, head.key_ns)
+
+    # -- the choice
+
+    def _pop(self, at_ns: int) -> Job | None:
+        """The usual one: a head is the least of its queue, and nothing is asked."""
+        heads = self.heads
+        if not heads:
+            self.running = None
+            return None
+        self.running = job = heads[0][3]
+        queue: Queue = job.unit.queue
+        queue.popleft()
+        self.dispatched += 1
+        if queue:
+            head = queue[0]
+            heapreplace(heads, (head.key_ns, head.release_ns, head.number, head))
+        else:
+            heappop(heads)
+        return job
+
+    def _pop_any(self, at_ns: int) -> Job | None:
+        """Ranks, keys, units that are held."""
+        self._let_go(at_ns)
+        job = self._take()
+        if job is not None:
+            self._follow(job.unit, job)
+        self.running, self.decided = job, True
+        return job
+
+    def expired(self, at_ns: int) -> Iterator[Job]:
+        """What is late at the head of any unit's queue, whether or not it is that unit's turn: each has left its queue
+        when it is given, the next one has not. To be asked before `choose`."""
+        self._let_go(at_ns)
+        expiry = self._expiry
+        if expiry is None or at_ns <= expiry.due_ns:
+            return
+        changed = dict[Unit, None]()
+        due_ns = at_ns + expiry.least_ns
+        for unit in expiry.units:
+            queue = unit.queue
+            while queue and at_ns - queue[0].lineage[5] > unit.late_ns:
+                changed[unit] = None
+                self.dispatched += 1
+                yield queue.popleft()
+            if queue:
+                due_ns = min(due_ns, queue[0].release_ns + unit.late_ns)
+        expiry.due_ns = due_ns
+        if changed:
+            self._reseat(changed)
+
+    def choose(self) -> Choice | None:
+        """The most urgent unit, and what runs of its queue; None: nothing is ready. What is shed is out of the queue.
+        Next is `begin`, when that has taken effect."""
+        job = self._take()
+        return None if job is None else self._select(job)
+
+    def begin(self, choice: Choice) -> Job | None:
+        """The chosen instance runs, and the unit's next head waits for its turn. None: nothing of it runs; then
+        `choose` again."""
+        job = choice.runs[0] if choice.runs else None
+        self.batch = choice.runs if self.batching else []
+        self._follow(choice.unit, job)
+        if job is not None:
+            self.running, self.decided = job, True
+        return job
+
+    def idle(self) -> None:
+        """Nothing is ready: no instance runs."""
+        self.running, self.decided = None, True
+
+    def goes_on(self, at_ns: int) -> Job | None:
+        """The next job of the unit that has just run, if its policy stays with it; this takes no decision."""
+        self.batch = []
+        held, stay, expiry = self.held, self._stay, self._expiry
+        if held is None or stay is None or not held.queue:
+            return None
+        head = held.queue[0]
+        late = held.late_ns and at_ns - head.lineage[5] > held.late_ns
+        if expiry is not None and (at_ns > expiry.due_ns or late):
+            return None
+        if not stay.goes_on(head, self._other(), at_ns):
+            return None
+        self._at_ns = at_ns
+        job: Job = held.queue.popleft()
+        self.running = job
+        self.dispatched += 1
+        self.decided = False
+        return job
+
+    def resume(self, at_ns: int) -> None:
+        """The instance that was chosen begins at that instant only."""
+        self._at_ns = at_ns
+
+    def drop(self, slot: int) -> None:
+        """A job of the running batch has failed; the others go on."""
+        del self.batch[slot]
+
+    def _let_go(self, at_ns: int) -> None:
+        self._at_ns = at_ns
+        if self.held is not None:
+            held, self.held = self.held, None
+            if held.queue:
+                self._head(held)
+
+    def _follow(self, unit: Unit, job: Job | None) -> None:
+        """A job of that unit runs, or none does: another one may be its head."""
+        if job is not None and self._stay is not None:
+            self.held = unit
+            self._stay.begins(job, self._other(), self._at_ns)
+        elif unit.queue:
+            self._head(unit)
+
+    def _other(self) -> Job | None:
+        return self.heads[0][3] if self.heads else None
+
+    def _take(self) -> Job | None:
+        """The job with the least key, out of its queue; the queue's next head is not in the heap yet."""
+        heads = self.heads
+        if self._unripe:
+            self._ripen()
+        while heads:
+            key, _, _, job = heappop(heads)
+            queue: Queue = job.unit.queue
+            if not queue or queue[0] is not job:
+                continue  # no longer its queue's head
+            queue.popleft()
+            if self._order is not None:
+                self._order.chosen(key)
+            self.dispatched += 1
+            return job
+        return None
+
+    def _select(self, job: Job) -> Choice:
+        """What runs of a unit that was chosen: its batch without what is dropped. The head is judged before a batch is
+        formed behind it: where it is shed, another unit may come first."""
+        unit, at_ns, dropper = job.unit, self._at_ns, self.policy.dropper
+        if self._is_late(job) or (dropper is not None and dropper(job, at_ns, 0)):
+            return Choice(unit, [], [job])
+        if self._form is None:
+            return Choice(unit, [job], [])
+        queue = unit.queue
+        more = self._form(job, queue)
+        batch, shed = [job], list[Job]()
+        self.dispatched += more
+        for _ in range(more):
+            each = queue.popleft()
+            (shed if self._is_late(each) else batch).append(each)
+        if dropper is not None:
+            kept = [job]
+            for each in batch[1:]:
+                (shed if dropper(each, at_ns, len(kept)) else kept).append(each)
+            batch = kept
+        elif self.policy.sifter is not None:
+            first = self.policy.sifter(batch, at_ns)
+            shed += batch[:first]
+            del batch[:first]
+        return Choice(unit, batch, shed)
+
+    def _is_late(self, job: Job) -> bool:
+        late_ns: int = job.unit.late_ns
+        return late_ns > 0 and self._at_ns - job.lineage[5] > late_ns
+
+    # -- jobs leave without having run
+
+    def take_oldest(self, unit: Unit, most: int) -> list[Job]:
+        """Take the oldest jobs, at most so many, off a unit's queue. Not the running instance's."""
+        return self._out(unit, queues.take_oldest(unit.queue, most))
+
+    def take_youngest(self, unit: Unit, most: int) -> list[Job]:
+        """Likewise the youngest."""
+        return self._withdrawn(unit, self._out(unit, queues.take_youngest(unit.queue, most)))
+
+    def take(self, unit: Unit, lineages: Container[Lineage]) -> list[Job]:
+        """Likewise all jobs of these tuples, the oldest first."""
+        return self._withdrawn(unit, self._out(unit, queues.take(unit.queue, lineages)))
+
+    def take_all(self, unit: Unit) -> list[Job]:
+        """Likewise everything, of a unit that is about to be unloaded."""
+        jobs = queues.take_all(unit.queue)
+        self.dispatched += len(jobs)
+        return jobs
+
+    def withdraw(self, job: Job) -> None:
+        """Take that job out of its queue."""
+        queue = job.unit.queue
+        self._withdrawn(job.unit, [job])
+        was_head = queue[0] is job
+        queues.withdraw(queue, job)
+        if was_head:
+            self._left(job.unit, 1)
+        else:
+            self.dispatched += 1
+
+    def _out(self, unit: Unit, jobs: list[Job]) -> list[Job]:
+        if jobs:
+            self._left(unit, len(jobs))
+        return jobs
+
+    def _withdrawn(self, unit: Unit, jobs: list[Job]) -> list[Job]:
+        """They have left from within the queue, which its limit has to know."""
+        if unit.gate is not None:
+            for job in jobs:
+                unit.gate.withdrawn(job)
+        return jobs
+
+    def _left(self, unit: Unit, jobs: int) -> None:
+        """So many jobs have left a queue without being chosen."""
+        self.dispatched += jobs
+        self._reseat((unit,))
+
+    def _reseat(self, units: Collection[Unit]) -> None:
+        """Other jobs than before may be the heads of these units' queues."""
+        for heap in (self.heads, self._unripe):
+            if any(entry[3].unit in units for entry in heap):
+                heap[:] = [entry for entry in heap if entry[3].unit not in units]
+                heapify(heap)
+        for unit in units:
+            if unit.queue and unit is not self.held:
+                self._head(unit)
+
+    # -- what is asked
+
+    def in_flight(self, units: Iterable[Unit], source: int, epoch: int) -> Iterator[int]:
+        """Numbers of a source that wait for one of these units, or run: the first of each queue that is in the order of
+        arrival, all of others."""
+        running = self.batch if self.batching else [] if self.running is None else [self.running]
+        yield from (job.lineage[2] for job in running if _is_of(job, source, epoch))
+        for unit in units:
+            for job in unit.queue:
+                if _is_of(job, source, epoch):
+                    yield job.lineage[2]
+                    if queues.in_order(unit.queue):
+                        break
+
+    def ended(self, instance: Ended) -> None:
+        """Where the policy measures: an instance has ended."""
+        unit, jobs, missed, ran_ns, decided_ns = instance
+        if unit.meter is not None:
+            self.meter.ran(unit.meter, jobs, missed, ran_ns, decided_ns if self.decided else None)
+        if self.tuner is not None:
+            self.tuner.ended(unit, jobs, ran_ns, decided_ns)
+
+
+def _is_of(job: Job, source: int, epoch: int) -> bool:
+    return job.lineage[0] == source and job.lineage[1] == epoch
+
+
+__all__ = ["Choice", "Ended", "ReadyQueue"]

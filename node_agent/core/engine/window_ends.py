@@ -1,0 +1,171 @@
+"""What becomes of windows: opened, closed, abandoned, skipped, as events for the engine to apply.
+
+A closed window enters the system as a tuple of its operator's own source, so that from there on it is in the ledger, in
+bounds and verdicts like any other; one that gives no result is admitted and shed. Nothing of this is on the path of a
+tuple that leads to no window.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from node_agent.core.job import Lineage
+from node_agent.core.parts import Loaded
+from node_agent.core.windowed import Windowed
+from node_agent.core.windows.gaps import Gaps
+from node_agent.core.windows.live import Abandoned, Closed, Command, Opened, Skipped, Window
+from node_agent.core.windows.results import Complete
+from protos.records import (
+    MOST_SKIPPED,
+    WINDOW_ABANDONED,
+    WINDOW_CAUSES,
+    WINDOW_CLOSED,
+    WINDOW_OPENED,
+    WINDOW_SKIPPED,
+)  # fmt: skip
+
+STOPPED = WINDOW_CAUSES.index("stopped")
+NO_CAUSE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WindowEvent:
+    """What has become of a window, or of a row of them: a WINDOW record, but for its operator and instant.
+    result: to be admitted under that lineage. shed: windows that are admitted and give no result."""
+
+    number: int
+    state: int
+    start: int
+    end: int
+    cause: int = NO_CAUSE
+    tuples: int = 0
+    result: tuple[Lineage, Complete] | None = None
+    shed: Iterable[Lineage] = ()
+
+
+class WindowEnds:
+    """The window operators of all plans of an engine. epoch: of this incarnation; windows are admitted under it.
+    numbered: by source of windows: above all numbers that it had; engines of one node share it."""
+
+    __slots__ = ("epoch", "numbered", "operators")
+
+    def __init__(self, epoch: int, numbered: dict[int, int]) -> None:
+        self.epoch, self.numbered = epoch, numbered
+        self.operators: list[Windowed] = []
+
+    def load(self, loaded: Loaded) -> None:
+        """A plan's window operators."""
+        self.operators += loaded.windows
+
+    def unload(self, loaded: Loaded) -> Iterator[tuple[Windowed, WindowEvent]]:
+        """Windows that no newer plan goes on with end here, and are in no ledger."""
+        for windowed in loaded.windows:
+            self.operators.remove(windowed)
+            state = windowed.state
+            state.members.remove(windowed)
+            if state.newest is not windowed:
+                continue
+            state.stopped = True
+            for number, window in state.intake.live.open.items():
+                state.count("abandoned", "stopped")
+                yield windowed, _event(windowed, number, WINDOW_ABANDONED, STOPPED, window)
+            state.intake.live.open.clear()
+
+    @property
+    def due_ns(self) -> int | None:
+        """When `expire` has something to do, if nothing comes before; None: never."""
+        due = [windowed.state.intake.due_ns for windowed in self.operators if windowed.state.newest is windowed]
+        return min((each for each in due if each is not None), default=None)
+
+    def expire(self, at_ns: int) -> Iterator[Windowed]:
+        """What is past its deadline, and numbers that have been missing for too long: the operators that may have
+        something to say then, each before the next one is looked at."""
+        for windowed in self.operators:
+            state = windowed.state
+            if state.newest is windowed and not state.stopped:
+                state.intake.expire(state.now(at_ns))
+                yield windowed
+
+    def take(self, at_ns: int, windowed: Windowed) -> list[WindowEvent]:
+        """What has happened to the windows of an operator of a plan that is loaded here, since the last time."""
+        commands, begun = windowed.take()
+        self._number_from(windowed, commands)
+        events = []
+        if begun is not None:
+            events.append(_event(windowed, begun[0], WINDOW_SKIPPED, NO_CAUSE, last=begun[1]))
+        for command in commands:
+            if isinstance(command, Opened):
+                windowed.state.counts["opened"] += 1
+                events.append(_event(windowed, command.number, WINDOW_OPENED, NO_CAUSE, command.window))
+            elif isinstance(command, Closed):
+                events.append(self._closed(at_ns, windowed, command.window))
+            elif isinstance(command, Abandoned):
+                events.append(self._abandoned(at_ns, windowed, command))
+            else:
+                events.append(self._skipped(at_ns, windowed, command))
+        return events
+
+    def _number_from(self, windowed: Windowed, commands: list[Command]) -> None:
+        """Numbers of a source do not repeat, whatever plans there were."""
+        state, source = windowed.state, windowed.window.source
+        if state.source != source:
+            lowest = min((state.lowest, *(_first(command) for command in commands)))
+            state.source, state.base = source, max(0, self.numbered.get(source, 0) - lowest)
+            state.gaps = Gaps()  # they are of one source
+
+    def _closed(self, at_ns: int, windowed: Windowed, window: Window) -> WindowEvent:
+        intake = windowed.state.intake
+        windowed.state.closed(window)
+        lineage = self._lineage(windowed, window.number, windowed.origin_ns(at_ns, window.number, window))
+        result = lineage, Complete(window, intake.aggregate, intake.by_time)
+        return _event(windowed, window.number, WINDOW_CLOSED, NO_CAUSE, window, result=result)
+
+    def _abandoned(self, at_ns: int, windowed: Windowed, command: Abandoned) -> WindowEvent:
+        windowed.state.count("abandoned", command.cause)
+        windowed.state.why = command.why or windowed.state.why
+        cause = WINDOW_CAUSES.index(command.cause.value)
+        shed = [self._gone(at_ns, windowed, command.number, command.window)]
+        return _event(windowed, command.number, WINDOW_ABANDONED, cause, command.window, shed=shed)
+
+    def _skipped(self, at_ns: int, windowed: Windowed, command: Skipped) -> WindowEvent:
+        windowed.state.count("skipped", command.cause, command.last + 1 - command.first)
+        cause = WINDOW_CAUSES.index(command.cause.value)
+        numbers = range(command.first, min(command.last + 1, command.first + MOST_SKIPPED))
+        shed = [self._gone(at_ns, windowed, number, None) for number in numbers]
+        self._number(windowed, command.last)
+        return _event(windowed, command.first, WINDOW_SKIPPED, cause, last=command.last, shed=shed)
+
+    def _gone(self, at_ns: int, windowed: Windowed, number: int, window: Window | None) -> Lineage:
+        return self._lineage(windowed, number, windowed.origin_ns(at_ns, number, window))
+
+    def _lineage(self, windowed: Windowed, number: int, origin_ns: int) -> Lineage:
+        return windowed.window.source, self.epoch, self._number(windowed, number), 0, origin_ns, origin_ns
+
+    def _number(self, windowed: Windowed, number: int) -> int:
+        """As which the window is admitted."""
+        source, seq = windowed.window.source, number + windowed.state.base
+        if seq >= self.numbered.get(source, 0):
+            self.numbered[source] = seq + 1
+        return seq
+
+
+def _event(
+    windowed: Windowed, number: int, what: int, cause: int, window: Window | None = None, last: int | None = None,
+    result: tuple[Lineage, Complete] | None = None, shed: Iterable[Lineage] = (),
+) -> WindowEvent:  # fmt: skip
+    start, end = windowed.bounds(number, window)
+    if last is not None:
+        end = windowed.bounds(last, None)[1]
+    base = max(0, windowed.state.base)
+    held = last + base if last is not None else 0
+    if window is not None and what != WINDOW_OPENED:
+        held = window.count
+    return WindowEvent(number + base, what, start, end, cause, held, result, shed)
+
+
+def _first(command: Command) -> int:
+    if isinstance(command, Closed):
+        return command.window.number
+    return command.first if isinstance(command, Skipped) else command.number
+
+
+__all__ = ["WindowEnds", "WindowEvent"]

@@ -1,0 +1,138 @@
+"""The queue of one task unit: in the order of arrival, or by key; and what may be asked of either.
+
+Where a policy's deadlines do not decrease along a unit's arrivals, the queue is a deque and its head has the least key.
+Else it is a heap. Jobs come out of both by `popleft`, the one with the least key first. A deque is used as it is, since
+a class of its own would cost every job twice what its methods do.
+"""
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Container, Iterator
+from heapq import heapify, heappop, heappush
+from operator import attrgetter
+
+from node_agent.core.job import Job, Lineage
+
+_number = attrgetter("number")
+_age = attrgetter("release_ns", "number")
+
+
+class KeyQueue:
+    """Jobs by key, then release, then arrival. `[0]` is the head, which has the least."""
+
+    __slots__ = ("_heap",)
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, int, Job]] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __iter__(self) -> Iterator[Job]:
+        """In no order."""
+        return (entry[3] for entry in self._heap)
+
+    def __getitem__(self, index: int) -> Job:
+        return self._heap[index][3]
+
+    def append(self, job: Job) -> None:
+        """A job comes in."""
+        heappush(self._heap, (job.key_ns, job.release_ns, job.number, job))
+
+    def popleft(self) -> Job:
+        """Take the head off."""
+        return heappop(self._heap)[3]
+
+    def clear(self) -> None:
+        """Forget all jobs."""
+        self._heap.clear()
+
+    def keep(self, wanted: Callable[[Job], bool]) -> None:
+        """Forget all other jobs."""
+        self._heap[:] = [entry for entry in self._heap if wanted(entry[3])]
+        heapify(self._heap)
+
+
+Queue = deque[Job] | KeyQueue
+
+
+def in_order(queue: Queue) -> bool:
+    """Whether jobs leave the queue in the order in which they came."""
+    return isinstance(queue, deque)
+
+
+def by_age(queue: Queue) -> list[Job]:
+    """All jobs, the oldest first. They stay."""
+    return sorted(queue, key=_age)
+
+
+def find(queue: Queue, first: int, last: int) -> Job | None:
+    """The job whose arrival number is one of first..last, of which at most one is queued."""
+    if isinstance(queue, deque):
+        at = bisect_left(queue, first, key=_number)
+        return queue[at] if at < len(queue) and queue[at].number <= last else None
+    return next((job for job in queue if first <= job.number <= last), None)
+
+
+def take_oldest(queue: Queue, most: int) -> list[Job]:
+    """Take the oldest jobs off, at most so many."""
+    if isinstance(queue, deque):
+        return [queue.popleft() for _ in range(min(most, len(queue)))]
+    taken = by_age(queue)[:most]
+    if taken:
+        last = _age(taken[-1])
+        queue.keep(lambda job: _age(job) > last)
+    return taken
+
+
+def take_youngest(queue: Queue, most: int) -> list[Job]:
+    """Take the youngest jobs off, at most so many; the oldest of them first."""
+    if most <= 0:
+        return []
+    queued = sorted(queue, key=_number)
+    kept = max(0, len(queued) - most)
+    _put(queue, queued[:kept])
+    return queued[kept:]
+
+
+def take(queue: Queue, lineages: Container[Lineage]) -> list[Job]:
+    """Take all jobs of these tuples off; the oldest first."""
+    taken = sorted((job for job in queue if job.lineage in lineages), key=_age)
+    if taken:
+        _put(queue, [job for job in queue if job.lineage not in lineages])
+    return taken
+
+
+def take_all(queue: Queue) -> list[Job]:
+    """Take everything off, in the order in which it would have run."""
+    jobs = sorted(queue)
+    queue.clear()
+    return jobs
+
+
+def withdraw(queue: Queue, job: Job) -> None:
+    """Take that job off, wherever in the queue it is."""
+    if isinstance(queue, deque):
+        del queue[bisect_left(queue, job.number, key=_number)]
+    else:
+        queue.keep(lambda each: each is not job)
+
+
+def _put(queue: Queue, jobs: list[Job]) -> None:
+    queue.clear()
+    for job in jobs:
+        queue.append(job)
+
+
+__all__ = [
+    "KeyQueue",
+    "Queue",
+    "by_age",
+    "find",
+    "in_order",
+    "take",
+    "take_all",
+    "take_oldest",
+    "take_youngest",
+    "withdraw",
+]

@@ -1,0 +1,113 @@
+"""What becomes of windows, by itself: marks and tuples in, events out."""
+
+from node_agent.core import plan as plans
+from node_agent.core.engine.compiler import compile_plan
+from node_agent.core.engine.window_ends import STOPPED, WindowEnds, WindowEvent
+from node_agent.core.job import Lineage
+from node_agent.core.marks import ABSENT, Quiet, Removed
+from node_agent.core.policies import policy
+from node_agent.core.windowed import Windowed
+from node_agent.core.windows.live import Cause
+from node_agent.core.windows.results import Collecting, Complete
+from protos.records import WINDOW_ABANDONED, WINDOW_CAUSES, WINDOW_CLOSED, WINDOW_OPENED, WINDOW_SKIPPED
+from tests.node_agent.core.windowed_play import WINDOWS, Names, window, windowed
+
+REMOVED = WINDOW_CAUSES.index(Cause.REMOVED.value)
+EPOCH = 7
+
+
+def compiled(plan: plans.Plan) -> Windowed:
+    collecting = Collecting(Names())
+    calls = {each.id: (collecting, False) if each.window else (str, True) for each in plan.operators}
+    return compile_plan(plan, calls, policy("edf")).windows[0]
+
+
+def at(number: int, origin_ns: int) -> Lineage:
+    return 1, 0, number, 0, origin_ns, origin_ns
+
+
+class Ends:
+    """One operator's windows of 10 ns; a heartbeat has begun them at 10."""
+
+    def __init__(self, numbered: dict[int, int] | None = None) -> None:
+        self.windowed = compiled(windowed(window()))
+        self.ends = WindowEnds(EPOCH, {} if numbered is None else numbered)
+        self.ends.load(self.windowed.loaded)
+        self.windowed.heard(5, at(1, 5), Quiet(1))
+        self.begun = self.take(5)
+
+    def take(self, at_ns: int) -> list[WindowEvent]:
+        news = self.windowed.news
+        return [] if news is None else self.ends.take(at_ns, news)
+
+
+def test_what_began_before_its_source_was_heard_of_is_skipped() -> None:
+    assert Ends().begun == [WindowEvent(0, WINDOW_SKIPPED, 0, 10)]
+
+
+def test_a_window_that_closes_is_to_be_admitted_under_its_number_and_incarnation() -> None:
+    ends = Ends()
+    ends.windowed.present(12, at(1, 12), {"x": 1})
+    (opened,) = ends.take(12)
+    assert (opened.number, opened.state, opened.start, opened.end) == (1, WINDOW_OPENED, 10, 20)
+    ends.windowed.heard(13, at(2, 13), ABSENT)
+    assert not ends.take(13)
+    ends.windowed.heard(25, at(3, 21), Quiet(3))
+    closed, opened = ends.take(25)
+    assert (opened.number, opened.state) == (2, WINDOW_OPENED)
+    assert (closed.number, closed.state, closed.tuples, closed.shed) == (1, WINDOW_CLOSED, 1, ())
+    assert closed.result is not None
+    lineage, complete = closed.result
+    assert lineage == (WINDOWS, EPOCH, 1, 0, 20, 20) and isinstance(complete, Complete)
+    assert complete.aggregate.result(complete.window.state) == {"xs": [1]}
+    assert ends.windowed.state.counts["closed"] == 1 and not ends.take(26)
+
+
+def test_a_window_that_lacks_a_tuple_is_admitted_and_shed() -> None:
+    ends = Ends()
+    ends.windowed.present(12, at(1, 12), {"x": 1})
+    ends.windowed.heard(14, at(2, 14), Removed(2, exact=True))
+    _, abandoned = ends.take(14)
+    assert (abandoned.state, abandoned.cause, abandoned.tuples) == (WINDOW_ABANDONED, REMOVED, 1)
+    assert list(abandoned.shed) == [(WINDOWS, EPOCH, 1, 0, 14, 14)] and abandoned.result is None
+
+
+def test_numbers_go_on_where_the_source_of_windows_has_been() -> None:
+    """After a change of plans, or another lane, no number is given twice."""
+    numbered = {WINDOWS: 40}
+    ends = Ends(numbered)
+    ends.windowed.present(12, at(1, 12), {"x": 1})
+    ends.windowed.heard(25, at(2, 21), Quiet(2))
+    assert [event.number for event in ends.take(25)] == [40, 40, 41]
+    assert numbered == {WINDOWS: 41}
+
+
+def test_time_alone_ends_what_waits_for_too_long() -> None:
+    ends = Ends()
+    ends.windowed.present(12, at(1, 12), {"x": 1})
+    ends.windowed.present(13, at(4, 13), {"x": 4})
+    ends.take(13)
+    due_ns = ends.ends.due_ns
+    assert due_ns is not None and due_ns > 13
+    assert list(ends.ends.expire(due_ns)) == [ends.windowed]
+    (abandoned,) = ends.take(due_ns)
+    assert abandoned.state == WINDOW_ABANDONED
+
+
+def test_a_plan_that_is_unloaded_ends_its_open_windows_outside_any_ledger() -> None:
+    ends = Ends()
+    ends.windowed.present(12, at(1, 12), {"x": 1})
+    ends.take(12)
+    ((of, event),) = ends.ends.unload(ends.windowed.loaded)
+    assert of is ends.windowed and (event.state, event.cause) == (WINDOW_ABANDONED, STOPPED)
+    assert event.result is None and not event.shed
+    assert ends.ends.operators == [] and ends.ends.due_ns is None
+    ends.windowed.heard(30, at(9, 30), Quiet(9))
+    assert not ends.take(30)
+
+
+def test_an_older_plans_marks_are_news_of_the_newest() -> None:
+    old, new = Ends(), compiled(windowed(window(), epoch=2))
+    new.take_over(old.windowed)
+    old.windowed.present(12, at(1, 12), {"x": 1})
+    assert old.windowed.news is new
