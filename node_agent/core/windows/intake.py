@@ -1,5 +1,6 @@
 """Where the reports of a window operator come in and its commands go out; what all kinds of windows have in common."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,7 @@ class Limits:
     number: int = 0
 
 
-class Intake:
+class Intake(ABC):
     """What the kinds have in common. Reports carry the instant they came at; it never decreases."""
 
     def __init__(
@@ -139,21 +140,21 @@ class Intake:
             self.live.expect(window.number, origin_ns + self.deadline.after_ns)
             self.live.clean(self._at_ns)
 
+    @abstractmethod
     def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
         """As the sequences tell it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def span(self, source: int, first: int, last: int, least_ns: int, greatest_ns: int) -> None:
         """As the sequences tell it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def advanced(self, source: int) -> None:
         """As the sequences tell it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def restarted(self, source: int, least_ns: int, greatest_ns: int) -> None:
         """As the sequences tell it."""
-        raise NotImplementedError
 
 
 __all__ = ["FAILURES", "Deadline", "Intake", "Limits"]
