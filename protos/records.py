@@ -338,7 +338,7 @@ class Reset(Record, kind=RESET):
 
 
 KINDS = tuple(kind.name for kind in CLASSES[: RESET + 1])
-SURPLUS_SHIFT, SURPLUS_MOST = Ran.policed_results.shift, Ran.policed_results.mask
+MOST_POLICED = Ran.policed_results.mask  # of one instance; more count as so many
 
 HEADER = Struct("<8sHHHHQIIqq32s40s")
 HEADER_BYTES = 128
@@ -411,6 +411,13 @@ def plans_in(data: bytes) -> Iterator[Plan]:
 def stamp_of(hash_: str) -> int:
     """The start of a plan's hash, as records carry it. Raises ValueError."""
     return int(hash_[:STAMP], 16)
+
+
+def beside_decision(policed_results: int) -> int:
+    """What a RAN's word has beside the decision's time, for results that were shed: their highest bit is its sign."""
+    field = Ran.policed_results
+    sign = 1 << field.bits - 1
+    return (policed_results ^ sign) - sign << field.shift
 
 
 def per_exit(outputs: int, exits: int) -> tuple[int, ...]:

@@ -89,8 +89,8 @@ class Above(NamedTuple):
 
 class Tally(NamedTuple):
     """Records that are about one thing: how many ended something, ns that they ran (of WINDOW: windows that they are
-    about), and the first and last w0. Of REFUSED: tuples, how many are counted up to the last, and the interval that
-    holds their origins."""
+    about), and the first and last instant. Of REFUSED: tuples, how many are counted up to the last, and the interval
+    that holds their origins."""
 
     n: int
     spent: int

@@ -11,7 +11,7 @@ import pytest
 from infra import record_reference
 from node_agent.core import plan as plans
 from node_agent.core.engine.events import Admitted, Ended, Failed, Finished, Story
-from node_agent.core.facts import MemoryFacts
+from node_agent.core.facts import HEADED, MemoryFacts, heading
 from node_agent.core.policies import policy
 from protos import records as rec
 from protos.record_layout import CLASSES, COLUMNS
@@ -105,7 +105,8 @@ def test_records_packed_by_position_and_by_name_are_the_same_bytes(kind: type[re
         made = kind.make(
             plan_epoch_low=low, source=source, epoch=epoch, seq=seq, **values, **dict.fromkeys(flags, flag)
         )
-        assert facts.data() == made.packed()
+        headed = HEADED.pack(heading(kind.number, made.flags, ref), source, epoch, seq, *words)
+        assert facts.data() == headed == made.packed()
         (read,) = rec.unpack_records(facts.data())
         assert type(read) is kind and read == made and all(getattr(read, name) == values[name] for name in named)
 

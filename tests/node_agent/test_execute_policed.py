@@ -107,6 +107,13 @@ def test_of_several_results_the_last_ones_are_shed(policy_name: str, batch: int)
     assert sorted(node.shed()) == sorted([*first, *then]) and sum(node.surplus()) == 5
 
 
+def test_more_results_may_be_shed_in_one_instance_than_a_signed_half_word_holds() -> None:
+    node = Node({2: ((1, 3), (200, 3))}, lambda v: Many(*[v] * 200), lambda v: Many(*[v] * 200))
+    assert node.run("a") == ["a", "a", "a"] and node.surplus() == [40_000 - 3]
+    (ran,) = node.facts_of(records.Ran)
+    assert 0 <= ran.decision_ns <= node.now_ns and len(node.shed()) == 40_000 - 3
+
+
 def test_an_operator_that_gives_nothing_or_fails_uses_up_an_input_all_the_same() -> None:
     node = Node({1: HALF}, lambda value: None if value == "no" else fragile(value))
     assert node.run("a", "no", "b", "bad", "c", "d") == ["a", "b", "c"]

@@ -37,14 +37,14 @@ from protos.records import (
     CAUSE_JOIN_EXPIRED,
     CAUSE_QUEUE_FULL,
     CAUSE_STOPPED,
+    MOST_POLICED,
     POLICY_LATE,
     POLICY_MEMORY,
     POLICY_OUTDATED,
     POLICY_RATE,
     POLICY_SELECTIVITY,
     RECORD_BYTES,
-    SURPLUS_MOST,
-    SURPLUS_SHIFT,
+    beside_decision,
 )  # fmt: skip
 
 TWO = 2  # jobs that go for each that comes, so that what is above the node's limit shrinks
@@ -379,7 +379,7 @@ class Engine:
         Of a batch only the job in `slot` is lost: it leaves the batch, `step` ends the others, and None is returned.
         """
         job = self.jobs[slot]
-        shed = min(self._surplus.pop(slot, 0), SURPLUS_MOST)
+        shed = min(self._surplus.pop(slot, 0), MOST_POLICED)
         batching = self.ready.batching
         made = self._batch_made[slot] if batching else self._made
         self._lose(end_ns, job.unit, job.lineage, cause, start_ns, made, shed)
@@ -443,9 +443,9 @@ class Engine:
             lineage, release_ns = each.lineage, each.release_ns
             due_ns = each.key_ns if ruled else release_ns + unit.sub_deadline_ns
             missed += end_ns > due_ns
-            surplus = min(self._surplus.pop(slot, 0), SURPLUS_MOST) << SURPLUS_SHIFT
+            surplus = min(self._surplus.pop(slot, 0), MOST_POLICED)
             times_ns = release_ns, start_ns, end_ns, due_ns
-            self.ledger.ran(unit, lineage, times_ns, decided_ns + surplus, counts, resumed)
+            self.ledger.ran(unit, lineage, times_ns, decided_ns + beside_decision(surplus), counts, resumed)
             if unit.noted:
                 self._note(end_ns, each, counts, share_ns, removed(lineage) if surplus else ABSENT)
             if unit.meter is not None:

@@ -380,7 +380,7 @@ class Cluster:
                 start,
                 node.now,
                 release + MS,
-                shed << rec.SURPLUS_SHIFT,
+                rec.beside_decision(shed),
                 last=lineage.ordinal << 32 | word,
             )
 

@@ -147,7 +147,7 @@ def test_a_result_shed_within_a_unit_misses_the_outputs_from_its_operator_on(tmp
     if given:
         node.write(rec.OUTPUT, cluster.flags, 1, lineage, 1, 0, 0, 50 * MS, 0)
     node.write(rec.SHED, cluster.flags, 1, lineage, 2, rec.POLICY_SELECTIVITY, 0, 0, operator)
-    node.write(rec.RAN, cluster.flags, 1, lineage, 0, 0, 2, MS, 1 << rec.SURPLUS_SHIFT, last=given)
+    node.write(rec.RAN, cluster.flags, 1, lineage, 0, 0, 2, MS, rec.beside_decision(1), last=given)
     cluster.finish()
     result = judged(cluster, tmp_path)
     assert result["conservation"]["by_cause"] == {"shed(selectivity)": 1} and result["conservation"]["balanced"]
