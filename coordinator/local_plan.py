@@ -17,7 +17,7 @@ from coordinator.placement import units
 from coordinator.placement.problem import deadlines
 from coordinator.placement.routes import Hops
 from coordinator.query import KEEP, Operator, Query
-from coordinator.service_curves import ARRIVALS, CURVES, Division
+from coordinator.service_curves import CURVES, Division
 from protos import plan_pb2
 from protos.policies import Chosen
 
@@ -212,7 +212,7 @@ class Layout:
         for operator in self.query.operators:
             if self.place[operator.name] == node.name:
                 self._add_operator(plan, operator)
-        curves, arrivals = plan.policy.name in CURVES, plan.policy.name in ARRIVALS
+        curves = plan.policy.name in CURVES
         for unit_id, members in self.tasks[node.name]:
             plan.units.add(
                 id=unit_id,
@@ -222,7 +222,6 @@ class Layout:
                 exits=[self.stream_id[name] for name in self.exits(members)],
                 last_deadline_ns=self.last_deadline_ns[members[0]],
                 service=self.division.service(members) if curves else [],
-                arrivals=self.division.arrivals(members) if arrivals else [],
                 **windowed.queue(self.by_name[members[0]]),
             )
         for output_id, output in enumerate(self.query.outputs, start=1):

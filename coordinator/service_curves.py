@@ -30,7 +30,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, floor
+from math import floor
 from typing import Any
 
 from coordinator.graph import order
@@ -38,8 +38,7 @@ from coordinator.guarantee.charges import MEASURED
 from coordinator.query import Operator, Output, Query
 from protos import plan_pb2
 
-CURVES = frozenset({"qed", "pqed", "pqed-printed"})  # policies that go by them
-ARRIVALS = frozenset({"pqed-printed"})  # that go by arrival curves as well
+CURVES = frozenset({"qed", "pqed"})  # policies that go by them
 MOST_TUPLES = 1_000_000  # of a rate, as agents take it
 MOST_RATES = 14  # of one unit, beside its delay bounds
 Unit = tuple[str, ...]
@@ -162,15 +161,6 @@ class Division:
         sources = [source for source in self.query.sources if source.name in self._before[unit].sources]
         every = [affine(source.arrival.written) for source in sources]
         return sum((burst for burst, _ in every), Fraction(0)), sum((rate for _, rate in every), Fraction(0))
-
-    def arrivals(self, unit: Unit) -> list[plan_pb2.Arrivals]:
-        """How tuples come to a unit at most, if what is before it keeps its sub-deadlines; empty: not known."""
-        before = self._before[unit]
-        if before.many:
-            return []
-        burst, rate = self._arriving(unit)
-        ahead_ns = ceil(max(Fraction(0), burst - 1) / rate) + before.sum_ns + before.link_ns
-        return [plan_pb2.Arrivals(ahead_ns=ahead_ns, period_ns=max(1, floor(1 / rate)))]
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from node_agent.core.policies import POLICIES
-from protos.policies import HELP
+from protos.policies import HELP, refused
 from sim_vehicles.loop.outcome import length
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,12 +60,8 @@ WAYS = (Way("deadline placement + EDF", "deadline", "edf"), Way("SQPR placement 
 def ways(policies: Sequence[str]) -> tuple[Way, ...]:
     """The usual two; or the deadline placement under each of these. Raises ValueError where no agent runs one."""
     for policy in policies:
-        known = POLICIES.get(policy.partition(":")[0])
-        if known is not None and known.virtual:
-            raise ValueError(
-                f"policy {known.name} is for virtual time: its decisions cost nothing, which a live node cannot give; "
-                f"try 'sim-vehicles simulate plan.json --policy {known.name}'"
-            )
+        if reason := refused(policy.partition(":")[0]):
+            raise ValueError(reason)
     return tuple(Way(f"deadline placement + {policy}", "deadline", policy) for policy in policies) or WAYS
 
 

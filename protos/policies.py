@@ -27,11 +27,13 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "adaptive": (*BASIC, "share"),
     "qed": (),
     "pqed": (),
-    "pqed-printed": (),
     "slack": ("batch",),
-    "ideal": (),
 }
 NAMES = tuple(PARAMETERS)
+NEVER_LIVE = {  # of the papers' reproductions, which run them in virtual time
+    "ideal": "its decisions cost nothing, which a live node cannot give",
+    "pqed-printed": "its batches can miss what was promised",
+}
 MEANING = {
     "phi": "error bound of deadlines, the length of a basic batch, like 100 ms",
     "hop_phi": "error bound of window hops, like 50 ms; the larger of both counts",
@@ -117,8 +119,16 @@ def chosen(text: str, duration_ns: Callable[[str], int]) -> Chosen:
     return with_parameters(name.strip(), given, duration_ns)
 
 
+def refused(name: str) -> str:
+    """Why no node runs a policy that the papers have; empty: there is none of that name."""
+    why = NEVER_LIVE.get(name)
+    return f"policy {name} is for comparing papers in virtual time: {why}; choose another, like edf" if why else ""
+
+
 def with_parameters(name: str, given: Mapping[str, object], duration_ns: Callable[[str], int]) -> Chosen:
     """A policy by name with parameters as they are written. Raises PolicyError."""
+    if name in NEVER_LIVE:
+        raise PolicyError(refused(name))
     if name not in PARAMETERS:
         raise PolicyError(f"policy '{name}' is unknown{_nearest(name, NAMES)} there are {', '.join(NAMES)}")
     takes = PARAMETERS[name]

@@ -12,10 +12,10 @@ from typing import Literal
 
 from infra.papers.one_node import Outcome, Query, Workload
 from infra.papers.one_node import run as simulate
+from infra.papers.policies import POLICIES
+from infra.papers.policies.ideal import overdue
 from node_agent.core.plan import Parameters
-from node_agent.core.policies import POLICIES
-from node_agent.core.policies.muf import Urgency
-from node_agent.core.policies.overdue import overdue
+from node_agent.core.policies.papers.muf import Urgency
 from node_agent.core.policies.parts import Policy
 
 US, MS, S = 1000, 1_000_000, 1_000_000_000

@@ -8,10 +8,10 @@ from fractions import Fraction
 from math import floor
 from typing import Any, Literal
 
+from infra.papers.policies import POLICIES
 from node_agent.core.measure import NodeMeter
 from node_agent.core.plan import Parameters
-from node_agent.core.policies import POLICIES
-from node_agent.core.policies.bts import Fixed
+from node_agent.core.policies.fixed import Fixed
 from node_agent.core.policies.parts import Policy
 
 Ratio = Literal["total", "execution"]

@@ -11,8 +11,8 @@ from infra.papers.guarantee_load import Drawn, admitted, densest, draw, workload
 from infra.papers.guarantee_table2 import FACTOR, WINDOW_NS
 from infra.papers.one_node import Outcome
 from infra.papers.one_node import run as simulate
+from infra.papers.policies import POLICIES
 from infra.papers.pool import spread
-from node_agent.core.policies import POLICIES
 
 SEED = 1
 DECISIONS_US = (1, 5, 20)

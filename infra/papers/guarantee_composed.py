@@ -21,8 +21,8 @@ from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee_load import MS
 from infra.papers.one_node import Query, Workload
 from infra.papers.one_node import run as alone
+from infra.papers.policies import POLICIES
 from infra.papers.pool import spread
-from node_agent.core.policies import POLICIES
 from node_agent.registry import Registry
 from protos import plan_document
 from protos.plan_document import Plan

@@ -12,9 +12,9 @@ from infra.papers.guarantee_load import MS
 from infra.papers.guarantee_table3 import SHARING, queries
 from infra.papers.one_node import Query, Workload
 from infra.papers.one_node import run as simulate
+from infra.papers.policies import POLICIES
 from infra.papers.pool import spread as each_of
 from node_agent.core.plan import Service
-from node_agent.core.policies import POLICIES
 
 UNTIL_MS = 2000
 SERVICES = ((Service(10 * MS),), (Service(13 * MS),), (Service(10 * MS),), (Service(3 * MS, 20 * MS, 3),))

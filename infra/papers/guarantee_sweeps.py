@@ -10,7 +10,7 @@ from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee_load import Drawn, admitted, densest, draw, limit
 from infra.papers.guarantee_table2 import FACTOR, WINDOW_NS
 from infra.papers.one_node import run as simulate
-from node_agent.core.policies import POLICIES
+from infra.papers.policies import POLICIES
 
 SEED = 1
 SWEEPS: dict[str, tuple[str, Callable[[Drawn, float], Drawn], tuple[float, ...]]] = {

@@ -11,8 +11,8 @@ from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee_load import MS, Drawn, at_random, densest, draw, limit
 from infra.papers.one_node import Workload
 from infra.papers.one_node import run as simulate
+from infra.papers.policies import POLICIES
 from infra.papers.pool import spread
-from node_agent.core.policies import POLICIES
 
 SEEDS = [1, 2, 3]
 LIMIT_SEEDS = list(range(1, 21))

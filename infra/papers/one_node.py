@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from infra.papers.policies.ideal import IDEAL
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import Facts
@@ -143,7 +144,7 @@ def run(policy: Policy, workload: Workload, decision_ns: int = 0) -> Outcome:
     work, due_ns, of, origin = _work(workload), workload.due_ns, workload.query, workload.origin_ns
     counts = Counter(of)
     done = Outcome([counts[query] for query in range(len(workload.queries))], bytearray(len(of)))
-    decision = 0 if policy.virtual else decision_ns
+    decision = 0 if policy.name == IDEAL.name else decision_ns
     release, step, position, count, now, ran, together = engine.release, engine.step, 0, len(arrivals), 0, 0, 0
     start, met = 0, done.met
     job: Job | None = None

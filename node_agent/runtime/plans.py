@@ -291,11 +291,6 @@ class Plans:
             if lane.policy == key:
                 return lane
         chosen = policy(*key)
-        if chosen.virtual:
-            raise PlanError(
-                f"policy {chosen.name} is for simulation: its decisions cost nothing, which a live node cannot give; "
-                "choose another, like edf"
-            )
         settings = Settings(self.shared.lineage_epoch, self.windows, memory_full=self.memory_full)
         engine = Engine(chosen, self.shared.facts, self.commands, settings)
         return Lane(key, engine, Executor(engine, now_ns, failed=self._failed))

@@ -10,6 +10,7 @@ from node_agent.core.policies import POLICIES, policy
 from node_agent.core.slices import Slices, finish
 from node_agent.wire import overload
 from protos import plan_pb2
+from protos.policies import refused
 
 FORMAT = 1
 ID_LIMIT = 0xFFFF  # ids are 16 bits in trace records; 0xFFFF means none
@@ -46,6 +47,8 @@ def reading(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> Slices[c
     """`core_plan`, an operator or a unit at a time."""
     if message.version != FORMAT:
         raise PlanError(f"local plan of version {message.version}, this agent knows {FORMAT}: install the same release")
+    if reason := refused(message.policy.name):
+        raise PlanError(reason)
     if message.policy.name not in POLICIES:
         raise PlanError(f"unknown policy {message.policy.name!r}: this agent has {', '.join(sorted(POLICIES))}")
     try:

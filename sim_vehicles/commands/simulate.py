@@ -78,9 +78,7 @@ def simulate(
     tuples: Annotated[
         list[str] | None, typer.Option(help="SOURCE=FILE: what it admits, one tuple in JSON per line.")
     ] = None,
-    decision_cost: Annotated[
-        str, typer.Option(help="CPU time of a scheduling decision, like 50us; `ideal` does not pay it.")
-    ] = "0",
+    decision_cost: Annotated[str, typer.Option(help="CPU time of a scheduling decision, like 50us.")] = "0",
     phi: Annotated[str | None, typer.Option(help="Length of a basic batch (bts, ats, adaptive).")] = None,
     first_k: Annotated[int | None, typer.Option(help="Basic batches per decision, to begin with.")] = None,
     share: Annotated[

@@ -39,7 +39,7 @@ from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.course import Course
 from sim_vehicles.virtual.events import ADMITTED, CHANGED, Events
 from sim_vehicles.virtual.link import Cable, Ends, Link
-from sim_vehicles.virtual.node import Apply, VirtualNode
+from sim_vehicles.virtual.node import Apply, Policies, VirtualNode, installed
 from sim_vehicles.virtual.payloads import payload_bytes
 from sim_vehicles.virtual.placed import Placed
 from sim_vehicles.virtual.scenario import Scenario, Source
@@ -76,9 +76,10 @@ class Cluster:
         world: World,
         trace: bool = True,
         apply: Apply = apply,
+        policies: Policies = installed,
     ) -> None:
         self._course, self._scenario, self._registry, self._world = course, scenario, registry, world
-        self._apply = apply
+        self._apply, self._policies = apply, policies
         self._locals = course.nodes(scenario)
         self._sources = {source.id: source for source in course.sources}
         self._ids = {source.name: source.id for source in course.sources}
@@ -192,7 +193,7 @@ class Cluster:
             self._nodes[local.node] = VirtualNode(
                 local, self.facts[local.node], self._events, self,
                 barrier=scenario.batch == "barrier", decision_ns=scenario.decision_ns,
-                apply=self._apply, trial=trial,
+                apply=self._apply, trial=trial, policies=self._policies,
             )  # fmt: skip
             self._prepare(local)
             again = trial > 1 and len(self._course.plans) > 1  # else it has been told once and for all

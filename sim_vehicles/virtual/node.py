@@ -15,7 +15,7 @@ from node_agent.core.engine.handover import hand_over
 from node_agent.core.facts import Facts
 from node_agent.core.fullness import REFUSE, Memory
 from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
-from node_agent.core.policies import policy
+from node_agent.core.policies import Policy, policy
 from node_agent.core.refusals import Refusals, age_refused
 from node_agent.core.windows.sequence import NEVER
 from node_agent.execute import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply, cause_of
@@ -26,6 +26,13 @@ from sim_vehicles.virtual.link import Link
 from sim_vehicles.virtual.placed import Placed, State, Watch
 
 Apply = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  # as `node_agent.execute.apply`
+
+Policies = Callable[[core.Plan], Policy]  # which one a node's plans run under
+
+
+def installed(plan: core.Plan) -> Policy:
+    """The one that the plan names, as an agent has it. Raises ValueError."""
+    return policy(plan.policy, plan.largest_batch, plan.parameters)
 
 
 class VirtualNode:
@@ -43,15 +50,15 @@ class VirtualNode:
 
     def __init__(
         self, plan: core.Plan, facts: Facts, events: Events, watch: Watch, barrier: bool, decision_ns: int = 0,
-        apply: Apply = apply, trial: int = 1,
+        apply: Apply = apply, trial: int = 1, policies: Policies = installed,
     ) -> None:  # fmt: skip
         self._apply, self._trial = apply, trial
         self.name, self.index, self._events, self._watch = plan.node, plan.index, events, watch
         settings = Settings(trial, memory_full=self._is_full)
-        self.engine = Engine(policy(plan.policy, plan.largest_batch, plan.parameters), facts, self, settings)
+        self.engine = Engine(policies(plan), facts, self, settings)
         self.refusals = Refusals(facts, trial)
         self._memory: Memory | None = None  # where a source sheds when it is full; others are never refused
-        self._decision_ns = 0 if self.engine.policy.virtual else decision_ns
+        self._decision_ns = decision_ns
         self.overhead_ns = 0
         self.plans: dict[int, Placed] = {}  # by epoch, with which tuples are stamped here
         self._of: dict[Loaded, Placed] = {}

@@ -18,6 +18,7 @@ from protos.segments import segment
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.cluster import Cluster
 from sim_vehicles.virtual.course import Change, Course, course_of
+from sim_vehicles.virtual.node import Policies, installed
 from sim_vehicles.virtual.scenario import Scenario, VirtualPlan
 from sim_vehicles.virtual.summary import Counted, OutputSummary, WindowSummary
 from sim_vehicles.virtual.world import Stub, World
@@ -93,17 +94,18 @@ def simulate(
     trace: bool = True,
     progress: Callable[[], None] | None = None,
     then: Sequence[Change] = (),
+    policies: Policies = installed,
 ) -> Simulation:
     """Run all trials of a plan. trace False: results only, which needs little memory.
 
-    progress is called after each trial. then: plans that are committed in each trial, one after the other. Raises
-    BadInputError where plans and scenario do not fit.
+    progress is called after each trial. then: plans that are committed in each trial, one after the other.
+    policies: which policy a node's plans run under. Raises BadInputError where plans and scenario do not fit.
     """
     scenario, registry = scenario or Scenario(), registry or operators_here()
     course = course_of(plan, then, scenario)
     inner = Stub(course, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
     counted = Counted(inner, {output.name: output.deadline_ns for output in course.outputs})
-    cluster = Cluster(course, scenario, registry, counted, trace)
+    cluster = Cluster(course, scenario, registry, counted, trace, policies=policies)
     for trial in range(1, scenario.trials + 1):
         cluster.run(trial)
         if progress is not None:

@@ -12,6 +12,7 @@ import pytest
 from coordinator import deploy, local_agents, plan_file, planner
 from coordinator.addresses import Addresses
 from coordinator.agents import Agents
+from coordinator.errors import CoordinatorError
 from coordinator.local_agents import Wanted
 from node_agent.sdk import Sink, Source
 from protos import plan_document
@@ -32,14 +33,13 @@ outputs:
 """
 CLUSTER = 'shimekiri: 1\nnodes: {a: {address: "127.0.0.1:0", policy: "POLICY"}}\n'
 VALUES = {"phi": "2ms", "hop_phi": "1ms", "k": "2", "share": "5%", "batch": "4"}
-LIVE = [name for name in NAMES if name != "ideal"]
 COUNT = 20
 FEW = 5
 
 
 def plan(root: Path, name: str) -> Plan:
     """Under a policy with every parameter that it has."""
-    given = ",".join(f"{key}={VALUES[key]}" for key in PARAMETERS[name])
+    given = ",".join(f"{key}={VALUES[key]}" for key in PARAMETERS.get(name, ()))
     query, cluster = root / "query.yaml", root / "cluster.yaml"
     query.write_text(QUERY)
     cluster.write_text(CLUSTER.replace("POLICY", f"{name}:{given}" if given else name))
@@ -65,7 +65,7 @@ def await_room(agents: Agents) -> None:
 def test_every_policy_runs_in_an_agent_by_name(tmp_path: Path, addresses: Addresses) -> None:
     """Deadlines are far away, so whatever the policy, every tuple comes out, and in order."""
     at = addresses.nodes["a"].data
-    for name in LIVE:
+    for name in NAMES:
         made = plan(tmp_path, name)
         with Agents(addresses.of_plan(made)) as agents:
             await_room(agents)
@@ -77,8 +77,18 @@ def test_every_policy_runs_in_an_agent_by_name(tmp_path: Path, addresses: Addres
             assert found == [{"policy": name, "n": n} for n in range(COUNT)], name
 
 
-def test_a_policy_for_virtual_time_is_refused_with_its_reason(tmp_path: Path, addresses: Addresses) -> None:
-    made = plan(tmp_path, "ideal")
-    with Agents(addresses.of_plan(made)) as agents, pytest.raises(deploy.DeployError) as caught:
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("ideal", "its decisions cost nothing, which a live node cannot give"), ("pqed-printed", "its batches can miss")],
+)
+def test_a_policy_of_the_papers_comparisons_is_refused_with_its_reason(
+    name: str, why: str, tmp_path: Path, addresses: Addresses
+) -> None:
+    """No plan is made for it; and a plan that was made elsewhere is refused by the agent."""
+    with pytest.raises(CoordinatorError, match=why):
+        plan(tmp_path, name)
+    values = plan(tmp_path, "edf").to_json()
+    values["nodes"]["a"]["policy"]["name"] = name
+    made = plan_document.of(values | {"hash": plan_document.digest(values)})
+    with Agents(addresses.of_plan(made)) as agents, pytest.raises(deploy.DeployError, match=why):
         deploy.deploy(made, agents)
-    assert "its decisions cost nothing, which a live node cannot give" in str(caught.value)

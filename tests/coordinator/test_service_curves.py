@@ -22,7 +22,7 @@ from coordinator.guarantee.service import DelayBound, QueueBound, RateLatency, c
 from coordinator.placement.audit import audit
 from coordinator.service_curves import Division, affine
 from node_agent.core.plan import Service, Unit
-from node_agent.core.policies.qed import qos
+from node_agent.core.policies.papers.qed import qos
 from protos import plan_document, records
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario, virtual_plan
@@ -182,12 +182,6 @@ def test_the_line_above_arrivals_is_above_them(burst: int, period: int, toleranc
     counts, spans = [1, 2, 4], [0, 3, 20]
     b, r = affine({"kind": "trace", "burst": 1, "counts": counts, "spans_ns": spans})
     assert all(count <= b + r * span for count, span in zip(counts, spans, strict=True)) and r == Fraction(3, 20)
-
-
-def test_arrival_curves_are_for_the_printed_batches_only() -> None:
-    made = plan(TWO, "wait: 42 ms", "pqed-printed", "pqed")
-    first, second = (local.units[0].arrivals for local in virtual_plan(plan_document.shaped(made)).nodes)
-    assert [(each.ahead_ns, each.period_ns) for each in first] == [(75 * MS, 25 * MS)] and second == ()
 
 
 # -- what is guaranteed of it

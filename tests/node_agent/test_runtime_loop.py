@@ -85,7 +85,7 @@ def test_plans_under_different_policies_take_turns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("policy", "batch"),
-    [*((each, 1) for each in sorted(set(POLICIES) - {"ideal"})), ("edf", 0), ("fifo", 0), ("spt", 0)],
+    [*((each, 1) for each in sorted(POLICIES)), ("edf", 0), ("fifo", 0), ("spt", 0)],
 )
 def test_stopping_a_plan_gives_up_what_is_queued_and_what_was_chosen(tmp_path: Path, policy: str, batch: int) -> None:
     with in_process(replace(_plan(policy=policy), largest_batch=batch), tmp_path) as runtime:
@@ -100,7 +100,7 @@ def test_stopping_a_plan_gives_up_what_is_queued_and_what_was_chosen(tmp_path: P
         assert not runtime.plans.lanes and not runtime.meter.costs
 
 
-@pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"ideal"}))
+@pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_every_policy_runs_in_the_live_loop(tmp_path: Path, policy: str) -> None:
     """Nothing is shed: a second is enough for 200 operators that do nothing."""
     with in_process(_plan(policy=policy), tmp_path) as runtime:
@@ -110,13 +110,6 @@ def test_every_policy_runs_in_the_live_loop(tmp_path: Path, policy: str) -> None
         (lane,) = runtime.plans.lanes
         meter = lane.engine.ready.meter
         assert meter.ended == (200 if POLICIES[policy].measured else 0)
-
-
-def test_a_policy_that_needs_free_decisions_is_refused_with_the_reason(tmp_path: Path) -> None:
-    with in_process(_plan(), tmp_path) as runtime:
-        with pytest.raises(PlanError, match="its decisions cost nothing"):
-            runtime.plans.load(_plan(2 << 60, policy="ideal"), "2" * 64)
-        assert len(runtime.plans.lanes) == len(runtime.plans.by_hash) == 1
 
 
 def test_plans_with_other_parameters_of_the_same_policy_have_a_lane_of_their_own(tmp_path: Path) -> None:

@@ -15,8 +15,10 @@ from coordinator import planner
 from node_agent.registry import Registry
 from protos import plan_document, records
 from protos.plan_document import Plan
+from sim_vehicles.virtual.node import installed
 from sim_vehicles.virtual.run import Simulation, operators_here, simulate
 from sim_vehicles.virtual.scenario import Scenario
+from tests.simulation.paper_policies import OWN, handed
 from tests.traces import Kind, of
 
 MS = 1_000_000
@@ -62,12 +64,15 @@ def met(done: Simulation) -> dict[str, int]:
 @pytest.mark.parametrize("policy", ["bts1", "ats1", "adaptive", "ideal", "slack"])
 def test_what_is_too_old_for_the_near_query_is_met_for_the_far_one(policy: str) -> None:
     """At 30 ms the near query's 20 are over. The shared operator runs for the far one; the near one's own sheds."""
-    phi_ns = MS if policy in ("bts1", "ats1") else None
-    done = simulate(plan(), Scenario(policy=policy, bursts=5, ages_ns={"belt": 30 * MS}, phi_ns=phi_ns))
+    phi_ns, own = MS if policy in ("bts1", "ats1") else None, policy in OWN
+    policies = handed(OWN[policy]) if own else installed
+    named = None if own else policy
+    old = Scenario(policy=named, bursts=5, ages_ns={"belt": 30 * MS}, phi_ns=phi_ns)
+    done = simulate(plan(), old, policies=policies)
     assert done.admitted == 10
     assert met(done) == {"out_near": 0, "out_far": 10}
     assert len(facts(done, records.Shed)) == 10
-    young = simulate(plan(), Scenario(policy=policy, bursts=5, phi_ns=phi_ns))
+    young = simulate(plan(), Scenario(policy=named, bursts=5, phi_ns=phi_ns), policies=policies)
     assert met(young) == {"out_near": 10, "out_far": 10} and not facts(young, records.Shed)
 
 

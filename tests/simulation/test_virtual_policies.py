@@ -14,6 +14,7 @@ from sim_vehicles.cli import app
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
+from tests.simulation.paper_policies import OWN, handed
 from tests.simulation.plans import MS, planned
 
 ONE_NODE = """
@@ -55,10 +56,19 @@ def test_a_decision_is_paid_before_every_instance_and_recorded() -> None:
     assert found[-1].end_ns - found[0].release_ns == 200 * MS
 
 
-@pytest.mark.parametrize(("name", "decisions"), [("taat", 100), ("bts", 2), ("pqed", 2), ("ideal", 0)])
+@pytest.mark.parametrize(("name", "decisions"), [("taat", 100), ("bts", 2), ("pqed", 2)])
 def test_batches_save_decisions(name: str, decisions: int) -> None:
     found = ran(Scenario(policy=name, decision_ns=MS))
     assert max(each.end_ns for each in found) - found[0].release_ns == (100 + decisions) * MS
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_only_the_papers_have_is_handed_in_and_no_scenario_names_it(name: str) -> None:
+    (trace,) = simulate(plan(), Scenario(), policies=handed(OWN[name])).traces
+    found = [each for each in records.unpack_records(trace.records) if isinstance(each, records.Ran)]
+    assert len(found) == 100 and len({each.start_ns for each in found}) == 100, "tuple by tuple, not in batches"
+    with pytest.raises(BadInputError, match=f"policy {name} is for comparing papers"):
+        simulate(plan(), Scenario(policy=name))
 
 
 def test_the_policy_of_the_cluster_file_is_the_plans() -> None:

@@ -14,8 +14,10 @@ from coordinator.report.verdict import verdict
 from protos import records
 from protos.plan_document import Plan
 from sim_vehicles.virtual.costs import parse_jitter
+from sim_vehicles.virtual.node import Policies, installed
 from sim_vehicles.virtual.run import Simulation, Trace, simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
+from tests.simulation.paper_policies import OWN, handed
 from tests.simulation.random_plans import documents, registry
 
 EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -31,9 +33,7 @@ ALONE = [
     "muf",
     "qed",
     "pqed",
-    "pqed-printed",
     "slack",
-    "ideal",
 ]
 BATCHING = ["bts", "bts1", "ats", "ats1", "adaptive"]
 
@@ -51,6 +51,7 @@ scenarios = st.builds(
     latency_ns=st.sampled_from([None, 0]),
     loss=st.sampled_from([0.0, 0.0, 0.3]),
 )
+policies = st.sampled_from([installed] * 10 + [handed(each) for each in OWN.values()])
 
 
 class Ran(NamedTuple):
@@ -79,9 +80,11 @@ def report(done: Simulation) -> dict[str, Any]:
 
 
 @EXAMPLES
-@given(documents(), scenarios)
-def test_every_obligation_ends_once_and_the_summary_is_the_reports_verdict(plan: Plan, scenario: Scenario) -> None:
-    done = simulate(plan, scenario, registry())
+@given(documents(), scenarios, policies)
+def test_every_obligation_ends_once_and_the_summary_is_the_reports_verdict(
+    plan: Plan, scenario: Scenario, policies: Policies
+) -> None:
+    done = simulate(plan, scenario, registry(), policies=policies)
     found = report(done)
     note(str(found["conservation"]["problems"]))
     assert found["completeness"]["complete"]
@@ -102,9 +105,12 @@ def test_every_obligation_ends_once_and_the_summary_is_the_reports_verdict(plan:
 @given(
     documents(("pass", "filter", "union", "test.attach", "test.twice")),
     scenarios.filter(lambda scenario: scenario.policy in ALONE and not scenario.decision_ns),
+    policies,
 )
-def test_a_node_runs_one_instance_at_a_time_and_never_idles_with_ready_work(plan: Plan, scenario: Scenario) -> None:
-    for trace in simulate(plan, scenario, registry()).traces:
+def test_a_node_runs_one_instance_at_a_time_and_never_idles_with_ready_work(
+    plan: Plan, scenario: Scenario, policies: Policies
+) -> None:
+    for trace in simulate(plan, scenario, registry(), policies=policies).traces:
         instances = ran(trace)
         for one, after in pairwise(instances):
             assert one.end <= after.start, "an instance was interrupted or two ran at once"

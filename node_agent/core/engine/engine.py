@@ -23,7 +23,7 @@ from node_agent.core.engine.admission import Admission
 from node_agent.core.engine.compiler import Calls, compile_plan
 from node_agent.core.engine.joins import GONE, JoinEnd
 from node_agent.core.engine.ledger import Ledger
-from node_agent.core.engine.ready_queue import Ended, ReadyQueue
+from node_agent.core.engine.ready_queue import ReadyQueue
 from node_agent.core.engine.window_ends import WindowEnds
 from node_agent.core.facts import HEADED, Facts
 from node_agent.core.fullness import FRONT, JOB_BYTES, weight
@@ -37,6 +37,7 @@ from protos.records import (
     CAUSE_JOIN_EXPIRED,
     CAUSE_QUEUE_FULL,
     CAUSE_STOPPED,
+    FLAG,
     MOST_POLICED,
     POLICY_LATE,
     POLICY_MEMORY,
@@ -86,8 +87,9 @@ class Engine:
     """
 
     __slots__ = (
-        "_admission", "_batch_made", "_commands", "_limit_jobs", "_made", "_next", "_plain", "_resumed", "_slow",
-        "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy", "ready", "simple", "windows",
+        "_admission", "_batch_made", "_batching", "_commands", "_limit_jobs", "_made", "_measures", "_next", "_plain",
+        "_resumed", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy", "ready", "simple",
+        "windows",
     )  # fmt: skip
 
     def __init__(self, policy: Policy, facts: Facts, commands: Commands, settings: Settings | None = None) -> None:
@@ -106,6 +108,8 @@ class Engine:
         self._batch_made: list[int] = []  # of each of its jobs, where the policy forms batches
         self._surplus: dict[int, int] = {}  # results of it that were shed, by slot
         self._resumed = False  # it goes on later
+        self._batching = self.ready.batching
+        self._measures = self._batching or policy.measured  # it does not end by the usual path
         self._slow = self._measures
         self._next = self._choice()
 
@@ -282,19 +286,32 @@ class Engine:
     def emit(self, at_ns: int, exit_: Exit, lineage: Lineage, payload: Any, slot: int = 0) -> None:
         """An operator of the running instance has ended with this output; slot: which job of a batch."""
         unit = exit_.only
-        if unit is None:
-            self._emit(at_ns, exit_, lineage, payload, slot)
+        if unit is not None:  # `ready.release`, without the call
+            self._made += exit_.one
+            ready = self.ready
+            ready.released = number = ready.released + 1
+            job = Job()
+            job.key_ns = key_ns = at_ns + unit.offset_ns
+            job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
+            queue = unit.queue
+            if not queue:
+                heappush(ready.heads, (key_ns, at_ns, number, job))
+            queue.append(job)
             return
-        self._made += exit_.one
-        ready = self.ready  # its `release`, without the call
-        ready.released = number = ready.released + 1
-        job = Job()
-        job.key_ns = key_ns = at_ns + unit.offset_ns
-        job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
-        queue = unit.queue
-        if not queue:
-            heappush(ready.heads, (key_ns, at_ns, number, job))
-        queue.append(job)
+        if exit_.outdated_ns and at_ns - lineage[5] > exit_.outdated_ns:
+            self._shed_outdated(at_ns, exit_, lineage, slot)
+            return
+        route = exit_.route
+        if self._batching:
+            self._batch_made[slot] += exit_.one
+        else:
+            self._made += exit_.one
+        if route.simple:
+            release = self.ready.release
+            for unit in route.units:
+                release(at_ns, unit, lineage, payload)
+        else:
+            self._spread(at_ns, route, lineage, payload)
 
     def step(self, start_ns: int, end_ns: int) -> Job | None:
         """End the running instance and start the next one; None: nothing is ready.
@@ -341,22 +358,6 @@ class Engine:
 
     # -- other ends of an instance
 
-    def _emit(self, at_ns: int, exit_: Exit, lineage: Lineage, payload: Any, slot: int) -> None:
-        """`emit`, where something else than one unit gets the output, or is asked before."""
-        route = exit_.route
-        if exit_.outdated_ns and at_ns - lineage[5] > exit_.outdated_ns:
-            self._shed_outdated(at_ns, exit_, lineage, slot)
-            return
-        if self.ready.batching:
-            self._batch_made[slot] += exit_.one
-        else:
-            self._made += exit_.one
-        if route.simple:
-            for unit in route.units:
-                self.ready.release(at_ns, unit, lineage, payload)
-        else:
-            self._spread(at_ns, route, lineage, payload)
-
     def resume(self, at_ns: int) -> None:
         """The instance that was chosen begins at that instant only: the node did something else."""
         self.ended_ns = at_ns
@@ -380,7 +381,7 @@ class Engine:
         """
         job = self.jobs[slot]
         shed = min(self._surplus.pop(slot, 0), MOST_POLICED)
-        batching = self.ready.batching
+        batching = self._batching
         made = self._batch_made[slot] if batching else self._made
         self._lose(end_ns, job.unit, job.lineage, cause, start_ns, made, shed)
         if batching:
@@ -426,37 +427,36 @@ class Engine:
         self._surplus[slot] = self._surplus.get(slot, 0) + 1
         self._slow = True
 
-    @property
-    def _measures(self) -> bool:
-        return self.ready.batching or self.policy.measured
-
     def _end_slowly(self, job: Job, start_ns: int, end_ns: int) -> Job | None:
         """The end of a batch, of an instance that is measured or goes on later, or of one of which results were shed.
 
         Returns what goes on without a decision.
         """
-        unit, jobs, ruled, resumed = job.unit, self.jobs, self.policy.rule is not None, self._resumed
+        unit, ready, ledger, ruled = job.unit, self.ready, self.ledger, self.policy.rule is not None
+        jobs = ready.batch if self._batching else (job,)
+        made = self._batch_made if self._batching else (self._made,)
+        meter, noted, surpluses = unit.meter, unit.noted, self._surplus
+        flags = unit.flags | FLAG if self._resumed else unit.flags
         decided_ns, missed = start_ns - self.ended_ns, 0
         share_ns = (end_ns - self.ended_ns) // max(1, len(jobs))
-        made = self._batch_made if self.ready.batching else (self._made,)
         for slot, (each, counts) in enumerate(zip(jobs, made, strict=True)):
-            lineage, release_ns = each.lineage, each.release_ns
-            due_ns = each.key_ns if ruled else release_ns + unit.sub_deadline_ns
+            due_ns = each.key_ns if ruled else each.release_ns + unit.sub_deadline_ns
             missed += end_ns > due_ns
-            surplus = min(self._surplus.pop(slot, 0), MOST_POLICED)
-            times_ns = release_ns, start_ns, end_ns, due_ns
-            self.ledger.ran(unit, lineage, times_ns, decided_ns + beside_decision(surplus), counts, resumed)
-            if unit.noted:
-                self._note(end_ns, each, counts, share_ns, removed(lineage) if surplus else ABSENT)
-            if unit.meter is not None:
-                unit.meter.made(counts)
+            surplus = min(surpluses.pop(slot, 0), MOST_POLICED) if surpluses else 0
+            decision = decided_ns + beside_decision(surplus) if surplus else decided_ns
+            ledger.ran(flags, unit.id, each.lineage, each.release_ns, start_ns, end_ns, due_ns, decision, counts)
+            if noted:
+                self._note(end_ns, each, counts, share_ns, removed(each.lineage) if surplus else ABSENT)
+            if meter is not None:
+                meter.made(counts)
         if self._measures:
-            self.ready.ended(Ended(unit, len(jobs), missed, end_ns - start_ns, decided_ns))
+            ready.ended(unit, len(jobs), missed, end_ns - start_ns, decided_ns)
         unit.runs += len(jobs)
         self._made, self._resumed, self._slow = 0, False, self._measures
-        if (job_ := self.ready.goes_on(end_ns)) is not None:
+        following = ready.goes_on(end_ns)
+        if following is not None:
             self.ended_ns = end_ns
-        return job_
+        return following
 
     def _choose(self, at_ns: int) -> Job | None:
         """The next instance under a policy that drops or forms batches."""
@@ -464,11 +464,12 @@ class Engine:
         for late in ready.expired(at_ns):
             self._drop(at_ns, late)
         while (choice := ready.choose()) is not None:
-            for job in choice.shed:
+            _, runs, shed = choice
+            for job in shed:
                 self._drop(at_ns, job)
             if (first := ready.begin(choice)) is not None:
-                if ready.batching:
-                    self._batch_made = [0] * len(choice.runs)
+                if self._batching:
+                    self._batch_made = [0] * len(runs)
                 return first
         ready.idle()
         return None

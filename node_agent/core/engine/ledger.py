@@ -13,16 +13,19 @@ from protos.records import (
     ABSORBED,
     ADMITTED,
     DEGRADED,
-    FLAG,
     LOST,
     MERGED,
     NO_REF,
     OUTPUT,
     POLICY_WINDOW,
     RAN,
+    RECORD,
+    RECORD_BYTES,
     SHED,
     WINDOW,
 )  # fmt: skip
+
+pack = RECORD.pack_into
 
 
 class Ledger:
@@ -47,17 +50,21 @@ class Ledger:
         )
 
     def ran(
-        self, unit: Unit, lineage: Lineage, times_ns: tuple[int, int, int, int], decision: int, counts: int,
-        resumed: bool,
+        self, flags: int, unit: int, lineage: Lineage, release_ns: int, start_ns: int, end_ns: int, due_ns: int,
+        decision: int, outputs: int,
     ) -> None:  # fmt: skip
-        """times_ns: release, start, end, deadline. decision: what choosing it took, and results that were shed.
-        counts: the outputs word."""
+        """An instance, or one tuple of a batch. decision: what choosing it took, and how many results were shed.
+        outputs: the word of them."""
+        facts = self.facts
+        position = facts.position
+        if position == facts.limit:
+            position, facts.limit = facts.refill()
         source, epoch, seq, ordinal, _, _ = lineage
-        release_ns, start_ns, end_ns, due_ns = times_ns
-        self.facts.write(
-            RAN, unit.flags | FLAG if resumed else unit.flags, unit.id, source, epoch, seq,
-            release_ns, start_ns, end_ns, due_ns, decision, ordinal << 32 | counts,
+        pack(
+            facts.buffer, position, RAN, flags, unit, source, epoch, seq, release_ns, start_ns, end_ns, due_ns,
+            decision, ordinal << 32 | outputs,
         )  # fmt: skip
+        facts.position = position + RECORD_BYTES
 
     def delivered(self, at_ns: int, route: Route, output: Output, lineage: Lineage) -> None:
         """A result."""

@@ -10,7 +10,7 @@ what is shed beside what runs; then `begin` is due.
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import Any, NamedTuple
+from typing import Any
 
 from node_agent.core import queues
 from node_agent.core.job import Job, Lineage, made
@@ -23,24 +23,9 @@ from node_agent.core.queues import Queue
 Entry = tuple[int, int, int, Job]  # deadline or rank, release_ns, arrival number
 
 
-class Choice(NamedTuple):
-    """Of a unit that is chosen: the jobs that run, in their order, and those that are shed. No job runs where the head
-    was shed: then another unit may come first."""
-
-    unit: Unit
-    runs: list[Job]
-    shed: list[Job]
-
-
-class Ended(NamedTuple):
-    """An instance of so many tuples. due_missed: those that ended after their deadline. decided_ns: what choosing it
-    took."""
-
-    unit: Unit
-    jobs: int
-    missed: int
-    ran_ns: int
-    decided_ns: int
+Choice = tuple[Unit, list[Job], list[Job]]
+"""A unit that is chosen, its jobs that run, in their order, and those that are shed. No job runs where the head was
+shed: then another unit may come first."""
 
 
 class ReadyQueue:
@@ -139,7 +124,10 @@ class ReadyQueue:
         if unit.rule is not None:
             idle = not queue and (self.running is None or self.running.unit is not unit)
             key_ns = unit.rule(at_ns, idle)
-        queue.append(made(key_ns, at_ns, number, unit, lineage, payload))
+        job = Job()
+        job.key_ns = key_ns
+        job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
+        queue.append(job)
         if len(queue) == 1 and unit is not self.held:
             self._head(unit)
 
@@ -159,13 +147,13 @@ class ReadyQueue:
 
     def _head(self, unit: Unit) -> None:
         """The head of a unit's queue, into the heap: by its deadline, or under the rank that it has now."""
-        job = unit.queue[0]
-        if self._order is not None:
-            self._push(job, self._order.rank(job))
-        elif self.tuner is not None and self.heads and (ripe_ns := self.tuner.ripe_ns(job)) > self._at_ns:
-            heappush(self._unripe, (ripe_ns, job.release_ns, job.number, job))
-        else:
-            self._push(job, job.key_ns)
+        job, order, tuner, heads = unit.queue[0], self._order, self.tuner, self.heads
+        key = job.key_ns
+        if order is not None:
+            key = order.rank(job)
+        elif tuner is not None and heads and (ripe_ns := tuner.ripe_ns(job)) > self._at_ns:
+            key, heads = ripe_ns, self._unripe
+        heappush(heads, (key, job.release_ns, job.number, job))
 
     def _ripen(self) -> None:
         """Batches that are complete by now compete; where there is none, the oldest, so that the node is not idle."""
@@ -202,13 +190,14 @@ class ReadyQueue:
         self.running, self.decided = job, True
         return job
 
-    def expired(self, at_ns: int) -> Iterator[Job]:
+    def expired(self, at_ns: int) -> Iterable[Job]:
         """What is late at the head of any unit's queue, whether or not it is that unit's turn: each has left its queue
         when it is given, the next one has not. To be asked before `choose`."""
         self._let_go(at_ns)
         expiry = self._expiry
-        if expiry is None or at_ns <= expiry.due_ns:
-            return
+        return () if expiry is None or at_ns <= expiry.due_ns else self._late_heads(at_ns, expiry)
+
+    def _late_heads(self, at_ns: int, expiry: Expiry) -> Iterator[Job]:
         changed = dict[Unit, None]()
         due_ns = at_ns + expiry.least_ns
         for unit in expiry.units:
@@ -232,9 +221,11 @@ class ReadyQueue:
     def begin(self, choice: Choice) -> Job | None:
         """The chosen instance runs, and the unit's next head waits for its turn. None: nothing of it runs; then
         `choose` again."""
-        job = choice.runs[0] if choice.runs else None
-        self.batch = choice.runs if self.batching else []
-        self._follow(choice.unit, job)
+        unit, runs, _ = choice
+        job = runs[0] if runs else None
+        if self.batching:
+            self.batch = runs
+        self._follow(unit, job)
         if job is not None:
             self.running, self.decided = job, True
         return job
@@ -308,18 +299,20 @@ class ReadyQueue:
     def _select(self, job: Job) -> Choice:
         """What runs of a unit that was chosen: its batch without what is dropped. The head is judged before a batch is
         formed behind it: where it is shed, another unit may come first."""
-        unit, at_ns, dropper = job.unit, self._at_ns, self.policy.dropper
-        if self._is_late(job) or (dropper is not None and dropper(job, at_ns, 0)):
-            return Choice(unit, [], [job])
+        unit: Unit = job.unit
+        late_ns, at_ns, dropper = unit.late_ns, self._at_ns, self.policy.dropper
+        if (late_ns and at_ns - job.lineage[5] > late_ns) or (dropper is not None and dropper(job, at_ns, 0)):
+            return unit, [], [job]
         if self._form is None:
-            return Choice(unit, [job], [])
+            return unit, [job], []
         queue = unit.queue
         more = self._form(job, queue)
-        batch, shed = [job], list[Job]()
+        batch, shed = [job, *(queue.popleft() for _ in range(more))], list[Job]()
         self.dispatched += more
-        for _ in range(more):
-            each = queue.popleft()
-            (shed if self._is_late(each) else batch).append(each)
+        if late_ns:
+            oldest_ns = at_ns - late_ns
+            shed = [each for each in batch if each.lineage[5] < oldest_ns]
+            batch = [each for each in batch if each.lineage[5] >= oldest_ns]
         if dropper is not None:
             kept = [job]
             for each in batch[1:]:
@@ -329,11 +322,7 @@ class ReadyQueue:
             first = self.policy.sifter(batch, at_ns)
             shed += batch[:first]
             del batch[:first]
-        return Choice(unit, batch, shed)
-
-    def _is_late(self, job: Job) -> bool:
-        late_ns: int = job.unit.late_ns
-        return late_ns > 0 and self._at_ns - job.lineage[5] > late_ns
+        return unit, batch, shed
 
     # -- jobs leave without having run
 
@@ -407,9 +396,9 @@ class ReadyQueue:
                     if queues.in_order(unit.queue):
                         break
 
-    def ended(self, instance: Ended) -> None:
-        """Where the policy measures: an instance has ended."""
-        unit, jobs, missed, ran_ns, decided_ns = instance
+    def ended(self, unit: Unit, jobs: int, missed: int, ran_ns: int, decided_ns: int) -> None:
+        """Where the policy measures: an instance of so many tuples has ended, `missed` of them after their deadline.
+        decided_ns: what choosing it took."""
         if unit.meter is not None:
             self.meter.ran(unit.meter, jobs, missed, ran_ns, decided_ns if self.decided else None)
         if self.tuner is not None:
@@ -420,4 +409,4 @@ def _is_of(job: Job, source: int, epoch: int) -> bool:
     return job.lineage[0] == source and job.lineage[1] == epoch
 
 
-__all__ = ["Choice", "Ended", "ReadyQueue"]
+__all__ = ["Choice", "ReadyQueue"]

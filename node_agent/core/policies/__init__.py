@@ -1,45 +1,68 @@
-"""Scheduling policies: each is a combination of five small parts, chosen by name."""
+"""Scheduling policies: each is a combination of five small parts, chosen by name.
 
+What a plan may name is in `protos.policies`. A policy's module is loaded when something asks for it: a node has the few
+that its plans name.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib import import_module
 
 from node_agent.core.plan import Parameters
-from node_agent.core.policies.adaptive import ADAPTIVE
-from node_agent.core.policies.ats import ATS, ATS1
 from node_agent.core.policies.batch import at_most, whole_burst
-from node_agent.core.policies.bts import BTS, BTS1
-from node_agent.core.policies.edf import EDF
-from node_agent.core.policies.edf_e2e import EDF_E2E
-from node_agent.core.policies.edf_op import EDF_OP
-from node_agent.core.policies.fifo import FIFO
-from node_agent.core.policies.ideal import IDEAL
-from node_agent.core.policies.muf import MUF
 from node_agent.core.policies.parts import Policy
-from node_agent.core.policies.pqed import PQED
-from node_agent.core.policies.pqed_printed import PQED_PRINTED
-from node_agent.core.policies.qed import QED
-from node_agent.core.policies.rr import RR
-from node_agent.core.policies.slack import SLACK
-from node_agent.core.policies.spt import SPT
-from node_agent.core.policies.taat import TAAT
+from protos.policies import NAMES, refused
 
-POLICIES: dict[str, Policy] = {
-    policy.name: policy
-    for policy in (
-        EDF, EDF_E2E, EDF_OP, FIFO, SPT, RR, MUF, TAAT, BTS, BTS1, ATS, ATS1, ADAPTIVE, QED, PQED, PQED_PRINTED, SLACK,
-        IDEAL,
-    )
-}  # fmt: skip
+MODULES = {
+    "edf": "edf",
+    "fifo": "fifo",
+    "slack": "slack",
+    "adaptive": "adaptive",
+    "edf-e2e": "papers.edf_e2e",
+    "edf-op": "papers.edf_op",
+    "spt": "papers.spt",
+    "rr": "papers.rr",
+    "muf": "papers.muf",
+    "taat": "papers.taat",
+    "bts": "papers.bts",
+    "bts1": "papers.bts",
+    "ats": "papers.ats",
+    "ats1": "papers.ats",
+    "qed": "papers.qed",
+    "pqed": "papers.pqed",
+}  # in these, under its name in capitals
+
+
+class _Installed(Mapping[str, Policy]):
+    """All policies by name."""
+
+    def __getitem__(self, name: str) -> Policy:
+        found: Policy = getattr(import_module(f"{__name__}.{MODULES[name]}"), name.upper().replace("-", "_"))
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
+POLICIES: Mapping[str, Policy] = _Installed()
 
 
 def policy(name: str, largest_batch: int = 1, parameters: Parameters | None = None) -> Policy:
-    """The policy of that name. largest_batch: jobs that may run as one instance; 1: tuple by tuple, 0: no limit; a
-    policy that forms its own batches has 1.
+    """The policy of that name; largest_batch, parameters: as `configured` has them.
 
     Raises ValueError: no such policy (with the names that exist), or one that cannot run batches.
     """
-    if name not in POLICIES:
-        raise ValueError(f"unknown policy {name!r}: choose one of {', '.join(sorted(POLICIES))}")
-    found = POLICIES[name]
+    if name not in MODULES:
+        raise ValueError(refused(name) or f"unknown policy {name!r}: choose one of {', '.join(sorted(NAMES))}")
+    return configured(POLICIES[name], largest_batch, parameters)
+
+
+def configured(found: Policy, largest_batch: int = 1, parameters: Parameters | None = None) -> Policy:
+    """That policy with these parameters. largest_batch: jobs that may run as one instance; 1: tuple by tuple, 0: no
+    limit; a policy that forms its own batches has 1. Raises ValueError: it cannot run batches."""
     if parameters is not None and parameters != found.parameters:
         found = replace(found, parameters=parameters)
     if largest_batch == 1:
@@ -47,4 +70,4 @@ def policy(name: str, largest_batch: int = 1, parameters: Parameters | None = No
     return replace(found, batch=at_most(largest_batch) if largest_batch else whole_burst)
 
 
-__all__ = ["POLICIES", "Policy", "policy"]
+__all__ = ["POLICIES", "Policy", "configured", "policy"]

@@ -4,16 +4,16 @@
 
 with s the measured cost of one decision, c the measured cost per tuple of the unit, n_phi its tuples per basic batch
 at the measured rate, dl_min the least sub-deadline of the node. What cannot be met end to end is shed, and what is
-dear gives way to what is cheap where the node is behind (`overdue.giving_way`).
+dear gives way to what is cheap where the node is behind (`giving_way`).
 """
 
 from node_agent.core.job import Job
 from node_agent.core.measure import PPM, NodeMeter, UnitMeter
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch import basic_batches
-from node_agent.core.policies.bts import Fixed
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.overdue import giving_way
+from node_agent.core.policies.fixed import Fixed
+from node_agent.core.policies.giving_way import giving_way
 from node_agent.core.policies.parts import Policy
 from node_agent.core.queues import Queue
 

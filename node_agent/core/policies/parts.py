@@ -86,7 +86,6 @@ class Policy:
     yields: bool = False  # may switch at an operator's boundary
     measures: bool = False  # a part asks the meters
     guaranteed: bool = False  # covered by the schedulability test, tuple by tuple
-    virtual: bool = False  # decisions cost nothing, which only virtual time can give
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.offset, self.rule, self.key)) != 1:

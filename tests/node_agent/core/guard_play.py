@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from infra.papers.policies import policy
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Job, Lineage, Loaded
-from node_agent.core.policies import policy
 from node_agent.execute import Executor
 from protos import records as rec
 from tests.traces import Kind, of

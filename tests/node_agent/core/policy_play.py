@@ -126,7 +126,7 @@ class Node:
     def _start(self, job: Job, at_ns: int, ready: dict[int, Job]) -> None:
         engine = self.engine
         jobs = engine.jobs
-        free = engine.policy.virtual or not engine.decided
+        free = engine.policy.name == "ideal" or not engine.decided  # whose decisions cost nothing
         start_ns = at_ns + (0 if free else self.decision_ns)
         cost_ns = sum(self.costs[each.unit.id, each.lineage[2]] for each in jobs)
         numbers = [each.lineage[2] for each in jobs]

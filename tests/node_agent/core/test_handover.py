@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from infra.papers.policies import POLICIES, policy
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.engine.events import (
@@ -29,7 +30,6 @@ from node_agent.core.engine.events import (
 from node_agent.core.engine.handover import hand_over, inherited
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Job, Loaded
-from node_agent.core.policies import POLICIES, policy
 from node_agent.execute import Executor
 from protos import records
 

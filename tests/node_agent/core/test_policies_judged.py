@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from infra.papers.policies import POLICIES, policy
 from node_agent.core import queues
 from node_agent.core.engine import ready_queue
 from node_agent.core.plan import Arrivals, Parameters
-from node_agent.core.policies import POLICIES, policy
-from node_agent.core.policies.ats import Control
+from node_agent.core.policies.papers.ats import Control
 from protos import records
 from sim_vehicles.virtual import draws
 from tests.node_agent.core.policy_play import Arrival, Node, Shape

@@ -6,9 +6,9 @@ from math import log
 
 import pytest
 
+from infra.papers.policies import policy
+from infra.papers.policies.ideal import overdue
 from node_agent.core.plan import Parameters
-from node_agent.core.policies import policy
-from node_agent.core.policies.overdue import overdue
 from node_agent.core.policies.parts import Policy
 from protos import records
 from sim_vehicles.virtual import draws

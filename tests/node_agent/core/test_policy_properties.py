@@ -13,12 +13,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from infra.papers.policies import POLICIES, policy
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.measure import NodeMeter
 from node_agent.core.parts import Job
 from node_agent.core.plan import Arrivals, Parameters, Service
-from node_agent.core.policies import POLICIES, policy
-from node_agent.core.policies.ats import Control
+from node_agent.core.policies.papers.ats import Control
 from protos import records
 from tests.node_agent.core.policy_play import Arrival, Node, Shape
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from infra.papers.policies import policy
 from node_agent.core import plan as plans
 from node_agent.core.plan import Parameters
-from node_agent.core.policies import policy
 from node_agent.core.policies.parts import Job
 from tests.node_agent.core.shared_play import ALWAYS_NS, FIRST, Box, Graph, Play
 

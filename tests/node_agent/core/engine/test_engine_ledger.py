@@ -26,7 +26,7 @@ def test_each_end_is_a_record_and_a_count() -> None:
     ledger.lost_arrival(75, route, LINEAGE, records.CAUSE_QUEUE_FULL)
     ledger.ran_instead(76, unit, 1, LINEAGE)
     ledger.merged(77, unit, LINEAGE, (9, 8, 7, 0, 0, 0), absent=True)
-    ledger.ran(unit, LINEAGE, (1, 2, 3, 4), 5, 6, resumed=True)
+    ledger.ran(unit.flags, unit.id, LINEAGE, 1, 2, 3, 4, 5, 6)
     ledger.delivered(78, route, loaded.plan.outputs[0], LINEAGE)
     found = list(records.unpack_records(facts.data()))
     assert {(each.source, each.epoch, each.seq) for each in found} == {(1, 2, 33)}

@@ -123,8 +123,10 @@ def test_what_is_late_leaves_one_by_one_and_before_anything_is_chosen() -> None:
         assert job.lineage[2] == count
         assert list(ready.in_flight(loaded.units[:1], 1, 1)) == [count + 1][: 3 - count]
     choice = ready.choose()
-    assert choice is not None and choice.unit is loaded.units[1] and not choice.shed
-    assert ready.begin(choice) is ready.running is choice.runs[0]
+    assert choice is not None
+    unit, runs, shed = choice
+    assert unit is loaded.units[1] and not shed
+    assert ready.begin(choice) is ready.running is runs[0]
     assert ready.choose() is None
 
 
@@ -149,10 +151,10 @@ def test_what_a_dropper_refuses_is_given_with_the_choice() -> None:
         ready.release(0, loaded.units[0], tuple_(1, number), None)
     assert not list(ready.expired(0))
     first = ready.choose()
-    assert first is not None and not first.runs and [job.number for job in first.shed] == [1]
+    assert first is not None and not first[1] and [job.number for job in first[2]] == [1]
     assert ready.begin(first) is None
     second = ready.choose()
-    assert second is not None and ready.begin(second) is ready.running is second.runs[0]
+    assert second is not None and ready.begin(second) is ready.running is second[1][0]
 
 
 def test_an_instance_that_is_put_back_keeps_its_key_and_its_number() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 from node_agent.core.measure import NodeMeter
 from node_agent.core.plan import Parameters
-from node_agent.core.policies.bts import Fixed
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.overdue import statistics
+from node_agent.core.policies.fixed import Fixed
+from node_agent.core.policies.papers.bts import statistics
 from node_agent.core.policies.parts import Policy
 
 PROPORTIONAL, INTEGRAL = 1, 10

@@ -14,8 +14,8 @@ from dataclasses import replace
 from node_agent.core.job import Job
 from node_agent.core.measure import NodeMeter, UnitMeter
 from node_agent.core.plan import Arrivals, Service
+from node_agent.core.policies.papers.qed import QosDeadlines, qos
 from node_agent.core.policies.parts import Policy
-from node_agent.core.policies.qed import QosDeadlines, qos
 
 MOST = 100_000  # tuples that a curve is looked at for
 

@@ -1,4 +1,4 @@
-"""Basic batch scheduling ([A] algorithms 1 and 3): k basic batches of the queue whose head is most urgent, k fixed."""
+"""A tuner that runs k basic batches of the queue whose head is most urgent, k fixed ([A] definitions 6 and 7)."""
 
 from typing import Any
 
@@ -6,9 +6,6 @@ from node_agent.core.job import Job
 from node_agent.core.measure import NodeMeter
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch import basic_batches
-from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.overdue import statistics
-from node_agent.core.policies.parts import Policy
 from node_agent.core.queues import Queue
 from protos.policies import phi_ns
 
@@ -40,7 +37,3 @@ class Fixed:
 
     def ended(self, unit: Any, jobs: int, ran_ns: int, decision_ns: int) -> None:
         """Nothing follows from it."""
-
-
-BTS = Policy(name="bts", offset=sub_deadline, tuner=Fixed)
-BTS1 = Policy(name="bts1", offset=sub_deadline, tuner=Fixed, sifter=statistics)

@@ -1,0 +1,25 @@
+"""[A] 4's Ideal: the earliest deadline first, what cannot be met is shed, and decisions cost nothing.
+
+Whoever runs it charges no time for decisions. A live node cannot do that, so no agent has it.
+"""
+
+from node_agent.core.job import Job
+from node_agent.core.policies.edf import sub_deadline
+from node_agent.core.policies.parts import Policy
+
+
+def overdue(job: Job, at_ns: int, ahead: int) -> bool:
+    """Whether the job would end after its own deadline: C_sche + (ahead + 1) C'_exec > dl - now.
+
+    The deadline is the end-to-end one, on the lower bound of the tuple's age: a late sub-deadline is not yet a miss.
+    Of the outputs that the unit leads to it is the last one that is due: what can be met for one query runs. Costs are
+    measured.
+    """
+    unit, lineage = job.unit, job.lineage
+    meter = unit.meter
+    end_ns: int = at_ns + meter.node.decision_ns + (ahead + 1) * meter.cost_ns
+    due_ns: int = lineage[5] + unit.useful_ns
+    return end_ns > due_ns
+
+
+IDEAL = Policy(name="ideal", offset=sub_deadline, dropper=overdue, measures=True)

@@ -1,0 +1,26 @@
+"""Basic batch scheduling ([A] algorithms 1 and 3): k basic batches of the queue whose head is most urgent, k fixed."""
+
+from node_agent.core.job import Job
+from node_agent.core.policies.edf import sub_deadline
+from node_agent.core.policies.fixed import Fixed
+from node_agent.core.policies.parts import Policy
+
+
+def statistics(batch: list[Job], at_ns: int) -> int:
+    """As printed: S(Q) tasks of a batch can end by its deadline dl, the head's; the oldest of the others are shed.
+    Where a unit leads to several outputs, dl is that of the last one that is due.
+
+        S(Q) = floor((dl - now - C_sche) / C'_exec)
+
+    All tuples of a basic batch have the same deadline ([A] definition 6), so where the head is overdue the whole batch
+    goes, also what could be met: that is what `overdue` mends.
+    """
+    unit, lineage = batch[0].unit, batch[0].lineage
+    meter = unit.meter
+    due_ns: int = lineage[5] + unit.useful_ns
+    ends: int = (due_ns - at_ns - meter.node.decision_ns) // meter.cost_ns
+    return len(batch) - max(0, min(ends, len(batch)))
+
+
+BTS = Policy(name="bts", offset=sub_deadline, tuner=Fixed)
+BTS1 = Policy(name="bts1", offset=sub_deadline, tuner=Fixed, sifter=statistics)
