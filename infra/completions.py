@@ -6,10 +6,10 @@ from pathlib import Path
 
 import shtab
 
-from node_agent import completion
-from node_agent.cli import command_line
+from node_agent.tools import shell_completion
+from node_agent.tools.cli import command_line
 
-FOLDER = Path("node_agent") / "completions"
+FOLDER = Path("node_agent") / "tools" / "completions"
 # Names of nodes are the keys of addresses.json, as `coordinator up` writes it; nothing where there is none.
 _NAMES = r"""sed -n '/^ "nodes": {/,/^ }/s/^  "\([A-Za-z0-9_.-]*\)": {$/\1/p' addresses.json 2>/dev/null"""
 _BASH = f"""
@@ -27,7 +27,7 @@ _NODES = {"bash": "_node_agent_nodes", "zsh": "_node_agent_nodes"}
 
 def scripts() -> dict[str, str]:
     """The text per file, by its name below FOLDER."""
-    return {completion.file_of(shell).name: _script(shell) for shell in completion.SHELLS}
+    return {shell_completion.file_of(shell).name: _script(shell) for shell in shell_completion.SHELLS}
 
 
 def _script(shell: str) -> str:

@@ -1,5 +1,5 @@
-"""Generates the code beside protos/*.proto, the scripts of node_agent/completions, the lists of operators that stand
-here and the reference page of trace records; with --check only says whether they are current."""
+"""Generates the code beside protos/*.proto, the scripts of node_agent/tools/completions, the lists of operators that
+stand here and the reference page of trace records; with --check only says whether they are current."""
 
 import argparse
 import json

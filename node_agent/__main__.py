@@ -2,7 +2,7 @@
 
 import sys
 
-from node_agent import cli
+from node_agent.tools import cli
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from node_agent.core.engine.engine import Engine
 from node_agent.core.job import Job, Lineage
 from node_agent.core.parts import Step, Unit
-from node_agent.hop import UnencodableError
-from node_agent.ring import HANG, HANG_AT, WRITTEN, RingFacts
+from node_agent.host.trace_ring import HANG, HANG_AT, WRITTEN, RingFacts
+from node_agent.operators.hop import UnencodableError
 from node_agent.sdk import At, Many
 from protos.records import CAUSE_ENCODE, CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS, CAUSE_QUEUE_FULL
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from node_agent.client import Admitted, Refused, Result, Sink, Source
+    from node_agent.client.client import Admitted, Refused, Result, Sink, Source
 
 __all__ = ["Admitted", "At", "Many", "Refused", "Result", "Sink", "Source", "aggregate", "codec", "operator"]
 
@@ -165,7 +165,7 @@ def codec(name: str, message: type[Any]) -> CodecDeclaration:
 
 def __getattr__(name: str) -> Any:
     if name in {"Admitted", "Refused", "Result", "Sink", "Source"}:
-        from node_agent import client
+        from node_agent.client import client
 
         return getattr(client, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,8 +16,8 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from node_agent.codecs import CodecError, Codecs, UnknownCodecError
-from node_agent.connection import AgentError, NotAcceptedError, NotTrustedError
+from node_agent.client.connection import AgentError, NotAcceptedError, NotTrustedError
+from node_agent.operators.codecs import CodecError, Codecs, UnknownCodecError
 from node_agent.runtime.scheduling import fifo
 from node_agent.tls.names import TlsError
 from protos.plan_document import Plan
@@ -59,7 +59,7 @@ Listen = Callable[[str, str], AbstractContextManager[Results]]
 def sink(address: str, output: str, tls: Path | None = None) -> AbstractContextManager[Results]:
     """A live sink at an agent's data address. tls: the identity to connect with. Raises AgentError, UnknownCodecError,
     OSError, TlsError."""
-    from node_agent.client import Sink
+    from node_agent.client.client import Sink
 
     return Sink(address, output, codecs=Codecs({WARNING: VehicleWarning}), tls=tls)
 

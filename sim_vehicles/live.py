@@ -20,8 +20,8 @@ from typing import Protocol, Self
 
 from google.protobuf.message import Message
 
-from node_agent.codecs import CodecError, Codecs, UnknownCodecError
-from node_agent.connection import AgentError, NoAnswerError, NotAcceptedError, NotTrustedError
+from node_agent.client.connection import AgentError, NoAnswerError, NotAcceptedError, NotTrustedError
+from node_agent.operators.codecs import CodecError, Codecs, UnknownCodecError
 from node_agent.runtime.scheduling import RUNTIME_PRIORITY, fifo
 from node_agent.tls.names import TlsError
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
@@ -53,7 +53,7 @@ BROKEN = (AgentError, CodecError, UnknownCodecError, OSError)
 
 def source(address: str, name: str, tls: Path | None = None) -> AbstractContextManager[Sender]:
     """A live source at an agent's data address. tls: the identity to connect with. Raises one of `BROKEN`."""
-    from node_agent.client import Source  # threads and sockets only where something is sent
+    from node_agent.client.client import Source  # threads and sockets only where something is sent
 
     return Source(address, name, codecs=Codecs(MESSAGES), tls=tls)
 

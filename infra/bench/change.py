@@ -14,9 +14,9 @@ from time import thread_time_ns
 
 from infra.bench.figures import Figure, percentile
 from infra.bench.runtime import MEMORY
-from node_agent import plan_files
-from node_agent.clock_domain import now_ns
 from node_agent.core.slices import Slices
+from node_agent.host import plan_files
+from node_agent.host.clock import now_ns
 from node_agent.runtime.deployed import MOST_QUIET_NS
 from node_agent.runtime.inprocess import in_process, queue
 from node_agent.runtime.loop import Runtime

@@ -28,7 +28,7 @@ from infra.endurance import account
 from infra.endurance.figures import Figures, table
 from infra.endurance.load import Feed
 from infra.endurance.watch import Received, Watch
-from node_agent.clock_domain import now_ns
+from node_agent.host.clock import now_ns
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent

@@ -23,7 +23,7 @@ from infra.papers.one_node import Query, Workload
 from infra.papers.one_node import run as alone
 from infra.papers.policies import POLICIES
 from infra.papers.pool import spread
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos import plan_document
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from coordinator import planner
 from infra.papers.collision import MS, with_sub_deadlines
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos import plan_document, records
 from protos.plan_document import BurstArrival, Plan
 from protos.records import Admitted, Ran

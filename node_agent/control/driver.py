@@ -6,7 +6,6 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from node_agent import ipc
 from node_agent.control.check import Checked
 from node_agent.control.deploy import Deployments
 from node_agent.control.deployment import (
@@ -23,7 +22,8 @@ from node_agent.control.deployment import (
 )
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.runtime_link import RuntimeLink
-from node_agent.log import WARNING, Log
+from node_agent.host import ipc
+from node_agent.host.log import WARNING, Log
 
 LOAD_S = 30.0  # operators may read models from disk
 TELL_S = 2.0  # the runtime answers between two task instances

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from node_agent import ipc, operator_source
+from node_agent.host import ipc
+from node_agent.operators import source_code
 from protos import agent_pb2
 
 
@@ -41,7 +42,7 @@ class Identities:
         looks = found.st_mtime_ns, found.st_size, found.st_ino
         known = self._seen.get(path)
         if known is None or known[0] != looks:
-            known = self._seen[path] = looks, operator_source.now(Path(path))
+            known = self._seen[path] = looks, source_code.now(Path(path))
         return known[1]
 
 

@@ -5,8 +5,8 @@ It is forked by the supervisor, which imports no gRPC: gRPC is loaded here, afte
 
 import signal
 
-from node_agent import ipc
-from node_agent.settings import Settings
+from node_agent.host import ipc
+from node_agent.host.settings import Settings
 
 DRAIN_S = 0.03  # at 10 000 records/s a ring of 32 768 is full after 3 s
 

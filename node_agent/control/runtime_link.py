@@ -1,10 +1,10 @@
-"""Questions to one incarnation of the runtime and its answers, over the channel of node_agent/ipc.py."""
+"""Questions to one incarnation of the runtime and its answers, over the channel of node_agent/host/ipc.py."""
 
 import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from node_agent import ipc
+from node_agent.host import ipc
 
 MOST_OUTGOING = 256
 

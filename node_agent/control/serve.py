@@ -6,7 +6,6 @@ import gc
 
 import grpc
 
-from node_agent import ipc
 from node_agent.control import admission
 from node_agent.control.check import is_loopback
 from node_agent.control.driver import DeployDriver
@@ -14,8 +13,9 @@ from node_agent.control.main import DRAIN_S
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.service import OPTIONS, Agent
 from node_agent.control.spool_files import SpoolFiles
-from node_agent.log import WARNING, Log
-from node_agent.settings import Settings
+from node_agent.host import ipc
+from node_agent.host.log import WARNING, Log
+from node_agent.host.settings import Settings
 from node_agent.tls.names import TlsError
 from protos import agent_pb2_grpc
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import grpc
 
-from node_agent import ipc
 from node_agent.control.check import MOST_PLAN_BYTES, RefusalError, checked_hash, checked_prepare
 from node_agent.control.deployment import Deployment, Reply
 from node_agent.control.driver import DeployDriver
 from node_agent.control.identities import Identities
 from node_agent.control.runtime_link import Question
 from node_agent.control.spool_files import SpoolFiles, sync
-from node_agent.settings import Settings, place_name
+from node_agent.host import ipc
+from node_agent.host.settings import Settings, place_name
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 
 ASK_S = 1.0

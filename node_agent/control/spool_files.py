@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from node_agent.control.spool import LIMIT_BYTES, Append, Incarnation, Segment, Spool
 from node_agent.control.spool_mending import FREED_FILE, SUFFIX, freed_file, restore, segment_name
-from node_agent.durable_files import DAMAGED, set_aside, write_durably
-from node_agent.log import WARNING, Log
-from node_agent.ring import DATA, STATE, TAKEN, WRITTEN, Ring
+from node_agent.host.durable_files import DAMAGED, set_aside, write_durably
+from node_agent.host.log import WARNING, Log
+from node_agent.host.trace_ring import DATA, STATE, TAKEN, WRITTEN, Ring
 from protos.records import HEADER_BYTES, RECORD_BYTES, STATE_CRASHED, plans_in, unpack_header
 from protos.segments import HEAD_BYTES, Block, Chain, records_in, scan
 

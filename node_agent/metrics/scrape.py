@@ -10,9 +10,9 @@ import psutil
 
 from node_agent.control.deployment import State
 from node_agent.control.service import Agent, version
+from node_agent.host.settings import Settings, place_name
 from node_agent.metrics import figures
 from node_agent.metrics.figures import Asked, Operator, Process
-from node_agent.settings import Settings, place_name
 from protos import agent_pb2
 
 FRESH_S = 0.25  # scrapes that come closer together get the same page

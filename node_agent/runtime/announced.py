@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from node_agent.log import INFO, WARNING
+from node_agent.host.log import INFO, WARNING
 from node_agent.runtime.deployed import Deployed, Lane
 from node_agent.runtime.shared import Shared
 

@@ -15,8 +15,8 @@ on from there, for a lineage must not repeat either; that leaves a gap, which co
 
 from dataclasses import dataclass
 
-from node_agent.clock_domain import now_ns
 from node_agent.core import plan as core
+from node_agent.host.clock import now_ns
 from node_agent.link.clock import FAR_NS
 from node_agent.runtime.deployed import COMMITTED, Deployed
 from node_agent.runtime.plans import Plans

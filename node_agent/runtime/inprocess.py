@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from node_agent.clock_domain import clock_domain, new_boot, now_ns
 from node_agent.core import plan as core
-from node_agent.registry import Registry
-from node_agent.ring import TAKEN, WRITTEN, Ring, RingFacts
+from node_agent.host.clock import clock_domain, new_boot, now_ns
+from node_agent.host.trace_ring import TAKEN, WRITTEN, Ring, RingFacts
+from node_agent.operators.registry import Registry
 from node_agent.runtime.deployed import ENDED, Deployed
 from node_agent.runtime.inbound import Inbound
 from node_agent.runtime.loop import Runtime

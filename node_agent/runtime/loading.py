@@ -15,14 +15,14 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from node_agent import plan_files
-from node_agent.codecs import Codec, UnknownCodecError
 from node_agent.core import plan as core
 from node_agent.core.engine.handover import comparing
 from node_agent.core.parts import Loaded
 from node_agent.core.slices import Slices
-from node_agent.registry import Registry
-from node_agent.signature import OperatorError
+from node_agent.host import plan_files
+from node_agent.operators.codecs import Codec, UnknownCodecError
+from node_agent.operators.registry import Registry
+from node_agent.operators.signature import OperatorError
 from node_agent.wire.plan import PlanError, reading
 from protos import plan_pb2
 from protos.records import stamp_of

@@ -17,11 +17,12 @@ Sockets are polled by time, not per instance: a poll costs about as much as sche
 
 from collections.abc import Callable
 
-from node_agent.clock_domain import now_ns
 from node_agent.core.engine.engine import Engine
 from node_agent.core.parts import Job
-from node_agent.registry import Registry
-from node_agent.ring import HANG, HANG_AT, RingFacts
+from node_agent.host.clock import now_ns
+from node_agent.host.suspension import Suspension
+from node_agent.host.trace_ring import HANG, HANG_AT, RingFacts
+from node_agent.operators.registry import Registry
 from node_agent.runtime.beats import Beats
 from node_agent.runtime.deployed import Deployed, Lane
 from node_agent.runtime.inbound import Inbound
@@ -32,7 +33,6 @@ from node_agent.runtime.profile import Meter
 from node_agent.runtime.roles import Context
 from node_agent.runtime.shared import Shared
 from node_agent.runtime.sliced import Sliced
-from node_agent.suspension import Suspension
 from protos.records import CLOCK, FLAG, NO_REF
 
 DRAIN_EVERY_NS = 100_000

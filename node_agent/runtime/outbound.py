@@ -6,9 +6,9 @@ A tuple is encoded once, however many peers and sinks it goes to. A link is made
 from itertools import islice
 from typing import Any
 
-from node_agent.codecs import CodecError
 from node_agent.core import plan as core
 from node_agent.core.parts import MARKS, Lineage, Loaded, Quiet
+from node_agent.operators.codecs import CodecError
 from node_agent.runtime.delivered import Tally
 from node_agent.runtime.deployed import Deployed
 from node_agent.runtime.inbound import Inbound

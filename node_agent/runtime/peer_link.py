@@ -4,12 +4,12 @@ import select
 import socket
 from typing import TYPE_CHECKING
 
-from node_agent.clock_domain import now_ns
 from node_agent.core.parts import Lineage, Quiet, Removed
+from node_agent.host.clock import now_ns
+from node_agent.host.log import WARNING
 from node_agent.link.clock import FAR_NS
 from node_agent.link.limits import LinkError
 from node_agent.link.sender import Sender
-from node_agent.log import WARNING
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.deployed import Deployed
 from node_agent.runtime.load import Load

@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from node_agent.clock_domain import now_ns
 from node_agent.core import plan as core
 from node_agent.core.engine.compiler import compiling
 from node_agent.core.engine.engine import Commands, Engine, Settings
@@ -20,8 +19,9 @@ from node_agent.core.parts import Job, Loaded, Step
 from node_agent.core.policies import policy
 from node_agent.core.slices import Slices, finish
 from node_agent.execute import Executor
-from node_agent.hop import UnencodableError
-from node_agent.registry import Registry
+from node_agent.host.clock import now_ns
+from node_agent.operators.hop import UnencodableError
+from node_agent.operators.registry import Registry
 from node_agent.runtime import loading, scheduling
 from node_agent.runtime.announced import Announced
 from node_agent.runtime.counts import Counts

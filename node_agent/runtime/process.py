@@ -8,20 +8,20 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-from node_agent import ipc, plan_files
-from node_agent.clock_domain import now_ns
 from node_agent.core.slices import Slices, finish
-from node_agent.log import ERROR, Log
-from node_agent.printed import printed
-from node_agent.registry import Registry
-from node_agent.ring import STATE, Ring, RingFacts, TakenOver
+from node_agent.host import ipc, plan_files
+from node_agent.host.clock import now_ns
+from node_agent.host.log import ERROR, Log
+from node_agent.host.operator_output import printed
+from node_agent.host.settings import Settings
+from node_agent.host.trace_ring import STATE, Ring, RingFacts, TakenOver
+from node_agent.operators.registry import Registry
+from node_agent.operators.signature import OperatorError
 from node_agent.runtime import profile, scheduling, told
 from node_agent.runtime.deployed import ENDED, PREPARED, Deployed
 from node_agent.runtime.inbound import Inbound
 from node_agent.runtime.loop import Runtime
 from node_agent.runtime.shared import Shared
-from node_agent.settings import Settings
-from node_agent.signature import OperatorError
 from node_agent.tls.names import TlsError
 from protos import records
 

@@ -15,9 +15,9 @@ end of its bucket, so it is never below the true one of what was measured, and a
 from collections.abc import Sequence
 from time import thread_time_ns
 
-from node_agent.clock_domain import now_ns
 from node_agent.core.parts import Step
-from node_agent.hop import Checking
+from node_agent.host.clock import now_ns
+from node_agent.operators.hop import Checking
 
 EARLY = 16  # calls: caches are cold, the interpreter has not adapted, imports within functions are made
 SLOTS_BITS = 4  # a power of two is divided into 16 buckets

@@ -2,16 +2,16 @@
 
 from typing import Protocol
 
-from node_agent.codecs import CodecError
 from node_agent.core import plan as core
 from node_agent.core.fullness import REFUSE
 from node_agent.core.parts import Lineage
 from node_agent.core.refusals import age_refused, too_old
+from node_agent.host.trace_ring import MOST_TAKEN_OVER, TakenOver, peer_key
 from node_agent.link.answers import Answers
 from node_agent.link.clock import Offset, PeerClock
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Receiver
-from node_agent.ring import MOST_TAKEN_OVER, TakenOver, peer_key
+from node_agent.operators.codecs import CodecError
 from node_agent.runtime import unknown
 from node_agent.runtime.arrivals import Arrivals
 from node_agent.runtime.connection import Connection

@@ -4,10 +4,10 @@ import select
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
-from node_agent.clock_domain import now_ns
 from node_agent.core.refusals import Refusals
-from node_agent.log import WARNING, Log
-from node_agent.ring import RingFacts
+from node_agent.host.clock import now_ns
+from node_agent.host.log import WARNING, Log
+from node_agent.host.trace_ring import RingFacts
 
 if TYPE_CHECKING:  # not without TLS
     from node_agent.runtime.tls_connection import Security

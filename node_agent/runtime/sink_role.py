@@ -2,8 +2,8 @@
 
 from collections import deque
 
+from node_agent.host.trace_ring import TakenOver
 from node_agent.link.limits import MAX_BATCH_TUPLES, LinkError
-from node_agent.ring import TakenOver
 from node_agent.runtime import unknown
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.roles import Context, answer, peer_clock

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from time import thread_time_ns
 
-from node_agent.clock_domain import now_ns
+from node_agent.host.clock import now_ns
 from node_agent.link.limits import LinkError
 from node_agent.runtime.connection import READ_BYTES, Connection
 from node_agent.runtime.shared import Handler, Shared

@@ -5,8 +5,8 @@
 `node_agent/TESTING.md` has examples. Operators are made and called as an agent does it, with the same errors.
 """
 
-from node_agent.intact import ChangedError
-from node_agent.signature import OperatorError
+from node_agent.operators.mutation_check import ChangedError
+from node_agent.operators.signature import OperatorError
 from node_agent.testing.bench import SECOND_NS, START_NS, Bench, run
 from node_agent.testing.windows import window
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from node_agent import sdk
-from node_agent.codecs import CodecError
-from node_agent.registry import Registry
-from node_agent.signature import OperatorError, shape_of
+from node_agent.operators.codecs import CodecError
+from node_agent.operators.registry import Registry
+from node_agent.operators.signature import OperatorError, shape_of
 
 Operator = Callable[..., Any] | str  # a class or function under @operator or @aggregate, or an installed one's name
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from node_agent.codecs import JSON
 from node_agent.core.plan import Window
-from node_agent.registry import Registry
-from node_agent.signature import OperatorError
+from node_agent.operators.codecs import JSON
+from node_agent.operators.registry import Registry
+from node_agent.operators.signature import OperatorError
 from node_agent.testing.loaded import Operator, as_json, check_type, loaded
 
 

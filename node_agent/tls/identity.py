@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from node_agent.tls.diagnosis import no_tls13, verify_text
 from node_agent.tls.names import CA, CERTIFICATE, KEY, MAKE, TlsError, node_name, pem, told, unreadable
-from node_agent.tls.why import no_tls13, verify_text
 
 DAY_S, SOON_DAYS = 86_400, 30  # with fewer days left, one is told
 # Of the key exchange, and no other: strangers choose, and some take OpenSSL ten times as long and more. This one is in

@@ -9,9 +9,9 @@ import ssl
 from pathlib import Path
 
 from node_agent.link.limits import LinkError
+from node_agent.tls.diagnosis import alert_text, verify_text
 from node_agent.tls.identity import name_in
 from node_agent.tls.names import told
-from node_agent.tls.why import alert_text, verify_text
 
 RECORD_BYTES = 1 << 14  # plain bytes of a record at most
 # Of the other end's half of a handshake; with identities of `coordinator certs` it has 1.1 KB. A list of certificates

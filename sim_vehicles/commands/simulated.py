@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from node_agent.registry import Registry
+    from node_agent.operators.registry import Registry
     from protos.plan_document import Plan
     from sim_vehicles.virtual.run import Simulation
     from sim_vehicles.virtual.scenario import Scenario

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import Message
 
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos.vehicle_pb2 import Cpm
 from sim_vehicles.feed import Feed
 from sim_vehicles.inputs import InputOptions, Inputs

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos.plan_document import Plan, Source
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.errors import BadInputError

@@ -1,7 +1,7 @@
 """Runs a query's operators one after the other, without nodes, queues or time of their own.
 
 For measurements and tests of what the operators compute: the operators, their parameters and the way they are called
-are those of a node (`node_agent.registry`), only placement, scheduling and links are left out.
+are those of a node (`node_agent.operators.registry`), only placement, scheduling and links are left out.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
+from node_agent.operators.signature import Bound
 from node_agent.sdk import At, Many
-from node_agent.signature import Bound
 
 # The same graph as queries/collision_warning.yaml, for programs that have no YAML reader; a test holds the two equal.
 _EGO = {"ego": "O1"}

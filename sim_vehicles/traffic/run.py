@@ -16,7 +16,7 @@ from random import Random
 from time import perf_counter_ns
 from typing import NamedTuple
 
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos.vehicle_pb2 import Cpm
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.motion import Motion, read_motion

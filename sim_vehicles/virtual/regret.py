@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from node_agent.core.policies import POLICIES
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.clairvoyant import STATES, by_output, least_missed

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.core.facts import MemoryFacts
-from node_agent.registry import Registry
-from node_agent.signature import OperatorError
+from node_agent.operators.registry import Registry
+from node_agent.operators.signature import OperatorError
 from protos import run_document, vehicle_pb2
 from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, STATE_ENDED, VIRTUAL, Header, pack_header

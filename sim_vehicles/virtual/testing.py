@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from node_agent.codecs import CodecError, UnknownCodecError
-from node_agent.registry import Registry
+from node_agent.operators.codecs import CodecError, UnknownCodecError
+from node_agent.operators.registry import Registry
 from node_agent.testing.loaded import with_codecs
 from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError

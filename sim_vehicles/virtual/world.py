@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from node_agent.codecs import Codec, CodecError, Codecs, UnknownCodecError
+from node_agent.operators.codecs import Codec, CodecError, Codecs, UnknownCodecError
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.arrivals import WithSources
 

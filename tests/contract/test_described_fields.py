@@ -11,7 +11,7 @@ from google.protobuf import descriptor_pb2
 from coordinator.errors import Problem
 from coordinator.expressions import MessageFields
 from coordinator.operators import load
-from node_agent.codecs import DESCRIBED, Codecs, described
+from node_agent.operators.codecs import DESCRIBED, Codecs, described
 
 QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"
 

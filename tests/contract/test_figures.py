@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator import figures as planned
-from node_agent import figures as installed
+from node_agent.operators import aggregate_functions as installed
 
 NAMES = st.sampled_from(("speed", "n", "car.kg", "", "a..b", "count", "window", "start_ns", "last", "p95", "mean"))
 SHARES = st.sampled_from((0.95, 1, 1.0, 0, -1, 2, 1e-9, 1.0000001, True, "0.5", None))

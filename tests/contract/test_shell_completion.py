@@ -11,7 +11,7 @@ import pytest
 
 from coordinator import known_names
 from infra import completions
-from node_agent import cli, completion
+from node_agent.tools import cli, shell_completion
 
 BIN = Path(sys.executable).parent
 ASK = """
@@ -60,18 +60,18 @@ def test_node_agent_in_bash(folder: Path) -> None:
 
 
 def test_every_command_and_option_of_the_agent_is_in_both_scripts(capsys: pytest.CaptureFixture[str]) -> None:
-    for shell in completion.SHELLS:
+    for shell in shell_completion.SHELLS:
         assert cli.main(["completion", shell]) == 0
         said = capsys.readouterr().out
-        assert said == completion.file_of(shell).read_text()
-        assert said == completions.scripts()[completion.file_of(shell).name], "run `make protos`"
+        assert said == shell_completion.file_of(shell).read_text()
+        assert said == completions.scripts()[shell_completion.file_of(shell).name], "run `make protos`"
         assert all(name in said for name in cli.COMMANDS)
     assert said.startswith("#compdef node-agent")
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="needs zsh")
 def test_node_agent_in_zsh(folder: Path) -> None:
-    script = completion.file_of("zsh")
+    script = shell_completion.file_of("zsh")
     done = subprocess.run(
         ["zsh", "-f", "-c", f"autoload -U compinit; compinit -D; source {script}; print $_comps[node-agent]"],
         cwd=folder, capture_output=True, text=True, timeout=60, check=True,

@@ -11,8 +11,8 @@ import pytest
 from coordinator import collect, deploy
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
+from node_agent.host.state_dir import StateDir
 from node_agent.sdk import Sink, Source
-from node_agent.state_dir import StateDir
 from protos.records import HEADER_BYTES, unpack_header
 from protos.segments import HEAD_BYTES, Block, scan
 from tests.coordinator.test_deploy_live import Street

@@ -13,8 +13,8 @@ import pytest
 from coordinator.run_traces import RunTraces, TraceError
 from node_agent.control import spool
 from node_agent.control.spool_files import SpoolFiles
-from node_agent.ring import STATE, Ring, RingFacts
-from node_agent.state_dir import StateDir
+from node_agent.host.state_dir import StateDir
+from node_agent.host.trace_ring import STATE, Ring, RingFacts
 from protos import trace_pb2
 from protos.records import LOAD, NO_REF, STATE_CRASHED, STATE_ENDED, Gap, Header, Load, unpack_records
 from protos.segments import Trail, bodies

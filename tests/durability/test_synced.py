@@ -13,10 +13,10 @@ from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.spool import SEGMENT_RECORDS
 from node_agent.control.spool_files import SpoolFiles, sync
-from node_agent.durable_files import write_durably
-from node_agent.reserve import Reserve
-from node_agent.ring import STATE, Ring, RingFacts
-from node_agent.starts import Starts
+from node_agent.host.durable_files import write_durably
+from node_agent.host.reserve import Reserve
+from node_agent.host.starts import Starts
+from node_agent.host.trace_ring import STATE, Ring, RingFacts
 from protos import trace_pb2
 from protos.records import LOAD, NO_REF, STATE_CRASHED, STATE_ENDED, Header, unpack_records
 from protos.segments import records_in

@@ -14,7 +14,7 @@ import typer.main
 from coordinator import cli as coordinator
 from coordinator import schema
 from infra.nodes import __main__ as nodes
-from node_agent import cli as node_agent
+from node_agent.tools import cli as node_agent
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "how_to" / "two_pis.md").read_text()

@@ -14,12 +14,12 @@ from typing import Any
 
 import psutil
 
-from node_agent import plan_files
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.spool_files import SpoolFiles
-from node_agent.registry import Registry
-from node_agent.state_dir import StateDir
+from node_agent.host import plan_files
+from node_agent.host.state_dir import StateDir
+from node_agent.operators.registry import Registry
 from protos import plan_pb2, records, segments
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.client import Admitted, NotAcceptedError, Refused, Sink, Source
+from node_agent.client.client import Admitted, NotAcceptedError, Refused, Sink, Source
 from node_agent.link.limits import MAX_FRAME_BYTES
 from node_agent.wire import frames
 from protos import records

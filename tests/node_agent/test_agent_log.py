@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import pytest
 
-from node_agent import log
-from node_agent.client import Sink, Source
+from node_agent.client.client import Sink, Source
 from node_agent.control.spool_files import SpoolFiles
+from node_agent.host import log
+from node_agent.host.log import LINE_BYTES, WARNING, Log, Stderr
+from node_agent.host.operator_output import MOST_CHARACTERS, Printed
+from node_agent.host.trace_ring import Ring, RingFacts
 from node_agent.link.clock import Offset
-from node_agent.log import LINE_BYTES, WARNING, Log, Stderr
-from node_agent.printed import MOST_CHARACTERS, Printed
-from node_agent.ring import Ring, RingFacts
 from node_agent.runtime.announced import CALM_NS, Announced
 from node_agent.runtime.inbound import Accepted
 from node_agent.runtime.peer_link import UNREACHABLE_NS, PeerLink

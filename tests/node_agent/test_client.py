@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from node_agent.client import (
+from node_agent.client.client import (
     Admitted,
     NoAnswerError,
     NotAcceptedError,
@@ -21,14 +21,14 @@ from node_agent.client import (
     Source,
     UnreachableError,
 )
-from node_agent.clock_domain import clock_domain, new_boot, now_ns
-from node_agent.codecs import JSON, CodecError, UnknownCodecError
-from node_agent.connection import parse_address
+from node_agent.client.connection import parse_address
+from node_agent.host.clock import clock_domain, new_boot, now_ns
 from node_agent.link.answers import Answers
 from node_agent.link.clock import PeerClock
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Inbox, Receiver
 from node_agent.link.sender import Sender
+from node_agent.operators.codecs import JSON, CodecError, UnknownCodecError
 from node_agent.wire import frames
 
 MANUAL = Path(__file__).parents[2] / "node_agent" / "OPERATORS.md"
@@ -368,7 +368,7 @@ def test_a_sink_goes_on_with_the_next_incarnation_of_the_agent(agent: Agent) -> 
 
 
 def test_an_agent_with_another_clock_measures_before_it_judges(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("node_agent.connection._PROBES_S", 30.0)
+    monkeypatch.setattr("node_agent.client.connection._PROBES_S", 30.0)
     agent.clock, agent.offset_ns = "another", 5_000_000_000
     with Sink(agent.address, "o", timeout=30) as sink, Source(agent.address, "s") as source:
         before = now_ns() + agent.offset_ns

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from node_agent import connection
-from node_agent.client import Admitted, Sink, Source, UnreachableError
+from node_agent.client import connection
+from node_agent.client.client import Admitted, Sink, Source, UnreachableError
 from tests.node_agent.live import chain_plan
 from tests.node_agent.test_feed_listen import running
 from tests.tls_identities import Authority

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.codecs import JSON, MAX_DEPTH, CodecError, Codecs, UnknownCodecError, protobuf
 from node_agent.link.limits import MAX_PAYLOAD_BYTES
+from node_agent.operators.codecs import JSON, MAX_DEPTH, CodecError, Codecs, UnknownCodecError, protobuf
 from protos import tuple_pb2 as pb
 
 VALUES = st.recursive(

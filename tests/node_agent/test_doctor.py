@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from node_agent import cli
-from node_agent.doctor import command, disk, finding, grant, heat, machine, ports, readers, software, storage
-from node_agent.doctor.examine import Asked, Sources, examine
-from node_agent.doctor.finding import Finding
-from node_agent.doctor.heat import Firmware, Zone
-from node_agent.doctor.machine import MIB, RealTime
-from node_agent.doctor.software import Port, WallClock
-from node_agent.doctor.storage import Storage
+from node_agent.tools import cli
+from node_agent.tools.doctor import command, disk, finding, grant, heat, machine, ports, readers, software, storage
+from node_agent.tools.doctor.examine import Asked, Sources, examine
+from node_agent.tools.doctor.finding import Finding
+from node_agent.tools.doctor.heat import Firmware, Zone
+from node_agent.tools.doctor.machine import MIB, RealTime
+from node_agent.tools.doctor.software import Port, WallClock
+from node_agent.tools.doctor.storage import Storage
 from protos import requirements
 
 ROOT = Path(__file__).parents[2]

@@ -18,15 +18,15 @@ from typing import Any
 
 import pytest
 
-from node_agent import cli, feed
-from node_agent.client import Admitted, Refused, Sink
-from node_agent.codecs import Codecs
-from node_agent.feed import Account
-from node_agent.lines import CsvRows, JsonRows, LineError, Lines
-from node_agent.listen import as_line
-from node_agent.node_address import InputError, addresses_of, data_address
-from node_agent.pace import Rate, Recorded
+from node_agent.client.address_book import InputError, addresses_of, data_address
+from node_agent.client.client import Admitted, Refused, Sink
+from node_agent.operators.codecs import Codecs
 from node_agent.runtime.inprocess import in_process
+from node_agent.tools import cli, feed
+from node_agent.tools.feed import Account
+from node_agent.tools.line_reader import CsvRows, JsonRows, LineError, Lines
+from node_agent.tools.listen import as_line
+from node_agent.tools.pacing import Rate, Recorded
 from node_agent.wire.plan import core_plan
 from protos import plan_pb2
 from tests.node_agent.live import ROOT, chain_plan, until
@@ -214,7 +214,7 @@ class Clock:
         self.sending_ns = 0  # how long it takes
         monkeypatch.setattr(feed, "now_ns", lambda: self.now_ns)
         monkeypatch.setattr(feed, "_sleep_until", self.sleep)
-        monkeypatch.setattr("node_agent.client.Source.send_aged", lambda source, aged: self.send(aged))
+        monkeypatch.setattr("node_agent.client.client.Source.send_aged", lambda source, aged: self.send(aged))
 
     def sleep(self, at_ns: int) -> None:
         self.now_ns = max(self.now_ns, at_ns)
@@ -303,7 +303,7 @@ def test_a_serial_device_is_read_raw_and_gets_its_settings_back(node: str) -> No
 
 
 def test_a_line_without_an_end_takes_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("node_agent.lines.MOST_LINE_BYTES", 100_000)
+    monkeypatch.setattr("node_agent.tools.line_reader.MOST_LINE_BYTES", 100_000)
     file = tmp_path / "in"
     file.write_bytes(b"1" * 1_000_000 + b"\n2\n")
     for read in (JsonRows, CsvRows):
@@ -401,7 +401,7 @@ def test_protobuf_is_json_on_both_sides(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_codec_of_ones_own_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from node_agent.node_address import client_codecs
+    from node_agent.client.address_book import client_codecs
 
     file = tmp_path / "ops.py"
     file.write_text(CODEC)

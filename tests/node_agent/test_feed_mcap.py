@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from mcap.writer import CompressionType, Writer
 
-from node_agent import cli, feed, recording
-from node_agent.client import Sink
-from node_agent.codecs import Codecs
-from node_agent.node_address import InputError
-from node_agent.recording import Recording, Stamps
+from node_agent.client.address_book import InputError
+from node_agent.client.client import Sink
+from node_agent.operators.codecs import Codecs
+from node_agent.tools import cli, feed, mcap_reader
+from node_agent.tools.mcap_reader import Recording, Stamps
 from protos.vehicle_pb2 import DESCRIPTOR, Hazard, Sensor
 from tests.node_agent.live import ROOT, chain_plan
 from tests.node_agent.test_feed_listen import running
@@ -142,7 +142,7 @@ def test_what_is_no_recording_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     for damaged in (whole[: len(whole) // 2], whole[:300] + b"\x00" * 40 + whole[340:]):
         with pytest.raises(InputError, match=r"bad\.mcap(:\d+)?: (is not|the file)"):
             list(Recording(_write(tmp_path / "bad.mcap", damaged), None, "log"))
-    monkeypatch.setattr(recording, "MOST_CHUNK_BYTES", 100)
+    monkeypatch.setattr(mcap_reader, "MOST_CHUNK_BYTES", 100)
     for compression in (CompressionType.LZ4, CompressionType.ZSTD):
         large = mcap(tmp_path / "large.mcap", numbers("/a", [*range(100)]), compression=compression)
         with pytest.raises(InputError, match="a chunk of more than 100 bytes"):
@@ -175,7 +175,7 @@ def test_without_the_package_one_line_says_what_to_install(tmp_path: Path) -> No
         "import importlib.util\n"
         "found = importlib.util.find_spec\n"
         "importlib.util.find_spec = lambda name, *more: None if name == 'mcap' else found(name, *more)\n"
-        "from node_agent.cli import main; sys.exit(main(sys.argv[1:]))"
+        "from node_agent.tools.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "feed", "in", path, "--to", "127.0.0.1:1"],
@@ -199,7 +199,7 @@ def test_a_steady_feed_makes_up_for_no_delay(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(feed, "now_ns", lambda: now["ns"])
     monkeypatch.setattr(feed, "_sleep_until", lambda at_ns: now.update(ns=max(now["ns"], at_ns + 2 * MS)))
-    monkeypatch.setattr("node_agent.client.Source.send_aged", send)
+    monkeypatch.setattr("node_agent.client.client.Source.send_aged", send)
     file = tmp_path / "in.jsonl"
     file.write_text("0\n1\n2\n3\n")
     with running(tmp_path / "ring", chain_plan()) as address:

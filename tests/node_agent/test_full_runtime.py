@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from node_agent.client import Admitted, Refused, Source
-from node_agent.clock_domain import now_ns
+from node_agent.client.client import Admitted, Refused, Source
 from node_agent.core import plan as core
 from node_agent.core.fullness import JOB_BYTES, weight
+from node_agent.host.clock import now_ns
 from node_agent.link.answers import Answers
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from node_agent.runtime import connection as connections
 from node_agent.runtime import load as loads
 from node_agent.runtime.connection import Connection

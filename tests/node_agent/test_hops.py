@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from node_agent import execute
-from node_agent.codecs import JSON, MAX_DEPTH, CodecError, protobuf
 from node_agent.core import plan as plans
-from node_agent.hop import UnencodableError
 from node_agent.link.limits import MAX_PAYLOAD_BYTES
-from node_agent.registry import Registry
+from node_agent.operators.codecs import JSON, MAX_DEPTH, CodecError, protobuf
+from node_agent.operators.hop import UnencodableError
+from node_agent.operators.registry import Registry
 from node_agent.runtime.profile import Meter
 from node_agent.sdk import Many, operator
 from protos.records import CAUSE_ENCODE
@@ -197,7 +197,7 @@ def test_checks_cost_operators_nothing() -> None:
 
 def test_numpy_is_known_without_being_imported() -> None:
     program = (
-        "import sys, node_agent.runtime.loading, node_agent.codecs as c;"
+        "import sys, node_agent.runtime.loading, node_agent.operators.codecs as c;"
         "assert c.JSON.fit((1,)) == [1]; sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -16,7 +16,7 @@ from typing import Any
 import grpc
 import pytest
 
-from node_agent.client import Admitted, Sink, Source
+from node_agent.client.client import Admitted, Sink, Source
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2
 from protos import tuple_pb2 as pb
 from tests.node_agent.live import HASH, Agent, chain_plan, kinds, spooled, store, until

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent import ipc
-from node_agent.clock_domain import now_ns
 from node_agent.control.deployment import Deployment, State
 from node_agent.control.service import status_reply
+from node_agent.host import ipc
+from node_agent.host.clock import now_ns
 from node_agent.link.clock import FAR_NS
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from node_agent.runtime import told
 from node_agent.runtime.delivered import Tally
 from node_agent.runtime.inprocess import in_process

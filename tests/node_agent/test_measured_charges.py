@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from node_agent import charges
-from node_agent.charges import FED, UNITS, Measured
+from node_agent.tools import overhead
+from node_agent.tools.overhead import FED, UNITS, Measured
 from protos import records
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def admitted(at_ns: int, source: int = FED) -> records.Record:
 def gaps(*facts: records.Record) -> tuple[list[int], list[tuple[int, int]]]:
     bare: list[int] = []
     filled: list[tuple[int, int]] = []
-    charges._read(iter(facts), bare, filled)
+    overhead._read(iter(facts), bare, filled)
     return bare, filled
 
 
@@ -74,7 +74,7 @@ def test_it_measures_here_and_prints_the_line() -> None:
 
 def test_the_lines_for_people() -> None:
     each = Measured(1_000, 2_000, 3_000, 7)
-    lines = charges.told(charges.Charges(each, each, each, False, 198, ("noise",))).splitlines()
+    lines = overhead.told(overhead.Charges(each, each, each, False, 198, ("noise",))).splitlines()
     assert lines[-1] == "charges: {decision: 3 us, drain: 3 us, side: 3 us}"
     assert "warning: noise" in lines and "2.0" in lines[1]
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from node_agent import ipc
-from node_agent.client import Sink, Source
+from node_agent.client.client import Sink, Source
 from node_agent.control.deployment import Deployment, State
+from node_agent.host import ipc
 from node_agent.metrics import figures, page, server
 from node_agent.metrics.families import FAMILIES
 from node_agent.metrics.figures import EDGES_NS, Asked, Operator, Process

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from node_agent.client import Admitted, Sink, Source
+from node_agent.client.client import Admitted, Sink, Source
 from protos import plan_pb2, records
 from tests.node_agent.live import Agent, kinds, spooled, store, until
 
@@ -146,7 +146,7 @@ def _near(source: Source, sink: Sink) -> bool:
 def test_a_tuple_stamped_with_a_prepared_plan_commits_it(two: tuple[Path, tuple[int, int]]) -> None:
     from node_agent.control.deployment import Deployment, Durable, State
     from node_agent.control.plan_store import PlanStore
-    from node_agent.state_dir import StateDir
+    from node_agent.host.state_dir import StateDir
 
     plans = PlanStore(StateDir(two[0] / "b").plans)
     (deployment,) = plans.load().deployments

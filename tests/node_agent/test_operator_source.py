@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from node_agent.core.plan import Identity
-from node_agent.registry import Registry
-from node_agent.signature import OperatorError
+from node_agent.operators.registry import Registry
+from node_agent.operators.signature import OperatorError
 
 ROOT = Path(__file__).parents[2]
 MAIN = """
@@ -43,7 +43,8 @@ def folder(root: Path, files: Mapping[str, str] = FILES, helper: str = "scale") 
 def identity(file: Path) -> Identity:
     """As a process of its own loads it: modules beside a file are loaded once in each."""
     program = (
-        "import sys; from node_agent.registry import Registry as R; print(R([sys.argv[1]]).identity('my.weigh').code)"
+        "import sys; from node_agent.operators.registry import Registry\n"
+        "print(Registry([sys.argv[1]]).identity('my.weigh').code)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(file)], cwd=ROOT, capture_output=True, text=True, check=False
@@ -74,9 +75,9 @@ def test_what_it_imports_of_its_folder_belongs_to_it(tmp_path: Path, edited: str
 
 def _code(file: Path) -> str:
     """Without running it: what is imported is looked for beside the file that is asked."""
-    from node_agent import operator_source
+    from node_agent.operators import source_code
 
-    sources = operator_source.Sources()
+    sources = source_code.Sources()
     module = type(sys)("somewhere")
     module.__file__ = str(file)
     sys.modules["somewhere"] = module

@@ -13,7 +13,7 @@ import grpc
 import psutil
 import pytest
 
-from node_agent.client import Admitted, NotAcceptedError, Sink, Source
+from node_agent.client.client import Admitted, NotAcceptedError, Sink, Source
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, records
 from tests.node_agent.live import Agent, alive, kinds, spooled, store_places, until
 from tests.node_agent.test_agent_live import OPERATORS

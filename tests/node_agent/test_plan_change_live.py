@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from node_agent.client import Admitted, Sink, Source
+from node_agent.client.client import Admitted, Sink, Source
 from protos import agent_pb2, agent_pb2_grpc, records
 from tests.node_agent.live import Agent, kinds, spooled, until, with_identities
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from node_agent.clock_domain import clock_domain, new_boot, now_ns
+from node_agent.host.clock import clock_domain, new_boot, now_ns
 from node_agent.runtime.inprocess import in_process
 from node_agent.wire import frames
 from protos import records

@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 from threading import Thread
 
-from node_agent.client import Admitted, Refused, Source
-from node_agent.clock_domain import clock_domain, now_ns
+from node_agent.client.client import Admitted, Refused, Source
+from node_agent.host.clock import clock_domain, now_ns
 from node_agent.runtime.inprocess import in_process
 from node_agent.runtime.loop import Runtime
 from node_agent.wire import frames

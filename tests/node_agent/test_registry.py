@@ -12,10 +12,10 @@ import pytest
 
 from node_agent import sdk
 from node_agent.core import plan as plans
-from node_agent.entry_points import Offers, installed
-from node_agent.registry import Registry
+from node_agent.operators.entry_points import Offers, installed
+from node_agent.operators.registry import Registry
+from node_agent.operators.signature import OperatorError
 from node_agent.sdk import At, Many, operator
-from node_agent.signature import OperatorError
 
 MANUAL = Path(__file__).parents[2] / "node_agent" / "OPERATORS.md"
 
@@ -194,7 +194,7 @@ def test_two_files_may_not_declare_one_name_but_may_share_an_operator(tmp_path: 
     with pytest.raises(OperatorError, match=r"two operators are called 't\.x'"):
         Registry([one, two], discover=nothing)
     other = file_of(
-        tmp_path, "from shared_ops_one import f, operator\nfrom node_agent.builtin import pass_\n", "other.py"
+        tmp_path, "from shared_ops_one import f, operator\nfrom node_agent.operators.builtin import pass_\n", "other.py"
     )
     assert "t.x" in Registry([two, other], discover=nothing).names()
 

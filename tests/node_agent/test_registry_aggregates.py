@@ -9,11 +9,11 @@ import pytest
 from node_agent.core import plan as plans
 from node_agent.core.windows.live import UnfitError, Window
 from node_agent.core.windows.results import Complete
-from node_agent.entry_points import Offers
-from node_agent.intact import ChangedError
-from node_agent.registry import Registry
+from node_agent.operators.entry_points import Offers
+from node_agent.operators.mutation_check import ChangedError
+from node_agent.operators.registry import Registry
+from node_agent.operators.signature import OperatorError
 from node_agent.sdk import aggregate
-from node_agent.signature import OperatorError
 
 TREND = """
 @aggregate("my.trend", version="2", inputs={"value": "json"})

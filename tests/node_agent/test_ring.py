@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.ring import (
+from node_agent.host.state_dir import StateDir
+from node_agent.host.trace_ring import (
     DROPPED,
     HANG,
     HANG_AT,
@@ -17,8 +18,7 @@ from node_agent.ring import (
     RingFacts,
     TakenOver,
 )
-from node_agent.state_dir import StateDir
-from node_agent.watch import hung, write_hung
+from node_agent.supervisor.watchdog import hung, write_hung
 from protos import records
 
 HEADER = records.Header("a", 0, 7, "clock", 50, 1, 2)

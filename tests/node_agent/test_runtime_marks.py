@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import pytest
 
-from node_agent.clock_domain import clock_domain, now_ns
 from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
 from node_agent.core.parts import ABSENT, Quiet, Removed
+from node_agent.host.clock import clock_domain, now_ns
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Inbox, Lineage
 from node_agent.link.sender import Sender

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from node_agent import ipc
-from node_agent.clock_domain import now_ns
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
 from node_agent.core.slices import finish
-from node_agent.durable_files import checked, with_check
+from node_agent.host import ipc
+from node_agent.host.clock import now_ns
+from node_agent.host.durable_files import checked, with_check
+from node_agent.host.settings import Settings
+from node_agent.host.state_dir import StateDir
+from node_agent.host.trace_ring import Ring, TakenOver, peer_key
 from node_agent.link.receiver import Inbox
-from node_agent.registry import Registry
-from node_agent.ring import Ring, TakenOver, peer_key
+from node_agent.operators.registry import Registry
 from node_agent.runtime.process import Process
-from node_agent.settings import Settings
-from node_agent.state_dir import StateDir
 from node_agent.wire import frames
 from protos import plan_pb2, records
 from tests.node_agent.live import chain_plan

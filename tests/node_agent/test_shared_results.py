@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 
-from node_agent.client import Admitted, Source
+from node_agent.client.client import Admitted, Source
 from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
@@ -20,8 +20,8 @@ from node_agent.core.fullness import JOB_BYTES
 from node_agent.core.plan import Parameters
 from node_agent.core.policies import POLICIES, policy
 from node_agent.execute import Executor
-from node_agent.intact import ChangedError
-from node_agent.registry import Registry
+from node_agent.operators.mutation_check import ChangedError
+from node_agent.operators.registry import Registry
 from node_agent.runtime.inprocess import in_process
 from node_agent.runtime.peer_link import TUPLE_BYTES
 from protos import records

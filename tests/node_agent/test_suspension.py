@@ -1,6 +1,6 @@
 """A machine that was suspended: one clock stood still and another went on."""
 
-from node_agent.suspension import Suspended, Suspension
+from node_agent.host.suspension import Suspended, Suspension
 
 MS = 1_000_000
 

@@ -14,22 +14,22 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtensionOID
 
-from node_agent import charges, cli
-from node_agent.clock_domain import clock_domain, new_boot, now_ns
+from node_agent.client.address_book import InputError, identity_folder
 from node_agent.control.check import RefusalError, checked_prepare
-from node_agent.doctor import identity as doctor
+from node_agent.host.clock import clock_domain, new_boot, now_ns
+from node_agent.host.settings import Settings
+from node_agent.host.state_dir import StateDir
+from node_agent.host.trace_ring import Ring, RingFacts
 from node_agent.link.limits import LinkError
-from node_agent.node_address import InputError, identity_folder
-from node_agent.ring import Ring, RingFacts
 from node_agent.runtime.load import Load
 from node_agent.runtime.peer_link import PeerLink
 from node_agent.runtime.shared import Shared
 from node_agent.runtime.tls_connection import Security, TlsConnection
-from node_agent.settings import Settings
-from node_agent.state_dir import StateDir
 from node_agent.tls import identity
 from node_agent.tls.names import TlsError, certificate_name, node_of, why_not
 from node_agent.tls.session import HANDSHAKE_BYTES, RECORD_BYTES, Session, SessionError
+from node_agent.tools import cli, overhead
+from node_agent.tools.doctor import identity as doctor
 from node_agent.wire import frames
 from protos import agent_pb2, records
 from tests.node_agent.live import ROOT
@@ -144,8 +144,9 @@ def test_a_node_whose_name_no_certificate_can_have(shared: Shared, ours: Authori
 
 def test_without_an_identity_openssl_is_not_loaded() -> None:
     code = (
-        "import sys, node_agent.cli, node_agent.supervisor, node_agent.runtime.process, node_agent.client\n"
-        "import node_agent.runtime.inprocess, node_agent.feed, node_agent.doctor.examine\n"
+        "import sys, node_agent.tools.cli, node_agent.supervisor.supervisor, node_agent.runtime.process\n"
+        "import node_agent.client.client, node_agent.runtime.inprocess, node_agent.tools.feed\n"
+        "import node_agent.tools.doctor.examine\n"
         "sys.exit('loaded' if '_ssl' in sys.modules else 0)"
     )
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -414,7 +415,7 @@ def test_the_identity_of_clients_comes_from_the_addresses(tmp_path: Path) -> Non
 
 
 def test_charges_are_measured_under_tls(ours: Authority) -> None:
-    found = charges.measure(0.5, rt=False, tls=ours.folder / "a")
-    assert found.tls and found.drain.samples and "under TLS" in charges.told(found)
+    found = overhead.measure(0.5, rt=False, tls=ours.folder / "a")
+    assert found.tls and found.drain.samples and "under TLS" in overhead.told(found)
     with pytest.raises(TlsError, match="of a client, not of a node"):
-        charges.measure(0.5, rt=False, tls=ours.folder / "client")
+        overhead.measure(0.5, rt=False, tls=ours.folder / "client")

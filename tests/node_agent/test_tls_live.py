@@ -12,14 +12,7 @@ from typing import Any
 import grpc
 import pytest
 
-from node_agent.client import (
-    Admitted,
-    NotAcceptedError,
-    NotTrustedError,
-    Sink,
-    Source,
-    TlsError,
-)
+from node_agent.client.client import Admitted, NotAcceptedError, NotTrustedError, Sink, Source, TlsError
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, trace_pb2
 from protos import tuple_pb2 as pb
 from tests.node_agent.live import Agent, chain_plan, kinds, spooled, store, store_places, until

@@ -16,7 +16,8 @@ UNUSABLE = {
     "no ciphers": "providers = given\n[given]\nbase = base\n[base]\nactivate = 1\n",
     "no ECDSA": "ssl_conf = ssl\n[ssl]\nsystem_default = all\n[all]\nSignatureAlgorithms = RSA+SHA256\n",
 }
-SDK = "import sys; from node_agent.client import Source, TlsError\ntry: Source('127.0.0.1:9', 'in', tls=sys.argv[1])\n"
+SDK = "import sys; from node_agent.client.client import Source, TlsError\n"
+SDK += "try: Source('127.0.0.1:9', 'in', tls=sys.argv[1])\n"
 SDK += "except TlsError as error: sys.exit(str(error))"
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from node_agent.client import Admitted, Source
-from node_agent.clock_domain import new_boot
+from node_agent.client.client import Admitted, Source
+from node_agent.host.clock import new_boot
 from node_agent.wire import frames
 from tests.node_agent.live import Agent, chain_plan, store
 from tests.tls_identities import Authority

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import grpc
 from google.protobuf.json_format import ParseDict
 
-from node_agent.client import Admitted, Sink, Source
-from node_agent.connection import AgentError
+from node_agent.client.client import Admitted, Sink, Source
+from node_agent.client.connection import AgentError
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, records
 from tests.node_agent.live import Agent, spooled, store, until, with_identities
 

@@ -8,8 +8,8 @@ from queue import Empty, SimpleQueue
 from threading import Lock, get_ident
 from typing import Any, NamedTuple
 
-from node_agent.client import Admitted, Refused, Result
-from node_agent.connection import NoAnswerError
+from node_agent.client.client import Admitted, Refused, Result
+from node_agent.client.connection import NoAnswerError
 from protos.vehicle_pb2 import Cpm
 from protos.vehicle_pb2 import Warning as VehicleWarning
 

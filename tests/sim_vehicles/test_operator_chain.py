@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from node_agent.registry import Registry
-from node_agent.signature import OperatorError
+from node_agent.operators.registry import Registry
+from node_agent.operators.signature import OperatorError
 from protos.vehicle_pb2 import Cpm, Warning
 from sim_vehicles.feed import Feed
 from sim_vehicles.inputs import InputOptions, Inputs

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coordinator import planner
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos import plan_document, records
 from protos.segments import records_in
 from sim_vehicles.loop.brake import AUTO

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from node_agent.connection import NotAcceptedError
+from node_agent.client.connection import NotAcceptedError
 from protos import plan_document
 from sim_vehicles.durations import duration_ns
 from sim_vehicles.errors import BadInputError, FeedError

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from node_agent.client import Source
+from node_agent.client.client import Source
 from sim_vehicles.cli import app
 from sim_vehicles.commands.replay import _stopped_by_signals
 from sim_vehicles.live_laps import LiveReplay

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent.connection import UnreachableError
+from node_agent.client.connection import UnreachableError
 from sim_vehicles import live_laps
 from sim_vehicles.agenda import Agenda
 from sim_vehicles.commands.account import outcome, rows
@@ -129,7 +129,7 @@ def test_laps_are_judged_one_by_one_and_late_results_count_for_none(tmp_path: Pa
 
 
 def result_of(one: Any) -> Any:
-    from node_agent.client import Result
+    from node_agent.client.client import Result
 
     return Result(one.warning, 0, (-2, -1), one.lineage)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from sim_vehicles.cli import app
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.motion import Motion, State, Track, wrap, write_motion

@@ -8,7 +8,7 @@ from coordinator import planner
 from coordinator.placement.units import Units
 from infra.papers.collision import MS, QUERIES, with_sub_deadlines
 from infra.papers.collision import plan as paper
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos import plan_document
 from protos.plan_document import Plan
 

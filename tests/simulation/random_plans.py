@@ -5,7 +5,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from coordinator.placement.units import Units
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos.plan_document import Plan
 from tests.simulation.operators_for_tests import __file__ as operators_file
 from tests.simulation.plans import planned

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from coordinator import planner
 from coordinator.placement.units import Units
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos import plan_document
 from protos.plan_document import Plan
 from tests.simulation import operators_for_tests, operators_with_state

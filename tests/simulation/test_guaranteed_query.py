@@ -19,7 +19,7 @@ from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import MEASURED, NOTHING
 from coordinator.guarantee.curves import Spanned
 from coordinator.guarantee.system import arrival_curve
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos import plan_document
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate

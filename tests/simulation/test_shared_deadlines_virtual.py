@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from coordinator import planner
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos import plan_document, records
 from protos.plan_document import Plan
 from sim_vehicles.virtual.node import installed

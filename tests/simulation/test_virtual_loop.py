@@ -10,7 +10,7 @@ import pytest
 
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos import records
 from protos.plan_document import Plan
 from protos.segments import records_in

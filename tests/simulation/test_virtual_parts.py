@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos import records
 from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, RateArrival, TraceArrival
 from sim_vehicles.__main__ import main

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos import records
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import Simulation, simulate

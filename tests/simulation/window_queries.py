@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from node_agent.registry import Registry
+from node_agent.operators.registry import Registry
 from protos.plan_document import Plan
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from tests.simulation import operators_for_windows

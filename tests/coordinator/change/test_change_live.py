@@ -16,7 +16,7 @@ from coordinator.errors import CoordinatorError
 from coordinator.local_agents import LocalAgent, Wanted
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
-from node_agent.client import NotAcceptedError, Sink, Source, UnreachableError
+from node_agent.client.client import NotAcceptedError, Sink, Source, UnreachableError
 
 CLUSTER = """
 shimekiri: 1

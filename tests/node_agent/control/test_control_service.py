@@ -12,12 +12,12 @@ from typing import Any
 import grpc
 import pytest
 
-from node_agent import ipc
 from node_agent.control.serve import Control
-from node_agent.plan_files import COMMITTED, DRAINING, PREPARED, local_path
-from node_agent.ring import STATE, Ring, RingFacts
-from node_agent.settings import Settings
-from node_agent.state_dir import StateDir
+from node_agent.host import ipc
+from node_agent.host.plan_files import COMMITTED, DRAINING, PREPARED, local_path
+from node_agent.host.settings import Settings
+from node_agent.host.state_dir import StateDir
+from node_agent.host.trace_ring import STATE, Ring, RingFacts
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, trace_pb2
 from protos.records import LOAD, NO_REF, RECORD_BYTES, STATE_ENDED, Header
 

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from node_agent import cli, ipc
 from node_agent.control.check import RefusalError, checked_prepare
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.service import status_reply
-from node_agent.plan_files import damage, read_state
-from node_agent.ring import Ring
-from node_agent.ring_directory import MOST_RINGS
-from node_agent.settings import Settings, place_name
-from node_agent.state_dir import StateDir
+from node_agent.host import ipc
+from node_agent.host.plan_files import damage, read_state
+from node_agent.host.ring_directory import MOST_RINGS
+from node_agent.host.settings import Settings, place_name
+from node_agent.host.state_dir import StateDir
+from node_agent.host.trace_ring import Ring
+from node_agent.tools import cli
 from protos import agent_pb2, plan_pb2
 from protos.records import NO_REF, Header
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from node_agent.clock_domain import clock_domain, now_ns
 from node_agent.core import plan as core
 from node_agent.core import refusals
-from node_agent.registry import Registry
-from node_agent.ring import DATA, WRITTEN, Ring
+from node_agent.host.clock import clock_domain, now_ns
+from node_agent.host.trace_ring import DATA, WRITTEN, Ring
+from node_agent.operators.registry import Registry
 from node_agent.runtime.connection import Connection
 from node_agent.runtime.inprocess import in_process
 from node_agent.runtime.loop import LONG_NS, Runtime

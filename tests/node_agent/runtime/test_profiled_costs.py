@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.bench.runtime import chain_plan
-from node_agent import ipc
+from node_agent.host import ipc
 from node_agent.runtime.inprocess import in_process, run_queued
 from node_agent.runtime.profile import EARLY, Cost, bucket, rows, upper_ns
 

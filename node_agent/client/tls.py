@@ -1,0 +1,97 @@
+"""A client's connection under TLS: the handshake, who answers, and then the same as without."""
+
+import contextlib
+import socket
+from pathlib import Path
+
+from node_agent.client.connection import SECOND, Connection, Greet, LostError, NotTrustedError
+from node_agent.host.clock import now_ns
+from node_agent.tls import identity
+from node_agent.tls.names import node_name, node_of, told
+from node_agent.tls.session import PlainError, Session, SessionError
+from node_agent.wire import frames
+
+_CHUNK = 1 << 16
+_LEAST_S = 0.001
+
+
+def greeter(folder: Path) -> Greet:
+    """For `dial`, with the identity in that folder, which is checked and read now. Raises TlsError."""
+    identity.load(folder)
+    context = identity.client_context(folder, named=False)  # which node answers is seen when it has
+
+    def greet(sock: socket.socket, hello: frames.Hello, until_ns: int) -> Connection:
+        return TlsConnection(sock, hello, until_ns, Session(context, folder, server_side=False))
+
+    return greet
+
+
+class TlsConnection(Connection):
+    """One connection after the handshake and the exchange of Hellos. Raises NotTrustedError where this end does not
+    trust the other, or the other this one."""
+
+    def __init__(self, sock: socket.socket, hello: frames.Hello, until_ns: int, session: Session) -> None:
+        self._session = session
+        self._greeted = False
+        _shake(sock, session, until_ns)
+        super().__init__(sock, hello, until_ns)
+        self._greeted = True
+        place = self.hello.peer.removeprefix("node:")
+        if node_of(place) != node_name(session.name):
+            raise NotTrustedError(f"it says that it is node {place}, and its certificate is of {told(session.name)}")
+
+    def write(self, data: bytes, until_ns: int) -> None:
+        """Raises LostError."""
+        try:
+            sealed = self._session.seal(data)
+        except SessionError as error:
+            raise LostError(str(error)) from None
+        try:
+            super().write(sealed, until_ns)
+        except LostError:
+            while self._receive(until_ns):  # what it has against this end may have come before it closed
+                pass
+            raise
+
+    def _receive(self, until_ns: int) -> bytes:
+        data = super()._receive(until_ns)
+        if not data:
+            return b""
+        try:
+            plain = self._session.open(data)
+        except SessionError as error:
+            if self._greeted:
+                raise LostError(str(error)) from None
+            raise NotTrustedError(str(error)) from None
+        if self._session.ended and not plain:
+            raise LostError("the agent closed the connection")
+        return plain
+
+
+def _shake(sock: socket.socket, session: Session, until_ns: int) -> None:
+    """Raises NotTrustedError, LostError."""
+    data = b""
+    try:
+        while True:
+            sock.settimeout(max((until_ns - now_ns()) / SECOND, _LEAST_S))
+            sock.sendall(session.handshake(data))
+            if session.done:
+                break
+            data = sock.recv(_CHUNK)
+            if now_ns() >= until_ns:
+                raise LostError("no end of the TLS handshake")
+            if not data:
+                raise LostError("the agent closed the connection during the TLS handshake")
+    except PlainError:
+        raise NotTrustedError("it does not speak TLS; leave the identity out, or start the agent with --tls") from None
+    except SessionError as error:
+        if error.alert:
+            with contextlib.suppress(OSError):  # it may be gone: why this end would not have it is what matters
+                sock.sendall(error.alert)
+        raise NotTrustedError(str(error)) from None
+    except TimeoutError:
+        raise LostError("no answer to the TLS handshake") from None
+    except OSError as error:
+        raise LostError(str(error)) from error
+    if not node_name(session.name):
+        raise NotTrustedError(f"its certificate is of {told(session.name)}, not of a node")

@@ -1,0 +1,93 @@
+"""How often a runtime was started here, and which starts were the last: no lineage may ever repeat.
+
+The count, modulo 65536, is the epoch of all lineages of an incarnation; source, epoch and seq name a tuple for ever. So
+it is kept twice, in the files `starts` and `starts.copy`, each with a checksum, and once more in the header of every
+incarnation's trace, of which the spool always has the last ones. The highest that is sound anywhere counts.
+
+Assumed: not all of these are lost at once. Where both files are, and only the spool's headers are left, the count goes
+on MARGIN above them, since the last start may have left none. Where nothing is left, in a state directory that has been
+used, it goes on at random from 32768 to 49151: far from where a count begins, and unlike another such time but for one
+in 16384. A state directory that never was used begins at 1; one that was removed is a new node's.
+
+The files also have the headers of the last starts, so that an incarnation's header can be damaged and its folder in the
+spool can be missing without anybody taking the rest for everything.
+"""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from node_agent.host.durable_files import checked, set_aside, with_check, write_durably
+from node_agent.host.reserve import Reserve
+from protos.records import Header, pack_header, unpack_header
+
+FILES = ("starts", "starts.copy")
+MOST_HEADERS = 32
+MARGIN = 64
+FRESH = 0x8000
+
+
+@dataclass(slots=True)
+class Starts:
+    """The count, and the packed headers of the last starts, by incarnation. problems: a sentence per damaged file;
+    reserve: the room that is kept for it on a full disk."""
+
+    root: Path
+    reserve: Reserve
+    count: int = 0
+    headers: dict[int, bytes] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def load(self, evidence: int, new: bool) -> None:
+        """What the files have, and at least `evidence`, the highest count elsewhere. new: the state directory has never
+        been used. Raises OSError where the files cannot be written again."""
+        sound = [found for name in FILES if (found := self._read(self.root / name, new)) is not None]
+        for count, headers in sound:
+            if count >= self.count:
+                self.count, self.headers = count, headers
+        if not sound and not new:
+            fresh = FRESH | int.from_bytes(os.urandom(2), "big") >> 2
+            self.count = evidence + MARGIN if evidence else fresh
+            self.problems.append(
+                f"{self.root / FILES[0]}: no copy of the count of starts is left; on from {self.count}"
+            )
+        elif evidence > self.count:
+            self.problems.append(
+                f"{self.root / FILES[0]} has start {self.count}, the spool start {evidence}: on from there"
+            )
+            self.count = evidence
+        if len(sound) < len(FILES) or self.problems:
+            self._write()
+
+    def add(self, header: Header) -> None:
+        """Count a start, durably, before it admits anything. header: with the next count. Raises OSError."""
+        self.count = header.starts
+        self.headers[header.boot] = pack_header(header)
+        while len(self.headers) > MOST_HEADERS:
+            del self.headers[next(iter(self.headers))]
+        self._write()
+
+    def _read(self, path: Path, new: bool) -> tuple[int, dict[int, bytes]] | None:
+        try:
+            return _parse(path.read_bytes())
+        except FileNotFoundError:
+            if not new:
+                self.problems.append(f"{path} is missing")
+        except (OSError, ValueError) as error:
+            self.problems.append(f"{path} is damaged ({error}); it was set aside as {set_aside(path)}")
+        return None
+
+    def _write(self) -> None:
+        values = {"starts": self.count, "headers": [each.hex() for each in self.headers.values()]}
+        self.reserve.write(lambda: self._replace(with_check(values)))
+
+    def _replace(self, data: bytes) -> None:
+        for name in FILES:
+            write_durably(self.root / name, data)
+
+
+def _parse(data: bytes) -> tuple[int, dict[int, bytes]]:
+    """Raises ValueError."""
+    values = checked(data)
+    headers = [bytes.fromhex(each) for each in values["headers"]]
+    return int(values["starts"]), {unpack_header(each).boot: each for each in headers}

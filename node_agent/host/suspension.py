@@ -1,0 +1,48 @@
+"""Whether the machine was suspended: CLOCK_MONOTONIC_RAW stands still then, and CLOCK_BOOTTIME goes on."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from node_agent.host.clock import now_ns
+
+Clock = Callable[[], int]
+LEAST_NS = 10_000_000  # no machine sleeps for less
+
+awake_ns = partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC)
+through_ns = partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
+
+
+class Suspended(NamedTuple):
+    """The node's clock stood still at some instant of it between these two, for `slept_ns` at least."""
+
+    since_ns: int
+    until_ns: int
+    slept_ns: int
+
+
+class Suspension:
+    """Compares the clock that counts suspensions with the one that is slewed alike and does not.
+
+    What lies between them is the time that the machine was suspended so far, up to the time that the readings take.
+    """
+
+    __slots__ = ("_awake", "_most_ns", "_now", "_since_ns", "_through")
+
+    def __init__(self, now: Clock = now_ns, awake: Clock = awake_ns, through: Clock = through_ns) -> None:
+        self._now, self._awake, self._through = now, awake, through
+        self._since_ns = now()
+        before_ns = awake()
+        self._most_ns = through() - before_ns
+
+    def look(self) -> Suspended | None:
+        """What happened since the last look."""
+        before_ns, at_ns, after_ns = self._awake(), self._through(), self._awake()
+        since_ns, self._since_ns = self._since_ns, self._now()
+        slept_ns = at_ns - after_ns - self._most_ns
+        if slept_ns >= LEAST_NS:
+            self._most_ns = at_ns - before_ns
+            return Suspended(since_ns, self._since_ns, slept_ns)
+        self._most_ns = min(self._most_ns, at_ns - before_ns)
+        return None

@@ -1,0 +1,1 @@
+"""The commands of `node-agent` that are not the agent itself."""

@@ -1,0 +1,315 @@
+"""The command line of an agent: `node-agent [run]`, `operators`, `charges`, `feed`, `listen`, `doctor`, `grant-rt`."""
+
+import argparse
+import ipaddress
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from node_agent.tools import client_options, shell_completion
+from node_agent.tools.doctor import command as doctor
+
+EXAMPLES = """examples:
+  node-agent --name a                                      an agent on this machine, on any free ports
+  node-agent run --name a --control 127.0.0.1:7700 --data 127.0.0.1:7701 --state /var/lib/shimekiri
+  node-agent run --name a --operators my_operators.py      with operators of your own
+  node-agent run --name a --tls certs/a --control 0.0.0.0:7700 --data 0.0.0.0:7701    for other machines, by mutual TLS
+  node-agent run --name a --cores 3 --data 127.0.0.1:7701  places a, a.1 and a.2, data ports 7701 to 7703
+  node-agent operators --operators my_operators.py --json > operators.json
+  node-agent charges                                       what the runtime costs here, for the cluster file
+  node-agent feed parcels parcels.jsonl --to 127.0.0.1:7701    lines of a file into a source
+  node-agent listen sorted --from 127.0.0.1:7701               results as JSON lines
+  node-agent doctor                                        is this machine fit for an agent? with the mends
+  node-agent grant-rt                                      how a user gets real-time priorities
+  node-agent completion bash                               completion for your shell; --help: how to install it
+
+An agent that is ready prints one JSON line: name, address, control and data ports, rt (whether it has the FIFO class),
+pid, tls where it has an identity; with several cores also the name and the data port of each place. It ends on SIGTERM
+and Ctrl-C. Exit codes: 0 ended as asked; 2 bad arguments, identity or operators file; 1 anything else.
+"""
+COMMANDS = ("run", "operators", "charges", "feed", "listen", *doctor.COMMANDS, "completion")
+MOST_CORES = 64
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or (given[0].startswith("-") and given[0] not in {"-h", "--help", "--version"}):
+        given.insert(0, "run")
+    parsed = command_line().parse_args(given)
+    if parsed.command == "charges":
+        return _charges(parsed)
+    if parsed.command == "feed":
+        from node_agent.tools import feed
+
+        return feed.run(parsed)
+    if parsed.command == "listen":
+        from node_agent.tools import listen
+
+        return listen.run(parsed)
+    if parsed.command in doctor.COMMANDS:
+        return _doctor(parsed)
+    if parsed.command == "completion":
+        return shell_completion.run(parsed.shell)
+    return _operators(parsed) if parsed.command == "operators" else _run(parsed)
+
+
+class _Parser(argparse.ArgumentParser):
+    """One line for a wrong argument, not the whole usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; '{self.prog} --help' shows what it takes\n")
+
+
+class _Version(argparse.Action):
+    """Says the release and ends."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from protos import release
+
+        print(release.said(parser.prog))  # noqa: T201
+        parser.exit()
+
+
+def command_line() -> argparse.ArgumentParser:
+    """All commands and their options."""
+    parser: argparse.ArgumentParser = _Parser(
+        prog="node-agent",
+        description="Runs one node's part of a plan, earliest deadline first. `run` is the default command.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, help="the release, and nothing else")
+    commands = parser.add_subparsers(dest="command", metavar="{" + ",".join(COMMANDS) + "}")
+    raw = argparse.RawDescriptionHelpFormatter
+    run = commands.add_parser("run", help="run an agent", epilog=EXAMPLES, formatter_class=raw)
+    run.add_argument("--name", required=True, help="the node's name in the cluster file")
+    run.add_argument("--control", default="127.0.0.1:0", metavar="HOST:PORT", help="gRPC; port 0: any (default)")
+    run.add_argument("--data", default="127.0.0.1:0", metavar="HOST:PORT", help="tuples; port 0: any (default)")
+    run.add_argument(
+        "--cores", type=int, default=1, metavar="K",
+        help="runtimes, each a place of its own (a, a.1, ...); leave a core of the machine to control (default 1)",
+    )  # fmt: skip
+    run.add_argument("--tls", type=Path, metavar="DIR", help="speak mutual TLS with the identity in DIR (certs/NAME)")
+    run.add_argument("--state", type=Path, metavar="DIR", help="plans and traces; default: ./.shimekiri/NAME")
+    run.add_argument(
+        "--sync", type=float, default=1.0, metavar="SECONDS",
+        help="bring the trace to the disk this often: what a loss of power may cost (default 1)",
+    )  # fmt: skip
+    run.add_argument("--operators", type=Path, action="append", default=[], metavar="FILE.py", help="may be repeated")
+    run.add_argument(
+        "--drift-ppm", type=int, default=50, metavar="N", help="how far this clock may be off (default 50)"
+    )
+    run.add_argument(
+        "--clock-domain", default="", metavar="NAME", help="for tests: pretend to have a clock of one's own"
+    )
+    run.add_argument("--no-rt", action="store_true", help="stay in the normal scheduling class")
+    run.add_argument(
+        "--check-operators",
+        action="store_true",
+        help="for tests: encode and decode each result, as between nodes, and find operators that change inputs",
+    )
+    run.add_argument("--metrics", default="", metavar="HOST:PORT", help="serve Prometheus; port 0: any (default: off)")
+    run.add_argument("--log-json", action="store_true", help="what it says on stderr: a JSON object per line")
+    operators = commands.add_parser(
+        "operators", help="list what is installed here", epilog=EXAMPLES, formatter_class=raw
+    )
+    operators.add_argument("--operators", type=Path, action="append", default=[], metavar="FILE.py")
+    operators.add_argument("--json", action="store_true", help="operators.json for the cluster file")
+    charges = commands.add_parser(
+        "charges", help="measure what the runtime costs here", epilog=EXAMPLES, formatter_class=raw
+    )
+    charges.add_argument("--seconds", type=float, default=3.0, metavar="N", help="0.2 to 600 (default 3)")
+    charges.add_argument("--type", default="json", metavar="NAME", help="the streams' type (default json)")
+    charges.add_argument("--payload", type=Path, metavar="FILE.json", help="a typical value of that type, as JSON")
+    charges.add_argument("--burst", type=int, default=1, metavar="N", help="tuples that a source sends in one write")
+    charges.add_argument("--cpu", type=int, default=-1, metavar="N", help="stay on that core, as the node will")
+    charges.add_argument("--tls", type=Path, metavar="DIR", help="under TLS, with the identity of a node at both ends")
+    charges.add_argument("--no-rt", action="store_true", help="stay in the normal scheduling class")
+    charges.add_argument("--json", action="store_true", help="the figures as JSON")
+    doctor.add_to(commands)
+    client_options.add_feed(commands)
+    client_options.add_listen(commands)
+    script = commands.add_parser(
+        "completion", help="a script for your shell that completes all this", epilog=shell_completion.EXAMPLES,
+        formatter_class=raw,
+    )  # fmt: skip
+    script.add_argument("shell", choices=shell_completion.SHELLS)
+    return parser
+
+
+class _InputError(Exception):
+    """Bad arguments: exit code 2."""
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    import gc
+
+    gc.disable()  # imports make no garbage; each process enables it when it is ready
+    from node_agent.host.clock import clock_domain
+    from node_agent.host.settings import Settings
+    from node_agent.host.state_dir import StateDir, StateError
+    from node_agent.supervisor.supervisor import Supervisor
+
+    try:
+        name = parsed.name
+        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,32}", name):
+            raise _InputError(f"--name {name!r}: use letters, digits, _, . and -, at most 32")
+        for file in parsed.operators:
+            if not file.is_file():
+                raise _InputError(f"--operators {file}: no such file")
+        if not 0 <= parsed.drift_ppm <= 100_000:
+            raise _InputError(f"--drift-ppm {parsed.drift_ppm}: between 0 and 100000")
+        if not 0.01 <= parsed.sync <= 3600:
+            raise _InputError(f"--sync {parsed.sync:g}: between 0.01 and 3600 seconds")
+        if len(parsed.clock_domain) > 40:
+            raise _InputError("--clock-domain: at most 40 characters")
+        tls = parsed.tls
+        control, data = _address("--control", parsed.control, tls), _address("--data", parsed.data, tls)
+        metrics = _address("--metrics", parsed.metrics, tls) if parsed.metrics else None
+        _check_cores(name, parsed.cores, data[1])
+        if tls is not None:
+            _check_identity(tls, name, parsed.log_json)
+        state = StateDir(parsed.state or Path(".shimekiri") / name)
+    except _InputError as error:
+        return _say(f"node-agent: {error}", 2)
+    except StateError as error:
+        return _say(f"node-agent: {error}", 1)
+    settings = Settings(
+        name=name, control=control, data=data, state=state, operators=tuple(parsed.operators),
+        drift_ppm=parsed.drift_ppm, clock=parsed.clock_domain or clock_domain(), rt=not parsed.no_rt,
+        cores=parsed.cores, tls=tls, checks=parsed.check_operators,
+        log_json=parsed.log_json, metrics=metrics, sync_s=parsed.sync,
+    )  # fmt: skip
+    return Supervisor(settings).run()
+
+
+def _check_cores(name: str, cores: int, port: int) -> None:
+    if not 1 <= cores <= MOST_CORES:
+        raise _InputError(f"--cores {cores}: between 1 and {MOST_CORES}")
+    if cores == 1:
+        return
+    if "." in name or len(name) > 29:
+        raise _InputError(f"--name {name!r}: with several cores at most 29 characters and no '.', which names places")
+    if port and port + cores - 1 > 65535:
+        raise _InputError(f"--data: {cores} cores take the ports from {port} on; give one up to {65536 - cores}")
+
+
+def _check_identity(folder: Path, name: str, log_json: bool) -> None:
+    from node_agent.host.log import WARNING, Log
+    from node_agent.tls import identity
+    from node_agent.tls.names import TlsError
+
+    try:
+        found = identity.load(folder, name)
+    except TlsError as error:
+        raise _InputError(f"--tls {error}") from None
+    log = Log(name, "supervisor", log_json)
+    if found.days_left < identity.SOON_DAYS:
+        log.say("certificate_ends", f"{found.told}: run `coordinator certs CLUSTER.yaml --renew` before", WARNING)
+    if found.loose:
+        log.say("key_open", f"{found.loose}; chmod 600, unless that is meant", WARNING)
+    if why := identity.lax(folder):
+        what = f"{folder} is refused by strict verifiers, such as programs that read metrics ({why})"
+        log.say("certificate_lax", f"{what}: run `coordinator certs` again, which says how to renew it", WARNING)
+
+
+def _address(option: str, text: str, tls: Path | None = None) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise _InputError(f"{option} {text!r}: write HOST:PORT, such as 127.0.0.1:7700 or [::1]:7700")
+    if host == "localhost":
+        host = "127.0.0.1"
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        raise _InputError(f"{option} {text!r}: give an IP address") from None
+    if not loopback and tls is None:
+        raise _InputError(
+            f"{option} {text}: this address can be reached from other machines, and without an identity nothing is"
+            " encrypted and everybody is believed; make identities with `coordinator certs CLUSTER.yaml` and give"
+            " --tls certs/NAME, or use a loopback address such as 127.0.0.1"
+        )
+    return host, int(port)
+
+
+def _operators(parsed: argparse.Namespace) -> int:
+    from node_agent.operators.registry import Registry
+    from node_agent.operators.signature import OperatorError
+
+    try:
+        described = Registry(parsed.operators).describe()
+    except OperatorError as error:
+        return _say(str(error), 2)
+    if parsed.json:
+        print(json.dumps(described, indent=1))  # noqa: T201
+        return 0
+    for name, shape in described["operators"].items():
+        inputs = ", ".join(f"{port}: {type_}" for port, type_ in shape["inputs"].items())
+        print(f"{name} {shape['version']}  {shape['kind']}({inputs}) -> {shape['output']}")  # noqa: T201
+    for name, why in described.get("unavailable", {}).items():
+        print(f"{name}  unavailable: {why}")  # noqa: T201
+    return 0
+
+
+def _charges(parsed: argparse.Namespace) -> int:
+    from node_agent.operators.codecs import CodecError, UnknownCodecError
+    from node_agent.tls.names import TlsError
+    from node_agent.tools import overhead
+
+    try:
+        if not 0.2 <= parsed.seconds <= 600:
+            raise _InputError(f"--seconds {parsed.seconds:g}: between 0.2 and 600")
+        if parsed.type != "json" and parsed.payload is None:
+            raise _InputError(f"--type {parsed.type}: give a typical value with --payload FILE.json")
+        if not 1 <= parsed.burst <= 1000:
+            raise _InputError(f"--burst {parsed.burst}: between 1 and 1000")
+        cores = sorted(os.sched_getaffinity(0))
+        if parsed.cpu >= 0 and parsed.cpu not in cores:
+            there = ", ".join(map(str, cores))
+            raise _InputError(f"--cpu {parsed.cpu}: there is no such core here; there are {there}")
+        value = overhead.TYPICAL if parsed.payload is None else _payload(parsed.payload)
+        rt, tls = not parsed.no_rt, parsed.tls
+        found = overhead.measure(parsed.seconds, parsed.type, value, rt, parsed.cpu, parsed.burst, tls)
+    except (_InputError, CodecError, UnknownCodecError, TlsError) as error:
+        return _say(f"node-agent: {error}", 2)
+    except overhead.ChargesError as error:
+        return _say(f"node-agent: {error}", 1)
+    print(json.dumps(found.document(), indent=1) if parsed.json else overhead.told(found))  # noqa: T201
+    return 0
+
+
+def _doctor(parsed: argparse.Namespace) -> int:
+    def addresses() -> tuple[tuple[str, int], tuple[str, int]]:
+        tls = parsed.tls
+        control, data = _address("--control", parsed.control, tls), _address("--data", parsed.data, tls)
+        _check_cores("a", parsed.cores, data[1])
+        return control, data
+
+    try:
+        return doctor.run(parsed, addresses)
+    except _InputError as error:
+        return _say(f"node-agent: {error}", 2)
+
+
+def _payload(path: Path) -> object:
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        text = f"--payload {path}: cannot be read ({error.strerror}); give a file with one value in JSON"
+        raise _InputError(text) from error
+    except ValueError as error:
+        raise _InputError(f"--payload {path}: is not JSON ({error}); give a file with one value in JSON") from error
+
+
+def _say(text: str, code: int) -> int:
+    print(text, file=sys.stderr)  # noqa: T201
+    return code

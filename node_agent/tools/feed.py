@@ -1,0 +1,268 @@
+"""`node-agent feed`: lines, or messages of an MCAP file, become tuples of a source, paced by a rate, by the times in
+them, or by the agent."""
+
+import argparse
+import contextlib
+import json
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from node_agent.client.address_book import InputError, addresses_of, client_codecs, data_address, identity_folder
+from node_agent.client.client import Admitted, AgentError, NoAnswerError, Source
+from node_agent.client.connection import SECOND
+from node_agent.host.clock import now_ns
+from node_agent.operators.codecs import Codec, CodecError, UnknownCodecError
+from node_agent.operators.signature import OperatorError
+from node_agent.tls.names import TlsError
+from node_agent.tools.line_reader import CsvRows, JsonRows, LineError, Lines, Rows, format_of
+from node_agent.tools.mcap_reader import Recording, Stamps, opened
+from node_agent.tools.pacing import Pace, Rate, Recorded
+
+MOST_BURST = 256
+MOST_BURST_BYTES = 1 << 20
+MOST_REASONS = 8  # told apart in the account
+UNITS_NS = {"s": SECOND, "ms": 1_000_000, "us": 1_000, "ns": 1}
+MILLISECOND = 1_000_000
+Typed = Callable[[Codec, Any], Any]
+
+
+class Account:
+    """What became of the tuples; told at most once a second on stderr, or as JSON on stdout."""
+
+    def __init__(self, as_json: bool = False) -> None:
+        self._as_json = as_json
+        self.sent = self.admitted = self.bad = 0
+        self.refused: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}  # reasons that differ in numbers only are one
+        self._told_ns = now_ns()
+
+    def add(self, outcomes: Iterable[Any]) -> None:
+        """Outcomes of a burst; None where nothing is known."""
+        for outcome in outcomes:
+            if isinstance(outcome, Admitted):
+                self.admitted += 1
+            elif outcome is not None:
+                kind = re.sub(r"\d+(\.\d+)?", "#", outcome.why)
+                if kind not in self._examples and len(self._examples) >= MOST_REASONS:
+                    kind = "other reasons"
+                self.refused[self._examples.setdefault(kind, kind if kind == "other reasons" else outcome.why)] += 1
+
+    def progress(self) -> None:
+        """One line, where the last one is a second ago."""
+        if now_ns() - self._told_ns >= SECOND:
+            self._told_ns = now_ns()
+            if self._as_json:
+                self._print()
+            else:
+                _say(f"{self.sent} sent, {self.admitted} admitted, {self.refused.total()} refused")
+
+    def end(self) -> None:
+        """The last word."""
+        if self._as_json:
+            self._print()
+        else:
+            _say(self.last_line())
+
+    def _print(self) -> None:
+        values = {"sent": self.sent, "admitted": self.admitted, "refused": dict(self.refused), "bad": self.bad}
+        print(json.dumps(values), flush=True)  # noqa: T201
+
+    def last_line(self) -> str:
+        """sent, admitted, refused by reason, and what else there is to say."""
+        refused = self.refused.total()
+        unknown = self.sent - self.admitted - refused
+        why = "; ".join(f"{count} x {reason}" for reason, count in self.refused.most_common())
+        return (
+            f"{self.sent} sent, {self.admitted} admitted, {refused} refused"
+            + (f" ({why})" if why else "")
+            + (f", {unknown} without an answer" if unknown else "")
+            + (f", {self.bad} bad lines skipped" if self.bad else "")
+        )
+
+
+class Feeder:
+    """Takes values, each when it is due, and sends them in bursts. steady: the gap before a value counts from when the
+    one before was taken over, so that a delay is never made up for."""
+
+    def __init__(
+        self,
+        source: Source,
+        account: Account,
+        age_ms: tuple[float, float],
+        steady: bool = False,
+        typed: Typed | None = None,
+    ) -> None:
+        self._source, self._account, self._age_ms, self._steady = source, account, age_ms, steady
+        self._typed = typed or _from_json
+        self._burst: list[tuple[Any, int]] = []  # with the instant when it was due; 0: when it is sent
+        self._bytes = 0
+        self._due_ns = 0
+
+    def check(self, value: Any) -> tuple[Any, int]:
+        """The value as the stream's type, and its bytes. Raises CodecError."""
+        codec = self._source.codec
+        typed = self._typed(codec, value)
+        return typed, len(codec.encode(typed))
+
+    def put(self, value: Any, size: int, gap_ns: int | None, arrived_ns: int) -> None:
+        """gap_ns: from when the value before was due; None: at once. A line that arrives later is due then."""
+        due_ns = 0
+        if self._steady:
+            self.send()
+        if gap_ns is not None:
+            due_ns = self._due_ns = max(self._due_ns + gap_ns, arrived_ns) if self._due_ns else now_ns()
+            if due_ns > now_ns():
+                self.send()
+                _sleep_until(due_ns)
+            if self._steady:
+                due_ns = now_ns()
+        self._burst.append((value, due_ns))
+        self._bytes += size
+        if len(self._burst) >= MOST_BURST or self._bytes >= MOST_BURST_BYTES:
+            self.send()
+
+    def send(self) -> None:
+        """What waits. Raises AgentError."""
+        burst, self._burst, self._bytes = self._burst, [], 0
+        if not burst:
+            return
+        least_ms, most_ms = self._age_ms
+        aged = []
+        for value, due_ns in burst:
+            late_ms = max(0, now_ns() - due_ns) / MILLISECOND if due_ns else 0.0
+            aged.append((value, (least_ms + late_ms, most_ms + late_ms)))
+        self._account.sent += len(burst)
+        try:
+            self._account.add(self._source.send_aged(aged))
+        except NoAnswerError as error:
+            self._account.add(error.results)
+            raise
+        if self._steady:
+            self._due_ns = now_ns()
+        self._account.progress()
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """The command; returns the exit code."""
+    account = Account(parsed.json)
+    code = 0
+    try:
+        _feed(parsed, account)
+    except KeyboardInterrupt:
+        pass
+    except (InputError, OperatorError, TlsError) as error:
+        code = _say(str(error), 2)
+    except UnknownCodecError as error:
+        code = _say(f"{error}; this command takes --operators FILE.py as well", 2)
+    except (AgentError, CodecError) as error:
+        code = _say(str(error), 1)
+    if account.sent or account.bad or not code:
+        account.end()
+    return code
+
+
+def _feed(parsed: argparse.Namespace, account: Account) -> None:
+    kind = format_of(parsed.input, parsed.format)
+    _check(parsed, kind)
+    addresses = addresses_of(parsed.node, parsed.addresses)
+    address, tls = data_address(parsed.node, addresses), identity_folder(parsed.tls, addresses)
+    with contextlib.closing(_input(parsed, kind)) as given:
+        if parsed.repeat and given.live:
+            raise InputError(f"--repeat: {given.name} cannot be read again; give a file")
+        codecs = client_codecs(parsed.operators)
+        waits = {"timeout": parsed.patience, "outage": parsed.outage}
+        with Source(address, parsed.source, **waits, on_outage=_say, codecs=codecs, tls=tls) as source:
+            typed = given.typed if isinstance(given, Recording) else None
+            feeder = Feeder(source, account, parsed.age_ms, parsed.steady, typed)
+            given.before_wait = feeder.send
+            _rounds(parsed, account, feeder, given, kind)
+
+
+def _check(parsed: argparse.Namespace, kind: str) -> None:
+    """Options that do not go together. Raises InputError."""
+    if parsed.unit and (parsed.by is None or kind == "mcap"):
+        raise InputError(f"--unit {parsed.unit}: is of the field that --by FIELD names")
+    if parsed.topic is not None and kind != "mcap":
+        raise InputError(f"--topic {parsed.topic}: is of an MCAP file")
+    if parsed.baud is not None and kind == "mcap":
+        raise InputError(f"--baud: {parsed.input} is not a serial device")
+    if parsed.steady and parsed.rate is None and parsed.by is None and kind != "mcap":
+        raise InputError("--steady: keeps the gaps that --rate or --by gives")
+
+
+def _input(parsed: argparse.Namespace, kind: str) -> Lines | Recording:
+    return opened(parsed.input, parsed.topic, parsed.by) if kind == "mcap" else Lines(parsed.input, parsed.baud)
+
+
+def _pace(parsed: argparse.Namespace, given: Lines | Recording) -> Pace | None:
+    if parsed.rate is not None:
+        return Rate(parsed.rate)
+    if isinstance(given, Recording):
+        return Stamps(given)
+    return Recorded(parsed.by, UNITS_NS[parsed.unit or "s"]) if parsed.by is not None else None
+
+
+def _rounds(parsed: argparse.Namespace, account: Account, feeder: Feeder, given: Lines | Recording, kind: str) -> None:
+    """The input once, or again and again. Raises InputError after what comes before the bad line has been sent."""
+    pace = _pace(parsed, given)
+    try:
+        while True:
+            _round(feeder, account, given, _rows(given, kind), pace, parsed.skip_bad)
+            if not parsed.repeat:
+                break
+            if not account.sent:
+                raise InputError(f"{given.name}: has no line that can be sent, so there is nothing to repeat")
+            given.rewind()
+            if pace is not None:
+                pace.again()
+    except InputError:
+        feeder.send()
+        raise
+
+
+def _rows(given: Lines | Recording, kind: str) -> Rows:
+    if isinstance(given, Recording):
+        return given
+    return CsvRows(given) if kind == "csv" else JsonRows(given)
+
+
+def _round(
+    feeder: Feeder, account: Account, lines: Lines | Recording, rows: Rows, pace: Pace | None, skip_bad: bool
+) -> None:
+    while True:
+        try:
+            try:
+                value = next(rows)
+            except StopIteration:
+                break
+            where = f"{lines.name}:{rows.number}"
+            try:
+                typed, size = feeder.check(value)
+                gap_ns = pace.gap_ns(value) if pace is not None else None
+            except (CodecError, ValueError) as error:
+                raise LineError(f"{where}: {error}") from None
+        except LineError:
+            if not skip_bad:
+                raise
+            account.bad += 1
+            continue
+        feeder.put(typed, size, gap_ns, lines.arrived_ns)
+    feeder.send()
+
+
+def _from_json(codec: Codec, value: Any) -> Any:
+    return codec.from_json(value)
+
+
+def _sleep_until(at_ns: int) -> None:
+    while (left_ns := at_ns - now_ns()) > 0:
+        time.sleep(min(left_ns, 60 * SECOND) / SECOND)
+
+
+def _say(text: str, code: int = 0) -> int:
+    print(f"node-agent feed: {text}", file=sys.stderr, flush=True)  # noqa: T201
+    return code

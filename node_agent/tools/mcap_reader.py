@@ -1,0 +1,249 @@
+"""Messages of an MCAP file, for `node-agent feed`: one topic's, in the order of the file, with their times.
+
+The package `mcap` is imported here and only when such a file is given. What a file claims is not believed: records and
+unpacked chunks have a limit, and a message becomes a value by the stream's codec alone.
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from node_agent.client.address_book import InputError
+from node_agent.operators.codecs import Codec, CodecError, decode_json
+
+SUFFIX = ".mcap"
+LOG, PUBLISH = "log", "publish"
+MOST_RECORD_BYTES = 64 << 20
+MOST_CHUNK_BYTES = 256 << 20  # unpacked
+MOST_WINDOW_BYTES = 128 << 20  # of zstd
+_ENCODINGS = ("json", "protobuf")
+_MISSING = (
+    "reading MCAP needs the package mcap: pip install 'shimekiri[feed]'"
+    " (from a file: 'shimekiri-VERSION-py3-none-any.whl[feed]')"
+)
+
+
+@dataclass(frozen=True)
+class Channel:
+    """What one channel of the file carries; schema: the name of its messages' type, or nothing."""
+
+    topic: str
+    encoding: str
+    schema: str
+
+
+class Recording:
+    """The messages of one topic: an iterator of their bytes. number: of the last one, from 1; at_ns: its time.
+
+    by: `log` or `publish`. topic: may be left out where the file has one. Raises InputError where the file cannot be
+    read, has no such topic, or ends before its end.
+    """
+
+    live = False
+    arrived_ns = 0
+    before_wait: Callable[[], None] | None = None
+
+    def __init__(self, path: str, topic: str | None, by: str) -> None:
+        self.name = path
+        self.number = 0
+        self.at_ns = 0
+        self._by = by
+        try:
+            self._file: BinaryIO = Path(path).open("rb")  # noqa: SIM115  # `close` closes it
+        except OSError as error:
+            raise InputError(f"{path}: cannot be opened ({error.strerror})") from error
+        try:
+            self._channels = self._chosen(topic)
+            self.rewind()
+        except BaseException:
+            self.close()
+            raise
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        data, self.at_ns, self._channel = next(self._messages)
+        self.number += 1
+        return data
+
+    def typed(self, codec: Codec, data: bytes) -> Any:
+        """The value of a message, by the stream's codec. Raises CodecError."""
+        if self._channel.encoding == "json":
+            return codec.from_json(decode_json(data))
+        if codec.name == "json":
+            raise CodecError(
+                f"topic {self._channel.topic} carries protobuf messages, and the source takes json: declare its type"
+            )
+        value = codec.decode(data)
+        type_ = value.DESCRIPTOR.full_name
+        if self._channel.schema and self._channel.schema != type_:
+            raise CodecError(
+                f"topic {self._channel.topic} carries {self._channel.schema}, and the source takes {type_}"
+            )
+        return value
+
+    def rewind(self) -> None:
+        """From the first message again."""
+        self._file.seek(0)
+        self.number = 0
+        self._messages = self._read()
+
+    def close(self) -> None:
+        """The file is closed."""
+        self._file.close()
+
+    def _chosen(self, topic: str | None) -> dict[int, Channel]:
+        """The channels of the topic, by number."""
+        found = self._all_channels()
+        topics = sorted({each.topic for each in found.values()})
+        listed = ", ".join(topics)
+        if not topics:
+            raise InputError(f"{self.name}: has no messages")
+        if topic is None and len(topics) > 1:
+            raise InputError(f"{self.name}: has several topics, choose one with --topic: {listed}")
+        if topic is not None and topic not in topics:
+            raise InputError(f"{self.name}: has no topic {topic}; there are: {listed}")
+        chosen = {number: each for number, each in found.items() if topic in (None, each.topic)}
+        for each in chosen.values():
+            if each.encoding not in _ENCODINGS:
+                text = (
+                    f"topic {each.topic} is encoded as {each.encoding or 'nothing known'}; json and protobuf are read"
+                )
+                raise InputError(f"{self.name}: {text}")
+        return chosen
+
+    def _all_channels(self) -> dict[int, Channel]:
+        """From the summary at the file's end, where there is one; else from all of the file."""
+        from mcap.reader import SeekingReader
+
+        with self._told():
+            summary = SeekingReader(self._file, record_size_limit=MOST_RECORD_BYTES).get_summary()
+        schemas: dict[int, Any] = {} if summary is None else dict(summary.schemas)
+        channels: dict[int, Any] = {} if summary is None else dict(summary.channels)
+        if not channels:
+            self._file.seek(0)
+            for record in self._records():
+                kind = type(record).__name__
+                if kind in ("Schema", "Channel"):
+                    (schemas if kind == "Schema" else channels)[record.id] = record
+        return {
+            number: Channel(each.topic, each.message_encoding, getattr(schemas.get(each.schema_id), "name", ""))
+            for number, each in channels.items()
+        }
+
+    def _read(self) -> Iterator[tuple[bytes, int, Channel]]:
+        for record in self._records():
+            if type(record).__name__ == "Message" and (channel := self._channels.get(record.channel_id)) is not None:
+                yield record.data, record.log_time if self._by == LOG else record.publish_time, channel
+
+    def _records(self) -> Iterator[Any]:
+        """All of them from here on, those within chunks in the chunks' places."""
+        from mcap.stream_reader import StreamReader
+
+        reader = StreamReader(self._file, emit_chunks=True, record_size_limit=MOST_RECORD_BYTES)
+        with self._told():
+            for record in reader.records:
+                if type(record).__name__ == "Chunk":
+                    yield from _unpacked(record)
+                else:
+                    yield record
+
+    def _told(self) -> "_Told":
+        return _Told(self)
+
+
+class _Told:
+    """What the library raises for a file that is none, or is damaged, becomes an InputError."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        from mcap.exceptions import EndOfFile, InvalidMagic, McapError
+
+        name, after = self._recording.name, self._recording.number
+        where = f"{name}:{after}" if after else name
+        if isinstance(error, InvalidMagic):
+            raise InputError(f"{name}: is not MCAP, or was not written to its end; try `mcap recover`") from error
+        if isinstance(error, (EndOfFile, struct.error)):
+            raise InputError(f"{where}: the file ends in the middle; `mcap recover` mends it") from error
+        if isinstance(error, OSError):
+            raise InputError(f"{where}: cannot be read ({error.strerror or error})") from error
+        if isinstance(error, (McapError, _DamagedError, ValueError, KeyError, MemoryError, OverflowError)):
+            raise InputError(f"{where}: the file is damaged ({error}); `mcap recover` may mend it") from error
+
+
+class _DamagedError(Exception):
+    """A chunk that cannot be unpacked."""
+
+
+def _unpacked(chunk: Any) -> Iterator[Any]:
+    """The records of a chunk, unpacked by a limit instead of by what the chunk says of its size."""
+    from mcap.stream_reader import breakup_chunk
+
+    chunk.data, chunk.compression = _plain(chunk.compression, chunk.data), ""
+    yield from breakup_chunk(chunk, validate_crc=True)
+
+
+def _plain(compression: str, data: bytes) -> bytes:
+    if not compression:
+        return data
+    if compression == "lz4":
+        import lz4.frame  # type: ignore[import-untyped]
+
+        try:
+            plain: bytes = lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=MOST_CHUNK_BYTES + 1)
+        except RuntimeError as error:
+            raise _DamagedError(str(error)) from error
+    elif compression == "zstd":
+        import zstandard
+
+        try:
+            plain = (
+                zstandard.ZstdDecompressor(max_window_size=MOST_WINDOW_BYTES)
+                .stream_reader(data)
+                .read(MOST_CHUNK_BYTES + 1)
+            )
+        except zstandard.ZstdError as error:
+            raise _DamagedError(str(error)) from error
+    else:
+        raise _DamagedError(f"chunks packed with {compression}; lz4 and zstd are read")
+    if len(plain) > MOST_CHUNK_BYTES:
+        raise _DamagedError(f"a chunk of more than {MOST_CHUNK_BYTES} bytes")
+    return plain
+
+
+def opened(path: str, topic: str | None, by: str | None) -> Recording:
+    """The recording. by: None: `log`. Raises InputError, also where mcap is not installed."""
+    if find_spec("mcap") is None:
+        raise InputError(_MISSING)
+    if by not in (None, LOG, PUBLISH):
+        raise InputError(f"--by {by}: of an MCAP file it is log or publish, the time that counts")
+    return Recording(path, topic, by or LOG)
+
+
+class Stamps:
+    """The gaps of a recording's times. What has an earlier time than one before it is due at once."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._last_ns: int | None = None
+        self._gap_ns = 0
+
+    def gap_ns(self, value: Any) -> int:
+        """From the message before."""
+        at_ns = self._recording.at_ns
+        if self._last_ns is not None:
+            self._gap_ns = max(0, at_ns - self._last_ns)
+        self._last_ns = at_ns if self._last_ns is None else max(at_ns, self._last_ns)
+        return self._gap_ns
+
+    def again(self) -> None:
+        """The recording begins anew: its last gap stands before its first message."""
+        self._last_ns = None
