@@ -11,8 +11,8 @@ from node_agent.core.engine.engine import Engine
 from node_agent.core.job import Job, Lineage
 from node_agent.core.parts import Step, Unit
 from node_agent.host.trace_ring import HANG, HANG_AT, WRITTEN, RingFacts
+from node_agent.operators.api import At, Many
 from node_agent.operators.hop import UnencodableError
-from node_agent.sdk import At, Many
 from protos.records import CAUSE_ENCODE, CAUSE_OPERATOR_ERROR, CAUSE_ORDINALS, CAUSE_QUEUE_FULL
 
 MOST_OUTPUTS = 255  # of one instance on one exit: trace records count outputs in 8 bits

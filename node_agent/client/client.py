@@ -17,7 +17,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from node_agent import sdk
 from node_agent.client.connection import (
     SECOND,
     AgentError,
@@ -36,6 +35,7 @@ from node_agent.link.backoff import Backoff
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Inbox, Receiver
 from node_agent.link.sender import Sender
+from node_agent.operators import api
 from node_agent.operators.codecs import Codec, Codecs
 from node_agent.tls.names import TlsError
 from node_agent.wire import frames
@@ -104,7 +104,7 @@ class _Client:
         self._timeout_s = timeout_s
         self._outage_s, self._on_outage = outage_s, on_outage
         self._lost_ns = 0  # when the connection was lost that is not there again; 0: it is
-        self._codecs = codecs or Codecs({each.name: each.message for each in sdk.declared_codecs})
+        self._codecs = codecs or Codecs({each.name: each.message for each in api.declared_codecs})
         self._drift_ppm = drift_ppm
         self._clock = clock_domain()
         self._boot = new_boot()

@@ -20,7 +20,7 @@ from node_agent.core.windows.aggregates import (
     Together,
     field,
 )
-from node_agent.sdk import DECLARATION, Declaration
+from node_agent.operators.api import DECLARATION, Declaration
 
 NAMES = ("window", "start_ns", "end_ns", "first", "last")  # of what a result says of its window
 KINDS = ("count", "sum", "mean", "min", "max", "quantile")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from node_agent.operators.aggregate_functions import Aggregate
-from node_agent.sdk import DECLARATION, Declaration, Implementation
+from node_agent.operators.api import DECLARATION, Declaration, Implementation
 
 
 def _builtin(

@@ -9,8 +9,8 @@ from time import thread_time_ns
 from typing import Any
 
 from node_agent.host.clock import now_ns
+from node_agent.operators.api import Many
 from node_agent.operators.codecs import Codec, CodecError
-from node_agent.sdk import Many
 
 Call = Callable[..., Any]
 

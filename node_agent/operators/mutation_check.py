@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from node_agent.core.windows.aggregates import Own
-from node_agent.sdk import Many
+from node_agent.operators.api import Many
 
 
 class ChangedError(Exception):

@@ -15,12 +15,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from node_agent import sdk
 from node_agent.core import plan as plans
 from node_agent.core.windows import joins, results
 from node_agent.core.windows.aggregates import Aggregate, Grouped, Together, Users, field
 from node_agent.core.windows.joins import Join
 from node_agent.core.windows.results import Collecting, result
+from node_agent.operators import api
 from node_agent.operators.builtin import BUILTIN, HANDS_ON
 from node_agent.operators.codecs import JSON, Codec, Codecs
 from node_agent.operators.entry_points import Discover, Offers, installed
@@ -247,18 +247,18 @@ class Registry:
         )
 
     def _load_file(self, path: Path) -> None:
-        codecs_before = len(sdk.declared_codecs)
+        codecs_before = len(api.declared_codecs)
         module = _run_file(path, self._sources)
         try:
-            marked = [value for value in vars(module).values() if sdk.DECLARATION in getattr(value, "__dict__", ())]
+            marked = [value for value in vars(module).values() if api.DECLARATION in getattr(value, "__dict__", ())]
             for implementation in marked:
                 if implementation not in BUILTIN:
                     self._add(implementation)
-            declared = sdk.declared_codecs[codecs_before:]
+            declared = api.declared_codecs[codecs_before:]
             for declaration in declared:
                 self.codecs.add(declaration.name, declaration.message)
         except (OperatorError, TypeError, ValueError) as error:
-            del sdk.declared_codecs[codecs_before:]
+            del api.declared_codecs[codecs_before:]
             raise OperatorError(f"{path}: {error}") from error
         if not marked and not declared:
             raise OperatorError(f"{path}: declares no operator; write @operator(...) above a class or function")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from node_agent.sdk import DECLARATION, Declaration
+from node_agent.operators.api import DECLARATION, Declaration
 
 _TYPES: Mapping[Any, str] = {float: "number", int: "integer", str: "string", bool: "boolean"}
 _OPEN = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from node_agent import sdk
+from node_agent.operators import api
 from node_agent.operators.codecs import CodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError, shape_of
@@ -22,7 +22,7 @@ def loaded(operator: Operator) -> tuple[Registry, str]:
 def with_codecs(registry: Registry) -> Registry:
     """The registry, and in it what this program has declared by `codec(...)`, as a client has it."""
     known = set(registry.codecs.names())
-    for name, message in {each.name: each.message for each in sdk.declared_codecs}.items():
+    for name, message in {each.name: each.message for each in api.declared_codecs}.items():
         if name not in known:
             registry.codecs.add(name, message)
     return registry

@@ -29,9 +29,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from node_agent import sdk
 from node_agent.core import plan as core
 from node_agent.host.clock import now_ns
+from node_agent.operators import api
 from node_agent.operators.codecs import Codec
 from node_agent.operators.registry import Registry
 from node_agent.runtime import scheduling
@@ -109,7 +109,7 @@ class Charges(NamedTuple):
         }
 
 
-@sdk.operator("measure.reads", inputs={"in": "any"}, side={"side": "any"}, output="same")
+@api.operator("measure.reads", inputs={"in": "any"}, side={"side": "any"}, output="same")
 def reads(value: Any, side: Any) -> Any:
     """Has a side input."""
     del side

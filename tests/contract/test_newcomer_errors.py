@@ -34,8 +34,7 @@ INTERRUPTIBLE = (  # also where whoever started the tests ignores Ctrl-C, as she
 )
 SEND = """\
 import sys
-from node_agent.client import AgentError
-from node_agent.sdk import Source
+from node_agent.sdk import AgentError, Source
 try:
     with Source(*sys.argv[1:3], timeout=float((*sys.argv, 0.2)[3])) as belt:
         belt.send({"g": 3})

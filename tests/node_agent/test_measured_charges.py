@@ -22,11 +22,11 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def ran(start_ns: int, end_ns: int, after_ns: int, unit: int = 1) -> records.Record:
     """An instance; after_ns: from the end of the one before, or from when it was chosen, to its start."""
-    return records.Record(records.RAN, 0, unit, 1, 1, 1, 0, start_ns, end_ns, 0, after_ns, 0)
+    return records.Ran.make(unit=unit, start_ns=start_ns, end_ns=end_ns, decision_ns=after_ns)
 
 
 def admitted(at_ns: int, source: int = FED) -> records.Record:
-    return records.Record(records.ADMITTED, 0, source, source, 1, 1, at_ns, 0, 0, 0, 0, 0)
+    return records.Admitted.make(source_id=source, at_ns=at_ns)
 
 
 def gaps(*facts: records.Record) -> tuple[list[int], list[tuple[int, int]]]:

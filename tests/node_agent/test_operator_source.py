@@ -136,7 +136,7 @@ def test_another_interpreter_says_the_same(tmp_path: Path) -> None:
     from shutil import which
 
     others = [each for each in ("/usr/bin/python3", *(which(f"python3.{n}") for n in range(11, 15))) if each]
-    source = ROOT / "node_agent" / "operator_source.py"
+    source = ROOT / "node_agent" / "operators" / "source_code.py"
     told = set()
     for other in {*others, sys.executable}:
         done = subprocess.run(

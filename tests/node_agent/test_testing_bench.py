@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 
-from node_agent import sdk
 from node_agent.core.windows.live import UnfitError
 from node_agent.execute import OutputsError
+from node_agent.operators import api
 from node_agent.operators.codecs import CodecError, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
@@ -209,10 +209,10 @@ def test_values_are_of_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
         run(Closing, {"v": 1}, ego={1})
     with pytest.raises(OutputsError, match="256 results for one input"):
         run(many, 256)
-    monkeypatch.setattr(sdk, "declared_codecs", [])
+    monkeypatch.setattr(api, "declared_codecs", [])
     with pytest.raises(UnknownCodecError, match=r"no codec 't\.Code' is installed here"):
         run(read, StringValue())
-    sdk.codec("t.Code", StringValue)
+    api.codec("t.Code", StringValue)
     assert run(read, StringValue(value="x")) == [StringValue(value="x")]
     with pytest.raises(CodecError, match=r"a dict on a stream of t\.Code"):
         run(read, {"value": "x"})

@@ -13,7 +13,7 @@ from google.protobuf.wrappers_pb2 import Int64Value
 from coordinator.errors import BadInputError as Unplanned
 from coordinator.errors import InfeasibleError
 from infra.testing import Choices, FailedError, Scenario, planned, simulated
-from node_agent import sdk
+from node_agent.operators import api
 from node_agent.sdk import aggregate, operator
 from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
@@ -155,13 +155,13 @@ def test_what_cannot_be_planned_is_said_as_the_planner_says_it(tmp_path: Path) -
 
 
 def test_windows_and_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sdk, "declared_codecs", [])
+    monkeypatch.setattr(api, "declared_codecs", [])
     query, cluster = files(tmp_path)
     query.write_text(WINDOWS)
     done = simulated(query, cluster, {"p": [3, 4, 6, 1, 9]}, [Sum], choices=Choices(best_effort=True))
     assert [(each["first"], each["result"]) for each in done["o"].values] == [(1, 7), (3, 7)]
 
-    sdk.codec("t.Number", Int64Value)
+    api.codec("t.Number", Int64Value)
     query.write_text(QUERY.replace("DEADLINE", "50 ms").replace("p: {at: a, type: json", "p: {at: a, type: t.Number"))
     plan = planned(query, cluster, [raised])
     assert testing.simulated(plan, {"p": [1, Int64Value(value=2)]}, [raised])["o"].values == [2, 3]
