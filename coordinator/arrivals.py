@@ -5,14 +5,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from coordinator import yaml_file
 from coordinator.guarantee.curves import recorded_spans
 from coordinator.query_file import ArrivalFile
+from protos import plan_document
+from protos.plan_document import BurstArrival, JcpArrival, RateArrival, TraceArrival
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,10 @@ class Arrival:
 
     burst: int
     rate: Fraction
-    written: Mapping[str, Any]
+    written: plan_document.Arrival
+
+
+NONE = Arrival(1, Fraction(0), RateArrival(rate_per_s=0, burst=1))  # of a file that is refused
 
 
 def read(given: ArrivalFile, file: yaml_file.Source, keys: tuple[object, ...]) -> Arrival:
@@ -34,27 +37,27 @@ def read(given: ArrivalFile, file: yaml_file.Source, keys: tuple[object, ...]) -
     if given.jcp is not None:
         jcp = given.jcp
         burst = (jcp.early + jcp.late) // (jcp.period - jcp.min_gap) + 1
-        written = {"period_ns": jcp.period, "min_gap_ns": jcp.min_gap, "early_ns": jcp.early, "late_ns": jcp.late}
-        return Arrival(burst, Fraction(1, jcp.period), {"kind": "jcp", "burst": burst, **written})
+        written = JcpArrival(
+            burst=burst, period_ns=jcp.period, min_gap_ns=jcp.min_gap, early_ns=jcp.early, late_ns=jcp.late
+        )
+        return Arrival(burst, Fraction(1, jcp.period), written)
     if given.rate is not None:
         burst = given.burst or 1
         rate = Fraction(str(given.rate)) / 10**9
-        return Arrival(burst, rate, {"kind": "rate", "rate_per_s": given.rate, "burst": burst})
+        return Arrival(burst, rate, RateArrival(rate_per_s=given.rate, burst=burst))
     if given.trace is not None:
         return _recorded(given.trace, file, (*keys, "arrival", "trace"))
     assert given.period is not None  # the file's model has checked it
     burst = given.burst or 1
-    return Arrival(burst, Fraction(burst, given.period), {"kind": "burst", "burst": burst, "period_ns": given.period})
+    return Arrival(burst, Fraction(burst, given.period), BurstArrival(burst=burst, period_ns=given.period))
 
 
 def tolerated(arrival: Arrival, tolerance_ns: int | None) -> Arrival:
     """With how late its tuples may be. Bursts are an ideal that no source keeps to the nanosecond; the other kinds say
     what they allow."""
     if tolerance_ns is None:
-        tolerance_ns = arrival.written["period_ns"] // 10 if arrival.written.get("kind") == "burst" else 0
-    if not tolerance_ns:
-        return arrival
-    return replace(arrival, written={**arrival.written, "tolerance_ns": tolerance_ns})
+        tolerance_ns = arrival.written.period_ns // 10 if isinstance(arrival.written, BurstArrival) else 0
+    return replace(arrival, written=replace(arrival.written, tolerance_ns=tolerance_ns))
 
 
 def _recorded(name: str, file: yaml_file.Source, keys: tuple[object, ...]) -> Arrival:
@@ -66,20 +69,19 @@ def _recorded(name: str, file: yaml_file.Source, keys: tuple[object, ...]) -> Ar
         instants = [int(line) for line in text.splitlines() if line.strip() and not line.startswith("#")]
     except (OSError, ValueError, EOFError) as error:
         file.wrong(keys, f"recording '{name}' cannot be read: {error}; give a file with one instant in ns per line")
-        return Arrival(1, Fraction(0), {})
+        return NONE
     if len(instants) < 2 or instants != sorted(instants) or instants[0] == instants[-1]:
         file.wrong(keys, f"recording '{name}' needs at least two instants, in ascending order; correct the file")
-        return Arrival(1, Fraction(0), {})
+        return NONE
     burst, span_ns = max(Counter(instants).values()), instants[-1] - instants[0]
     counts, spans_ns = recorded_spans(instants)
-    written = {
-        "kind": "trace",
-        "file": name,
-        "sha256": hashlib.sha256(raw).hexdigest(),
-        "burst": burst,
-        "tuples": len(instants),
-        "span_ns": span_ns,
-        "counts": counts,
-        "spans_ns": spans_ns,
-    }
+    written = TraceArrival(
+        file=name,
+        sha256=hashlib.sha256(raw).hexdigest(),
+        burst=burst,
+        tuples=len(instants),
+        span_ns=span_ns,
+        counts=tuple(counts),
+        spans_ns=tuple(spans_ns),
+    )
     return Arrival(burst, Fraction(len(instants), span_ns), written)

@@ -18,8 +18,8 @@ from pathlib import Path
 from coordinator import operators, security, yaml_file
 from coordinator.cluster_file import CORE_LINK_NS, NOT_YET, ClusterFile, NodeFile
 from coordinator.errors import Problem
-from coordinator.guarantee.charges import NodeCharges
 from coordinator.yaml_file import nearest
+from protos.plan_document import NodeCharges
 from protos.policies import Chosen
 
 MOST_PLACES = 1000
@@ -164,7 +164,9 @@ def _node(name: str, given: NodeFile, file: yaml_file.Source) -> Node:
         given.policy,
         given.emulate.cost_per_tuple if given.emulate else 0,
         -1 if given.cpu is None else given.cpu,
-        None if given.charges is None else NodeCharges(given.charges.decision, given.charges.drain, given.charges.side),
+        NodeCharges(decision_ns=given.charges.decision, drain_ns=given.charges.drain, side_ns=given.charges.side)
+        if given.charges
+        else None,
         name,
         0,
         given.memory or 0,

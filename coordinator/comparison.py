@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinator.deadline_parts import standing
+from coordinator.deadline_parts import standing, standing_values
 from coordinator.units_of_measure import show_ns
-
-Plan = Mapping[str, Any]
+from protos.plan_document import Claim, Plan
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ def document(before: Side, after: Side) -> dict[str, Any]:
     """For --json: per output bound, deadline and claim on both sides; operators that move; traffic."""
     names = dict.fromkeys([*_outputs(before), *_outputs(after)])
     return {
-        "outputs": {name: {"before": _claim(before, name), "after": _claim(after, name)} for name in names},
+        "outputs": {name: {"before": _told(before, name), "after": _told(after, name)} for name in names},
         "moved": {name: {"before": one, "after": other} for name, one, other in moved(before, after)},
         "traffic": {"before": _traffic(before), "after": _traffic(after)},
         "infeasible": {"before": list(before.reasons), "after": list(after.reasons)},
@@ -32,25 +31,27 @@ def document(before: Side, after: Side) -> dict[str, Any]:
 
 
 def _outputs(side: Side) -> list[str]:
-    return list(side.plan["guarantee"]) if side.plan else []
+    return list(side.plan.guarantee) if side.plan else []
 
 
-def _claim(side: Side, name: str) -> dict[str, Any] | None:
-    claim = side.plan["guarantee"].get(name) if side.plan else None
-    if claim is None:
-        return None
-    return {key: claim[key] for key in ("deadline_ns", "bound_ns", "from_admission_ns", "guaranteed", "why")}
+def _claim(side: Side, name: str) -> Claim | None:
+    return side.plan.guarantee.get(name) if side.plan else None
+
+
+def _told(side: Side, name: str) -> dict[str, Any] | None:
+    claim = _claim(side, name)
+    return standing_values(claim) if claim else None
 
 
 def _traffic(side: Side) -> float | None:
-    return float(side.plan["objective"]["traffic"]) if side.plan else None
+    return float(side.plan.objective.traffic) if side.plan else None
 
 
 def moved(before: Side, after: Side) -> list[tuple[str, str, str]]:
     """Operator, where it was, where it is."""
     if before.plan is None or after.plan is None:
         return []
-    was, now = before.plan["placement"], after.plan["placement"]
+    was, now = before.plan.placement, after.plan.placement
     return [(name, was[name], now[name]) for name in now if name in was and was[name] != now[name]]
 
 
@@ -69,19 +70,19 @@ def _arrow(one: str, other: str) -> str:
     return one if one == other else f"{one} -> {other}"
 
 
-def _deadline(claim: Mapping[str, Any]) -> str:
-    return show_ns(claim["deadline_ns"])
+def _deadline(claim: Claim) -> str:
+    return show_ns(claim.deadline_ns)
 
 
-def _bound(claim: Mapping[str, Any] | None) -> str:
+def _bound(claim: Claim | None) -> str:
     if claim is None:
         return "-"
-    if claim["bound_ns"] is not None:
-        return show_ns(claim["bound_ns"])
-    return f"{show_ns(claim['from_admission_ns'])} from admission" if claim["from_admission_ns"] is not None else "none"
+    if claim.bound_ns is not None:
+        return show_ns(claim.bound_ns)
+    return f"{show_ns(claim.from_admission_ns)} from admission" if claim.from_admission_ns is not None else "none"
 
 
-def _promise(claim: Mapping[str, Any] | None) -> str:
+def _promise(claim: Claim | None) -> str:
     return standing(claim) if claim else "no plan"
 
 
@@ -92,8 +93,8 @@ def lines(before: Side, after: Side) -> list[str]:
         found += [f"{when} infeasible: {reason}" for reason in side.reasons]
     for name in _outputs(after):
         claim = _claim(after, name)
-        if claim and not claim["guaranteed"]:
-            found.append(f"{name}: {claim['why']}")
+        if claim and not claim.guaranteed:
+            found.append(f"{name}: {claim.why}")
     found += [f"{name} moves from {one} to {other}" for name, one, other in moved(before, after)]
     if before.plan is not None and after.plan is not None:
         if not moved(before, after):

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from coordinator import overload_given, yaml_file
-from coordinator.cost_origin import GUESSED, MEASURED, UNUSED, CostOrigin
+from coordinator.cost_origin import GUESSED, MEASURED, UNUSED
 from coordinator.costs_file import DEGRADED, CostsFile, MeasuredFile, OperatorCostsFile
 from coordinator.operators import Catalog
 from coordinator.query import Operator, Query
 from coordinator.units_of_measure import LARGEST, show_ns
 from coordinator.yaml_file import nearest
+from protos.plan_document import CostOrigin
 
 Of = Literal["worst", "p99", "mean"]
 MARGIN = Fraction(6, 5)
@@ -99,7 +100,7 @@ def _operator(
         return operator
     if why := _differs(found, operator.run, operator.parameters, catalog):
         before = operator.cost_from
-        origin = CostOrigin(UNUSED, operator.cost_ns, costs.file.path.name, why=why)
+        origin = CostOrigin(kind=UNUSED, declared_ns=operator.cost_ns, file=costs.file.path.name, why=why)
         return operator if before is not None else replace(operator, cost_from=origin)
     cost_ns = figure_ns(found.on.values(), costs.use)
     if cost_ns > LARGEST:
@@ -119,9 +120,9 @@ def _origin(found: OperatorCostsFile, operator: Operator, costs: Costs) -> CostO
     guessed = operator.cost_from is not None and operator.cost_from.kind == GUESSED
     waits = [each for each in found.on.values() if waiting(each.mean, each.elapsed) and each.rt]
     return CostOrigin(
-        MEASURED,
-        0 if guessed else operator.cost_ns,
-        costs.file.path.name,
+        kind=MEASURED,
+        declared_ns=0 if guessed else operator.cost_ns,
+        file=costs.file.path.name,
         of=costs.use.of,
         margin=f"{float(costs.use.margin):g}",
         samples=min(each.samples for each in found.on.values()),

@@ -7,12 +7,14 @@ others (the queueing bound), blocking by an instance that cannot be stopped, soc
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from coordinator.sharing.owners import whose
 from coordinator.units_of_measure import counted, show_bytes, show_ns
+from protos import json_shape
+from protos.plan_document import Claim, Plan, SizeCheck, Step, Tightest
 
-Plan = Mapping[str, Any]
 MISSED = "NOT guaranteed"
 ADMITTED = "guaranteed from admission on only"
 SAID = {
@@ -29,82 +31,101 @@ SAID = {
 OF_WINDOWS = frozenset({"window", "beat"})
 
 
-def parts(plan: Plan, output: str) -> list[dict[str, Any]]:
-    """`{kind, what, ns}` in the order of the way; they sum up to the deadline. Kinds: those of SAID; the slack is last,
-    and below 0 where the bound exceeds the deadline. Empty: there is no bound, not even from admission on."""
-    claim = plan["guarantee"][output]
-    bound_ns = claim["from_admission_ns"] if claim["bound_ns"] is None else claim["bound_ns"]
+@dataclass(frozen=True)
+class Share:
+    """A part of a deadline. `kind`: one of SAID; `step`: the stretch that it is of, None: the slack."""
+
+    kind: str
+    what: str
+    ns: int
+    step: Step | None = None
+
+
+def parts(plan: Plan, output: str) -> list[Share]:
+    """In the order of the way; they sum up to the deadline. The slack is last, and below 0 where the bound exceeds the
+    deadline. Empty: there is no bound, not even from admission on."""
+    claim = plan.guarantee[output]
+    bound_ns = _bound_ns(claim)
     if bound_ns is None:
         return []
-    found: list[dict[str, Any]] = []
-    for part in claim["trail"]:
-        if part["kind"] == "unit":
-            split = (("work", "work_ns"), ("waiting", "waiting_ns"), ("blocking", "blocking_ns"))
-            found += [
-                {"kind": kind, "what": part["what"], "ns": part[key], "part": part} for kind, key in split if part[key]
-            ]
+    found: list[Share] = []
+    for step in claim.trail:
+        if step.kind == "unit":
+            split = (("work", step.work_ns), ("waiting", step.waiting_ns), ("blocking", step.blocking_ns))
+            found += [Share(kind, step.what, ns, step) for kind, ns in split if ns]
         else:
-            found.append({"kind": part["kind"], "what": part["what"], "ns": part["ns"], "part": part})
-    found.append({"kind": "slack", "what": "slack", "ns": claim["deadline_ns"] - bound_ns})
-    return found
+            found.append(Share(step.kind, step.what, step.ns, step))
+    return [*found, Share("slack", "slack", claim.deadline_ns - bound_ns)]
+
+
+def _bound_ns(claim: Claim) -> int | None:
+    """The bound, or that from admission on."""
+    return claim.from_admission_ns if claim.bound_ns is None else claim.bound_ns
 
 
 def totals(plan: Plan, output: str) -> dict[str, int]:
     """ns per kind, in SAID's order, those of windows only where there are; they sum up to the deadline."""
     found = parts(plan, output)
-    sums = {kind: sum(part["ns"] for part in found if part["kind"] == kind) for kind in SAID} if found else {}
+    sums = {kind: sum(part.ns for part in found if part.kind == kind) for kind in SAID} if found else {}
     return {kind: ns for kind, ns in sums.items() if ns or kind not in OF_WINDOWS}
 
 
 def document(plan: Plan, output: str) -> dict[str, Any]:
     """For --json: the claim, the parts and their totals."""
-    claim = plan["guarantee"][output]
+    claim = plan.guarantee[output]
     return {
-        **{key: claim[key] for key in ("deadline_ns", "bound_ns", "from_admission_ns", "guaranteed", "why")},
-        **({"qos": claim["qos"]} if "qos" in claim else {}),
-        "parts": [{key: part[key] for key in ("kind", "what", "ns")} for part in parts(plan, output)],
+        **standing_values(claim),
+        **({"qos": json_shape.write(claim.qos)} if claim.qos else {}),
+        "parts": [{"kind": part.kind, "what": part.what, "ns": part.ns} for part in parts(plan, output)],
         "totals_ns": totals(plan, output),
+    }
+
+
+def standing_values(claim: Claim) -> dict[str, Any]:
+    """A claim for --json: deadline, bounds, whether it is guaranteed and why."""
+    return {
+        "deadline_ns": claim.deadline_ns,
+        "bound_ns": claim.bound_ns,
+        "from_admission_ns": claim.from_admission_ns,
+        "guaranteed": claim.guaranteed,
+        "why": claim.why,
     }
 
 
 def sentences(plan: Plan, output: str) -> list[str]:
     """One output: its bound, each stretch with what it is made of, and what binds."""
-    claim = plan["guarantee"][output]
-    deadline = show_ns(claim["deadline_ns"])
-    said = standing(claim)
-    if not claim["trail"]:
-        lines = [f"{output}{whose(plan, output)}: deadline {deadline}, {said}, and no bound: {claim['why']}"]
+    claim = plan.guarantee[output]
+    deadline = show_ns(claim.deadline_ns)
+    said, bound_ns = standing(claim), _bound_ns(claim)
+    if bound_ns is None:
+        lines = [f"{output}{whose(plan, output)}: deadline {deadline}, {said}, and no bound: {claim.why}"]
         return lines + [f"  {line}" for line in asked(claim)]
-    from_admission = claim["bound_ns"] is None
-    bound_ns = claim["from_admission_ns"] if from_admission else claim["bound_ns"]
-    slack_ns = claim["deadline_ns"] - bound_ns
+    slack_ns = claim.deadline_ns - bound_ns
     left = f"{show_ns(slack_ns)} to spare" if slack_ns >= 0 else f"{show_ns(-slack_ns)} too late"
-    since = " from admission on" if from_admission else ""
+    since = " from admission on" if claim.bound_ns is None else ""
     named = f"{output}{whose(plan, output)}"
     lines = [f"{named}: takes at most {show_ns(bound_ns)}{since} of its {deadline}, {left}; {said}"]
-    if not claim["guaranteed"]:
-        lines.append(f"  because {claim['why']}")
-    lines += [f"  {show_ns(part['ns']):>12}  {_stretch(part)}" for part in claim["trail"]]
+    if not claim.guaranteed:
+        lines.append(f"  because {claim.why}")
+    lines += [f"  {show_ns(part.ns):>12}  {_stretch(part)}" for part in claim.trail]
     lines.append(f"  {show_ns(slack_ns):>12}  slack: the parts above and this are the deadline")
     lines.append(
         "  in all: " + ", ".join(f"{SAID[kind]} {show_ns(ns)}" for kind, ns in totals(plan, output).items() if ns)
     )
-    without = left_out(claim, left_out_of_several(plan["guarantee"]))
+    without = left_out(claim, left_out_of_several(plan.guarantee))
     return lines + [f"  {line}" for line in (*without, *asked(claim), *binding(plan, output))]
 
 
-def left_out(claim: Mapping[str, Any], told: Container[str] = ()) -> list[str]:
+def left_out(claim: Claim, told: Container[str] = ()) -> list[str]:
     """Why what is in time may not be all there is, a sentence each; told: what is said elsewhere."""
-    return [
-        f"what comes is in time, but not all may come: {why}" for why in claim.get("missing", ()) if why not in told
-    ]
+    return [f"what comes is in time, but not all may come: {why}" for why in claim.missing if why not in told]
 
 
-def left_out_of_several(claims: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def left_out_of_several(claims: Mapping[str, Claim]) -> dict[str, str]:
     """The same where it is true of more than one output: the sentence, by why."""
     outputs: dict[str, list[str]] = {}
     for name, claim in claims.items():
-        for why in claim.get("missing", ()):
+        for why in claim.missing:
             outputs.setdefault(why, []).append(name)
     return {
         why: f"what comes of {', '.join(names[:-1])} and {names[-1]} is in time, but not all may come: {why}"
@@ -113,35 +134,41 @@ def left_out_of_several(claims: Mapping[str, Mapping[str, Any]]) -> dict[str, st
     }
 
 
-def asked(claim: Mapping[str, Any]) -> list[str]:
+def asked(claim: Claim) -> list[str]:
     """What the output asks beyond its deadline, a sentence each."""
     found = []
-    for name, each in claim.get("qos", {}).items():
-        unit, show = ("bytes", show_bytes) if "limit_bytes" in each else ("ns", show_ns)
-        bound, said = each[f"bound_{unit}"], "guaranteed" if each["guaranteed"] else "not guaranteed"
-        told = f"{each['why']}" if bound is None else f"at most {show(bound)}, {said}: {each['why']}"
+    for name, each in claim.qos.asked.items() if claim.qos else ():
+        if isinstance(each, SizeCheck):
+            limit, bound = (
+                show_bytes(each.limit_bytes),
+                None if each.bound_bytes is None else show_bytes(each.bound_bytes),
+            )
+        else:
+            limit, bound = show_ns(each.limit_ns), None if each.bound_ns is None else show_ns(each.bound_ns)
+        said = "guaranteed" if each.guaranteed else "not guaranteed"
+        told = each.why if bound is None else f"at most {bound}, {said}: {each.why}"
         of = ", the first within" if name == "throughput" else " of"
-        found.append(f"{name}{of} {show(each[f'limit_{unit}'])}: {told}")
+        found.append(f"{name}{of} {limit}: {told}")
     return found
 
 
-def standing(claim: Mapping[str, Any]) -> str:
+def standing(claim: Claim) -> str:
     """Guaranteed, from admission on only, or not."""
-    if claim["guaranteed"]:
+    if claim.guaranteed:
         return "guaranteed"
-    admitted, more = claim["from_admission_ns"], claim.get("qos", {}).values()
-    if claim["bound_ns"] is None and admitted is not None and admitted < claim["deadline_ns"]:
-        return ADMITTED if all(each["guaranteed"] for each in more) else MISSED
+    admitted = claim.from_admission_ns
+    if claim.bound_ns is None and admitted is not None and admitted < claim.deadline_ns:
+        return ADMITTED if claim.qos is None or claim.qos.hold else MISSED
     return MISSED
 
 
-def verdict(claims: Mapping[str, Mapping[str, Any]]) -> str:
+def verdict(claims: Mapping[str, Claim]) -> str:
     """How many outputs are guaranteed, and which are not."""
     others: dict[str, list[str]] = {}
     for name, claim in claims.items():
-        if not claim["guaranteed"]:
+        if not claim.guaranteed:
             others.setdefault(standing(claim), []).append(name)
-    holding = sum(bool(claim["guaranteed"]) for claim in claims.values())
+    holding = sum(claim.guaranteed for claim in claims.values())
     said = "".join(f"; {how}: {', '.join(names)}" for how, names in sorted(others.items()))
     return f"{holding} of {counted(len(claims), 'output')} guaranteed{said}"
 
@@ -149,8 +176,8 @@ def verdict(claims: Mapping[str, Mapping[str, Any]]) -> str:
 def unproven(plan: Plan) -> str:
     """What a plan of model `sound` leaves open, in a sentence; empty: every output is guaranteed, or nothing is claimed
     since the model is another."""
-    open_ = [name for name, claim in plan["guarantee"].items() if not claim["guaranteed"]]
-    if plan["model"] != "sound" or not open_:
+    open_ = [name for name, claim in plan.guarantee.items() if not claim.guaranteed]
+    if plan.model != "sound" or not open_:
         return ""
     names = f"{', '.join(open_[:4])}{f' and {len(open_) - 4} more' if len(open_) > 4 else ''}"
     return f"neither guaranteed nor disproven: {names}; '--best-effort' takes such a plan for done (exit code 0)"
@@ -158,80 +185,72 @@ def unproven(plan: Plan) -> str:
 
 def beyond_caps(plan: Plan) -> list[str]:
     """Nodes that `--best-effort` uses beyond their caps, a sentence each."""
-    nodes, over = plan["cluster"]["nodes"], plan["solver"].get("over_caps", {})
+    nodes, over = plan.cluster.nodes, (plan.solver.over_caps or {})
     return [
         f"node {node} is beyond its cap: its operators use {used:.1%} of it on average, its cap is "
-        f"{nodes[node]['cap']:.1%}; what is guaranteed there holds only if nothing else needs what the cap leaves"
+        f"{nodes[node].cap:.1%}; what is guaranteed there holds only if nothing else needs what the cap leaves"
         for node, used in over.items()
     ]
 
 
-def _stretch(part: Mapping[str, Any]) -> str:
+def _stretch(part: Step) -> str:
     """A stretch and what it is made of."""
-    if part["kind"] != "unit":
-        queue = (
-            f" ({show_ns(part['waiting_ns'])} of it waiting)" if part["kind"] == "link" and part["waiting_ns"] else ""
-        )
-        return f"{part['what']}{queue}"
-    told = [f"own work {show_ns(part['work_ns'])}"]
-    if part["waiting_ns"]:
-        told.append(f"waiting {show_ns(part['waiting_ns'])}{_behind(part)}")
-    if part["blocking_ns"]:
-        told.append(f"blocked for {show_ns(part['blocking_ns'])} by an instance that cannot be stopped")
-    return f"{part['what']}: {', '.join(told)}"
+    if part.kind != "unit":
+        queue = f" ({show_ns(part.waiting_ns)} of it waiting)" if part.kind == "link" and part.waiting_ns else ""
+        return f"{part.what}{queue}"
+    told = [f"own work {show_ns(part.work_ns)}"]
+    if part.waiting_ns:
+        told.append(f"waiting {show_ns(part.waiting_ns)}{_behind(part)}")
+    if part.blocking_ns:
+        told.append(f"blocked for {show_ns(part.blocking_ns)} by an instance that cannot be stopped")
+    return f"{part.what}: {', '.join(told)}"
 
 
-def _behind(part: Mapping[str, Any]) -> str:
+def _behind(part: Step) -> str:
     """Who is waited for; what had run before the tuple came is taken off."""
-    ahead = part.get("ahead", [])
-    if not ahead:
+    if not part.ahead:
         return ""
-    own = part["what"].rpartition(" on ")[0]
+    own = part.what.rpartition(" on ")[0]
     told = [
-        f"{counted(one['jobs'], 'tuple')} before it {show_ns(one['ns'])}"
-        if one["what"] == own
-        else f"{one['what']} {one['jobs']} times {show_ns(one['ns'])}"
-        for one in sorted(ahead, key=lambda one: -one["ns"])
+        f"{counted(one.jobs, 'tuple')} before it {show_ns(one.ns)}"
+        if one.what == own
+        else f"{one.what} {one.jobs} times {show_ns(one.ns)}"
+        for one in sorted(part.ahead, key=lambda one: -one.ns)
     ]
-    done_ns = part["done_before_ns"]
+    done_ns = part.done_before_ns
     since = f"; of this {show_ns(done_ns)} were over when it came" if done_ns else ""
     return f" (behind {', '.join(told)}{since})"
 
 
 def binding(plan: Plan, output: str) -> list[str]:
     """What binds: the longest single part, and of the nodes on the way the one whose test has the least room."""
-    found = [part for part in parts(plan, output) if part["kind"] != "slack"]
+    found = [part for part in parts(plan, output) if part.kind != "slack"]
     if not found:
         return []
-    longest = max(found, key=lambda part: part["ns"])
-    what = (
-        f"{SAID[longest['kind']]} at {longest['what']}"
-        if longest["kind"] in ("work", "waiting", "blocking")
-        else longest["what"]
-    )
-    lines = [f"what binds: {what}, {show_ns(longest['ns'])}"]
-    nodes = {part["part"]["node"] for part in found if part["part"]["kind"] == "unit"}
-    rooms = [(room, node) for node in nodes if (room := _room_ns(plan, node)) is not None]
-    if rooms:
-        lines.append(tightest(plan, min(rooms)[1]))
+    longest = max(found, key=lambda part: part.ns)
+    inside = longest.kind in ("work", "waiting", "blocking")
+    what = f"{SAID[longest.kind]} at {longest.what}" if inside else longest.what
+    lines = [f"what binds: {what}, {show_ns(longest.ns)}"]
+    nodes = {part.step.node for part in found if part.step is not None and part.step.kind == "unit"}
+    tests = {node: test for node in nodes if (test := plan.analysis.nodes[node].tightest) is not None}
+    if tests:
+        node = min(tests, key=lambda one: (_room_ns(tests[one]), one))
+        lines.append(_tightest(node, tests[node]))
     return lines
 
 
-def _room_ns(plan: Plan, node: str) -> int | None:
-    facts = plan.get("analysis", {}).get("nodes", {}).get(node, {})
-    tightest_ = facts.get("tightest")
-    return tightest_["u_ns"] - tightest_["demand_ns"] if tightest_ else None
+def _room_ns(test: Tightest) -> int:
+    return test.u_ns - test.demand_ns
 
 
-def tightest(plan: Plan, node: str) -> str:
+def _tightest(node: str, found: Tightest) -> str:
     """A node's tightest demand inequality, in words."""
-    found = plan["analysis"]["nodes"][node]["tightest"]
-    room_ns = found["u_ns"] - found["demand_ns"]
-    terms = [f"{one['what']} {one['jobs']} times {show_ns(one['ns'])}" for one in found["of"]]
-    if "blocker" in found:
-        terms.append(f"{found['blocker']['what']} blocking {show_ns(found['blocker']['ns'])}")
+    room_ns = _room_ns(found)
+    terms = [f"{one.what} {one.jobs} times {show_ns(one.ns)}" for one in found.of]
+    if found.blocker is not None:
+        terms.append(f"{found.blocker.what} blocking {show_ns(found.blocker.ns)}")
     left = f"{show_ns(room_ns)} left" if room_ns >= 0 else f"{show_ns(-room_ns)} too much"
     return (
-        f"node {node} has the least room {show_ns(found['u_ns'])} after a burst: work due by then is at most "
-        f"{show_ns(found['demand_ns'])}, {left} ({', '.join(terms)})"
+        f"node {node} has the least room {show_ns(found.u_ns)} after a burst: work due by then is at most "
+        f"{show_ns(found.demand_ns)}, {left} ({', '.join(terms)})"
     )

@@ -15,20 +15,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordinator.cluster import Cluster
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.placement import problem
 from coordinator.query import Query
 from coordinator.survivors import Survivors, without
-from protos import plan_document
+from protos.plan_document import Plan, Survivor
 
 if TYPE_CHECKING:
     from coordinator.placement.progress import Watch
     from coordinator.planner import Choices
 
-Plan = dict[str, Any]
 Make = Callable[[Query, Cluster, Mapping[str, str], "Choices", "Watch | None"], Plan]
 Conflict = dict[str, frozenset[str]]
 IMPOSSIBLE = "no plan survives the loss of any one node"
@@ -65,7 +64,7 @@ class _Search:
         for _ in range(MOST_TRIES):
             primary = self._primary(watch)
             self.wanted = _promised(primary) if self._sound and not self.choices.best_effort else frozenset()
-            self.whole = self.wanted == primary["guarantee"].keys()
+            self.whole = self.wanted == primary.guarantee.keys()
             found = {host: self._after(host, primary) for host, left in self.left.items() if left.query}
             failed = [host for host, plan in found.items() if plan is None]
             if not failed:
@@ -108,7 +107,7 @@ class _Search:
         """Surviving operators that are elsewhere, and where."""
         query = self.left[host].query
         down = {node.name for node in self.cluster.hosts[host]}
-        place = primary["placement"]
+        place = primary.placement
         return {one.name: place[one.name] for one in query.operators if place[one.name] not in down} if query else {}
 
     def _hope(self, host: str) -> None:
@@ -142,7 +141,7 @@ class _Search:
             self.why.setdefault(host, [str(error)])
             self.proven = False
             return None
-        lacking = self.wanted & (found["guarantee"].keys() - _promised(found))
+        lacking = self.wanted & (found.guarantee.keys() - _promised(found))
         if lacking:
             self.why[host] = [f"{', '.join(sorted(lacking))}: no plan was found that guarantees it"]
             self.proven = False
@@ -189,19 +188,17 @@ class _Search:
         for host, left in self.left.items():
             after = found.get(host)
             moved = {} if after is None else {
-                name: at for name, at in after["placement"].items() if primary["placement"][name] != at
+                name: at for name, at in after.placement.items() if primary.placement[name] != at
             }  # fmt: skip
-            entries[host] = {
-                "lost_outputs": list(left.lost_outputs),
-                "lost_sources": list(left.lost_sources),
-                "lost_operators": list(left.lost_operators),
-                "lost_sides": {name: list(ports) for name, ports in left.lost_sides.items()},
-                "moved": moved,
-                "plan": after,
-            }
-        made = {**primary, "failover": entries}
-        made["hash"] = plan_document.digest(made)
-        return made
+            entries[host] = Survivor(
+                lost_outputs=left.lost_outputs,
+                lost_sources=left.lost_sources,
+                lost_operators=left.lost_operators,
+                lost_sides=left.lost_sides,
+                moved=moved,
+                plan=after,
+            )
+        return replace(primary, failover=entries).sealed()
 
 
 def survivable(
@@ -219,9 +216,9 @@ def survivable(
 def _promised(plan: Plan) -> frozenset[str]:
     """Outputs with a bound within their deadline, from admission on where a source declares no age."""
     found = set()
-    for name, claim in plan["guarantee"].items():
-        since_ns = claim["from_admission_ns"]
-        ageless = claim["bound_ns"] is None and since_ns is not None and since_ns <= claim["deadline_ns"]
-        if claim["guaranteed"] or ageless:
+    for name, claim in plan.guarantee.items():
+        since_ns = claim.from_admission_ns
+        ageless = claim.bound_ns is None and since_ns is not None and since_ns <= claim.deadline_ns
+        if claim.guaranteed or ageless:
             found.add(name)
     return frozenset(found)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import Any
 
 from coordinator.deadline_parts import SAID, totals
 from coordinator.guarantee import bounds
@@ -19,8 +19,8 @@ from coordinator.guarantee.system import read
 from coordinator.overload import ADD
 from coordinator.sharing.owners import whose
 from coordinator.units_of_measure import show_ns
+from protos.plan_document import Alternative, Claim, PaperAlternative, Plan
 
-Plan = Mapping[str, Any]
 MOST_PERCENT = 1000  # dearer; beyond that nothing is said
 MOST_OPERATORS = 40  # of plans in which each operator is tried alone
 NUMBERED = re.compile(r"(.*?)(\d+)")
@@ -33,41 +33,41 @@ def lines(plan: Plan) -> list[str]:
 
 def _names(plan: Plan) -> list[str]:
     """Operators as users know them: a window's two halves are one."""
-    return [name for name, one in plan["graph"]["operators"].items() if "window" not in one]
+    return [name for name, one in plan.graph.operators.items() if one.window is None]
 
 
 def _where(plan: Plan) -> list[str]:
     at: dict[str, list[str]] = {}
     for name in _names(plan):
-        at.setdefault(plan["placement"][name], []).append(name)
-    idle = [node for node in plan["cluster"]["nodes"] if node not in at]
+        at.setdefault(plan.placement[name], []).append(name)
+    idle = [node for node in plan.cluster.nodes if node not in at]
     told = "; ".join(f"{node} runs {listed(names)}" for node, names in at.items())
     return [f"{told}{f'; nothing runs on {listed(idle)}' if idle else ''}"]
 
 
 def _why(plan: Plan) -> list[str]:
     """Why what could be elsewhere is where it is."""
-    operators, nodes = plan["graph"]["operators"], list(plan["cluster"]["nodes"])
+    operators, nodes = plan.graph.operators, list(plan.cluster.nodes)
     if len(nodes) == 1:
         return []
-    held = [name for name in _names(plan) if name in plan.get("held", {})]
-    pinned = [name for name in _names(plan) if len(operators[name]["nodes"] or nodes) == 1]
+    held = [name for name in _names(plan) if name in plan.held]
+    pinned = [name for name in _names(plan) if len(operators[name].nodes or nodes) == 1]
     free = [name for name in _names(plan) if name not in {*held, *pinned}]
     if not free:
         return ["no operator has a choice of node: the query pins them" + (", or --place" if held else "")]
-    kept = plan.get("kept", {}).get("operators", ())
-    least = "the least" if plan["status"] == "optimal" else "the least that was found"
+    kept = plan.kept.operators if plan.kept else ()
+    least = "the least" if plan.status == "optimal" else "the least that was found"
     reason = f"which sends {least} between nodes with every output guaranteed"
-    if plan["allocator"] == "sqpr":
+    if plan.allocator == "sqpr":
         reason = "by CPU, traffic and balance, whatever the deadlines"
-    elif plan["model"] != "sound":
+    elif plan.model != "sound":
         reason = "for the evenest slack (NLR), then the least traffic"
-    elif plan["solver"].get("tighten"):
-        reason = f"for the least bound of {plan['solver']['tighten']} with every output guaranteed"
-    elif not all(claim["guaranteed"] for claim in plan["guarantee"].values()):
+    elif plan.solver.tighten:
+        reason = f"for the least bound of {plan.solver.tighten} with every output guaranteed"
+    elif not all(claim.guaranteed for claim in plan.guarantee.values()):
         reason = f"which sends {least} between nodes"
     told = []
-    for node, names in groupby(free, key=lambda name: plan["placement"][name]):
+    for node, names in groupby(free, key=lambda name: plan.placement[name]):
         here = list(names)
         why = "where it ran already" if all(name in kept for name in here) else reason
         told.append(f"{listed(here)} could be elsewhere and {'is' if len(here) == 1 else 'are'} on {node}, {why}")
@@ -77,56 +77,53 @@ def _why(plan: Plan) -> list[str]:
 
 def _elsewhere(plan: Plan, names: Sequence[str]) -> str:
     """What would be lost on the other nodes, where that was tried."""
-    tried = [plan.get("alternatives", {}).get(name, {}) for name in names]
-    lost = {node for each in tried for node, one in each.items() if one is None or one.get("guaranteed") is False}
-    more = {
-        node: one["traffic"]
-        for each in tried
-        for node, one in each.items()
-        if one is not None and one.get("guaranteed") is not False
-    }
+    tried = [plan.alternatives.get(name, {}) for name in names]
+    lost = {node for each in tried for node, one in each.items() if not _holds(one)}
+    more = {node: one.traffic for each in tried for node, one in each.items() if one is not None and _holds(one)}
     told = [f"on {listed(sorted(lost))} no guarantee was found"] if lost else []
     told += [
-        f"on {node} {traffic:g} tuples per burst would cross, here {plan['objective']['traffic']:g}"
+        f"on {node} {traffic:g} tuples per burst would cross, here {plan.objective.traffic:g}"
         for node, traffic in sorted(more.items())
         if node not in lost
     ]
     return f" ({'; '.join(told)})" if told else ""
 
 
-def _bound_ns(claim: Mapping[str, Any]) -> int | None:
-    found = claim["from_admission_ns"] if claim["bound_ns"] is None else claim["bound_ns"]
-    return None if found is None else int(found)
+def _holds(found: Alternative | None) -> bool:
+    """Whether it may be: it is guaranteed, or of a model that promises nothing."""
+    return isinstance(found, PaperAlternative) or (found is not None and found.guaranteed)
+
+
+def _bound_ns(claim: Claim) -> int | None:
+    return claim.from_admission_ns if claim.bound_ns is None else claim.bound_ns
 
 
 def _tightest(plan: Plan) -> list[str]:
     """The output with the least of its deadline left."""
-    known = {name: ns for name, claim in plan["guarantee"].items() if (ns := _bound_ns(claim)) is not None}
+    known = {name: ns for name, claim in plan.guarantee.items() if (ns := _bound_ns(claim)) is not None}
     if not known:
         return ["no output has a bound"]
-    name = max(known, key=lambda one: known[one] / plan["guarantee"][one]["deadline_ns"])
-    claim, parts = plan["guarantee"][name], totals(plan, name)
+    name = max(known, key=lambda one: known[one] / plan.guarantee[one].deadline_ns)
+    claim, parts = plan.guarantee[name], totals(plan, name)
     kind = max((kind for kind in parts if kind != "slack"), key=lambda kind: parts[kind])
-    since = ", counted from admission" if claim["bound_ns"] is None else ""
-    which = f"tightest is {name}{whose(plan, name)}" if len(plan["guarantee"]) > 1 else f"{name}"
-    verb = ":" if len(plan["guarantee"]) > 1 else " takes"
+    since = ", counted from admission" if claim.bound_ns is None else ""
+    which = f"tightest is {name}{whose(plan, name)}" if len(plan.guarantee) > 1 else f"{name}"
+    verb = ":" if len(plan.guarantee) > 1 else " takes"
     return [
-        f"{which}{verb} at most {show_ns(known[name])} of {show_ns(claim['deadline_ns'])}{since}; the largest part is "
+        f"{which}{verb} at most {show_ns(known[name])} of {show_ns(claim.deadline_ns)}{since}; the largest part is "
         f"{SAID[kind]}, {show_ns(parts[kind])}"
     ]
 
 
 def _first_to_break(plan: Plan) -> list[str]:
     """How much dearer operators may be than planned, all of them and the least tolerant one alone."""
-    if "analysis" not in plan:
-        return []
     now = _holding(plan, {})
     if not now:
         return []
-    names = list(plan["graph"]["operators"])
+    names = list(plan.graph.operators)
     together = _least(plan, now, names, MOST_PERCENT)
     if together is None:
-        other = "a link slower than declared, or " if len(plan["cluster"]["nodes"]) > 1 else ""
+        other = "a link slower than declared, or " if len(plan.cluster.nodes) > 1 else ""
         roomy = f"it would hold with all of them {MOST_PERCENT // 100 + 1} times as high"
         return [f"costs are not what breaks it first, {roomy}; {other}a node that fails would"]
     first = sorted(now - _holding(plan, dict.fromkeys(names, together)))
@@ -139,7 +136,7 @@ def _first_to_break(plan: Plan) -> list[str]:
             alone, least = name, found
     if alone is None:
         return [told]
-    cost_ns = plan["graph"]["operators"][alone]["cost_ns"]
+    cost_ns = plan.graph.operators[alone].cost_ns
     dear = show_ns(cost_ns * (100 + least) // 100)
     return [f"{told}; so it is with {alone.removesuffix(ADD)} alone at {dear} instead of {show_ns(cost_ns)}"]
 
@@ -161,15 +158,15 @@ def _least(plan: Plan, now: frozenset[str], names: Sequence[str], most: int) -> 
 
 def _holding(plan: Plan, dearer: Mapping[str, int]) -> frozenset[str]:
     """Outputs whose bound is within the deadline with some operators so many percent dearer."""
-    graph = plan["graph"]
+    graph = plan.graph
     operators = {
-        name: {**one, "cost_ns": -(-one["cost_ns"] * (100 + dearer[name]) // 100)} if name in dearer else one
-        for name, one in graph["operators"].items()
+        name: replace(one, cost_ns=-(-one.cost_ns * (100 + dearer[name]) // 100)) if name in dearer else one
+        for name, one in graph.operators.items()
     }
-    changed = {**plan, "graph": {**graph, "operators": operators}}
-    claims, _ = bounds.analysed(analyse(read(changed), Charges(**plan["analysis"]["charges"])))
+    changed = replace(plan, graph=replace(graph, operators=operators))
+    claims, _ = bounds.analysed(analyse(read(changed), Charges.read(plan.analysis.charges)))
     return frozenset(
-        name for name, claim in claims.items() if (ns := _bound_ns(claim)) is not None and ns <= claim["deadline_ns"]
+        name for name, claim in claims.items() if (ns := _bound_ns(claim)) is not None and ns <= claim.deadline_ns
     )
 
 

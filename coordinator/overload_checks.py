@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from coordinator import expressions, figures, graph, windows
 from coordinator.expressions.kinds import Kind
 from coordinator.operators import AGGREGATE, Catalog, Installed
-from coordinator.overload import ADD, Window
+from coordinator.overload import ADD
 from coordinator.query import Operator, Query
 from coordinator.units_of_measure import show_ns
+from protos.plan_document import Window
 
 JOIN = "join"
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from coordinator import expressions, yaml_file
-from coordinator.overload import ADD, Limit, OnLate, Queue, Window
+from coordinator.overload import ADD
 from coordinator.query_file import OperatorFile, SourceFile
 from coordinator.units_of_measure import LARGEST, counted
 from coordinator.window_file import OnLateFile, WindowFile
+from protos.plan_document import Limit, OnLate, Queue, Window
 
 if TYPE_CHECKING:
     from coordinator.query import Operator
@@ -29,7 +30,7 @@ def limit(given: SourceFile, file: yaml_file.Source, keys: tuple[object, ...]) -
     """Of a source; None: all that it admits goes on."""
     if given.max_rate is None:
         return None
-    found = Limit(given.max_rate.tuples, given.max_rate.per)
+    found = Limit(tuples=given.max_rate.tuples, span_ns=given.max_rate.per)
     if given.value is None:
         return found
     tree = expressions.checked(file, (*keys, "value"), given.value)
@@ -99,13 +100,13 @@ def on_late(given: OperatorFile) -> OnLate | None:
     """None: a late tuple runs like any other, and of windows, which have a field for it."""
     if isinstance(given.late, OnLateFile):
         variant = given.late.degrade
-        return OnLate(variant.run, variant.cost, plain(variant.with_))
+        return OnLate(run=variant.run, cost_ns=variant.cost, parameters=plain(variant.with_))
     return OnLate() if given.late == "drop" and given.window is None else None
 
 
 def queue(given: OperatorFile) -> Queue | None:
     """Before an operator; None: as long as the node's memory allows."""
-    return Queue(given.queue.most, given.queue.on_full) if given.queue else None
+    return Queue(most_bytes=given.queue.most, on_full=given.queue.on_full) if given.queue else None
 
 
 def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:

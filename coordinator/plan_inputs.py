@@ -8,126 +8,126 @@ written as.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from coordinator import policies, yaml_file
 from coordinator.arrivals import Arrival
 from coordinator.cluster import Cluster, Link, Node
-from coordinator.cost_origin import CostOrigin
-from coordinator.guarantee.charges import Charges, NodeCharges
+from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.qos import Qos
 from coordinator.operators import BUILTIN, Catalog, Installed
-from coordinator.overload import Limit, OnLate, Queue, Window
-from coordinator.placement import kept
+from coordinator.placement import kept, sqpr
 from coordinator.placement.milp import Limits
 from coordinator.planner import Choices
-from coordinator.query import KEEP, Member, Operator, Output, Query, Source
+from coordinator.query import Operator, Output, Query, Source
 from coordinator.query_file import SelectivityFile
 from coordinator.sharing.compose import SEPARATOR
-
-Plan = Mapping[str, Any]
+from protos import json_shape, plan_document
+from protos.plan_document import (
+    BurstArrival,
+    CostOrigin,
+    JcpArrival,
+    Plan,
+    RateArrival,
+    Selectivity,
+    TraceArrival,
+)
 
 
 def inputs(plan: Plan, path: Path) -> tuple[Query, Cluster, dict[str, str], Choices]:
-    """Query, cluster, the streams' types and the choices of a parsed plan.json; `path`: what it is called in
+    """Query, cluster, the streams' types and the choices of a plan; `path`: what it is called in
     messages."""
     file = yaml_file.Source(path, b"", {})
-    types = {name: str(facts["type"]) for name, facts in plan["graph"]["streams"].items()}
+    types = {name: facts.type for name, facts in plan.graph.streams.items()}
     return query(plan, file), cluster(plan, file), types, choices(plan)
 
 
 def query(plan: Plan, file: yaml_file.Source) -> Query:
     """The query; `keys` of its parts are those of a file in which chains are written as chains."""
-    graph = plan["graph"]
+    graph = plan.graph
     sources = tuple(
         Source(
             name,
-            facts["at"],
-            facts["type"],
-            _arrival(facts["arrival"]),
-            facts["max_age_ns"],
-            _pairs(facts["forbid_streams"]),
+            facts.at,
+            facts.type,
+            _arrival(facts.arrival),
+            facts.max_age_ns,
+            facts.forbid_streams,
             ("sources", name),
-            Limit.read(facts.get("limit")),
-            facts.get("on_full", "refuse"),
+            facts.limit,
+            facts.on_full,
         )
-        for name, facts in graph["sources"].items()
+        for name, facts in graph.sources.items()
     )
     entries = _entries(plan)
     known = catalog(plan)
-    costed = {name: CostOrigin.read(facts) for name, facts in plan.get("costs", {}).items()}
+    costed = plan.costs or {}
     operators = tuple(
-        replace(_operator(name, facts, entries[name], known), cost_from=costed.get(name))
-        for name, facts in graph["operators"].items()
+        _operator(name, facts, entries[name], known, costed.get(name)) for name, facts in graph.operators.items()
     )
     outputs = tuple(
-        Output(name, facts["from"], facts["at"], facts["deadline_ns"], ("outputs", name), Qos.read(facts.get("qos")))
-        for name, facts in graph["outputs"].items()
+        Output(name, facts.origin, facts.at, facts.deadline_ns, ("outputs", name), Qos.read(facts.qos))
+        for name, facts in graph.outputs.items()
     )
-    members = {name: _member(facts) for name, facts in plan.get("queries", {}).items()}
-    return Query(plan["query"], sources, operators, outputs, plan["inputs"]["query"], file, members)
+    return Query(plan.query, sources, operators, outputs, plan.inputs.query, file, plan.queries)
 
 
-def _member(facts: Mapping[str, Any]) -> Member:
-    sources, operators, outputs = (tuple(facts[what]) for what in ("sources", "operators", "outputs"))
-    return Member(sources, operators, outputs, facts["sha256"], dict(facts["called"]))
-
-
-def _arrival(written: Mapping[str, Any]) -> Arrival:
+def _arrival(written: plan_document.Arrival) -> Arrival:
     """Mean rates as `query` computes them."""
-    kind, burst = written["kind"], int(written["burst"])
-    if kind == "rate":
-        rate = Fraction(str(written["rate_per_s"])) / 10**9
-    elif kind == "trace":
-        rate = Fraction(written["tuples"], written["span_ns"])
-    else:
-        rate = Fraction(burst if kind == "burst" else 1, written["period_ns"])
-    return Arrival(burst, rate, dict(written))
+    match written:
+        case BurstArrival():
+            rate = Fraction(written.burst, written.period_ns)
+        case JcpArrival():
+            rate = Fraction(1, written.period_ns)
+        case RateArrival():
+            rate = Fraction(str(written.rate_per_s)) / 10**9
+        case TraceArrival():
+            rate = Fraction(written.tuples, written.span_ns)
+    return Arrival(written.burst, rate, written)
 
 
-def _operator(name: str, facts: Mapping[str, Any], entry: str, known: Catalog) -> Operator:
-    said = facts["selectivity"]
-    if facts["run"] == "filter" and said is not None:
-        keep, of = facts["with"].get("keep", 1), facts["with"].get("of", 2)
-        if said == {"mean": float(Fraction(keep, of)), "at_most": [[of, keep]]}:
-            said = None  # it follows from the parameters, exactly
-    declared = SelectivityFile.model_validate(said) if said is not None else None
-    inputs, ports = tuple(facts["in"]), facts.get("ports")
-    fixed = "window" not in facts and not known.operators[facts["run"]].variadic
+def _operator(
+    name: str, facts: plan_document.Operator, entry: str, known: Catalog, cost_from: CostOrigin | None
+) -> Operator:
+    inputs, ports = facts.inputs, facts.ports
+    fixed = facts.window is None and not known.operators[facts.run].variadic
     if ports is not None and fixed:  # as they were written
-        by_port = dict(zip(known.operators[facts["run"]].inputs, inputs, strict=True))
+        by_port = dict(zip(known.operators[facts.run].inputs, inputs, strict=True))
         inputs = tuple(by_port[port] for port in ports)
-    given = {
-        "name": name,
-        "run": facts["run"],
-        "inputs": inputs,
-        "ports": None if ports is None else tuple(ports),
-        "side": dict(facts["side"]),
-        "cost_ns": facts["cost_ns"],
-        "selectivity": declared,
-        "nodes": tuple(facts["nodes"]) if facts["nodes"] is not None else None,
-        "parameters": dict(facts["with"]),
-        "hang_ns": facts["hang_ns"],
-        "forbidden": _pairs(facts["forbid_streams"]),
-        "keys": ("operators", entry),
-        "barred": tuple(facts.get("forbid_nodes", ())),
-        "memory_bytes": facts.get("memory_bytes", 0),
-        "state": facts.get("state", KEEP),
-        "called": tuple(facts["called"]) if facts.get("called") is not None else None,
-        "window": Window.read(facts.get("window")),
-        "closes": facts.get("closes", ""),
-        "on_late": OnLate.read(facts.get("on_late")),
-        "queue": Queue.read(facts.get("queue")),
-    }
-    return Operator(**given)
+    said = _declared(facts)
+    return Operator(
+        name=name,
+        run=facts.run,
+        inputs=inputs,
+        ports=ports,
+        side=facts.side,
+        cost_ns=facts.cost_ns,
+        selectivity=SelectivityFile.model_validate(json_shape.write(said)) if said is not None else None,
+        nodes=facts.nodes,
+        parameters=facts.parameters,
+        hang_ns=facts.hang_ns,
+        forbidden=facts.forbid_streams,
+        keys=("operators", entry),
+        barred=facts.forbid_nodes,
+        memory_bytes=facts.memory_bytes,
+        state=facts.state,
+        called=facts.called,
+        window=facts.window,
+        closes=facts.closes,
+        on_late=facts.on_late,
+        queue=facts.queue,
+        cost_from=cost_from,
+    )
 
 
-def _pairs(pairs: Any) -> tuple[tuple[str, str], ...]:
-    return tuple((one, other) for one, other in pairs)
+def _declared(facts: plan_document.Operator) -> Selectivity | None:
+    """None where it follows from the parameters, exactly."""
+    said = facts.selectivity
+    if facts.run != "filter" or said is None:
+        return said
+    keep, of = facts.parameters.get("keep", 1), facts.parameters.get("of", 2)
+    return None if said == Selectivity(mean=float(Fraction(keep, of)), at_most=((of, keep),)) else said
 
 
 NUMBERED = re.compile(r"(.*?)(\d+)")
@@ -135,7 +135,7 @@ NUMBERED = re.compile(r"(.*?)(\d+)")
 
 def _entries(plan: Plan) -> dict[str, str]:
     """What each operator stands under: itself, or the chain `O7..O21` that a run of operators may be written as."""
-    operators = plan["graph"]["operators"]
+    operators = plan.graph.operators
     runs: list[list[str]] = []
     for name, facts in operators.items():
         before = NUMBERED.fullmatch(runs[-1][-1]) if runs else None
@@ -144,10 +144,10 @@ def _entries(plan: Plan) -> dict[str, str]:
             before is not None
             and number is not None
             and (before[1], str(int(before[2]) + 1)) == (number[1], number[2])
-            and facts["in"] == [runs[-1][-1]]
-            and facts["nodes"] == operators[runs[-1][-1]]["nodes"]
-            and not facts["side"]
-            and not any("closes" in operators[one] for one in (name, runs[-1][-1]))
+            and facts.inputs == (runs[-1][-1],)
+            and facts.nodes == operators[runs[-1][-1]].nodes
+            and not facts.side
+            and not any(operators[one].closes for one in (name, runs[-1][-1]))
         )
         if follows:
             runs[-1].append(name)
@@ -157,58 +157,64 @@ def _entries(plan: Plan) -> dict[str, str]:
     for run in runs:
         first, last = (name.rpartition(SEPARATOR)[2] for name in (run[0], run[-1]))
         found |= dict.fromkeys(run, run[0] if len(run) == 1 else f"{first}..{last}")
-    return found | {facts["closes"]: name for name, facts in operators.items() if "closes" in facts}
+    return found | {facts.closes: name for name, facts in operators.items() if facts.closes}
 
 
 def cluster(plan: Plan, file: yaml_file.Source) -> Cluster:
     """The cluster, with its catalogue."""
-    nodes = {name: _node(name, facts) for name, facts in plan["cluster"]["nodes"].items()}
-    links = tuple(
-        Link((link["between"][0], link["between"][1]), link["latency_ns"], link["bandwidth_bps"])
-        for link in plan["cluster"]["links"]
-    )
-    return Cluster(nodes, links, catalog(plan), plan["cluster"]["security"], plan["inputs"]["cluster"], file)
+    nodes = {name: _node(name, facts) for name, facts in plan.cluster.nodes.items()}
+    links = tuple(Link(link.between, link.latency_ns, link.bandwidth_bps) for link in plan.cluster.links)
+    return Cluster(nodes, links, catalog(plan), plan.cluster.security, plan.inputs.cluster, file)
 
 
 def catalog(plan: Plan) -> Catalog:
-    """What the nodes have installed; of plans made before these said so, what the plan runs."""
-    sha256 = plan["inputs"]["operators"]
-    if (given := plan["cluster"].get("installed")) is not None:
-        listed = {name: Installed.model_validate(facts) for name, facts in given["operators"].items()}
-        return Catalog(
-            {**listed, **BUILTIN}, frozenset(given["codecs"]), given["complete"], sha256, given.get("fields", {})
-        )
-    installed = {facts["run"]: _installed(facts) for facts in plan["graph"]["operators"].values()}
-    codecs = frozenset(facts["type"] for facts in plan["graph"]["streams"].values())
-    return Catalog({**installed, **BUILTIN}, codecs, True, sha256)
+    """What the nodes have installed."""
+    given = plan.cluster.installed
+    listed = {name: Installed.model_validate(json_shape.write(facts)) for name, facts in given.operators.items()}
+    return Catalog(
+        {**listed, **BUILTIN}, frozenset(given.codecs), given.complete, plan.inputs.operators, dict(given.fields)
+    )
 
 
-def _node(name: str, facts: Mapping[str, Any]) -> Node:
-    own = {key: value for key, value in facts.items() if key in {field.name for field in fields(Node)}}
-    own |= {"name": name, "speed": Fraction(str(facts["speed"])), "cap": Fraction(str(facts["cap"]))}
-    own.setdefault("host", name)  # plans of before there were cores
-    own["policy"] = policies.given(facts)
-    own["charges"] = NodeCharges.read(facts["charges"]) if facts.get("charges") else None
-    return Node(**own)
-
-
-def _installed(facts: Mapping[str, Any]) -> Installed:
-    ports = {"*": "any"} if facts["kind"] == "union" else {f"in{i}": "any" for i in range(len(facts["in"]))}
-    return Installed(kind=facts["kind"], inputs=ports, output="same", side=dict.fromkeys(facts["side"], "any"))
+def _node(name: str, facts: plan_document.Node) -> Node:
+    return Node(
+        name=name,
+        index=facts.index,
+        address=facts.address,
+        speed=Fraction(str(facts.speed)),
+        cores=facts.cores,
+        memory_bytes=facts.memory_bytes,
+        cap=Fraction(str(facts.cap)),
+        policy=policies.given(facts),
+        emulate_cost_ns=facts.emulate_cost_ns,
+        cpu=facts.cpu,
+        charges=facts.charges,
+        host=facts.host,
+        core=facts.core,
+        host_memory_bytes=facts.host_memory_bytes,
+    )
 
 
 def choices(plan: Plan) -> Choices:
     """Those that a plan was made with. Its policy is that of the nodes by now, or the planner's to choose again."""
-    charged = Charges(**plan["analysis"]["charges"]) if "analysis" in plan else Charges()
-    solver = plan["solver"]
+    solver = plan.solver
     return Choices(
-        allocator=plan["allocator"],
-        model="sound" if plan["model"] == "sound" else "paper",
-        units=plan["units"],
-        place=dict(plan.get("held", {})),
-        sub_deadlines=solver["sub_deadlines"] if plan["allocator"] == "sqpr" else "model",
-        tighten=solver.get("tighten"),
-        limits=Limits(seed=solver["seed"], solver=solver["name"]),
-        charges=charged,
+        allocator=plan.allocator,
+        model="sound" if plan.model == "sound" else "paper",
+        units=plan.units,
+        place=dict(plan.held),
+        sub_deadlines=_sub_deadlines(plan),
+        tighten=solver.tighten or None,
+        limits=Limits(seed=solver.seed, solver=solver.name),
+        charges=Charges.read(plan.analysis.charges),
         kept=kept.read(plan),
     )
+
+
+def _sub_deadlines(plan: Plan) -> sqpr.SubDeadlines:
+    said = plan.solver.sub_deadlines
+    if plan.allocator != "sqpr":
+        return "model"
+    if said == "model":
+        return said
+    return said if said == "deadline" else "proportional"

@@ -6,10 +6,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from coordinator import assemble, costs, failover, graph, options, places, policies, query_checks
 from coordinator import cluster as clusters
-from coordinator import costs, failover, graph, options, places, plan_file, policies, query_checks
 from coordinator import query as queries
 from coordinator.cluster import Cluster
 from coordinator.costs import Costs
@@ -33,6 +33,7 @@ from coordinator.sound import outcome
 from coordinator.sound.draft import Setting
 from coordinator.sound.search import Finder
 from coordinator.yaml_file import Edit
+from protos.plan_document import PaperAlternative, Plan, Solver
 
 Allocator = Literal["deadline", "sqpr"]
 Model = Literal["sound", "paper"]
@@ -125,8 +126,8 @@ def make_plan(
     choices: Choices,
     watch: Watch | None = None,
     share: bool = True,
-) -> plan_file.Plan:
-    """plan.json for the files of one query or several, and a cluster. Raises BadInputError, InfeasibleError,
+) -> Plan:
+    """The plan for the files of one query or several, and a cluster. Raises BadInputError, InfeasibleError,
     OutOfTimeError, and AuditError where the planner itself is wrong. `watch` is told how the search for a large
     problem goes; `share`: as of `load`."""
     query, cluster, types = load(query_paths, cluster_path, share=share)
@@ -136,7 +137,7 @@ def make_plan(
 
 def plan(
     query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None = None
-) -> plan_file.Plan:
+) -> Plan:
     """As `make_plan`, of a query and a cluster that are checked already; `types`: of every stream."""
     options.check(query, cluster, choices)
     cluster = policies.everywhere(cluster, policies.read(choices.policy) if choices.policy is not None else None)
@@ -154,9 +155,7 @@ def plan(
     return made
 
 
-def _sound(
-    query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None
-) -> plan_file.Plan:
+def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None) -> Plan:
     """By the guarantee: placement and sub-deadlines such that every output's bound is within its deadline."""
     setting = Setting(query, cluster, types, choices.units, choices.kept)
     charged = replace(choices.charges, loading_ns=choices.loading_ns) if choices.loading_ns else choices.charges
@@ -167,20 +166,19 @@ def _sound(
     shares = found.draft.per_operator(found.standing.due_ns)
     place, hops, stay = found.draft.place, found.draft.hops, choices.kept.units
     layout = Layout(query, cluster, types, place, shares, hops, policies.SOUND, choices.units, stay)
-    solver: dict[str, Any] = {
-        "name": choices.limits.solver,
-        "seed": choices.limits.seed,
-        "contracted": "fixed",
-        "outcome": found.outcome,
-        "why": list(found.impossible),
-        "tighten": choices.tighten,
-        "placements": found.placements,
-        "analyses": found.analyses,
-        "cuts": found.cuts,
-    }
-    if over := outcome.over_caps(found, cluster):
-        solver["over_caps"] = over
-    return plan_file.build(
+    solver = Solver(
+        name=choices.limits.solver,
+        seed=choices.limits.seed,
+        contracted="fixed",
+        outcome=found.outcome,
+        why=tuple(found.impossible),
+        tighten=choices.tighten,
+        placements=found.placements,
+        analyses=found.analyses,
+        cuts=found.cuts,
+        over_caps=outcome.over_caps(found, cluster) or None,
+    )
+    return assemble.build(
         layout,
         outcome.allocation(found),
         choices.allocator,
@@ -194,9 +192,7 @@ def _sound(
     )
 
 
-def _printed(
-    query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None
-) -> plan_file.Plan:
+def _printed(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None) -> Plan:
     """By the `paper` model, or by the baseline without deadlines."""
     allocation, contracted = _allocate(query, cluster, choices, watch)
     names = list(cluster.nodes)
@@ -208,9 +204,9 @@ def _printed(
         allocation = _as_kept(allocation, shares)
     stay = choices.kept.units
     layout = Layout(query, cluster, types, place, shares, allocation.hops, policies.SOUND, choices.units, stay)
-    solver = {"name": choices.limits.solver, "seed": choices.limits.seed, "contracted": contracted}
+    solver = Solver(name=choices.limits.solver, seed=choices.limits.seed, contracted=contracted)
     alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" and not choices.quick else {}
-    return plan_file.build(
+    return assemble.build(
         layout,
         allocation,
         choices.allocator,
@@ -273,17 +269,17 @@ def _allocate(
     raise InfeasibleError(["no placement holds"] if choices.quick else explain(coarse, choices.limits, finest=fine))
 
 
-def _alternatives(allocation: Allocation, names: Sequence[str]) -> plan_file.Alternatives:
+def _alternatives(allocation: Allocation, names: Sequence[str]) -> assemble.Alternatives:
     """What the optimum would be with one free operator elsewhere, where there are few enough of them to solve again."""
     problem_ = allocation.problem
     free = [i for i in range(len(problem_.items)) if i not in problem_.held]
     moves = [(i, node) for i in free for node in problem_.items[i].nodes if node != allocation.place[i]]
-    found: dict[str, dict[str, dict[str, float] | None]] = {}
+    found: dict[str, dict[str, PaperAlternative | None]] = {}
     for index, node in moves if len(moves) <= LARGEST_ALTERNATIVES else ():
-        figures: dict[str, float] | None = None
+        figures: PaperAlternative | None = None
         try:
             other = deadline.allocate(problem_, Limits(ALTERNATIVE_SECONDS), fixed={index: node})
-            figures = {"nlr": other.nlr, "traffic": float(other.traffic)}
+            figures = PaperAlternative(nlr=other.nlr, traffic=float(other.traffic))
         except InfeasibleError:
             pass
         except OutOfTimeError:

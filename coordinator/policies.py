@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordinator.guarantee.analysis import COVERED
 from coordinator.units_of_measure import duration_ns, show_ns
+from protos.plan_document import Node, Plan
 from protos.policies import Chosen, PolicyError, chosen, percent, with_parameters
 
 if TYPE_CHECKING:
     from coordinator.cluster import Cluster
 
-Plan = Mapping[str, Any]
 SOUND, BEST = Chosen("edf"), Chosen("slack")
-BY_DEFAULT = "policy_by_default"
 
 
 def read(text: str) -> Chosen:
@@ -61,24 +60,14 @@ def assumed(cluster: Cluster) -> Cluster:
     return replace(cluster, nodes=nodes)
 
 
-def facts(policy: Chosen | None, otherwise: Chosen) -> dict[str, Any]:
-    """Of a node, for plan.json: its policy, its parameters, and whether the planner chose it."""
-    runs = policy or otherwise
-    return {
-        "policy": runs.name,
-        **({"policy_parameters": runs.parameters} if runs.parameters else {}),
-        **({BY_DEFAULT: True} if policy is None else {}),
-    }
-
-
-def of_node(facts: Mapping[str, Any]) -> Chosen:
+def of_node(facts: Node) -> Chosen:
     """What a node of a plan runs."""
-    return Chosen(facts["policy"], **facts.get("policy_parameters", {}))
+    return Chosen(facts.policy, **facts.policy_parameters)
 
 
-def given(facts: Mapping[str, Any]) -> Chosen | None:
+def given(facts: Node) -> Chosen | None:
     """What the user named for a node of a plan; None: the planner chose."""
-    return None if facts.get(BY_DEFAULT) else of_node(facts)
+    return None if facts.policy_by_default else of_node(facts)
 
 
 def why_best(nodes: Sequence[str]) -> str:
@@ -94,13 +83,13 @@ def why_best(nodes: Sequence[str]) -> str:
 def sentences(plan: Plan) -> list[str]:
     """What there is to say of a plan's policies: why the planner took one, and parameters, with those that follow from
     the deadlines."""
-    lines = [plan["policy_why"]] if "policy_why" in plan else []
-    for node, each in plan["cluster"]["nodes"].items():
-        if not plan["tasks"].get(node):
+    lines = [plan.policy_why] if plan.policy_why else []
+    for node, each in plan.cluster.nodes.items():
+        if not plan.tasks.get(node):
             continue
-        told = _parameters(of_node(each), [task["sub_deadline_ns"] for task in plan["tasks"][node]])
+        told = _parameters(of_node(each), [task.sub_deadline_ns for task in plan.tasks[node]])
         if told:
-            lines.append(f"node {node} runs {each['policy']}: {', '.join(told)}")
+            lines.append(f"node {node} runs {each.policy}: {', '.join(told)}")
     return lines
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from coordinator import arrivals, overload_given, yaml_file
 from coordinator.arrivals import Arrival
-from coordinator.cost_origin import GUESS_NS, GUESSED, CostOrigin
+from coordinator.cost_origin import GUESS_NS, GUESSED
 from coordinator.guarantee.charges import MEASURED
 from coordinator.guarantee.qos import NOTHING, Qos
-from coordinator.overload import ADD, Limit, OnLate, Queue, Window
+from coordinator.overload import ADD
 from coordinator.query_file import (
     CHAIN_NAME,
     NOT_YET,
@@ -25,6 +25,7 @@ from coordinator.query_file import (
     SelectivityFile,
 )
 from coordinator.units_of_measure import show_ns
+from protos.plan_document import CostOrigin, Limit, OnLate, QueryPart, Queue, Window
 
 KEEP = "keep"
 
@@ -120,18 +121,6 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Member:
-    """What belongs to one of the queries that a query is composed of: names there, in its own file's order. `called`:
-    what the file calls an operator, by its name there, where the two differ."""
-
-    sources: tuple[str, ...]
-    operators: tuple[str, ...]
-    outputs: tuple[str, ...]
-    sha256: str
-    called: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Query:
     """A query; sources, operators and outputs in the file's order; `sha256` of the file's bytes. `members`: the queries
     that it is composed of, by name; empty: it is one."""
@@ -142,7 +131,7 @@ class Query:
     outputs: tuple[Output, ...]
     sha256: str
     file: yaml_file.Source
-    members: Mapping[str, Member] = field(default_factory=dict)
+    members: Mapping[str, QueryPart] = field(default_factory=dict)
 
     @property
     def producers(self) -> list[Source | Operator]:
@@ -150,20 +139,24 @@ class Query:
         return [*self.sources, *self.operators]
 
     @property
-    def parts(self) -> dict[str, Member]:
+    def parts(self) -> dict[str, QueryPart]:
         """What of it belongs to which query; all to itself where it is not composed."""
         sources = {one.name: None for one in self.sources}
         operators = {one.name: None for one in self.operators}
         outputs = {one.name: None for one in self.outputs}
         if not self.members:
-            return {self.name: Member(tuple(sources), tuple(operators), tuple(outputs), self.sha256)}
+            return {
+                self.name: QueryPart(
+                    sources=tuple(sources), operators=tuple(operators), outputs=tuple(outputs), sha256=self.sha256
+                )
+            }
         return {
-            name: Member(
-                tuple(one for one in member.sources if one in sources),
-                tuple(one for one in member.operators if one in operators),
-                tuple(one for one in member.outputs if one in outputs),
-                member.sha256,
-                {one: own for one, own in member.called.items() if one in operators},
+            name: QueryPart(
+                sources=tuple(one for one in member.sources if one in sources),
+                operators=tuple(one for one in member.operators if one in operators),
+                outputs=tuple(one for one in member.outputs if one in outputs),
+                sha256=member.sha256,
+                called={one: own for one, own in member.called.items() if one in operators},
             )
             for name, member in self.members.items()
         }
@@ -256,7 +249,7 @@ def _operator(
     file: yaml_file.Source,
 ) -> Operator:
     cost_ns = member.cost or given.cost
-    origin = CostOrigin(GUESSED) if cost_ns is None else None
+    origin = CostOrigin(kind=GUESSED) if cost_ns is None else None
     cost_ns = cost_ns or GUESS_NS
     hang_ns = member.hang or given.hang or overload_given.hang_ns(cost_ns)
     if hang_ns <= cost_ns:

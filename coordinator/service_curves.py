@@ -31,12 +31,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import floor
-from typing import Any
 
 from coordinator.graph import order
 from coordinator.guarantee.charges import MEASURED
 from coordinator.query import Operator, Output, Query
 from protos import plan_pb2
+from protos.plan_document import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
 
 CURVES = frozenset({"qed", "pqed"})  # policies that go by them
 MOST_TUPLES = 1_000_000  # of a rate, as agents take it
@@ -194,19 +194,20 @@ def _rate(latency_ns: Fraction, every_ns: Fraction) -> plan_pb2.Service:
     return plan_pb2.Service(latency_ns=floor(latency_ns), period_ns=period_ns, tuples=tuples)
 
 
-def affine(arrival: Mapping[str, Any]) -> Affine:
-    """Of an `arrival` of plan.json, its tolerance included."""
-    kind, burst = arrival["kind"], Fraction(arrival["burst"])
-    if kind == "jcp":
-        rate = Fraction(1, arrival["period_ns"])
-        burst = 1 + (arrival["early_ns"] + arrival["late_ns"]) * rate
-    elif kind == "rate":
-        rate = Fraction(str(arrival["rate_per_s"])) / 10**9
-        burst += rate  # instants are whole ns
-    elif kind == "trace":
-        counts, spans_ns = arrival["counts"], arrival["spans_ns"]
-        rate = Fraction(counts[-1] - 1, spans_ns[-1])
-        burst = max(count - rate * span_ns for count, span_ns in zip(counts, spans_ns, strict=True))
-    else:
-        rate = burst / arrival["period_ns"]
-    return burst + rate * arrival.get("tolerance_ns", 0), rate
+def affine(arrival: Arrival) -> Affine:
+    """Of declared arrivals, their tolerance included."""
+    burst = Fraction(arrival.burst)
+    match arrival:
+        case BurstArrival():
+            rate = burst / arrival.period_ns
+        case JcpArrival():
+            rate = Fraction(1, arrival.period_ns)
+            burst = 1 + (arrival.early_ns + arrival.late_ns) * rate
+        case RateArrival():
+            rate = Fraction(str(arrival.rate_per_s)) / 10**9
+            burst += rate  # instants are whole ns
+        case TraceArrival():
+            steps = zip(arrival.counts, arrival.spans_ns, strict=True)
+            rate = Fraction(arrival.counts[-1] - 1, arrival.spans_ns[-1])
+            burst = max(count - rate * span_ns for count, span_ns in steps)
+    return burst + rate * arrival.tolerance_ns, rate

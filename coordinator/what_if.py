@@ -27,7 +27,7 @@ from coordinator.errors import BadInputError
 from coordinator.options import BadOptionError
 from coordinator.overload import ADD
 from coordinator.quantities import NAME
-from coordinator.query import Member, Query
+from coordinator.query import Query
 from coordinator.query_file import (
     CHAIN_NAME,
     ArrivalFile,
@@ -39,6 +39,7 @@ from coordinator.query_file import (
 )
 from coordinator.sharing.compose import SEPARATOR
 from coordinator.yaml_file import nearest
+from protos.plan_document import QueryPart
 
 QUERY_KINDS: Mapping[str, type[BaseModel]] = {"sources": SourceFile, "operators": OperatorFile, "outputs": OutputFile}
 CLUSTER_KINDS: Mapping[str, type[BaseModel]] = {"nodes": NodeFile, "links": LinkFile}
@@ -153,7 +154,7 @@ class _File:
     """A file's data, and of one of several queries what of the whole belongs to it."""
 
     data: Any
-    member: Member | None = None
+    member: QueryPart | None = None
 
     def known(self, kind: str) -> list[str]:
         """What can be named: of one of several queries by the names of the whole, and by `QUERY/NAME`."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from coordinator import windows
 from coordinator.operators import Catalog
-from coordinator.overload import ADD, Limit, OnLate, Queue, Window
+from coordinator.overload import ADD
 from coordinator.query import Query
 from coordinator.units_of_measure import show_bytes, show_ns
+from protos import json_shape
+from protos.plan_document import Limit, OnLate, Plan, Queue, Window
 
 TITLE = "Windows, and what goes where not all can be had"
-Plan = Mapping[str, Any]
 
 
 def of_query(query: Query, catalog: Catalog) -> list[str]:
@@ -36,7 +37,7 @@ def values(query: Query, catalog: Catalog) -> dict[str, dict[str, Any]]:
     closing = windows.closing(query)
     paths = windows.paths(query, catalog) if closing else {}
     return {
-        closing[one.name].name: one.window.document() | {"sources": list(windows.feeds(one, paths))}
+        closing[one.name].name: json_shape.write(one.window) | {"sources": list(windows.feeds(one, paths))}
         for one in windows.collecting(query)
         if one.window is not None
     }
@@ -44,27 +45,27 @@ def values(query: Query, catalog: Catalog) -> dict[str, dict[str, Any]]:
 
 def of_plan(plan: Plan) -> list[str]:
     """What a plan says, a sentence each."""
-    graph, lines = plan["graph"], []
-    for name, told in graph.get("windows", {}).items():
-        window = Window.read(graph["operators"][told["add"]]["window"])
+    graph, lines = plan.graph, []
+    for name, told in graph.windows.items():
+        window = graph.operators[told.add].window
         assert window is not None
-        useful = show_ns(told["useful_ns"]) if told["useful_ns"] else ""
-        since = "its oldest tuple" if told["first"] else "its youngest tuple" if told["kind"] == "count" else "its end"
+        useful = show_ns(told.useful_ns) if told.useful_ns else ""
+        since = "its oldest tuple" if told.first else "its youngest tuple" if told.kind == "count" else "its end"
         until = f"given up {useful} after {since}" if useful else "given however late"
-        lines.append(f"{name} on {told['at']}: {_window(window, told['sources'])}; {until}")
-    for name, facts in graph["sources"].items():
-        lines += _source(name, Limit.read(facts.get("limit")), facts.get("on_full", "refuse"))
-    every = [one for local in plan["nodes"].values() for one in local.get("operators", [])]
-    late_ns = {one["name"]: int(one["late"]["late_ns"]) for one in every if "late" in one}
-    for name, facts in graph["operators"].items():
-        said = name.removesuffix(ADD) if "window" in facts else name
+        lines.append(f"{name} on {told.at}: {_window(window, told.sources)}; {until}")
+    for name, source in graph.sources.items():
+        lines += _source(name, source.limit, source.on_full)
+    every = [one for local in plan.nodes.values() for one in local.operators]
+    late_ns = {one.name: one.late.late_ns for one in every if one.HasField("late")}
+    for name, operator in graph.operators.items():
+        said = name.removesuffix(ADD) if operator.window is not None else name
         after = show_ns(late_ns[name]) if name in late_ns else ""
-        lines += _operator(said, OnLate.read(facts.get("on_late")), Queue.read(facts.get("queue")), after)
+        lines += _operator(said, operator.on_late, operator.queue, after)
     return lines
 
 
 def _window(window: Window, sources: Iterable[str]) -> str:
-    parts = [f"windows of {window.said} over {' and '.join(sources)}"]
+    parts = [f"windows of {_length(window)} over {' and '.join(sources)}"]
     if window.by:
         parts.append(f"a result per {window.by}")
     if window.on:
@@ -77,6 +78,13 @@ def _window(window: Window, sources: Iterable[str]) -> str:
     else:
         parts.append(f"under overload {window.policy}, at most {window.most} tuples waiting")
     return ", ".join(parts)
+
+
+def _length(window: Window) -> str:
+    """`5 s every 4 s`, `100 tuples`, `up to 20 s, as my.size says, every 4 s`."""
+    length, hop = ((f"{one} tuples" if window.kind == "count" else show_ns(one)) for one in (window.length, window.hop))
+    found = f"up to {length}, as {window.size} says," if window.kind == "sized" else length
+    return found if window.hop == window.length and window.kind != "sized" else f"{found} every {hop}"
 
 
 def _source(name: str, limit: Limit | None, on_full: str) -> list[str]:

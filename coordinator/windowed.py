@@ -9,14 +9,14 @@ follow for as long as that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
 from typing import TYPE_CHECKING, Any
 
 from coordinator import windows
-from coordinator.overload import Window
 from coordinator.placement.problem import tuple_cost_ns
 from coordinator.query import Operator
 from protos import plan_pb2
+from protos.plan_document import BurstArrival, Window, Windows
 
 if TYPE_CHECKING:
     from coordinator.local_plan import Layout
@@ -79,7 +79,9 @@ def sources(layout: Layout, node: str) -> list[plan_pb2.Source]:
                 name=source.name,
                 stream=layout.stream_id[source.name],
                 max_age_ns=source.max_age_ns,
-                limit=plan_pb2.Limit(tuples=limit.tuples, span_ns=limit.span_ns, value_json=limit.value_json)
+                limit=plan_pb2.Limit(
+                    tuples=limit.tuples, span_ns=limit.span_ns, value_json=_compact(limit.tree) if limit.value else ""
+                )
                 if limit
                 else None,
                 beat_ns=layout.beat_ns.get(source.name, 0),
@@ -108,7 +110,10 @@ def late(layout: Layout, operator: Operator) -> plan_pb2.Late | None:
         return None
     given = operator.on_late
     return plan_pb2.Late(
-        late_ns=max(1, late_ns), run=given.run, with_json=given.with_json if given.run else "", cost_ns=given.cost_ns
+        late_ns=max(1, late_ns),
+        run=given.run,
+        with_json=_compact(given.parameters) if given.run else "",
+        cost_ns=given.cost_ns,
     )
 
 
@@ -134,7 +139,11 @@ def late_ns(layout: Layout) -> dict[str, int]:
     return {name: 0 if left is None else left for name, left in found.items()}
 
 
-def documents(layout: Layout) -> dict[str, Any]:
+def _compact(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def documents(layout: Layout) -> dict[str, Windows]:
     """For plan.json, by the name that users know: every window, with what it is made of."""
     closing = windows.closing(layout.query)
     return {
@@ -144,20 +153,25 @@ def documents(layout: Layout) -> dict[str, Any]:
     }
 
 
-def _document(layout: Layout, operator: Operator) -> Mapping[str, Any]:
+def _document(layout: Layout, operator: Operator) -> Windows:
     window = operator.window
     assert window is not None
-    given = window.document()
-    told = {key: given[key] for key in ("kind", "length", "hop", "lateness_ns", "first", "by", "on", "size", "most")}
-    closes_every = {"kind": "burst", "burst": 1, "period_ns": window.hop}
-    return {
-        "add": operator.name,
-        "source": layout.source_id[operator.name],
-        "at": layout.place[operator.name],
-        **told,
-        "useful_ns": useful_ns(layout, operator),
-        "wait_ns": wait_ns(window),
-        "sources": list(feeds(layout, operator)),
-        "shed": window.policy,
-        "arrival": None if window.kind == "count" else closes_every,
-    }
+    return Windows(
+        add=operator.name,
+        source=layout.source_id[operator.name],
+        at=layout.place[operator.name],
+        kind=window.kind,
+        length=window.length,
+        hop=window.hop,
+        lateness_ns=window.lateness_ns,
+        first=window.first,
+        by=window.by,
+        on=window.on,
+        size=window.size,
+        most=window.most,
+        useful_ns=useful_ns(layout, operator),
+        wait_ns=wait_ns(window),
+        sources=tuple(feeds(layout, operator)),
+        shed=window.policy,
+        arrival=None if window.kind == "count" else BurstArrival(burst=1, period_ns=window.hop),
+    )

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from protos import plan_document
 from protos.plan_document import Plan
 from sim_vehicles.virtual import testing
 from sim_vehicles.virtual.scenario import Scenario
@@ -72,7 +71,7 @@ def planned(query: Files, cluster: str | Path, operators: Operators = (), choice
 
         found, nodes, types = planner.load(paths, Path(cluster), (None, name_it))
     assert nodes is not None  # a path was given
-    return plan_document.of(planner.plan(found, nodes, types, choices or Choices()))
+    return planner.plan(found, nodes, types, choices or Choices())
 
 
 __all__ = ["Choices", "FailedError", "Output", "Scenario", "Simulated", "planned", "simulated"]

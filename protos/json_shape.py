@@ -27,9 +27,9 @@ class ShapeError(ValueError):
         self.path, self.text = path, text
 
 
-def key(name: str) -> Any:
-    """A field whose key is no name in Python."""
-    return dataclasses.field(metadata={"key": name})
+def key(name: str, **settings: Any) -> Any:
+    """A field whose key is no name in Python. settings: as of `dataclasses.field`."""
+    return dataclasses.field(metadata={"key": name}, **settings)
 
 
 def omitted(default: Any = None) -> Any:
@@ -205,7 +205,10 @@ def _object(shape: Any) -> Reader:
                 raise ShapeError(path, f"has {name}, which is not known")
             attribute, of = readers[name]
             given[attribute] = of(each, f"{path}.{name}" if path else name)
-        return shape(**given)
+        try:
+            return shape(**given)
+        except ValueError as error:  # of its own making
+            raise ShapeError(path, f"is not right: {error}") from None
 
     return one
 

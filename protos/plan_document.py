@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from google.protobuf import json_format
@@ -19,6 +19,7 @@ from protos import plan_pb2
 from protos.json_shape import Json, ShapeError, coded, empty, key, omitted, read, write
 
 VERSION = 1
+SubDeadlines = Literal["model", "deadline", "proportional", "sound", "kept"]  # where they come from
 
 
 class PlanFileError(ValueError):
@@ -47,13 +48,14 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPart:
-    """What belongs to one query, by names in the plan. called: what its file calls an operator, where that differs."""
+    """What belongs to one of the queries that are planned together: names in the plan, in its own file's order. called:
+    what the file calls an operator, by its name there, where the two differ."""
 
     sources: tuple[str, ...]
     operators: tuple[str, ...]
     outputs: tuple[str, ...]
     sha256: str
-    called: Mapping[str, str]
+    called: Mapping[str, str] = field(default_factory=dict)
 
 
 # -- how the planner came to it
@@ -61,10 +63,10 @@ class QueryPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solver:
-    """How placement and sub-deadlines were found. outcome to cuts: of model `sound`. over_caps: by how much nodes are
-    loaded beyond their caps."""
+    """How placement and sub-deadlines were found. outcome to cuts: of model `sound`. over_caps: what is used on average
+    of nodes beyond their caps."""
 
-    name: str
+    name: Literal["highs", "gscip"]
     seed: int
     contracted: str
     outcome: str = omitted("")
@@ -74,8 +76,8 @@ class Solver:
     analyses: int | None = omitted()
     cuts: int | None = omitted()
     over_caps: Mapping[str, float] | None = omitted()
-    gap: float
-    sub_deadlines: str
+    gap: float = 0.0
+    sub_deadlines: SubDeadlines = "model"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +102,18 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostOrigin:
-    """Where a cost comes from that is not simply as declared; `coordinator.cost_origin` says what each means."""
+    """Where a cost comes from that is not simply as declared. declared_ns: what the query says, 0: nothing; of: the
+    figure of `file` that was taken, times `margin`; samples: the least of the `nodes`; why: what is wrong with it."""
 
     kind: str
-    declared_ns: int
-    file: str
-    of: str
-    margin: str
-    samples: int
-    nodes: tuple[str, ...]
-    measured: str
-    why: str
+    declared_ns: int = 0
+    file: str = ""
+    of: str = ""
+    margin: str = ""
+    samples: int = 0
+    nodes: tuple[str, ...] = ()
+    measured: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,12 +211,13 @@ Arrival = BurstArrival | JcpArrival | RateArrival | TraceArrival
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """The most tuples that a source lets in per span; above it the least valuable go. tree: `value`, parsed."""
+    """Of a source: at most `tuples` in any `span_ns`. value: the expression's text, tree what agents evaluate; both
+    empty: the earliest go on."""
 
     tuples: int
     span_ns: int
-    value: str
-    tree: Json
+    value: str = ""
+    tree: Json = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,29 +245,36 @@ class Selectivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What an operator collects. length, hop: ns, or tuples by count; `coordinator.overload.Window` says the rest."""
+    """What an operator collects. kind: time, count or sized; length and hop in ns, or in tuples by count; first:
+    deadlines count from the oldest tuple; wait_ns 0: as the cluster's links ask; shed: a policy, or none; most: tuples
+    that may wait; on: of a join, the field of each input; keep: results that are too late are given."""
 
     kind: str
     length: int
     hop: int
-    lateness_ns: int
-    first: bool
-    wait_ns: int
-    by: str
-    on: tuple[str, ...]
-    size: str
-    shed: str
-    most: int
-    keep: bool
+    lateness_ns: int = 0
+    first: bool = False
+    wait_ns: int = 0
+    by: str = ""
+    on: tuple[str, ...] = ()
+    size: str = ""
+    shed: str = "window-aware"
+    most: int = 3000
+    keep: bool = False
+
+    @property
+    def policy(self) -> str | None:
+        """The shedder; None: there is none."""
+        return None if self.shed == "none" else self.shed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnLate:
-    """What runs in an operator's place for tuples that would be late; run empty: they are dropped."""
+    """Of an operator: tuples that can be in time for no output are dropped, or `run` runs in its place."""
 
-    run: str
-    cost_ns: int
-    parameters: Mapping[str, Json] = key("with")
+    run: str = ""
+    cost_ns: int = 0
+    parameters: Mapping[str, Json] = key("with", default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +282,7 @@ class Queue:
     """The most bytes that wait before an operator, and what goes beyond them."""
 
     most_bytes: int
-    on_full: str
+    on_full: str = "drop-tail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +312,11 @@ class Operator:
     on_late: OnLate | None = omitted()
     queue: Queue | None = omitted()
     closes: str = omitted("")
+
+    @property
+    def declared(self) -> Selectivity:
+        """Its selectivity; where it says none, one result per input in the mean, and nothing bounds them."""
+        return self.selectivity or Selectivity(mean=1, at_most=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,11 +388,17 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCharges:
-    """What the runtime costs on a node, ns of its CPU time: an instance, a tuple read, an update of a side input."""
+    """What the runtime costs on a node, ns of its CPU time, whatever its speed. decision_ns: choosing and ending one
+    task instance; drain_ns: one tuple, or absence mark, read from a socket, until it is admitted; side_ns: one update
+    of a side input of one operator."""
 
     decision_ns: int
     drain_ns: int
     side_ns: int
+
+    def __post_init__(self) -> None:
+        if min(self.decision_ns, self.drain_ns, self.side_ns) < 0:
+            raise ValueError("charges cannot be negative")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -638,10 +660,10 @@ class Plan:
     shimekiri: int
     query: str
     queries: Mapping[str, QueryPart]
-    status: str
-    allocator: str
-    model: str
-    units: str
+    status: Literal["optimal", "feasible"]
+    allocator: Literal["deadline", "sqpr"]
+    model: Literal["sound", "paper", "sqpr"]
+    units: Literal["path", "operator"]
     solver: Solver
     inputs: Inputs
     objective: Objective
@@ -673,6 +695,10 @@ class Plan:
     def canonical(self) -> bytes:
         """The bytes that are hashed."""
         return canonical(self.to_json())
+
+    def sealed(self) -> Plan:
+        """With its hash."""
+        return replace(self, hash=digest(self.to_json()))
 
     def to_json(self) -> dict[str, Any]:
         """As parsed JSON, keys in the order of the fields."""

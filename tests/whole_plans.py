@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from protos import plan_document
@@ -61,6 +61,13 @@ def _nothing(shape: Any) -> Any:
     if shape in NOTHING:
         return NOTHING[shape]
     return [] if origin is tuple else {}
+
+
+def altered(plan: Plan, change: Callable[[dict[str, Any]], object]) -> Plan:
+    """The plan whose parsed JSON was changed; its hash is still that of what it was."""
+    values = plan.to_json()
+    change(values)
+    return plan_document.shaped(values)
 
 
 def hashed(values: Mapping[str, Any]) -> Plan:

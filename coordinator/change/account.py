@@ -10,7 +10,6 @@ from coordinator.change.verdict import Row, bound_ns, promised
 from coordinator.deadline_parts import ADMITTED, MISSED, standing
 from coordinator.sharing.account import almost
 from coordinator.units_of_measure import counted, show_ns
-from protos import json_shape
 
 MOST_NAMES = 8
 MOST_ALMOST = 3
@@ -86,7 +85,7 @@ def _row(row: Row) -> str:
     claims = [claim for claim in (row.after, row.during) if claim is not None]
     said = MISSED
     if promised(row.after) and promised(row.during):
-        said = next((how for claim in claims if (how := standing(json_shape.write(claim))) == ADMITTED), "guaranteed")
+        said = next((how for claim in claims if (how := standing(claim)) == ADMITTED), "guaranteed")
     if row.before is not None and not promised(row.before):
         said += ", as before" if not promised(row.after) else ", which it was not"
     now, then, meanwhile = (bound_ns(claim) for claim in (row.before, row.after, row.during))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coordinator import costs, graph, places, plan_file, plan_inputs, planner, query_checks
+from coordinator import assemble, costs, graph, places, plan_inputs, planner, query_checks
 from coordinator import query as queries
 from coordinator.change.transition import LOADING_NS, charged_ns
 from coordinator.change.verdict import Verdict, judged, promised
@@ -30,8 +30,7 @@ from coordinator.sharing.standing import Standing
 from coordinator.sound import audit as sound_audit
 from coordinator.sound import outcome
 from coordinator.yaml_file import nearest
-from protos import json_shape, plan_document
-from protos.plan_document import Plan
+from protos.plan_document import Plan, SubDeadlines
 
 NEAREST_S = 10.0
 
@@ -69,17 +68,16 @@ class Wish:
 
 def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = None) -> Change:
     """With the query of a file more. `plan`: verified, of `path`. Raises BadInputError."""
-    document = plan.to_json()
-    there = _as_it_runs(standing.read(document, path), plan)
+    there = _as_it_runs(standing.read(plan, path), plan)
     refuse_survivors(plan, path)
     joining = _joining(file, there, wish.measured)
     composed = compose.extend(there.composite, joining, there.cluster, wish.share, there.place)
     query, types = composed.query, dict(graph.types(composed.query, there.cluster.catalog))
-    before = plan_inputs.choices(document)
+    before = plan_inputs.choices(plan)
     choices = replace(
         before,
         limits=replace(wish.limits, seed=before.limits.seed, solver=before.limits.solver),
-        kept=kept.read(document, set(there.place), plan.hash),
+        kept=kept.read(plan, set(there.place), plan.hash),
         tighten=None,
         loading_ns=charged_ns(plan, wish.loading_ns),
     )
@@ -111,14 +109,14 @@ def _planned(
 ) -> tuple[Plan | None, tuple[str, ...]]:
     """A plan, and where it is proven that none holds the reasons: then it is the nearest one, if there is any."""
     try:
-        return plan_document.of(planner.plan(query, cluster, types, choices, watch)), ()
+        return planner.plan(query, cluster, types, choices, watch), ()
     except InfeasibleError as error:
         reasons = tuple(error.reasons)
     if choices.model != "sound":
         return None, reasons
     try:
         nearest_ = replace(choices, best_effort=True, quick=True, limits=replace(choices.limits, seconds=NEAREST_S))
-        return plan_document.of(planner.plan(query, cluster, types, nearest_, watch)), reasons
+        return planner.plan(query, cluster, types, nearest_, watch), reasons
     except (InfeasibleError, OutOfTimeError):
         return None, reasons
 
@@ -126,9 +124,7 @@ def _planned(
 def _as_it_runs(there: Standing, plan: Plan) -> Standing:
     """With the policies that the nodes run, also where the planner chose them: a change does not choose again."""
     ran = plan.cluster.nodes
-    nodes = {
-        name: replace(node, policy=of_node(json_shape.write(ran[name]))) for name, node in there.cluster.nodes.items()
-    }
+    nodes = {name: replace(node, policy=of_node(ran[name])) for name, node in there.cluster.nodes.items()}
     return replace(there, cluster=replace(there.cluster, nodes=nodes))
 
 
@@ -167,8 +163,7 @@ def refuse_survivors(plan: Plan, path: Path) -> None:
 
 def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOADING_NS) -> Change:
     """Without these queries. Nothing is searched: what is left stays as it is. Raises BadInputError."""
-    document = plan.to_json()
-    there = _as_it_runs(standing.read(document, path), plan)
+    there = _as_it_runs(standing.read(plan, path), plan)
     refuse_survivors(plan, path)
     unknown = [name for name in names if name not in there.members]
     if unknown:
@@ -182,8 +177,8 @@ def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOAD
         left = compose.without(left, name)
     query = left.query
     types = {one.name: there.types[one.name] for one in query.producers}
-    stays = kept.read(document, {operator.name for operator in query.operators}, plan.hash)
-    choices = replace(plan_inputs.choices(document), kept=stays)
+    stays = kept.read(plan, {operator.name for operator in query.operators}, plan.hash)
+    choices = replace(plan_inputs.choices(plan), kept=stays)
     made = _laid(plan, query, there.cluster, types, choices)
     verdict = judged(plan, made, loading_ns=loading_ns)
     return Change(plan, made, verdict, query, there.cluster, types, choices, removed=tuple(names))
@@ -197,14 +192,13 @@ def _laid(plan: Plan, query: Query, cluster: Cluster, types: Mapping[str, str], 
     hops = routes.direct(built, place)
     d_ns = {index: sum(stays.due_ns[name] for name in item.members) for index, item in enumerate(built.items)}
     nlr = round(outcome.laxity(built, d_ns), 6)
-    kind = "sound" if plan.model == "sound" else "kept"
+    kind: SubDeadlines = "sound" if plan.model == "sound" else "kept"
     allocation = Allocation(built, place, d_ns, hops, nlr, 0.0, False, kind, 0.0)
     layout = Layout(query, cluster, types, stays.place, stays.due_ns, hops, SOUND, choices.units, stays.units)
     held = {name: node for name, node in choices.place.items() if name in stays.place}
-    solver = {key: value for key, value in json_shape.write(plan.solver).items() if key not in ("gap", "sub_deadlines")}
-    made = plan_file.build(
-        layout, allocation, choices.allocator, solver, held, {}, choices.charges, plan.model, kept=stays
+    made = assemble.build(
+        layout, allocation, choices.allocator, plan.solver, held, {}, choices.charges, plan.model, kept=stays
     )
     if violations := audit(made) or sound_audit.audit(made):
         raise AuditError(violations)
-    return plan_document.of(made)
+    return made

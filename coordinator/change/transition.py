@@ -18,7 +18,6 @@ from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.charges import NOTHING, Charges
 from coordinator.guarantee.system import System, read
 from coordinator.placement.kept import hops
-from protos import json_shape
 from protos.plan_document import Claim, Plan
 
 LOADING_NS = 10**6  # assumed: the longest stretch for which a runtime loads a plan without looking up
@@ -44,7 +43,7 @@ def charged_ns(plan: Plan, loading_ns: int) -> int:
 
 
 def _charges(plan: Plan) -> Charges:
-    return Charges(**json_shape.write(plan.analysis.charges))
+    return Charges.read(plan.analysis.charges)
 
 
 def during(before: Plan, after: Plan, loading_ns: int = LOADING_NS) -> During:
@@ -54,11 +53,9 @@ def during(before: Plan, after: Plan, loading_ns: int = LOADING_NS) -> During:
     if violations := differences(larger, smaller):
         raise AuditError(violations)
     charges = replace(_charges(larger), loading_ns=charged_ns(larger, loading_ns))
-    both = _beating_apart(_queued_apart(read(larger.to_json())), read(smaller.to_json()))
+    both = _beating_apart(_queued_apart(read(larger)), read(smaller))
     claims = bounds.claims(analyse(both, charges))
-    return During(
-        {name: json_shape.read(Claim, claim.document()) for name, claim in claims.items()}, charges.loading_ns
-    )
+    return During({name: claim.document() for name, claim in claims.items()}, charges.loading_ns)
 
 
 def _queued_apart(system: System) -> System:
@@ -90,8 +87,8 @@ def differences(larger: Plan, smaller: Plan) -> list[str]:
         if larger.placement.get(name) != place:
             found.append(f"operator {name} is on {place} in one plan, on {larger.placement.get(name)} in the other")
     found += _units(larger, smaller)
-    ways = hops(larger.to_json())
-    for stream, pairs in hops(smaller.to_json()).items():
+    ways = hops(larger)
+    for stream, pairs in hops(smaller).items():
         if not set(pairs) <= set(ways.get(stream, ())):
             found.append(f"stream {stream} takes another way in the one plan than in the other")
     return found + _policing(larger, smaller)

@@ -9,7 +9,6 @@ from typing import Any
 from coordinator.change.transition import LOADING_NS, During, during
 from coordinator.deadline_parts import MISSED, standing
 from coordinator.units_of_measure import show_ns
-from protos import json_shape
 from protos.plan_document import Claim, Plan, Step
 
 
@@ -92,7 +91,7 @@ def _row(name: str, query: str, before: Claim | None, meanwhile: Claim, after: C
 
 def promised(claim: Claim | None) -> bool:
     """Whether a claim says that an output is in time, at least from admission on where its source declares no age."""
-    return claim is not None and standing(json_shape.write(claim)) != MISSED
+    return claim is not None and standing(claim) != MISSED
 
 
 def bound_ns(claim: Claim | None) -> int | None:

@@ -16,7 +16,6 @@ from coordinator.mend.mend import Mend
 from coordinator.mend.trial import Case
 from coordinator.placement.kept import Kept
 from coordinator.units_of_measure import counted
-from protos import plan_document
 from protos.plan_document import Plan
 
 MEND_S = 10.0
@@ -75,7 +74,7 @@ def ways(change: Change, tell: Callable[[str], None] = lambda _: None) -> Ways:
     wanted |= {output.name for output in change.query.outputs} - change.before.guarantee.keys()
     tell("planning anew with every operator free")
     try:
-        made = plan_document.of(planner.plan(change.query, change.cluster, change.types, free))
+        made = planner.plan(change.query, change.cluster, change.types, free)
     except CoordinatorError:
         made = None
     if made is not None and all(promised(made.guarantee[name]) for name in wanted):

@@ -89,7 +89,7 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             _refuse(change, plan, as_json)
     assert change.after is not None  # it is admitted
     told: dict[str, Any] = account.document(change) | {"dry_run": dry_run, "deployed": False}
-    said = account.lines(change) + (cost_lines.lines(change.after.to_json()) if change.added else [])
+    said = account.lines(change) + (cost_lines.lines(change.after) if change.added else [])
     if dry_run:
         if output is not None:
             if output.resolve() == plan.resolve():

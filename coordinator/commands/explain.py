@@ -13,6 +13,7 @@ from coordinator.commands.planning import searching, watching
 
 if TYPE_CHECKING:
     from coordinator.mend.trial import Case
+    from protos.plan_document import Plan
 
 EPILOG = """Examples:
 
@@ -63,13 +64,13 @@ def register(app: typer.Typer) -> None:
         from coordinator.mend import mends
         from coordinator.mend.trial import Case, Outcome, told
         from coordinator.sharing import account
+        from protos import json_shape
 
-        made: dict[str, Any] | None = None
-        now: Outcome | None = None
+        made: Plan | None = None
         if len(files) == 1:
             query_files.refuse_costs(costs)
-            made = plan_file.load(files[0])
-            case = Case(*plan_inputs.inputs(made, files[0]))
+            made = plan_file.read(files[0])
+            case, now = Case(*plan_inputs.inputs(made, files[0])), told(made)
         else:
             query, cluster, types = query_files.load(
                 *query_files.split(files), not no_sharing, query_files.costs(costs, costs_of, margin)
@@ -86,9 +87,9 @@ def register(app: typer.Typer) -> None:
             try:
                 with watching(as_json) as watch:
                     made = planner.plan(query, cluster, types, choices, watch)
+                now = told(made)
             except InfeasibleError as error:
                 now = Outcome(None, tuple(error.reasons))
-        now = now or told(made or {})
         found = mends.Findings(now)
         if time_limit:
             found = _look(case, now, time_limit, as_json)
@@ -105,8 +106,8 @@ def register(app: typer.Typer) -> None:
         if made is not None and everything:
             sections |= explanation.explain(made)
         if as_json:
-            outputs = {name: deadline_parts.document(made, name) for name in made["guarantee"]} if made else {}
-            queries = {"queries": plan_file.members(case.query)}
+            outputs = {name: deadline_parts.document(made, name) for name in made.guarantee} if made else {}
+            queries = {"queries": json_shape.write(case.query.parts)}
             typer.echo(json.dumps({"outputs": outputs, **queries, "mends": found.document(), "sections": sections}))
             return
         for title, lines in sections.items():

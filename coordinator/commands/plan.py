@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from coordinator.costs import Costs
     from coordinator.planner import Choices
     from coordinator.query import Query
+    from protos.plan_document import Objective, Plan
 
 EPILOG = """Examples:
 
@@ -38,6 +38,12 @@ EPILOG = """Examples:
 Exit codes of model sound: 0 every output is guaranteed, 3 it is proven that one cannot be (no plan is written), 4
 neither (the plan is written; 'coordinator explain' tells what would mend it). '--best-effort' accepts both: 0. Plans of
 model paper, and of sqpr, claim nothing: 0."""
+
+
+TOLD = (
+    "hash", "queries", "status", "allocator", "model", "units", "solver", "objective", "placement", "sub_deadlines_ns",
+    "guarantee", "tasks",
+)  # of the plan, for --json  # fmt: skip
 
 
 def register(app: typer.Typer) -> None:
@@ -143,26 +149,12 @@ def register(app: typer.Typer) -> None:
         also = [*(["--no-sharing"] if no_sharing else []), *query_files.costs_options(costs, costs_of, margin)]
         with watching(as_json) as watch, hinting([*files, *also], choices, loaded):
             made = planner.plan(loaded, known, types, choices, watch)
-        kept = running_plan.keep(output, made["hash"])
+        kept = running_plan.keep(output, made.hash)
         plan_file.write(made, output)
         if as_json:
-            keys = (
-                "hash",
-                "queries",
-                "status",
-                "allocator",
-                "model",
-                "units",
-                "solver",
-                "objective",
-                "placement",
-                "sub_deadlines_ns",
-                "guarantee",
-            )
-            after = {"failover": made["failover"]} if survive else {}
-            after["costs"] = made.get("costs", {})
-            values = {"plan": str(output), **{key: made[key] for key in keys}, "tasks": made["tasks"], **after}
-            typer.echo(json.dumps(values))
+            written = made.to_json()
+            told = {key: written[key] for key in (*TOLD, *(["failover"] if survive else []))}
+            typer.echo(json.dumps({"plan": str(output), **told, "costs": written.get("costs", {})}))
         else:
             _show(made, output)
         if kept is not None:
@@ -170,7 +162,7 @@ def register(app: typer.Typer) -> None:
         _conclude(made, best_effort)
 
 
-def _conclude(made: Mapping[str, Any], best_effort: bool) -> None:
+def _conclude(made: Plan, best_effort: bool) -> None:
     """Raises UnprovenError where a plan leaves open what it was made for, unless that was accepted."""
     from coordinator.deadline_parts import unproven
     from coordinator.errors import UnprovenError
@@ -209,8 +201,8 @@ def _what_if(
     with watching(as_json) as watch:
         before, after = side(now, watch), side(then, watch)
     if output is not None and after.plan is not None:
-        kept = running_plan.keep(output, after.plan["hash"])
-        plan_file.write(dict(after.plan), output)
+        kept = running_plan.keep(output, after.plan.hash)
+        plan_file.write(after.plan, output)
         if kept is not None:
             tell(kept.sentence())
     if as_json:
@@ -226,7 +218,7 @@ def _what_if(
         for line in comparison.lines(before, after):
             console.print(line, soft_wrap=True, highlight=False)
         if output is not None and after.plan is not None:
-            console.print(f"plan {after.plan['hash'][:8]} written to {output}", soft_wrap=True)
+            console.print(f"plan {after.plan.hash[:8]} written to {output}", soft_wrap=True)
         elif output is None:
             console.print("nothing was written; '-o plan.json' writes the changed plan", soft_wrap=True)
     if after.plan is None:
@@ -241,37 +233,37 @@ def pair(text: str) -> tuple[str, str]:
     return operator, node
 
 
-def _at_least(objective: dict[str, float]) -> str:
+def _at_least(objective: Objective) -> str:
     """What the traffic is at least, where that is not proven the least."""
-    if "traffic_bound" not in objective:
+    if objective.traffic_bound is None:
         return ""
-    least = objective["traffic_bound"]
-    return f" (bound {least:g}, gap {relative_gap(objective['traffic'], least):.2%})"
+    least = objective.traffic_bound
+    return f" (bound {least:g}, gap {relative_gap(objective.traffic, least):.2%})"
 
 
-def _outcome(plan: dict[str, Any]) -> list[str]:
+def _outcome(plan: Plan) -> list[str]:
     """What the search of model sound ended with."""
     from coordinator.deadline_parts import ADMITTED, beyond_caps, standing
     from coordinator.policies import covered, of_node
     from coordinator.units_of_measure import counted
 
-    solver, claims = plan["solver"], plan["guarantee"].values()
-    said = solver["outcome"]
-    if said == "guaranteed" and not all(claim["guaranteed"] for claim in claims):
-        other = not all(covered(of_node(node)) for node in plan["cluster"]["nodes"].values())
+    solver, claims = plan.solver, plan.guarantee.values()
+    said = solver.outcome
+    if said == "guaranteed" and not all(claim.guaranteed for claim in claims):
+        other = not all(covered(of_node(node)) for node in plan.cluster.nodes.values())
         old = any(standing(claim) == ADMITTED for claim in claims)
         where = (["every node ran edf"] if other else []) + (["tuples came in without age"] if old else [])
         said = f"guaranteed{' if ' if where else ''}{' and '.join(where)}"
     lines = [
-        f"model sound: {said}; looked at {counted(solver['placements'], 'placement')} and "
-        f"{counted(solver['analyses'], 'choice')} of sub-deadlines"
+        f"model sound: {said}; looked at {counted(solver.placements or 0, 'placement')} and "
+        f"{counted(solver.analyses or 0, 'choice')} of sub-deadlines"
     ]
     over = beyond_caps(plan)
     within = "within the caps " if over else ""
-    return lines + [f"  {within}not possible: {why}" for why in solver["why"]] + over
+    return lines + [f"  {within}not possible: {why}" for why in solver.why or ()] + over
 
 
-def _show(plan: dict[str, Any], path: Path) -> None:
+def _show(plan: Plan, path: Path) -> None:
     """A table of task units and a few lines of figures."""
     from rich.console import Console
     from rich.table import Table
@@ -283,45 +275,45 @@ def _show(plan: dict[str, Any], path: Path) -> None:
     from coordinator.units_of_measure import show_ns
 
     console = Console()
-    table = Table(title=f"{plan['query']}: {plan['allocator']} placement", title_justify="left")
+    table = Table(title=f"{plan.query}: {plan.allocator} placement", title_justify="left")
     for heading in ("node", "policy", "unit", "operators", "sub-deadline"):
         table.add_column(heading, justify="right" if heading in ("unit", "sub-deadline") else "left")
-    for node, tasks in plan["tasks"].items():
-        policy = policies.of_node(plan["cluster"]["nodes"][node]).name
+    for node, tasks in plan.tasks.items():
+        policy = policies.of_node(plan.cluster.nodes[node]).name
         for task in tasks:
-            names = task["operators"]
+            names = task.operators
             text = ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])}, ..., {names[-1]} ({len(names)})"
-            table.add_row(node, policy, str(task["id"]), text, show_ns(task["sub_deadline_ns"]))
+            table.add_row(node, policy, str(task.id), text, show_ns(task.sub_deadline_ns))
     console.print(table)
-    told = verdict(plan["guarantee"]) + cost_lines.on_guesses(plan)
+    told = verdict(plan.guarantee) + cost_lines.on_guesses(plan)
     console.print(told, style="bold", soft_wrap=True, highlight=False)
-    objective, solver = plan["objective"], plan["solver"]
+    objective, solver = plan.objective, plan.solver
     source = {
         "model": "of the deadline model",
         "sound": "by their bounds",
         "deadline": "of the deadline allocator's own placement",
         "proportional": "in proportion to cost (1): no demand check holds",
         "kept": "kept of what runs already, the others of the deadline model",
-    }[solver["sub_deadlines"]]
+    }[solver.sub_deadlines]
     for line in (*cost_lines.lines(plan), *policies.sentences(plan)):
         console.print(line, soft_wrap=True, highlight=False)
-    if plan["model"] == "sound":
+    if plan.model == "sound":
         for line in _outcome(plan):
             console.print(line, soft_wrap=True, highlight=False)
-    best = f"{plan['status']}: NLR {objective['nlr']:g} (bound {objective['bound']:g}, gap {solver['gap']:g}), "
-    least = ", the least of any guaranteed plan" if plan["status"] == "optimal" else _at_least(objective)
-    sound = plan["model"] == "sound"
+    best = f"{plan.status}: NLR {objective.nlr:g} (bound {objective.bound:g}, gap {solver.gap:g}), "
+    least = ", the least of any guaranteed plan" if plan.status == "optimal" else _at_least(objective)
+    sound = plan.model == "sound"
     console.print(
-        f"{'' if sound else best}traffic {objective['traffic']:g} tuples per burst"
-        f"{least if sound else _at_least(objective)}, solver {solver['name']}, sub-deadlines {source}",
+        f"{'' if sound else best}traffic {objective.traffic:g} tuples per burst"
+        f"{least if sound else _at_least(objective)}, solver {solver.name}, sub-deadlines {source}",
         soft_wrap=True,
     )
-    several = left_out_of_several(plan["guarantee"])
-    for name, claim in plan["guarantee"].items():
-        bound = "no bound" if claim["bound_ns"] is None else f"bound {show_ns(claim['bound_ns'])}"
-        said = "guaranteed" if claim["guaranteed"] else "not guaranteed"
-        whose, deadline = owners.whose(plan, name), show_ns(claim["deadline_ns"])
-        text = f"output {name}{whose}: deadline {deadline}, {bound}, {said}: {claim['why']}"
+    several = left_out_of_several(plan.guarantee)
+    for name, claim in plan.guarantee.items():
+        bound = "no bound" if claim.bound_ns is None else f"bound {show_ns(claim.bound_ns)}"
+        said = "guaranteed" if claim.guaranteed else "not guaranteed"
+        whose, deadline = owners.whose(plan, name), show_ns(claim.deadline_ns)
+        text = f"output {name}{whose}: deadline {deadline}, {bound}, {said}: {claim.why}"
         for line in (text, *(f"  {line}" for line in (*left_out(claim, several), *asked(claim)))):
             console.print(line, soft_wrap=True, highlight=False)
     for line in (*several.values(), *window_lines.of_plan(plan), *account.sentences(plan)):
@@ -330,6 +322,6 @@ def _show(plan: dict[str, Any], path: Path) -> None:
         console.print(assumed, soft_wrap=True, highlight=False)
     for line in failover_lines.summary(plan):
         console.print(line, soft_wrap=True, highlight=False)
-    console.print(f"plan {plan['hash'][:8]} written to {path}", soft_wrap=True)
-    if any(standing(claim) == MISSED for claim in plan["guarantee"].values()):
+    console.print(f"plan {plan.hash[:8]} written to {path}", soft_wrap=True)
+    if any(standing(claim) == MISSED for claim in plan.guarantee.values()):
         console.print(f"what would mend it: coordinator explain {path}", soft_wrap=True)

@@ -189,7 +189,6 @@ def _plan(
 def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], edit: Edit | None, tell: Shown) -> Plan:
     from coordinator import planner
     from coordinator.commands.planning import hinting
-    from protos import plan_document
 
     costs, best_effort = how
     measured = query_files.costs(costs, query_files.WORST, query_files.MARGIN)
@@ -198,14 +197,14 @@ def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], edi
     assert known is not None  # a path was given
     also = query_files.costs_options(costs, query_files.WORST, query_files.MARGIN)
     with hinting([*queries, cluster, *also], choices, loaded):
-        return plan_document.of(planner.plan(loaded, known, types, choices, lambda now: tell.now(now.sentence())))
+        return planner.plan(loaded, known, types, choices, lambda now: tell.now(now.sentence()))
 
 
 def _promised(made: Plan) -> str:
     from coordinator import cost_lines
     from coordinator.deadline_parts import verdict
 
-    return verdict(made.to_json()["guarantee"]) + cost_lines.on_guesses(made.to_json())
+    return verdict(made.guarantee) + cost_lines.on_guesses(made)
 
 
 def _room(output: Path) -> None:

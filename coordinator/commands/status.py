@@ -87,9 +87,8 @@ def _output(plan: Plan, name: str, frame: Frame) -> dict[str, Any]:
     does not answer."""
     from coordinator.deadline_parts import standing
     from coordinator.watching.figures import PROMISE
-    from protos import json_shape
 
-    claim = json_shape.write(plan.guarantee[name])
+    claim = plan.guarantee[name]
     live = next((each for each in frame.outputs if each.name == name and not each.silent), None)
     delivered = None
     if live is not None:
@@ -98,7 +97,7 @@ def _output(plan: Plan, name: str, frame: Frame) -> dict[str, Any]:
             "missed_of_offered": live.missed_of_offered, "between": live.between, "met_idle_at_most": live.met_idle,
             "p99_ns": live.p99_ns, "worst_ns": live.worst_ns, "slack_ns": live.slack_ns, "shed_before": live.shed,
         }  # fmt: skip
-    return {key: claim[key] for key in CLAIMED} | {"promise": PROMISE[standing(claim)], "delivered": delivered}
+    return {key: getattr(claim, key) for key in CLAIMED} | {"promise": PROMISE[standing(claim)], "delivered": delivered}
 
 
 # -- for people

@@ -81,7 +81,7 @@ def register(app: typer.Typer) -> None:
 
 def _several(query: Query) -> dict[str, Any]:
     """For --json: what belongs to which query, and what is shared."""
-    from coordinator.plan_file import members
     from coordinator.sharing import compose
+    from protos import json_shape
 
-    return {"queries": members(query), "shared": compose.of(query).shared} if query.members else {}
+    return {"queries": json_shape.write(query.parts), "shared": compose.of(query).shared} if query.members else {}

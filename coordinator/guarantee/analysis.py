@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.guarantee import demand, links
-from coordinator.guarantee.charges import Charges, NodeCharges
+from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.curves import Bursts
 from coordinator.guarantee.demand import Load, Task, UnboundedError, Verdict
 from coordinator.guarantee.flow import jittered, total
@@ -25,6 +25,7 @@ from coordinator.guarantee.propagate import Delays, Streams, propagate
 from coordinator.guarantee.response import load_responses
 from coordinator.guarantee.selectivity import ONE
 from coordinator.guarantee.system import Node, System, Unit
+from protos.plan_document import NodeCharges
 
 WORTH_HAVING = 5  # times the longest deadline
 MOST_PASSES = 300
@@ -201,7 +202,7 @@ def _task(unit: Unit, node: Node, own: NodeCharges, streams: Streams) -> Task:
     costs = [stage.cost_ns for stage in unit.stages]
     costs[0] += own.decision_ns
     curve = streams.triggers[unit.id].curve
-    return Task(unit.name, curve, unit.deadline_ns, tuple(zip(costs, passes, strict=True)), node.batch)
+    return Task(unit.name, curve, unit.sub_deadline_ns, tuple(zip(costs, passes, strict=True)), node.batch)
 
 
 def _units(system: System, node: Node) -> Sequence[Unit]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.guarantee.curves import Time
 from coordinator.guarantee.demand import Verdict
+from coordinator.guarantee.facts import Facts
 from coordinator.guarantee.losses import losses
 from coordinator.guarantee.propagate import Late, Part, Trail, age
-from coordinator.guarantee.qos import Check, checks
+from coordinator.guarantee.qos import Check, checked, checks
 from coordinator.guarantee.response import ahead
-from coordinator.guarantee.system import Plan, read
+from coordinator.guarantee.system import read
 from coordinator.units_of_measure import counted, show_ns
+from protos import plan_document
+from protos.plan_document import Ahead, Blocker, NodeAnalysis, NodeCharged, Plan, Tightest
 
 
 @dataclass(frozen=True)
@@ -41,75 +43,86 @@ class Claim:
         """What and how long, of each part."""
         return tuple((part.what, part.ns) for part in self.parts)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> plan_document.Claim:
         """For plan.json."""
-        return {
-            "deadline_ns": self.deadline_ns,
-            "bound_ns": self.bound_ns,
-            "guaranteed": self.guaranteed,
-            "why": self.why,
-            "from_admission_ns": self.from_admission_ns,
-            "trail": [self._part(part) for part in self.parts],
-            **({"qos": {check.name: check.document() for check in self.qos}} if self.qos else {}),
-            **({"missing": list(self.missing)} if self.missing else {}),
-        }
+        return plan_document.Claim(
+            deadline_ns=self.deadline_ns,
+            bound_ns=self.bound_ns,
+            guaranteed=self.guaranteed,
+            why=self.why,
+            from_admission_ns=self.from_admission_ns,
+            trail=tuple(self._step(part) for part in self.parts),
+            qos=checked(self.qos),
+            missing=self.missing,
+        )
 
-    def _part(self, part: Part) -> dict[str, Any]:
-        told: dict[str, Any] = {
-            "what": part.what,
-            "ns": part.ns,
-            "kind": part.kind,
-            "node": part.node,
-            "work_ns": part.work_ns,
-            "waiting_ns": part.waiting_ns,
-            "blocking_ns": part.blocking_ns,
-        }
-        if part.kind == "unit" and part.unit in self.ahead:
-            done_ns, before = self.ahead[part.unit]
-            told["unit"] = part.unit
-            told["ahead"] = [{"what": what, "jobs": jobs, "ns": ns} for what, jobs, ns in before]
-            told["done_before_ns"] = done_ns
-        return told
+    def _step(self, part: Part) -> plan_document.Step:
+        step = plan_document.Step(
+            what=part.what,
+            ns=part.ns,
+            kind=part.kind,
+            node=part.node,
+            work_ns=part.work_ns,
+            waiting_ns=part.waiting_ns,
+            blocking_ns=part.blocking_ns,
+        )
+        if part.kind != "unit" or part.unit not in self.ahead:
+            return step
+        done_ns, before = self.ahead[part.unit]
+        first = tuple(Ahead(what=what, jobs=jobs, ns=ns) for what, jobs, ns in before)
+        return replace(step, unit=part.unit, ahead=first, done_before_ns=done_ns)
 
 
-def bounds(plan: Plan, charges: Charges = MEASURED) -> dict[str, Claim]:
-    """Every output of a parsed plan.json."""
+def bounds(plan: Facts, charges: Charges = MEASURED) -> dict[str, Claim]:
+    """Every output of a plan."""
     return claims(analyse(read(plan), charges))
 
 
-def documents(plan: Plan, charges: Charges = MEASURED) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Of a parsed plan.json, as `analysed`."""
+def documents(
+    plan: Facts, charges: Charges = MEASURED
+) -> tuple[dict[str, plan_document.Claim], plan_document.Analysis]:
+    """Of a plan, as `analysed`."""
     return analysed(analyse(read(plan), charges))
 
 
-def analysed(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Any]]:
+def analysed(analysis: Analysis) -> tuple[dict[str, plan_document.Claim], plan_document.Analysis]:
     """For plan.json: `guarantee`, an entry per output, and `analysis`: charges, per node its utilisation and the test
     of its sub-deadlines, per unit its response bound in ns."""
-    charges = analysis.charges
-    nodes: dict[str, Any] = {name: {"bounded": False, "why": why} for name, why in analysis.delays.broken.items()}
+    nodes = {
+        name: NodeAnalysis(bounded=False, why=why, charges=_charged(analysis, name))
+        for name, why in analysis.delays.broken.items()
+    }
     for name, verdict in analysis.verdicts.items():
-        told = "every unit meets its sub-deadline" if verdict.holds else failure(verdict)
-        share = round(float(verdict.utilisation), 6)
-        nodes[name] = {"bounded": True, "utilisation": share, "sub_deadlines_hold": verdict.holds, "why": told}
-        if verdict.terms:
-            nodes[name]["tightest"] = _tightest(verdict)
-    for name, facts in nodes.items():
-        own = analysis.system.nodes[name].charges
-        facts["charges"] = {"said": charges.said(own), **charges.on(own).document()}
+        nodes[name] = NodeAnalysis(
+            bounded=True,
+            utilisation=round(float(verdict.utilisation), 6),
+            sub_deadlines_hold=verdict.holds,
+            why="every unit meets its sub-deadline" if verdict.holds else failure(verdict),
+            tightest=_tightest(verdict) if verdict.terms else None,
+            charges=_charged(analysis, name),
+        )
     units = {str(number): int(-(-each.end // 1)) for number, each in sorted(analysis.delays.units.items())}
     guarantee = {name: claim.document() for name, claim in claims(analysis).items()}
-    charged = {name: value for name, value in asdict(charges).items() if value or name != "loading_ns"}  # of a change
-    return guarantee, {"charges": charged, "nodes": dict(sorted(nodes.items())), "units_ns": units}
+    return guarantee, plan_document.Analysis(
+        charges=analysis.charges.document(), nodes=dict(sorted(nodes.items())), units_ns=units
+    )
+
+
+def _charged(analysis: Analysis, node: str) -> NodeCharged:
+    own = analysis.system.nodes[node].charges
+    on = analysis.charges.on(own)
+    said = analysis.charges.said(own)
+    return NodeCharged(said=said, decision_ns=on.decision_ns, drain_ns=on.drain_ns, side_ns=on.side_ns)
 
 
 def assumed(plan: Plan) -> str:
     """Which nodes of a plan have charges that were not measured there, and how to; nothing where there is none."""
-    found = {name: facts["charges"] for name, facts in plan["analysis"]["nodes"].items() if plan["tasks"].get(name)}
-    names = [name for name, each in found.items() if each["said"] == "assumed"]
+    found = {name: facts.charges for name, facts in plan.analysis.nodes.items() if plan.tasks.get(name)}
+    names = [name for name, each in found.items() if each.said == "assumed"]
     if not names:
         return ""
     each = found[names[0]]
-    per = [(each["decision_ns"], "decision"), (each["drain_ns"], "tuple read"), (each["side_ns"], "side input updated")]
+    per = [(each.decision_ns, "decision"), (each.drain_ns, "tuple read"), (each.side_ns, "side input updated")]
     where = ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
     told = ", ".join(f"{show_ns(ns)} per {what}" for ns, what in per)
     return (
@@ -118,16 +131,14 @@ def assumed(plan: Plan) -> str:
     )
 
 
-def _tightest(verdict: Verdict) -> dict[str, Any]:
+def _tightest(verdict: Verdict) -> Tightest:
     """The demand inequality with the least room, or the first that fails."""
-    told = {
-        "u_ns": _whole(verdict.u),
-        "demand_ns": _whole(verdict.demand),
-        "of": [{"what": name, "jobs": jobs, "ns": _whole(time)} for name, jobs, time in verdict.terms if time],
-    }
-    if verdict.blocker:
-        told["blocker"] = {"what": verdict.blocker[0], "ns": _whole(verdict.blocker[1])}
-    return told
+    return Tightest(
+        u_ns=_whole(verdict.u),
+        demand_ns=_whole(verdict.demand),
+        of=tuple(Ahead(what=name, jobs=jobs, ns=_whole(time)) for name, jobs, time in verdict.terms if time),
+        blocker=Blocker(what=verdict.blocker[0], ns=_whole(verdict.blocker[1])) if verdict.blocker else None,
+    )
 
 
 def _whole(time: Time) -> int:

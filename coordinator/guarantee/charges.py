@@ -3,38 +3,14 @@ disputed. Per node where the cluster file says what `node-agent charges` measure
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+
+from protos import plan_document
+from protos.plan_document import NodeCharges
 
 ASSUMED_NS = 20_000
 DRIFT_NS = 1_000_000  # of two clocks against each other from one look at the other to the next, a second later
 TICK_NS = 1_000_000  # a runtime looks at its timers so often at most
-MEASURES = ("decision", "drain", "side")
-
-
-@dataclass(frozen=True)
-class NodeCharges:
-    """Of one node, in ns of its CPU time, whatever its speed. `decision_ns`: choosing and ending one task instance.
-    `drain_ns`: one tuple, or absence mark, read from a socket, until it is admitted. `side_ns`: one update of a side
-    input of one operator."""
-
-    decision_ns: int = ASSUMED_NS
-    drain_ns: int = ASSUMED_NS
-    side_ns: int = ASSUMED_NS
-
-    def __post_init__(self) -> None:
-        if min(self.decision_ns, self.drain_ns, self.side_ns) < 0:
-            raise ValueError("charges cannot be negative")
-
-    @classmethod
-    def read(cls, written: Mapping[str, Any]) -> NodeCharges:
-        """From plan.json."""
-        return cls(**{f"{name}_ns": int(written[f"{name}_ns"]) for name in MEASURES})
-
-    def document(self) -> dict[str, int]:
-        """For plan.json."""
-        return {f"{name}_ns": getattr(self, f"{name}_ns") for name in MEASURES}
 
 
 @dataclass(frozen=True)
@@ -69,6 +45,15 @@ class Charges:
         if min(given) < 0:
             raise ValueError("charges cannot be negative")
 
+    @classmethod
+    def read(cls, written: plan_document.Charges) -> Charges:
+        """From plan.json."""
+        return cls(**asdict(written))
+
+    def document(self) -> plan_document.Charges:
+        """For plan.json."""
+        return plan_document.Charges(**asdict(self))
+
     @property
     def tick_ns(self) -> int:
         """How much later than it should a node may say a heartbeat, beside waiting for an instance."""
@@ -83,7 +68,7 @@ class Charges:
         """Those of a node; `own`: what the plan says of it."""
         if own is not None and self.per_node:
             return own
-        return NodeCharges(self.decision_ns, self.drain_ns, self.side_ns)
+        return NodeCharges(decision_ns=self.decision_ns, drain_ns=self.drain_ns, side_ns=self.side_ns)
 
     def said(self, own: NodeCharges | None) -> str:
         """Where a node's charges come from: measured, assumed, or none at all."""

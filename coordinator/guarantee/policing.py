@@ -19,17 +19,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
-from typing import Any
-
-from google.protobuf import json_format
 
 from coordinator.guarantee.analysis import Analysis
 from coordinator.guarantee.curves import Recorded, Staircase, Time, TooLongError
+from coordinator.guarantee.facts import Facts
 from coordinator.guarantee.flow import Known, jittered, least
 from coordinator.guarantee.selectivity import UndeclaredError, declared
 from coordinator.guarantee.system import Source, System, arrival_curve
 from coordinator.guarantee.windowed import Windows
 from protos import plan_pb2
+from protos.plan_document import (
+    Arrival,
+    BurstArrival,
+    Graph,
+    JcpArrival,
+    Policed,
+    RateArrival,
+    Selectivity,
+    TraceArrival,
+)
 
 LARGEST = (1 << 63) - 1
 MOST_SPANS, MOST_TUPLES = 512, 1 << 16  # what nodes look back on at most
@@ -47,44 +55,42 @@ class Enforced:
     horizon_ns: int = 0
     why: str = ""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Policed:
         """For plan.json."""
-        return {"jitter_ns": self.jitter_ns, "horizon_ns": self.horizon_ns, "why": self.why}
+        return Policed(jitter_ns=self.jitter_ns, horizon_ns=self.horizon_ns, why=self.why)
 
 
-def enforce(plan: dict[str, Any], analysis: Analysis) -> None:
-    """Write into the local plans of a parsed plan.json what its nodes police, and into its `analysis` what that is."""
-    told: dict[str, Any] = {}
+def enforced(plan: Facts, analysis: Analysis) -> tuple[dict[str, plan_pb2.LocalPlan], dict[str, Policed]]:
+    """The local plans with what their nodes police, and what that is, by source."""
+    told: dict[str, Policed] = {}
+    nodes = {}
+    for node, local in plan.nodes.items():
+        nodes[node] = plan_pb2.LocalPlan()
+        nodes[node].CopyFrom(local)
     for windowed in (False, True):  # windows by count go by what their source is held to
-        for local in plan["nodes"].values():
-            local["sources"] = [
-                _source(plan, analysis, entry, told) if ("window" in entry) is windowed else entry
-                for entry in local.get("sources", [])
-            ]
-    for local in plan["nodes"].values():
-        local["operators"] = [_operator(plan, entry) for entry in local.get("operators", [])]
-        for kind in ("sources", "operators"):
-            if not local[kind]:
-                del local[kind]
-    plan["analysis"]["policing"] = told
+        for local in nodes.values():
+            for source in local.sources:
+                if bool(source.window) is windowed:
+                    _police(plan, analysis, source, told)
+    for local in nodes.values():
+        for operator in local.operators:
+            collects = any(window.add == operator.name for window in plan.graph.windows.values())
+            pairs = () if collects else selectivity(plan.graph.operators[operator.name].declared)
+            operator.at_most.extend(plan_pb2.Most(inputs=inputs, results=results) for inputs, results in pairs)
+    return nodes, told
 
 
-def _source(
-    plan: Mapping[str, Any], analysis: Analysis, entry: Mapping[str, Any], told: dict[str, Any]
-) -> dict[str, Any]:
-    name = entry["name"]
+def _police(plan: Facts, analysis: Analysis, source: plan_pb2.Source, told: dict[str, Policed]) -> None:
+    name = source.name
     if name in analysis.system.windows:
         found = closings(plan, analysis, analysis.system.windows[name], told)
     else:
-        found = arrivals(analysis, analysis.system.sources[name], plan["graph"]["sources"][name]["arrival"])
+        found = arrivals(analysis, analysis.system.sources[name], plan.graph.sources[name].arrival)
     told[name] = found.document()
-    message = json_format.ParseDict(dict(entry), plan_pb2.Source())
-    message.MergeFrom(found.source)
-    written: dict[str, Any] = json_format.MessageToDict(message, preserving_proto_field_name=True)
-    return written
+    source.MergeFrom(found.source)
 
 
-def arrivals(analysis: Analysis, source: Source, arrival: Mapping[str, Any]) -> Enforced:
+def arrivals(analysis: Analysis, source: Source, arrival: Arrival) -> Enforced:
     """What a node enforces of a source, from its `arrival` in plan.json."""
     flow = analysis.streams.flows.get((source.name, source.node))
     if flow is None:
@@ -104,9 +110,7 @@ def _horizon_ns(analysis: Analysis, curve: Known) -> int:
     return max(floor(curve.asked) + 1, *(output.deadline_ns for output in analysis.system.outputs.values()))
 
 
-def closings(
-    plan: Mapping[str, Any], analysis: Analysis, windows: Windows, told: Mapping[str, Mapping[str, Any]]
-) -> Enforced:
+def closings(plan: Facts, analysis: Analysis, windows: Windows, told: Mapping[str, Policed]) -> Enforced:
     """What a node enforces of windows that close: that they do so no more densely than the analysis has it. Beyond that
     are only windows that had to wait for what the bounds leave out, like a node that was stopped."""
     at = (windows.add, windows.node)
@@ -117,25 +121,25 @@ def closings(
     spread_ns = analysis.streams.closings[windows.add].spread_ns
     jitter_ns = windows.jitter_ns(spread_ns) or 0
     horizon_ns = _horizon_ns(analysis, flow.curve)
-    found = closing_promise(plan["graph"], analysis.system, windows, jitter_ns, horizon_ns, told)
+    found = closing_promise(plan.graph, analysis.system, windows, jitter_ns, horizon_ns, told)
     why = "" if found.paces or found.spans else f"too many windows of {windows.name} close to look back on"
     return Enforced(found, jitter_ns, horizon_ns, why)
 
 
 def closing_promise(
-    graph: Mapping[str, Any],
+    graph: Graph,
     system: System,
     windows: Windows,
     jitter_ns: int,
     horizon_ns: int,
-    told: Mapping[str, Mapping[str, Any]],
+    told: Mapping[str, Policed],
 ) -> plan_pb2.Source:
     """Paces of windows by time, spans of those by count; nothing where they are too many. `told`: of the other
     sources."""
     if windows.kind != "count":
         return plan_pb2.Source(paces=[_pace(1, Fraction(windows.hop), 0, jitter_ns, horizon_ns)])
     source = system.sources[windows.sources[0]]
-    declared = jittered(arrival_curve(graph["sources"][source.name]["arrival"]), told[source.name]["jitter_ns"])
+    declared = jittered(arrival_curve(graph.sources[source.name].arrival), told[source.name].jitter_ns)
     numbers = declared if source.limit is None else least([source.limit, declared])
     curve = windows.curve(numbers, jitter_ns)
     assert curve is not None
@@ -149,9 +153,9 @@ def closing_promise(
     return plan_pb2.Source(spans=[plan_pb2.Span(tuples=count + 1, span_ns=ceil(at)) for at, count in steps])
 
 
-def promise(arrival: Mapping[str, Any], jitter_ns: int, horizon_ns: int) -> plan_pb2.Source:
+def promise(arrival: Arrival, jitter_ns: int, horizon_ns: int) -> plan_pb2.Source:
     """Paces or spans of declared arrivals; nothing where they are too many."""
-    if arrival["kind"] != "trace":
+    if not isinstance(arrival, TraceArrival):
         return plan_pb2.Source(paces=paces(arrival, jitter_ns, horizon_ns))
     curve = arrival_curve(arrival)
     assert isinstance(curve, Recorded)
@@ -161,19 +165,20 @@ def promise(arrival: Mapping[str, Any], jitter_ns: int, horizon_ns: int) -> plan
     return plan_pb2.Source(spans=[plan_pb2.Span(tuples=n, span_ns=span_ns) for n, span_ns in spans])
 
 
-def paces(arrival: Mapping[str, Any], jitter_ns: int, horizon_ns: int) -> list[plan_pb2.Pace]:
+def paces(arrival: BurstArrival | JcpArrival | RateArrival, jitter_ns: int, horizon_ns: int) -> list[plan_pb2.Pace]:
     """As paces: every kind but recordings."""
-    kind = arrival["kind"]
-    if kind == "burst":
-        return [_pace(arrival["burst"], Fraction(arrival["period_ns"]), 0, jitter_ns, horizon_ns)]
-    if kind == "jcp":
-        jitter = arrival["early_ns"] + arrival["late_ns"]
-        found = [_pace(1, Fraction(arrival["period_ns"]), 0, jitter + jitter_ns, horizon_ns)]
-        if arrival["min_gap_ns"]:
-            found.append(_pace(1, Fraction(arrival["min_gap_ns"]), 0, jitter_ns, horizon_ns))
-        return found
-    interval = 10**9 / Fraction(str(arrival["rate_per_s"]))
-    return [_pace(1, interval, arrival["burst"] - 1, jitter_ns + 1, horizon_ns)]  # whole ns may be early by one
+    match arrival:
+        case BurstArrival():
+            return [_pace(arrival.burst, Fraction(arrival.period_ns), 0, jitter_ns, horizon_ns)]
+        case JcpArrival():
+            jitter = arrival.early_ns + arrival.late_ns
+            found = [_pace(1, Fraction(arrival.period_ns), 0, jitter + jitter_ns, horizon_ns)]
+            if arrival.min_gap_ns:
+                found.append(_pace(1, Fraction(arrival.min_gap_ns), 0, jitter_ns, horizon_ns))
+            return found
+        case RateArrival():
+            interval = 10**9 / Fraction(str(arrival.rate_per_s))
+            return [_pace(1, interval, arrival.burst - 1, jitter_ns + 1, horizon_ns)]  # whole ns may be early by one
 
 
 def _pace(tuples: int, interval: Fraction, early: int, jitter_ns: int, horizon_ns: int) -> plan_pb2.Pace:
@@ -214,20 +219,10 @@ def recorded(curve: Recorded, jitter_ns: int, horizon_ns: int) -> list[tuple[int
     return found
 
 
-def _operator(plan: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
-    message = json_format.ParseDict(dict(entry), plan_pb2.Operator())
-    collects = any(facts["add"] == message.name for facts in plan["graph"].get("windows", {}).values())
-    pairs = () if collects else selectivity(plan["graph"]["operators"][message.name]["selectivity"])
-    message.at_most.extend(plan_pb2.Most(inputs=inputs, results=results) for inputs, results in pairs)
-    written: dict[str, Any] = json_format.MessageToDict(message, preserving_proto_field_name=True)
-    return written
-
-
-def selectivity(said: Mapping[str, Any] | None) -> tuple[tuple[int, int], ...]:
-    """The pairs that an operator is held to, from its `selectivity` in plan.json; () where nothing bounds it."""
-    said = said or {"mean": 1, "at_most": []}
+def selectivity(said: Selectivity) -> tuple[tuple[int, int], ...]:
+    """The pairs that an operator is held to, from what it declares; () where nothing bounds it."""
     try:
-        pairs = declared(said["at_most"], Fraction(str(said["mean"]))).pairs
+        pairs = declared(said.at_most, Fraction(str(said.mean))).pairs
     except UndeclaredError:
         return ()
     return pairs if len(pairs) <= MOST_PAIRS else ()

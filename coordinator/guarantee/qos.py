@@ -16,14 +16,16 @@ d is one bound for all tuples, so in a burst rule 3 asks less of the later ones 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from coordinator.units_of_measure import counted, show_bytes, show_ns
+from protos import plan_document
+from protos.plan_document import Checks, SizeCheck, TimeCheck
 
 if TYPE_CHECKING:
     from coordinator.guarantee.analysis import Analysis
@@ -41,23 +43,23 @@ class Qos:
     latency_ns: int | None = None
     queue_bytes: int | None = None
 
-    def document(self) -> dict[str, Any]:
-        """For plan.json: what is asked."""
-        asked = {
-            "wait_ns": self.wait_ns,
-            "throughput_per_s": self.throughput,
-            "latency_ns": self.latency_ns,
-            "queue_bytes": self.queue_bytes,
-        }
-        return {name: value for name, value in asked.items() if value is not None}
+    def document(self) -> plan_document.Qos | None:
+        """For plan.json: what is asked; None: nothing."""
+        if not self:
+            return None
+        return plan_document.Qos(
+            wait_ns=self.wait_ns,
+            throughput_per_s=self.throughput,
+            latency_ns=self.latency_ns,
+            queue_bytes=self.queue_bytes,
+        )
 
     @classmethod
-    def read(cls, written: Mapping[str, Any] | None) -> Qos:
+    def read(cls, written: plan_document.Qos | None) -> Qos:
         """From plan.json."""
-        asked = written or {}
-        return cls(
-            asked.get("wait_ns"), asked.get("throughput_per_s"), asked.get("latency_ns"), asked.get("queue_bytes")
-        )
+        if written is None:
+            return NOTHING
+        return cls(written.wait_ns, written.throughput_per_s, written.latency_ns, written.queue_bytes)
 
     def __bool__(self) -> bool:
         return self != NOTHING
@@ -103,10 +105,28 @@ class Check:
         bound = "no bound" if self.found is None else f"{show(self.found)} at most"
         return f"{self.name} ({show(self.limit)}): {bound}"
 
-    def document(self) -> dict[str, Any]:
-        """For plan.json."""
-        unit = "bytes" if self.name == "queue" else "ns"
-        return {f"limit_{unit}": self.limit, f"bound_{unit}": self.found, "guaranteed": self.holds, "why": self.why}
+    @property
+    def time(self) -> TimeCheck:
+        """For plan.json, of `wait` and `throughput`."""
+        return TimeCheck(limit_ns=self.limit, bound_ns=self.found, guaranteed=self.holds, why=self.why)
+
+    @property
+    def size(self) -> SizeCheck:
+        """For plan.json, of `queue`."""
+        return SizeCheck(limit_bytes=self.limit, bound_bytes=self.found, guaranteed=self.holds, why=self.why)
+
+
+def checked(found: Sequence[Check]) -> Checks | None:
+    """For plan.json; None: nothing was asked."""
+    if not found:
+        return None
+    named = {each.name: each for each in found}
+    wait, throughput, queue = (named.get(name) for name in ("wait", "throughput", "queue"))
+    return Checks(
+        wait=wait.time if wait else None,
+        throughput=throughput.time if throughput else None,
+        queue=queue.size if queue else None,
+    )
 
 
 def checks(analysis: Analysis, name: str) -> tuple[Check, ...]:

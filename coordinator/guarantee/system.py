@@ -1,26 +1,25 @@
 """What a plan says, as the analysis needs it: units with worst and least costs, streams, hops, links, arrivals.
 
-Read from plan.json alone, so that a plan can be analysed wherever it is, and what plan and analysis say is about the
-same file.
+Read from the plan alone, so that it can be analysed wherever it is, and what plan and analysis say is about the same
+file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from graphlib import TopologicalSorter
 from math import ceil
-from typing import Any
 
-from coordinator.guarantee.charges import NodeCharges
 from coordinator.guarantee.curves import Bursts, Curve, Jcp, RateBurst, Recorded
+from coordinator.guarantee.facts import Facts
 from coordinator.guarantee.flow import jittered
 from coordinator.guarantee.qos import NOTHING, Qos
 from coordinator.guarantee.selectivity import ONE, Selectivity, UndeclaredError, declared
 from coordinator.guarantee.windowed import Door, Windows, read_doors, read_windows
-
-Plan = Mapping[str, Any]
+from protos import plan_document, plan_pb2
+from protos.plan_document import NodeCharges
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Unit:
     id: int
     node: str
     stages: tuple[Stage, ...]
-    deadline_ns: int
+    sub_deadline_ns: int
     inputs: tuple[str, ...]
     join: bool
     exits: Mapping[str, int]
@@ -126,112 +125,87 @@ class System:
     doors: tuple[Door, ...] = ()
 
 
-def arrival_curve(arrival: Mapping[str, Any]) -> Curve:
-    """The curve of an `arrival` of plan.json. Raises ValueError where it contradicts itself or says nothing."""
-    kind = arrival.get("kind")
-    if kind == "burst":
-        return Bursts(arrival["burst"], arrival["period_ns"])
-    if kind == "jcp":
-        return Jcp(arrival["period_ns"], arrival["min_gap_ns"], arrival["early_ns"] + arrival["late_ns"])
-    if kind == "rate":  # instants in whole ns may be early by one
-        return jittered(RateBurst(arrival["burst"], Fraction(str(arrival["rate_per_s"])) / 10**9), 1)
-    if kind == "trace" and "spans_ns" in arrival:
-        return Recorded(tuple(arrival["counts"]), tuple(arrival["spans_ns"]))
-    raise ValueError(f"arrivals of kind {kind!r} are given without a curve")
+def arrival_curve(arrival: plan_document.Arrival) -> Curve:
+    """The curve of declared arrivals. Raises ValueError where they contradict themselves."""
+    match arrival:
+        case plan_document.BurstArrival():
+            return Bursts(arrival.burst, arrival.period_ns)
+        case plan_document.JcpArrival():
+            return Jcp(arrival.period_ns, arrival.min_gap_ns, arrival.early_ns + arrival.late_ns)
+        case plan_document.RateArrival():  # instants in whole ns may be early by one
+            return jittered(RateBurst(arrival.burst, Fraction(str(arrival.rate_per_s)) / 10**9), 1)
+        case plan_document.TraceArrival():
+            return Recorded(arrival.counts, arrival.spans_ns)
 
 
-def read(plan: Plan) -> System:
-    """The system of a parsed plan.json."""
-    graph, cluster = plan["graph"], plan["cluster"]
-    names = {facts["index"]: name for name, facts in cluster["nodes"].items()}
-    streams = {facts["id"]: name for name, facts in graph["streams"].items()}
-    by_id = {operator["id"]: name for name, operator in graph["operators"].items()}
+def read(plan: Facts) -> System:
+    """The system of a plan."""
+    graph, cluster = plan.graph, plan.cluster
+    names = {facts.index: name for name, facts in cluster.nodes.items()}
+    streams = {facts.id: name for name, facts in graph.streams.items()}
+    by_id = {operator.id: name for name, operator in graph.operators.items()}
     units = {
-        unit["id"]: _unit(plan, node, unit, [by_id[each] for each in unit["operators"]], streams)
-        for node, local in plan["nodes"].items()
-        for unit in local.get("units", [])
+        unit.id: _unit(plan, node, unit, [by_id[each] for each in unit.operators], streams)
+        for node, local in plan.nodes.items()
+        for unit in local.units
     }
     links = _links(cluster)
-    limits = _sources(plan)
-    sides: dict[str, list[str]] = {node: [] for node in plan["nodes"]}
-    for name, operator in graph["operators"].items():
-        sides[plan["placement"][name]] += operator["side"].values()
+    told = {source.name: source for local in plan.nodes.values() for source in local.sources}
+    sides: dict[str, list[str]] = {node: [] for node in plan.nodes}
+    for name, operator in graph.operators.items():
+        sides[plan.placement[name]] += operator.side.values()
     return System(
         nodes={
-            node: _node(node, local, tuple(sides[node]), cluster["nodes"][node].get("charges"))
-            for node, local in plan["nodes"].items()
+            node: Node(
+                node, local.policy.name, local.policy.largest_batch, tuple(sides[node]), cluster.nodes[node].charges
+            )
+            for node, local in plan.nodes.items()
         },
         units=units,
         order=_order(units),
         sources={
-            name: replace(_source(name, source), **limits.get(name, {})) for name, source in graph["sources"].items()
+            name: _source(name, source, told.get(name, plan_pb2.Source())) for name, source in graph.sources.items()
         },
         outputs={
-            name: Output(one["from"], one["at"], one["deadline_ns"], Qos.read(one.get("qos")))
-            for name, one in graph["outputs"].items()
+            name: Output(one.origin, one.at, one.deadline_ns, Qos.read(one.qos)) for name, one in graph.outputs.items()
         },
         hops=_hops(plan, names, streams),
         links=links,
-        marked=frozenset(
-            stream["name"]
-            for local in plan["nodes"].values()
-            for stream in local.get("streams", [])
-            if stream.get("marked")
-        ),
+        marked=frozenset(stream.name for local in plan.nodes.values() for stream in local.streams if stream.marked),
         windows=read_windows(plan),
         doors=read_doors(plan),
     )
 
 
-def _sources(plan: Plan) -> dict[str, dict[str, Any]]:
-    """What local plans say of sources that the graph does not."""
-    found = {}
-    for local in plan["nodes"].values():
-        for source in local.get("sources", []):
-            limit = source.get("limit")
-            found[source["name"]] = {
-                "limit": Bursts(int(limit["tuples"]), int(limit["span_ns"])) if limit else None,
-                "beat_ns": int(source.get("beat_ns", 0)),
-            }
-    return found
-
-
-def _links(cluster: Mapping[str, Any]) -> dict[tuple[str, str], Link]:
+def _links(cluster: plan_document.Cluster) -> dict[tuple[str, str], Link]:
     """By pair of nodes, each way."""
-    host = {name: facts.get("host", name) for name, facts in cluster["nodes"].items()}
-    every = {
-        pair: link for link in cluster["links"] for pair in (tuple(link["between"]), tuple(reversed(link["between"])))
-    }
+    host = {name: facts.host for name, facts in cluster.nodes.items()}
+    every = {pair: link for link in cluster.links for pair in (link.between, (link.between[1], link.between[0]))}
     shared: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for one, other in every:
         shared.setdefault((host[one], host[other]), []).append((one, other))
     groups = {hosts: tuple(pairs) if len(pairs) > 1 else () for hosts, pairs in shared.items()}
     return {
         (one, other): Link(
-            link["latency_ns"], link["bandwidth_bps"], groups[host[one], host[other]], host[one] != host[other]
+            link.latency_ns, link.bandwidth_bps, groups[host[one], host[other]], host[one] != host[other]
         )
         for (one, other), link in every.items()
     }
 
 
-def _node(name: str, local: Mapping[str, Any], sides: tuple[str, ...], charges: Mapping[str, Any] | None) -> Node:
-    policy = local["policy"]
-    own = NodeCharges.read(charges) if charges else None
-    return Node(name, policy["name"], policy.get("largest_batch", 0), sides, own)
-
-
-def _source(name: str, source: Mapping[str, Any]) -> Source:
+def _source(name: str, source: plan_document.Source, told: plan_pb2.Source) -> Source:
+    """`told`: what its node is told of it."""
+    curve, why = None, ""
     try:
-        arrival = source["arrival"]
-        tolerance_ns = int(arrival.get("tolerance_ns", 0))
-        return Source(name, source["at"], arrival_curve(arrival), source["max_age_ns"], tolerance_ns=tolerance_ns)
-    except (ValueError, KeyError) as error:
-        return Source(
-            name, source["at"], None, source["max_age_ns"], f"the arrivals of source {name} are unbounded: {error}"
-        )
+        curve = arrival_curve(source.arrival)
+    except ValueError as error:
+        why = f"the arrivals of source {name} are unbounded: {error}"
+    limit = Bursts(told.limit.tuples, told.limit.span_ns) if told.HasField("limit") else None
+    tolerance_ns = source.arrival.tolerance_ns
+    return Source(name, source.at, curve, source.max_age_ns, why, tolerance_ns, limit, told.beat_ns)
 
 
-def _unit(plan: Plan, node: str, unit: Mapping[str, Any], names: Sequence[str], streams: Mapping[int, str]) -> Unit:
+def _unit(plan: Facts, node: str, unit: plan_pb2.Unit, names: Sequence[str], streams: Mapping[int, str]) -> Unit:
     stages, unsound = [], ""
     for name in names:
         try:
@@ -239,41 +213,40 @@ def _unit(plan: Plan, node: str, unit: Mapping[str, Any], names: Sequence[str], 
         except UndeclaredError as error:
             unsound = f"operator {name} {error}"
             stages.append(Stage(name, 1, 0, Selectivity(())))
-    exits = {streams[each]: names.index(streams[each]) for each in unit.get("exits", [])}
-    adds = [facts["add"] for facts in plan["graph"].get("windows", {}).values()]
+    exits = {streams[each]: names.index(streams[each]) for each in unit.exits}
+    adds = [facts.add for facts in plan.graph.windows.values()]
     exits |= {name: position for position, name in enumerate(names) if name in adds}  # as windows
-    first = plan["graph"]["operators"][names[0]]
+    first = plan.graph.operators[names[0]]
     return Unit(
-        unit["id"],
+        unit.id,
         node,
         tuple(stages),
-        int(unit["sub_deadline_ns"]),
-        tuple(first["in"]),
-        first["join"],
+        unit.sub_deadline_ns,
+        first.inputs,
+        first.join,
         exits,
         unsound,
-        int(unit.get("queue_bytes", 0)),
+        unit.queue_bytes,
     )
 
 
-def _stage(plan: Plan, node: str, name: str) -> Stage:
+def _stage(plan: Facts, node: str, name: str) -> Stage:
     """An emulated node uses at least what it emulates; elsewhere a tuple may cost nothing."""
-    operator, facts = plan["graph"]["operators"][name], plan["cluster"]["nodes"][node]
-    cost_ns = ceil(operator["cost_ns"] / Fraction(str(facts["speed"])))
-    least_ns = int(facts["emulate_cost_ns"])
-    cost_ns = max(cost_ns, ceil(_variant_ns(plan, node, name) / Fraction(str(facts["speed"]))))
-    if any(each["add"] == name for each in plan["graph"].get("windows", {}).values()):
+    operator, facts = plan.graph.operators[name], plan.cluster.nodes[node]
+    cost_ns = ceil(operator.cost_ns / Fraction(str(facts.speed)))
+    least_ns = facts.emulate_cost_ns
+    cost_ns = max(cost_ns, ceil(_variant_ns(plan, node, name) / Fraction(str(facts.speed))))
+    if any(each.add == name for each in plan.graph.windows.values()):
         return Stage(name, max(cost_ns, least_ns), least_ns, ONE)  # what leaves it are windows
-    said = operator["selectivity"] or {"mean": 1, "at_most": []}
-    sigma = declared(said["at_most"], Fraction(str(said["mean"])))
+    sigma = declared(operator.declared.at_most, Fraction(str(operator.declared.mean)))
     return Stage(name, max(cost_ns, least_ns), least_ns, sigma)
 
 
-def _variant_ns(plan: Plan, node: str, name: str) -> int:
+def _variant_ns(plan: Facts, node: str, name: str) -> int:
     """What may run in the place of an operator costs: it is there to be cheaper, but nobody checks that."""
-    for operator in plan["nodes"][node].get("operators", []):
-        if operator["name"] == name and "late" in operator:
-            return int(operator["late"].get("cost_ns", 0))
+    for operator in plan.nodes[node].operators:
+        if operator.name == name:
+            return operator.late.cost_ns
     return 0
 
 
@@ -283,15 +256,15 @@ def _order(units: Mapping[int, Unit]) -> tuple[int, ...]:
     return tuple(TopologicalSorter(edges).static_order())
 
 
-def _hops(plan: Plan, names: Mapping[int, str], streams: Mapping[int, str]) -> dict[str, tuple[tuple[str, str], ...]]:
+def _hops(plan: Facts, names: Mapping[int, str], streams: Mapping[int, str]) -> dict[str, tuple[tuple[str, str], ...]]:
     """Per stream, each hop after the one that brings the stream to where it starts."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for node, local in plan["nodes"].items():
-        for send in local.get("sends", []):
-            found.setdefault(streams[send["stream"]], []).append((node, names[send.get("peer", 0)]))
+    for node, local in plan.nodes.items():
+        for send in local.sends:
+            found.setdefault(streams[send.stream], []).append((node, names[send.peer]))
     ordered = {}
     for stream, pairs in found.items():
-        start = plan["placement"].get(stream) or plan["graph"]["sources"][stream]["at"]
+        start = plan.placement.get(stream) or plan.graph.sources[stream].at
         reached, travelled = {start}, []
         while left := [pair for pair in pairs if pair not in travelled]:
             ready = [pair for pair in left if pair[0] in reached]

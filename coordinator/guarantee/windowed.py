@@ -12,11 +12,10 @@ to wait for: the window closes when its last number is settled, which is one way
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from coordinator.guarantee.curves import Curve, Jcp
+from coordinator.guarantee.facts import Facts
 from coordinator.guarantee.flow import jittered, selected
 from coordinator.guarantee.selectivity import Selectivity
 
@@ -69,22 +68,22 @@ class Windows:
         return self.length if self.first or self.kind == "sized" else 0
 
 
-def read_windows(plan: Mapping[str, Any]) -> dict[str, Windows]:
-    """Of a parsed plan.json, by the operator that collects; none where it has none."""
+def read_windows(plan: Facts) -> dict[str, Windows]:
+    """By the operator that collects; none where it has none."""
     found = {}
-    for name, facts in plan["graph"].get("windows", {}).items():
-        add = facts["add"]
+    for name, facts in plan.graph.windows.items():
+        add = facts.add
         found[add] = Windows(
             name,
             add,
-            plan["placement"][add],
-            facts["kind"],
-            int(facts["length"]),
-            int(facts["hop"]),
-            bool(facts["first"]),
-            int(facts["useful_ns"]),
-            int(facts["wait_ns"]),
-            tuple(facts["sources"]),
+            plan.placement[add],
+            facts.kind,
+            facts.length,
+            facts.hop,
+            facts.first,
+            facts.useful_ns,
+            facts.wait_ns,
+            facts.sources,
             _whole(plan, add),
         )
     return found
@@ -101,34 +100,34 @@ class Door:
     path: tuple[int, ...]
 
 
-def read_doors(plan: Mapping[str, Any]) -> tuple[Door, ...]:
+def read_doors(plan: Facts) -> tuple[Door, ...]:
     """Of all nodes."""
-    names = {facts["id"]: name for name, facts in plan["graph"]["operators"].items()}
+    names = {facts.id: name for name, facts in plan.graph.operators.items()}
     return tuple(
         Door(
-            each["policy"],
-            tuple(each["units"]),
-            frozenset(names[number] for number in each["windows"]),
-            int(each["most"]),
-            tuple(each.get("path", ())),
+            each.policy,
+            tuple(each.units),
+            frozenset(names[number] for number in each.windows),
+            each.most,
+            tuple(each.path),
         )
-        for local in plan["nodes"].values()
-        for each in local.get("sheddings", [])
+        for local in plan.nodes.values()
+        for each in local.sheddings
     )
 
 
-def _whole(plan: Mapping[str, Any], add: str) -> bool:
+def _whole(plan: Facts, add: str) -> bool:
     """Whether what is before it declares to pass every tuple: at most one, and one on average."""
-    operators = plan["graph"]["operators"]
-    waiting, seen = list(operators[add]["in"]), set()
+    operators = plan.graph.operators
+    waiting, seen = list(operators[add].inputs), set()
     while waiting:
         name = waiting.pop()
         if name in operators and name not in seen:
             seen.add(name)
-            said = operators[name]["selectivity"] or {"mean": 1, "at_most": []}
-            if operators[name]["run"] == "filter" or said["mean"] != 1 or said["at_most"] not in ([], [[1, 1]]):
+            said = operators[name].declared
+            if operators[name].run == "filter" or said.mean != 1 or said.at_most not in ((), ((1, 1),)):
                 return False
-            waiting += operators[name]["in"]
+            waiting += operators[name].inputs
     return True
 
 

@@ -18,7 +18,6 @@ from coordinator.overload import ADD
 from coordinator.report import beyond
 from coordinator.report.terminal import incomplete
 from coordinator.units_of_measure import counted, show_ns
-from protos import json_shape
 from protos.plan_document import Plan
 
 ENDS = ("met", "late", "shed", "lost", "undecidable")
@@ -96,14 +95,14 @@ def sentences(plan: Plan, ran: Ran) -> Iterator[str]:
     yield from _first_results(ran)
     for name, found in report["outputs"].items():
         if name in plan.guarantee:
-            claim = json_shape.write(plan.guarantee[name])
-            yield f"output {name}: {standing(claim)}: {claim['why']}"
+            claim = plan.guarantee[name]
+            yield f"output {name}: {standing(claim)}: {claim.why}"
             yield from (f"  {line}" for line in left_out(claim))
         yield from ends.missed(name, found, ends.ended(plan, ran, name))
     yield from beyond.sentences(report)
     yield from ends.sentences(plan, ran)
-    yield from beyond_caps(plan.to_json())
-    yield from cost_lines.lines(plan.to_json())
+    yield from beyond_caps(plan)
+    yield from cost_lines.lines(plan)
     yield _balance(report["conservation"])
     if ran.checked:
         yield CHECKED

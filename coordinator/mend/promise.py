@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from coordinator.arrivals import Arrival
 from coordinator.cluster import Node
 from coordinator.mend import shed
 from coordinator.mend.bisect import first, least, step_of
@@ -15,6 +14,7 @@ from coordinator.mend.mend import Mend
 from coordinator.mend.trial import Case, Trials
 from coordinator.query import Source
 from coordinator.units_of_measure import exact, show_ns
+from protos.plan_document import BurstArrival
 
 FASTEST = 100  # times as fast, at most
 LATEST = 1000  # times the deadline, at most
@@ -183,14 +183,15 @@ def shedding(trials: Trials, name: str) -> Mend | None:
     rho, after = shed.share(before.arrival, index), shed.thinned(before.arrival, shed.share(before.arrival, index))
     kept = f"every {_nth(rho.denominator)}" if rho.numerator == 1 else f"{rho.numerator} of every {rho.denominator}"
     text = f"shed input of {name}: keep {kept} tuple{'s' if rho.numerator > 1 else ''} (rho {float(rho):.3g})"
-    if before.arrival.written["kind"] == "burst":
-        text += f": {_bursts(after)} instead of {_bursts(before.arrival)}"
+    was, now = before.arrival.written, after.written
+    if isinstance(was, BurstArrival) and isinstance(now, BurstArrival):
+        text += f": {_bursts(now)} instead of {_bursts(was)}"
     changes = shed.what_if(f"sources.{name}", before.arrival, after)
     return Mend("input", text, changed(index), (1 / rho,), changes, settled=found.settled)
 
 
-def _bursts(arrival: Arrival) -> str:
-    return f"{arrival.burst} every {show_ns(arrival.written['period_ns'])}"
+def _bursts(arrival: BurstArrival) -> str:
+    return f"{arrival.burst} every {show_ns(arrival.period_ns)}"
 
 
 def _nth(number: int) -> str:

@@ -10,11 +10,12 @@ from coordinator import graph, policies
 from coordinator.mend.bisect import first, step_of
 from coordinator.mend.mend import Mend
 from coordinator.mend.promise import host
-from coordinator.mend.trial import Case, Plan, Trials
+from coordinator.mend.trial import Case, Trials
 from coordinator.query import Operator
 from coordinator.query_file import CHAIN_NAME
 from coordinator.sharing.compose import SEPARATOR
 from coordinator.units_of_measure import exact, show_ns
+from protos.plan_document import Plan
 
 
 def pinned(case: Case, missed: Mapping[str, str]) -> list[str]:
@@ -62,7 +63,7 @@ def free(trials: Trials, entry: str) -> Mend | None:
         return None
     held = [name for name in members if name in case.choices.place]
     pinned_ = any(operator.nodes is not None for operator in case.query.operators if operator.name in members)
-    where = ", ".join(dict.fromkeys(found.plan["placement"][name] for name in members))
+    where = ", ".join(dict.fromkeys(found.plan.placement[name] for name in members))
     what = " and ".join([*(["'nodes:'"] if pinned_ else []), *(["--place"] if held else [])])
     text = f"let {entry} run anywhere (no {what}): it goes to {where}"
     several = any(_chained(operator) for operator in case.query.operators if operator.name == entry)  # of chains
@@ -78,7 +79,7 @@ def moves(case: Case, plan: Plan | None) -> Iterator[tuple[str, str]]:
         if operator.name in case.choices.place or operator.window is not None:
             continue
         for node in operator.nodes if operator.nodes is not None else tuple(case.cluster.nodes):
-            if node != plan["placement"][operator.name] and node not in operator.barred:
+            if node != plan.placement[operator.name] and node not in operator.barred:
                 yield operator.name, node
 
 
@@ -140,12 +141,13 @@ def declare_ages(trials: Trials, case: Case, plan: Plan, names: Sequence[str], a
     what `plan`, its plan, leaves. `after`: what was changed before, in words."""
     left: dict[str, int] = {}
     for name in names:
-        claims = [plan["guarantee"][output] for output in _outputs(case, name)]
+        claims = [plan.guarantee[output] for output in _outputs(case, name)]
         if not claims:  # it feeds side inputs only, whose age is in no bound
             continue
-        if any(claim["from_admission_ns"] is None for claim in claims):
+        known = [claim.deadline_ns - claim.from_admission_ns for claim in claims if claim.from_admission_ns is not None]
+        if len(known) < len(claims):
             return None
-        left[name] = min(claim["deadline_ns"] - claim["from_admission_ns"] for claim in claims)
+        left[name] = min(known)
     if not left:
         return None
     others = {source.name for source in case.query.sources if not source.max_age_ns} - set(names)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from coordinator import planner
 from coordinator.cluster import Cluster
@@ -14,9 +13,9 @@ from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.mend.bisect import OverError
 from coordinator.planner import Choices
 from coordinator.query import Query
+from protos.plan_document import Plan
 
 LONGEST_ATTEMPT_S = 5.0
-Plan = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -109,11 +108,11 @@ def told(plan: Plan) -> Outcome:
     """What a plan promises."""
     missed: dict[str, str] = {}
     ageless: list[str] = []
-    for name, claim in plan["guarantee"].items():
-        if claim["guaranteed"]:
+    for name, claim in plan.guarantee.items():
+        if claim.guaranteed:
             continue
         if standing(claim) == ADMITTED:
             ageless.append(name)
         else:
-            missed[name] = claim["why"]
+            missed[name] = claim.why
     return Outcome(plan, missed=missed, ageless=tuple(ageless))

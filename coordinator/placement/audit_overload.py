@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from protos import plan_pb2
-
-Plan = Mapping[str, Any]
+from protos.plan_document import Plan, Queue
 
 
 def onward(plan: Plan, name: str) -> set[str]:
     """The operators that a tuple of a stream may trigger, its own among them: up to windows, and not what closes
     them."""
-    operators = plan["graph"]["operators"]
+    operators = plan.graph.operators
     reached, waiting = {name} & set(operators), [name]
     while waiting:
         current = waiting.pop()
         for reader, operator in operators.items():
-            if current in operator["in"] and reader not in reached and operator.get("closes") != current:
+            if current in operator.inputs and reader not in reached and operator.closes != current:
                 reached.add(reader)
                 waiting.append(reader)
     return reached
@@ -28,12 +25,12 @@ def onward(plan: Plan, name: str) -> set[str]:
 def apart(plan: Plan) -> list[str]:
     """What collects windows, what closes them and the source that they are admitted as are on one node; the first of
     them is a unit of its own, the second begins one."""
-    place, found = plan["placement"], []
-    members = [list(task["operators"]) for tasks in plan["tasks"].values() for task in tasks]
-    for name, facts in plan["graph"].get("windows", {}).items():
-        add = facts["add"]
-        if not place.get(add) == place.get(name) == facts["at"]:
-            where = f"collected on {place.get(add)}, closed on {place.get(name)} and admitted on {facts['at']}"
+    place, found = plan.placement, []
+    members = [list(task.operators) for tasks in plan.tasks.values() for task in tasks]
+    for name, facts in plan.graph.windows.items():
+        add = facts.add
+        if not place.get(add) == place.get(name) == facts.at:
+            where = f"collected on {place.get(add)}, closed on {place.get(name)} and admitted on {facts.at}"
             found.append(f"windows of {name} are {where}")
         if [add] not in members or not any(unit[:1] == [name] for unit in members):
             found.append(f"windows of {name} are collected, or closed, within a longer task unit")
@@ -46,80 +43,80 @@ def overload(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
 
 
 def _operators(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
-    graph, found = plan["graph"], []
+    graph, found = plan.graph, []
     for operator in local.operators:
-        stated = graph["operators"].get(operator.name)
+        stated = graph.operators.get(operator.name)
         if stated is None:
             continue
-        window = stated.get("window")
+        window = stated.window
         if operator.HasField("window") != (window is not None):
             found.append(f"operator {operator.name} collects windows that the plan does not know, or none")
         elif window is not None and not _same_window(plan, operator):
             found.append(f"the windows of operator {operator.name} differ from the plan's")
-        closed = graph["operators"].get(stated.get("closes"), {"id": 0})
-        if closed["id"] and plan["placement"].get(stated["closes"]) != plan["placement"][operator.name]:
+        closed = graph.operators[stated.closes].id if stated.closes in graph.operators else 0
+        if closed and plan.placement.get(stated.closes) != plan.placement[operator.name]:
             found.append(f"operator {operator.name} is not where its windows are")
-        if operator.closes != closed["id"] or (operator.closes and stated["in"] != [stated["closes"]]):
+        if operator.closes != closed or (operator.closes and stated.inputs != (stated.closes,)):
             found.append(f"operator {operator.name} closes other windows than the plan says")
-        late = stated.get("on_late")
+        late = stated.on_late
         if operator.HasField("late"):
             said = (operator.late.run, operator.late.cost_ns)
-            if late is None or said != (late["run"], late["cost_ns"]) or operator.late.late_ns < 1:
+            if late is None or said != (late.run, late.cost_ns) or operator.late.late_ns < 1:
                 found.append(f"operator {operator.name} treats late tuples otherwise than the plan says")
-            elif late["run"] and json.loads(operator.late.with_json) != late["with"]:
+            elif late.run and json.loads(operator.late.with_json) != late.parameters:
                 found.append(f"operator {operator.name} degrades with other parameters than the plan's")
     return found
 
 
 def _same_window(plan: Plan, operator: plan_pb2.Operator) -> bool:
-    graph, window = plan["graph"], operator.window
-    stated = graph["operators"][operator.name]["window"]
-    told = next((one for one in graph.get("windows", {}).values() if one["add"] == operator.name), None)
-    if told is None or told["source"] != window.source:
+    graph, window = plan.graph, operator.window
+    stated = graph.operators[operator.name].window
+    told = next((one for one in graph.windows.values() if one.add == operator.name), None)
+    if stated is None or told is None or told.source != window.source:
         return False
     same = ("kind", "length", "hop", "lateness_ns", "first", "by", "size")
-    if any(getattr(window, key) != one[key] for key in same for one in (stated, told)):
+    if any(getattr(window, key) != getattr(one, key) for key in same for one in (stated, told)):
         return False
-    if list(window.on) != stated["on"] or (window.useful_ns, window.wait_ns) != (told["useful_ns"], told["wait_ns"]):
+    if tuple(window.on) != stated.on or (window.useful_ns, window.wait_ns) != (told.useful_ns, told.wait_ns):
         return False
-    ids = {name: source["id"] for name, source in graph["sources"].items()}
+    ids = {name: source.id for name, source in graph.sources.items()}
     feeds = {(ids[name], number) for name, number in _feeds(plan, operator.name) if name in ids}
-    named = {ids.get(name) for name in told["sources"]}
+    named = {ids.get(name) for name in told.sources}
     return {(each.source, each.input) for each in window.feeds} == feeds and named == {one for one, _ in feeds}
 
 
 def _feeds(plan: Plan, name: str) -> set[tuple[str, int]]:
     """The sources of which a tuple may reach a window, with the input that it comes by. A join by lineage passes only
     what all its inputs have."""
-    operators = plan["graph"]["operators"]
-    carried: dict[str, set[str]] = {one: {one} for one in plan["graph"]["sources"]}
+    operators = plan.graph.operators
+    carried: dict[str, set[str]] = {one: {one} for one in plan.graph.sources}
 
     def sources(stream: str) -> set[str]:
         if stream not in carried:
             facts = operators[stream]
-            inputs = [sources(one) for one in facts["in"]]
-            carried[stream] = set.intersection(*inputs) if facts["join"] else set().union(*inputs)
+            inputs = [sources(one) for one in facts.inputs]
+            carried[stream] = set.intersection(*inputs) if facts.join else set().union(*inputs)
         return carried[stream]
 
-    return {(one, number) for number, stream in enumerate(operators[name]["in"]) for one in sources(stream)}
+    return {(one, number) for number, stream in enumerate(operators[name].inputs) for one in sources(stream)}
 
 
 def _sources(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
-    graph, found = plan["graph"], []
-    adds = {one["add"]: graph["operators"][one["add"]]["id"] for one in graph.get("windows", {}).values()}
+    graph, found = plan.graph, []
+    adds = {one.add: graph.operators[one.add].id for one in graph.windows.values()}
     for source in local.sources:
         if source.window != adds.get(source.name, 0):
             found.append(f"source {source.name} is of other windows than the plan says")
-        stated = graph["sources"].get(source.name, {})
-        limit = stated.get("limit")
+        stated = graph.sources.get(source.name)
+        limit, on_full = (stated.limit, stated.on_full) if stated else (None, "refuse")
         said = (source.limit.tuples, source.limit.span_ns) if source.HasField("limit") else None
-        if said != ((limit["tuples"], limit["span_ns"]) if limit else None):
+        if said != ((limit.tuples, limit.span_ns) if limit else None):
             found.append(f"source {source.name} has another limit than the plan's")
-        elif limit and (json.loads(source.limit.value_json or "null") != limit["tree"]):
+        elif limit and (json.loads(source.limit.value_json or "null") != limit.tree):
             found.append(f"source {source.name} values its tuples otherwise than the plan says")
-        if (source.on_full or "refuse") != stated.get("on_full", "refuse"):
+        if (source.on_full or "refuse") != on_full:
             found.append(f"source {source.name} does something else with full queues than the plan says")
-        leads = any("window" in graph["operators"][one] for one in onward(plan, source.name) if one != source.name)
+        leads = any(graph.operators[one].window is not None for one in onward(plan, source.name) if one != source.name)
         if leads != bool(source.beat_ns):
             found.append(f"source {source.name} gives heartbeats that no window needs, or none to one")
     return found
@@ -130,10 +127,10 @@ def _queues(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
     operators = {operator.id: operator.name for operator in local.operators}
     found = []
     for unit in local.units:
-        names = [operators.get(one) for one in unit.operators]
-        stated = [plan["graph"]["operators"].get(name, {}).get("queue") for name in names]
-        first = (stated[0] if stated else None) or {"most_bytes": 0, "on_full": ""}
-        if (unit.queue_bytes, unit.on_full) != (first["most_bytes"], first["on_full"]) or any(stated[1:]):
+        known = [plan.graph.operators.get(operators.get(one, "")) for one in unit.operators]
+        stated = [each.queue if each else None for each in known]
+        first = (stated[0] if stated else None) or Queue(most_bytes=0, on_full="")
+        if (unit.queue_bytes, unit.on_full) != (first.most_bytes, first.on_full) or any(stated[1:]):
             found.append(f"unit {unit.id} has another limit of its queue than its first operator says")
     return found
 
@@ -141,8 +138,8 @@ def _queues(plan: Plan, local: plan_pb2.LocalPlan) -> list[str]:
 def _sheddings(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     """Every window of the node that has a shedder is behind the doors of one; windows without are behind none. All
     that goes through a door leads to these windows."""
-    graph, found = plan["graph"], []
-    here = {one["add"]: one for one in graph.get("windows", {}).values() if one["at"] == node}
+    graph, found = plan.graph, []
+    here = {one.add: one for one in graph.windows.values() if one.at == node}
     units = {unit.id: unit for unit in local.units}
     names = {operator.id: operator.name for operator in local.operators}
     behind: list[str] = []
@@ -152,21 +149,21 @@ def _sheddings(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
         if not {*each.units, *each.path} <= set(units) or not set(each.units) <= set(each.path):
             found.append(f"shedding {each.policy} names units that node {node} does not have, or doors off its path")
             continue
-        if any(here.get(name, {}).get("shed") != each.policy for name in collecting):
+        if any(name not in here or here[name].shed != each.policy for name in collecting):
             found.append(f"shedding {each.policy} is of windows that are not on node {node}, or have another shedder")
             continue
-        if each.most != min(here[name]["most"] for name in collecting):
+        if each.most != min(here[name].most for name in collecting):
             found.append(f"shedding {each.policy} lets more or fewer tuples wait than its windows say")
         reached: set[str] = set()
         for door in each.units:
             head = names[units[door].operators[0]]
             reached |= {head} | onward(plan, head)
         passed = {names[one] for number in each.path for one in units[number].operators}
-        ends = [one["from"] for one in graph["outputs"].values()]
-        sides = [one for operator in graph["operators"].values() for one in operator["side"].values()]
+        ends = [one.origin for one in graph.outputs.values()]
+        sides = [one for operator in graph.operators.values() for one in operator.side.values()]
         if reached != passed or reached.intersection((*ends, *sides)):
             found.append(f"shedding {each.policy} of node {node} would shed what leads elsewhere than to its windows")
-    wanted = sorted(name for name, one in here.items() if one["shed"] is not None)
+    wanted = sorted(name for name, one in here.items() if one.shed is not None)
     if sorted(behind) != wanted:
         found.append(f"the windows of node {node} that have a shedder are not behind one each")
     return found

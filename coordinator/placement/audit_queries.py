@@ -6,35 +6,36 @@ what is lost. Outputs belong to one query each.
 
 from __future__ import annotations
 
-from typing import Any
-
-Plan = dict[str, Any]
+from protos.plan_document import Plan
 
 
 def queries(plan: Plan) -> list[str]:
     """Violations of `queries`, one sentence each."""
-    graph, found = plan["graph"], []
-    if plan["query"] != "+".join(plan["queries"]):
+    graph, found = plan.graph, []
+    if plan.query != "+".join(plan.queries):
         found.append("the plan's name is not those of its queries")
-    owned = [output for facts in plan["queries"].values() for output in facts["outputs"]]
-    if sorted(owned) != sorted(graph["outputs"]):
+    owned = [output for facts in plan.queries.values() for output in facts.outputs]
+    if sorted(owned) != sorted(graph.outputs):
         found.append("not every output belongs to exactly one query")
-    for name, facts in plan["queries"].items():
-        ends = [graph["outputs"][output]["from"] for output in facts["outputs"] if output in graph["outputs"]]
+    for name, facts in plan.queries.items():
+        ends = [graph.outputs[output].origin for output in facts.outputs if output in graph.outputs]
         needed = _needed(plan, ends)
-        for kind in ("operators", "sources"):
-            if set(facts[kind]) != needed & set(graph[kind]) or len(set(facts[kind])) != len(facts[kind]):
+        for kind, own, every in (
+            ("operators", facts.operators, graph.operators.keys()),
+            ("sources", facts.sources, graph.sources.keys()),
+        ):
+            if set(own) != needed & every or len(set(own)) != len(own):
                 found.append(f"the {kind} of query {name} are not those that lead to its outputs")
     return found
 
 
 def _needed(plan: Plan, ends: list[str]) -> set[str]:
     """Streams that lead to some of these."""
-    operators = plan["graph"]["operators"]
+    operators = plan.graph.operators
     needed, waiting = set(ends), list(ends)
     while waiting:
         facts = operators.get(waiting.pop())
-        before = [*facts["in"], *facts["side"].values()] if facts else []
+        before = [*facts.inputs, *facts.side.values()] if facts else []
         waiting += [name for name in before if name not in needed]
         needed |= set(before)
     return needed

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
 from coordinator.placement.audit_local import sends
+from protos.plan_document import Plan
 
-Plan = dict[str, Any]
 TOLERANCE = 1 + Fraction(1, 10**6)
-ASSUMED_BYTES = 1500
 
 
 def room(plan: Plan, flow: Mapping[str, tuple[Fraction, Fraction]]) -> list[str]:
@@ -20,21 +18,21 @@ def room(plan: Plan, flow: Mapping[str, tuple[Fraction, Fraction]]) -> list[str]
 
 def _barred(plan: Plan) -> list[str]:
     return [
-        f"operator {name} is placed on {plan['placement'][name]}, where it is forbidden"
-        for name, operator in plan["graph"]["operators"].items()
-        if plan["placement"][name] in operator.get("forbid_nodes", [])
+        f"operator {name} is placed on {plan.placement[name]}, where it is forbidden"
+        for name, operator in plan.graph.operators.items()
+        if plan.placement[name] in operator.forbid_nodes
     ]
 
 
 def _memory(plan: Plan) -> list[str]:
     """What operators keep on a host fits into what it declares."""
-    nodes = plan["cluster"]["nodes"]
+    nodes = plan.cluster.nodes
     used: dict[str, int] = {}
-    for name, at in plan["placement"].items():
-        size = plan["graph"]["operators"][name].get("memory_bytes", 0)
+    for name, at in plan.placement.items():
+        size = plan.graph.operators[name].memory_bytes
         used[_host(plan, at)] = used.get(_host(plan, at), 0) + size
     found = []
-    for host, most in {_host(plan, name): facts.get("host_memory_bytes", 0) for name, facts in nodes.items()}.items():
+    for host, most in {_host(plan, name): facts.host_memory_bytes for name, facts in nodes.items()}.items():
         if most and used.get(host, 0) > most * TOLERANCE:
             found.append(f"node {host}: its operators keep {used[host]} bytes, its memory is {most}")
     return found
@@ -43,11 +41,11 @@ def _memory(plan: Plan) -> list[str]:
 def _bandwidth(plan: Plan, flow: Mapping[str, tuple[Fraction, Fraction]]) -> list[str]:
     """What is sent from host to host on average fits into the bandwidth of their link, each way."""
     most = {}
-    for link in plan["cluster"]["links"]:
-        for one, other in (link["between"], link["between"][::-1]):
-            if link["bandwidth_bps"]:
-                most[_host(plan, one), _host(plan, other)] = link["bandwidth_bps"]
-    size = plan.get("analysis", {}).get("charges", {}).get("tuple_bytes", ASSUMED_BYTES)
+    for link in plan.cluster.links:
+        for one, other in (link.between, link.between[::-1]):
+            if link.bandwidth_bps:
+                most[_host(plan, one), _host(plan, other)] = link.bandwidth_bps
+    size = plan.analysis.charges.tuple_bytes
     used: dict[tuple[str, str], Fraction] = {}
     for name, pairs in sends(plan).items():
         for one, other in pairs:
@@ -62,4 +60,5 @@ def _bandwidth(plan: Plan, flow: Mapping[str, tuple[Fraction, Fraction]]) -> lis
 
 
 def _host(plan: Plan, node: str) -> str:
-    return str(plan["cluster"]["nodes"].get(node, {}).get("host", node))
+    found = plan.cluster.nodes.get(node)
+    return found.host if found else node

@@ -12,6 +12,7 @@ from coordinator.placement import allot, milp, routes
 from coordinator.placement.milp import MS, Limits, Solution
 from coordinator.placement.problem import Problem
 from coordinator.placement.routes import Hops
+from protos.plan_document import SubDeadlines
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Allocation:
     nlr: float
     bound: float
     proven: bool
-    sub_deadlines: str
+    sub_deadlines: SubDeadlines
     traffic_bound: float | None = None
 
     @property

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from coordinator import graph
 from coordinator.operators import Catalog
-from coordinator.overload import Window
 from coordinator.query import Operator, Query
+from protos.plan_document import Window
 
 
 @dataclass(frozen=True)

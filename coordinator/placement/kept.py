@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from coordinator.placement.units import LARGEST_EXITS
 from coordinator.query import Query
+from protos import plan_document
+from protos.plan_document import Plan
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -31,49 +32,50 @@ class Kept:
         `cores`: of each place's host."""
         return {name: f"{at}.0" if cores[at] > 1 and "." not in at else at for name, at in self.place.items()}
 
-    def document(self) -> dict[str, Any]:
-        """For plan.json; all but the names stands elsewhere in it."""
-        told = {"of": self.of, "operators": list(self.place)}
-        return told | ({"spared": sorted(self.spared)} if self.spared else {})
+    def document(self) -> plan_document.Kept | None:
+        """For plan.json; all but the names stands elsewhere in it. None: nothing is kept or spared."""
+        if not self.place and not self.spared:
+            return None
+        return plan_document.Kept(of=self.of, operators=tuple(self.place), spared=tuple(sorted(self.spared)))
 
 
-def read(plan: Mapping[str, Any], operators: Collection[str] | None = None, of: str | None = None) -> Kept:
-    """What to keep of a parsed plan: these operators (None: those that it kept itself, if any).
+def read(plan: Plan, operators: Collection[str] | None = None, of: str | None = None) -> Kept:
+    """What to keep of a plan: these operators (None: those that it kept itself, if any).
 
     Of a unit whose last operators are not kept, the last kept one takes their sub-deadlines: its place in the order of
     EDF is that of the unit.
     """
-    told = plan.get("kept", {"of": "", "operators": []})
-    names = set(told["operators"] if operators is None else operators)
+    told = plan.kept or plan_document.Kept(of="", operators=())
+    names = set(told.operators if operators is None else operators)
     due_ns: dict[str, int] = {}
     units = []
-    for tasks in plan["tasks"].values():
+    for tasks in plan.tasks.values():
         for task in tasks:
-            unit = tuple(name for name in task["operators"] if name in names)
+            unit = tuple(name for name in task.operators if name in names)
             if unit:
                 units.append(unit)
-                due_ns.update({name: plan["sub_deadlines_ns"][name] for name in unit})
-                due_ns[unit[-1]] += task["sub_deadline_ns"] - sum(due_ns[name] for name in unit)
-    order = [name for name in plan["graph"]["operators"] if name in names]
-    streams = names | (set(plan["graph"]["sources"]) if names else set())
+                due_ns.update({name: plan.sub_deadlines_ns[name] for name in unit})
+                due_ns[unit[-1]] += task.sub_deadline_ns - sum(due_ns[name] for name in unit)
+    order = [name for name in plan.graph.operators if name in names]
+    streams = names | (set(plan.graph.sources) if names else set())
     return Kept(
-        {name: plan["placement"][name] for name in order},
+        {name: plan.placement[name] for name in order},
         {name: due_ns[name] for name in order},
         tuple(units),
         {name: pairs for name, pairs in hops(plan).items() if name in streams},
-        told["of"] if of is None else of,
-        frozenset(told.get("spared", ())) & plan["graph"]["outputs"].keys(),
+        told.of if of is None else of,
+        frozenset(told.spared) & plan.graph.outputs.keys(),
     )
 
 
-def hops(plan: Mapping[str, Any]) -> dict[str, Pairs]:
+def hops(plan: Plan) -> dict[str, Pairs]:
     """Per stream that is sent at all: from and to, by place."""
-    names = {facts["index"]: name for name, facts in plan["cluster"]["nodes"].items()}
-    streams = {facts["id"]: name for name, facts in plan["graph"]["streams"].items()}
+    names = {facts.index: name for name, facts in plan.cluster.nodes.items()}
+    streams = {facts.id: name for name, facts in plan.graph.streams.items()}
     found: dict[str, list[tuple[str, str]]] = {}
-    for node, local in plan["nodes"].items():
-        for send in local.get("sends", []):
-            found.setdefault(streams[send["stream"]], []).append((node, names[send.get("peer", 0)]))
+    for node, local in plan.nodes.items():
+        for send in local.sends:
+            found.setdefault(streams[send.stream], []).append((node, names[send.peer]))
     return {name: tuple(pairs) for name, pairs in found.items()}
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from coordinator import graph, plan_inputs, yaml_file
 from coordinator.cluster import Cluster
-from coordinator.query import Member, Operator, Query
+from coordinator.query import Operator, Query
 from coordinator.sharing import compose, identity
 from coordinator.sharing.owners import owners
 from coordinator.units_of_measure import counted
+from protos.plan_document import Plan, QueryPart
 
 MOST_LINES = 12
-Plan = Mapping[str, Any]
 
 
 def sentences(plan: Plan) -> list[str]:
@@ -48,7 +47,7 @@ def told(query: Query, cluster: Cluster) -> list[str]:
     return lines + near[:MOST_LINES] + left
 
 
-def _also(name: str, members: Mapping[str, Member]) -> str:
+def _also(name: str, members: Mapping[str, QueryPart]) -> str:
     other = [f"{member.called[name]} in {query}" for query, member in members.items() if name in member.called]
     return f"{name} ({', '.join(other)})" if other else name
 

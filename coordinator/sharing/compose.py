@@ -15,10 +15,12 @@ from typing import Any
 from coordinator import places
 from coordinator.cluster import Cluster
 from coordinator.errors import BadInputError
-from coordinator.query import Member, Operator, Query, Source
+from coordinator.query import Operator, Query, Source
 from coordinator.sharing import identity, match
 from coordinator.sharing.files import joined, rooted
 from coordinator.units_of_measure import show_ns
+from protos import json_shape
+from protos.plan_document import QueryPart
 
 SEPARATOR = "/"
 
@@ -29,7 +31,7 @@ class Composite:
     `shared`: operators that several need, and which."""
 
     query: Query
-    members: Mapping[str, Member]
+    members: Mapping[str, QueryPart]
     shared: Mapping[str, tuple[str, ...]]
 
 
@@ -68,12 +70,12 @@ def extend(
     operators = [_narrowed(one, partner.get(one.name), cluster) for one in there.operators]
     operators += [_renamed(one, names, cluster) for one in joining.operators if one.name not in pairs]
     known = {source.name for source in there.sources}
-    member = Member(
-        tuple(one.name for one in query.sources),
-        tuple(names[one.name] for one in query.operators),
-        tuple(one.name for one in query.outputs),
-        query.sha256,
-        {names[one.name]: one.name for one in query.operators if names[one.name] != one.name},
+    member = QueryPart(
+        sources=tuple(one.name for one in query.sources),
+        operators=tuple(names[one.name] for one in query.operators),
+        outputs=tuple(one.name for one in query.outputs),
+        sha256=query.sha256,
+        called={names[one.name]: one.name for one in query.operators if names[one.name] != one.name},
     )
     members = {**standing.members, query.name: member}
     composed = Query(
@@ -108,7 +110,7 @@ def without(standing: Composite, name: str) -> Composite:
     return of(left)
 
 
-def _digest(members: Mapping[str, Member]) -> str:
+def _digest(members: Mapping[str, QueryPart]) -> str:
     """Of all files; of one alone, its own."""
     if len(members) == 1:
         return next(iter(members.values())).sha256
@@ -141,7 +143,7 @@ def _check(standing: Composite, there: Query, name: str, joining: Query) -> None
     joining.file.check()
 
 
-def _stands(there: Query, member: Member) -> str:
+def _stands(there: Query, member: QueryPart) -> str:
     """The file of a query that is there."""
     first = next(one for one in there.outputs if one.name in member.outputs)
     return there.file.place(*first.keys[:1], "query")
@@ -162,7 +164,8 @@ def _unlike(one: Source, other: Source) -> str:
         if left != right:
             found.append(f"{what} {left} there, {right} here")
     there, here = (
-        {key: value for key, value in each.arrival.written.items() if key != "file"} for each in (one, other)
+        {key: value for key, value in json_shape.write(each.arrival.written).items() if key != "file"}
+        for each in (one, other)
     )
     for key in dict.fromkeys([*there, *here]):
         if there.get(key) != here.get(key):

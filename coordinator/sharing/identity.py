@@ -18,6 +18,7 @@ from coordinator.cluster import Cluster
 from coordinator.operators import Catalog
 from coordinator.query import Operator, Query
 from coordinator.units_of_measure import show_ns
+from protos import json_shape
 
 Face = tuple[tuple[str, Hashable, str], ...]  # what is compared, its value, how a sentence says it
 
@@ -52,12 +53,12 @@ def _overload(operator: Operator) -> list[tuple[str, Hashable, str]]:
     found: list[tuple[str, Hashable, str]] = []
     if operator.window is not None:
         spans = ("length", "hop") if operator.window.kind != "count" else ()
-        for what, value in operator.window.document().items():
+        for what, value in json_shape.write(operator.window).items():
             shown = show_ns(value) if what.endswith("_ns") or what in spans else _text(value)
             found.append((f"window.{what}", _text(value), f"window {what.removesuffix('_ns')} {shown}"))
     for what, given in (("on_late", operator.on_late), ("queue", operator.queue)):
         if given is not None:
-            said = _text(given.document())
+            said = _text(json_shape.write(given))
             found.append((what, said, f"{what} {said}"))
     return found
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-Plan = Mapping[str, Any]
+from protos.plan_document import Plan
 
 
 def owners(plan: Plan) -> dict[str, str]:
     """The query of each output; empty for a plan of one query."""
-    queries = plan.get("queries", {})
-    return {one: name for name, facts in queries.items() for one in facts["outputs"]} if len(queries) > 1 else {}
+    queries = plan.queries
+    return {one: name for name, facts in queries.items() for one in facts.outputs} if len(queries) > 1 else {}
 
 
 def whose(plan: Plan, output: str) -> str:

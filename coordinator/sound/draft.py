@@ -1,6 +1,6 @@
 """A plan that is only thought of: a placement, laid out as units, hops and links, ready to be analysed.
 
-The same code writes these parts into plan.json, so that what the search judges and what the plan claims cannot
+The same code makes these parts of a plan, so that what the search judges and what the plan claims cannot
 differ. Policies that the test does not cover are taken for edf, which it does.
 """
 
@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from coordinator import plan_file, policies
+from coordinator import policies
+from coordinator.assemble import laid
 from coordinator.cluster import Cluster
 from coordinator.guarantee.system import System, read
 from coordinator.local_plan import Layout
@@ -57,7 +58,7 @@ class Draft:
 
     def with_deadlines(self, due_ns: Mapping[int, int]) -> System:
         """The system with these sub-deadlines, by unit."""
-        units = {number: replace(unit, deadline_ns=due_ns[number]) for number, unit in self.system.units.items()}
+        units = {number: replace(unit, sub_deadline_ns=due_ns[number]) for number, unit in self.system.units.items()}
         return replace(self.system, units=units)
 
     def per_operator(self, due_ns: Mapping[int, int]) -> dict[str, int]:
@@ -83,4 +84,4 @@ def draft(setting: Setting, place: Mapping[str, str], hops: Hops) -> Draft:
     query, cluster = setting.query, setting.assumed
     kept = setting.kept
     layout = Layout(query, cluster, setting.types, place, every, hops, policies.SOUND, setting.grouping, kept.units)
-    return Draft(place, hops, read(plan_file.facts(layout)), kept.due_ns)
+    return Draft(place, hops, read(laid(layout)), kept.due_ns)

@@ -15,11 +15,10 @@ in the worst case at most 1. Ways: age, costs and link latencies of one tuple al
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 from coordinator import graph
 from coordinator.cluster import Cluster
@@ -28,6 +27,7 @@ from coordinator.guarantee.system import arrival_curve
 from coordinator.placement.flows import mean_selectivity
 from coordinator.placement.problem import Problem, deadlines, tuple_cost_ns
 from coordinator.query import Operator, Query, Source
+from protos.plan_document import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
 
 MOST_TUPLES = 20_000
 MOST_LOOKS = 60
@@ -235,7 +235,7 @@ class Needs:
         for source in self.query.sources:
             try:
                 found[source.name] = arrival_curve(source.arrival.written).rate
-            except (ValueError, KeyError) as error:
+            except ValueError as error:
                 if any(self.led[reader.name] for reader in self.readers[source.name]):
                     self.unbounded.append(f"the arrivals of source {source.name} are unbounded: {error}")
                 found[source.name] = Fraction(0)
@@ -255,29 +255,27 @@ def passed(source: Source, within_ns: int) -> int:
     return min(found, source.limit.tuples) if source.limit is not None else found
 
 
-def admitted(arrival: Mapping[str, Any], within_ns: int) -> int:
-    """Tuples in the first `within_ns` (closed) of a densest run. Of a recording, and of anything else, one burst: its
-    curve holds for every window, but not for all of them in one run."""
-    kind = arrival.get("kind")
-    if kind == "burst":
-        return int(arrival["burst"]) * (within_ns // int(arrival["period_ns"]) + 1)
-    if kind == "jcp":
-        early = int(arrival["early_ns"]) + int(arrival["late_ns"])
-        count = (within_ns + early) // int(arrival["period_ns"]) + 1
-        gap = int(arrival["min_gap_ns"])
-        return min(count, within_ns // gap + 1) if gap else count
-    if kind == "rate":
-        return int(arrival["burst"]) + int(within_ns * Fraction(str(arrival["rate_per_s"])) / 10**9)
-    return int(arrival.get("burst", 0))
+def admitted(arrival: Arrival, within_ns: int) -> int:
+    """Tuples in the first `within_ns` (closed) of a densest run. Of a recording one burst: its curve holds for every
+    window, but not for all of them in one run."""
+    match arrival:
+        case BurstArrival():
+            return arrival.burst * (within_ns // arrival.period_ns + 1)
+        case JcpArrival():
+            count = (within_ns + arrival.early_ns + arrival.late_ns) // arrival.period_ns + 1
+            return min(count, within_ns // arrival.min_gap_ns + 1) if arrival.min_gap_ns else count
+        case RateArrival():
+            return arrival.burst + int(within_ns * Fraction(str(arrival.rate_per_s)) / 10**9)
+        case TraceArrival():
+            return arrival.burst
 
 
-def arrivals(arrival: Mapping[str, Any], until_ns: int) -> list[int]:
+def arrivals(arrival: Arrival, until_ns: int) -> list[int]:
     """Instants of a densest run at which tuples come, the first few."""
-    kind, found = arrival.get("kind"), [0]
-    if kind == "burst":
-        found = [int(arrival["period_ns"]) * i for i in range(MOST_LOOKS)]
-    elif kind == "jcp":
-        period, gap = int(arrival["period_ns"]), int(arrival["min_gap_ns"])
-        early = int(arrival["early_ns"]) + int(arrival["late_ns"])
+    found = [0]
+    if isinstance(arrival, BurstArrival):
+        found = [arrival.period_ns * i for i in range(MOST_LOOKS)]
+    elif isinstance(arrival, JcpArrival):
+        period, gap, early = arrival.period_ns, arrival.min_gap_ns, arrival.early_ns + arrival.late_ns
         found = [max(0, i * gap, i * period - early) for i in range(MOST_LOOKS)]
     return [at for at in found if at <= until_ns]

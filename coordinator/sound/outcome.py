@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from coordinator.cluster import Cluster
 from coordinator.errors import InfeasibleError, OutOfTimeError
@@ -16,12 +15,11 @@ from coordinator.placement.problem import Problem
 from coordinator.sound.draft import draft
 from coordinator.sound.search import Finder, Sound
 from coordinator.sound.sub_deadlines import Effort, Search
+from protos.plan_document import PaperChoice, SoundAlternative
 
 LARGEST_ALTERNATIVES = 12
 SECONDS = 5.0
 ANALYSES = 24
-
-Figures = dict[str, Any]
 
 
 def allocation(found: Sound) -> Allocation:
@@ -53,8 +51,8 @@ class Others:
     """`alternatives`: per operator that is free, and other node: traffic, whether that is guaranteed (with the
     sub-deadlines found for it), and the `paper` model's NLR; None: impossible. `paper`: what that one would choose."""
 
-    alternatives: dict[str, dict[str, Figures | None]]
-    paper: Figures | None
+    alternatives: dict[str, dict[str, SoundAlternative | None]]
+    paper: PaperChoice | None
 
 
 def others(finder: Finder, found: Sound) -> Others:
@@ -64,7 +62,7 @@ def others(finder: Finder, found: Sound) -> Others:
     moves = [(i, node) for i in free for node in problem.items[i].nodes if node != found.place[i]]
     if not moves or len(moves) > LARGEST_ALTERNATIVES:
         return Others({}, None)
-    alternatives: dict[str, dict[str, Figures | None]] = {}
+    alternatives: dict[str, dict[str, SoundAlternative | None]] = {}
     for index, node in moves:
         figures = _moved(finder, {**found.place, index: node})
         for name in problem.items[index].members:
@@ -72,7 +70,7 @@ def others(finder: Finder, found: Sound) -> Others:
     return Others(alternatives, _paper(problem, found, names))
 
 
-def _moved(finder: Finder, place: dict[int, int]) -> Figures | None:
+def _moved(finder: Finder, place: dict[int, int]) -> SoundAlternative | None:
     """One placement, with sub-deadlines searched for it."""
     problem = finder.problem
     laid = finder.laid(place)
@@ -82,7 +80,8 @@ def _moved(finder: Finder, place: dict[int, int]) -> Figures | None:
     search = Search(laid_out, finder.charges, Effort(ANALYSES, finder.until), spared=finder.spared)
     standing = search.feasible()
     traffic = float(routes.traffic(problem, laid.hops))
-    return {"traffic": traffic, "guaranteed": bool(standing and standing.holds), "nlr": _nlr(problem, place)}
+    guaranteed = bool(standing and standing.holds)
+    return SoundAlternative(traffic=traffic, guaranteed=guaranteed, nlr=_nlr(problem, place))
 
 
 def _nlr(problem: Problem, place: Mapping[int, int]) -> float | None:
@@ -93,7 +92,7 @@ def _nlr(problem: Problem, place: Mapping[int, int]) -> float | None:
         return None
 
 
-def _paper(problem: Problem, found: Sound, names: list[str]) -> Figures | None:
+def _paper(problem: Problem, found: Sound, names: list[str]) -> PaperChoice | None:
     """What the `paper` model would choose: the free operators that it places elsewhere, and both NLRs."""
     try:
         best = deadline.allocate(problem, Limits(SECONDS))
@@ -106,4 +105,4 @@ def _paper(problem: Problem, found: Sound, names: list[str]) -> Figures | None:
         for name in item.members
     }
     here = _nlr(problem, found.place) if elsewhere else best.nlr
-    return {"elsewhere": elsewhere, "nlr": best.nlr, "traffic": float(best.traffic), "nlr_here": here}
+    return PaperChoice(elsewhere=elsewhere, nlr=best.nlr, traffic=float(best.traffic), nlr_here=here)

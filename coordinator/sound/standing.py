@@ -85,7 +85,7 @@ class Standing:
         """Units whose response bound is beyond their sub-deadline: it does no harm to the outputs' bounds, but a
         sub-deadline that holds says more."""
         units = self.analysis.system.units
-        return sum(each.end > units[number].deadline_ns for number, each in self.analysis.delays.units.items())
+        return sum(each.end > units[number].sub_deadline_ns for number, each in self.analysis.delays.units.items())
 
     def rank(self, tighten: str | None = None) -> Rank:
         """What is late first; then, of `tighten`, the bound; then sub-deadlines that do not hold; then the least
@@ -102,7 +102,7 @@ class Standing:
 
 def stand(system: System, charges: Charges, spared: frozenset[str] = frozenset()) -> Standing:
     """Analyses a system with the sub-deadlines that it has; `spared`: outputs that need not hold."""
-    due_ns = {number: unit.deadline_ns for number, unit in system.units.items()}
+    due_ns = {number: unit.sub_deadline_ns for number, unit in system.units.items()}
     return Standing(due_ns, analyse(system, charges, WORTH_HAVING), spared)
 
 

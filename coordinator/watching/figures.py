@@ -14,7 +14,6 @@ from coordinator.deadline_parts import ADMITTED, MISSED, standing
 from coordinator.missed_share import WINDOWS, interval
 from coordinator.watching import idle, paths, reply
 from coordinator.watching.paths import ON_LINKS, Ends, Path
-from protos import json_shape
 from protos.plan_document import Plan
 
 PROMISE = {"guaranteed": "guaranteed", ADMITTED: "from admission", MISSED: "not guaranteed"}
@@ -299,7 +298,7 @@ class _Known:
         self.path = paths.to(plan, name)
         self.query = next((query for query, of in plan.queries.items() if name in of.outputs), "")
         self.bound_ns = claim.from_admission_ns if claim.bound_ns is None else claim.bound_ns
-        self.promise = PROMISE[standing(json_shape.write(claim))]
+        self.promise = PROMISE[standing(claim)]
 
 
 def _output(node: Node, name: str, now: Values, known: _Known | None, nodes: tuple[Node, ...]) -> Output:

@@ -23,7 +23,6 @@ from coordinator import planner
 from infra.bench.instances import SHAPES, Recipe, write
 from infra.papers.collision import MS, plan
 from infra.papers.pool import spread
-from protos import plan_document
 from protos.plan_document import BurstArrival, Plan
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.regret import regret
@@ -64,7 +63,7 @@ def generated(load: float, larger: int, room: float, seed: int) -> Sample:
     with TemporaryDirectory() as folder:
         query, cluster = write(Recipe(NODES, OPERATORS, shape, room, seed), Path(folder))
         choices = planner.Choices(allocator="sqpr", model="paper", sub_deadlines="proportional", policy="fifo")
-        planned = plan_document.of(planner.make_plan(query, cluster, choices))
+        planned = planner.make_plan(query, cluster, choices)
     made = virtual_plan(planned)
     burst = {source.name: larger * source.arrival.burst for source in made.sources}
     scenario = Scenario(

@@ -22,7 +22,6 @@ from coordinator import planner
 from infra.bench.instances import SHAPES, Recipe, write
 from infra.papers.collision import MS, plan
 from infra.papers.pool import spread
-from protos import plan_document
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.regret import Regret, regret
 from sim_vehicles.virtual.scenario import Scenario
@@ -88,7 +87,7 @@ def generated(shape: Any, scale: float, seed: int, trials: int) -> Row:
     with TemporaryDirectory() as folder:
         query, cluster = write(Recipe(NODES, OPERATORS, shape, seed=seed), Path(folder))
         choices = planner.Choices(allocator="sqpr", model="paper", sub_deadlines="proportional", policy="fifo")
-        made = plan_document.of(planner.make_plan(query, cluster, choices))
+        made = planner.make_plan(query, cluster, choices)
     scenario = Scenario(
         trials=trials, seed=seed, jitter=parse_jitter("lognormal:cv=1"), cost_scale=scale, bursts=BURSTS
     )

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 
 from coordinator import planner
 from coordinator.placement.units import Units
-from protos import plan_document
 from protos.plan_document import Plan
 from protos.plan_pb2 import LocalPlan
 
@@ -44,7 +43,7 @@ def plan(
             sub_deadlines="model" if allocator == "deadline" else "deadline",
             policy=policy,
         )
-        return plan_document.of(planner.make_plan(query, QUERIES / "cluster_paper.yaml", choices))
+        return planner.make_plan(query, QUERIES / "cluster_paper.yaml", choices)
 
 
 def with_sub_deadlines(made: Plan, **sub_deadlines_ns: int) -> Plan:

@@ -24,7 +24,6 @@ from infra.papers.one_node import run as alone
 from infra.papers.policies import POLICIES
 from infra.papers.pool import spread
 from node_agent.operators.registry import Registry
-from protos import plan_document
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
@@ -83,7 +82,7 @@ def composed(count: int, branch_us: int, share: bool, best_effort: bool = False)
         choices = planner.Choices(
             charges=NOTHING, quick=True, limits=Limits(seconds=SECONDS), best_effort=best_effort
         )  # fmt: skip
-        return plan_document.of(planner.make_plan(paths, folder / "cluster.yaml", choices, share=share))
+        return planner.make_plan(paths, folder / "cluster.yaml", choices, share=share)
 
 
 def guaranteed(count: int, branch_us: int, share: bool) -> bool:

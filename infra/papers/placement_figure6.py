@@ -12,7 +12,7 @@ from coordinator import planner
 from infra.papers.collision import MS, with_sub_deadlines
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from node_agent.operators.registry import Registry
-from protos import plan_document, records
+from protos import records
 from protos.plan_document import BurstArrival, Plan
 from protos.records import Admitted, Ran
 from sim_vehicles.virtual.run import simulate
@@ -54,7 +54,7 @@ def planned() -> Plan:
         (folder / "cluster.yaml").write_text(CLUSTER)
         (folder / "operators.json").write_text(json.dumps(Registry().describe()))
         choices = planner.Choices(allocator="sqpr", sub_deadlines="proportional")
-        made = plan_document.of(planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices))
+        made = planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)
     made = with_sub_deadlines(made, O1=2 * MS, O3=5 * MS)
     often = BurstArrival(burst=1, period_ns=2 * MS)  # p2 is 2 after p1; no plan allows that for long
     sources = {"p": replace(made.graph.sources["p"], arrival=often)}

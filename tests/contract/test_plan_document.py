@@ -90,6 +90,15 @@ def test_damage_of_a_node_s_part_says_whose(damage: Any) -> None:
     assert told.value.path == f"nodes.{node}"
 
 
+def test_what_a_class_refuses_is_damage_as_well() -> None:
+    values = json.loads(PLANS[0].read_text())
+    node = next(iter(values["cluster"]["nodes"]))
+    values["cluster"]["nodes"][node]["charges"] = {"decision_ns": 1, "drain_ns": -1, "side_ns": 1}
+    with pytest.raises(PlanFileError, match="charges cannot be negative") as told:
+        plan_document.of(values)
+    assert told.value.path == f"cluster.nodes.{node}.charges"
+
+
 def test_a_changed_plan_has_another_hash() -> None:
     values = json.loads(PLANS[0].read_text())
     values["graph"]["operators"][next(iter(values["graph"]["operators"]))]["cost_ns"] += 1

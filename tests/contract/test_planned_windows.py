@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import plan_file, planner
+from coordinator import planner
 from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.policies import policy
 from node_agent.operators.registry import Registry
@@ -21,8 +21,8 @@ def test_local_plans_are_loaded(model: str) -> None:
     plan = planner.make_plan(*files, planner.Choices(model=model, quick=True))  # type: ignore[arg-type]
     registry = Registry()
     windows: dict[str, int] = {}
-    for node in plan["nodes"]:
-        local = core_plan(plan_file.local_plan(plan, node), 1, 1)
+    for node, part in plan.nodes.items():
+        local = core_plan(part, 1, 1)
         names = {stream.id: stream.name for stream in local.streams}
         calls = {}
         for operator in local.operators:

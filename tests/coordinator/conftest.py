@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from coordinator import planner
+from protos.plan_document import Plan
 
 QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"
 
@@ -30,10 +31,10 @@ def paper(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
 
 
 @pytest.fixture
-def paper_plan(paper: Callable[..., tuple[Path, Path]]) -> Callable[..., dict[str, Any]]:
+def paper_plan(paper: Callable[..., tuple[Path, Path]]) -> Callable[..., Plan]:
     """The plan of the collision query with n V2V tuples in a burst and these choices, model `paper` unless given."""
 
-    def make(n: int, **choices: Any) -> dict[str, Any]:
+    def make(n: int, **choices: Any) -> Plan:
         return planner.make_plan(*paper(n), planner.Choices(**({"model": "paper"} | choices)))
 
     return make

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from coordinator import options, plan_file, planner
+from coordinator import options, planner
 from coordinator.cluster import Cluster
 from coordinator.errors import BadInputError
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import NOTHING
 from coordinator.query import Query
-from protos import plan_document
+from protos.plan_document import Plan
 from sim_vehicles.virtual.scenario import virtual_plan
 
 MS = 10**6
@@ -46,7 +46,7 @@ def _loaded(files: Files, query: str = QUERY, cluster: str = CLUSTER) -> tuple[Q
     return found, given
 
 
-def _plan(files: Files, query: str = QUERY, cluster: str = CLUSTER, **choices: Any) -> dict[str, Any]:
+def _plan(files: Files, query: str = QUERY, cluster: str = CLUSTER, **choices: Any) -> Plan:
     return planner.make_plan(*files(query, cluster), planner.Choices(charges=NOTHING, **choices))
 
 
@@ -100,8 +100,8 @@ def test_links_of_places(files: Files) -> None:
 )
 def test_what_an_operator_may_run_on(files: Files, named: str, allowed: tuple[str, ...]) -> None:
     plan = _plan(files, QUERY.replace("nodes: [a]", named), CLUSTER.replace("[b, c]", "[b, c]}, {between: [a, c]"))
-    assert plan["graph"]["operators"]["one"]["nodes"] == list(allowed)
-    assert plan["placement"]["one"] in allowed
+    assert plan.graph.operators["one"].nodes == allowed
+    assert plan.placement["one"] in allowed
 
 
 def test_sources_and_outputs_are_on_the_first_core_unless_told(files: Files) -> None:
@@ -133,10 +133,10 @@ def test_unknown_places_are_told_with_what_there_is(files: Files) -> None:
 
 
 def test_an_operator_is_held_to_a_core_or_to_any_core_of_a_host(files: Files) -> None:
-    assert _plan(files, place={"two": "a.2"})["placement"]["two"] == "a.2"
+    assert _plan(files, place={"two": "a.2"}).placement["two"] == "a.2"
     held = _plan(files, place={"two": "b"})
-    assert held["placement"]["two"] in ("b", "b.1")
-    assert _plan(files, place={"two": "b.1", "one": "a.0"})["placement"] == {"one": "a", "two": "b.1"}
+    assert held.placement["two"] in ("b", "b.1")
+    assert _plan(files, place={"two": "b.1", "one": "a.0"}).placement == {"one": "a", "two": "b.1"}
 
 
 def test_work_beyond_one_core_is_spread_over_cores(files: Files) -> None:
@@ -154,7 +154,7 @@ outputs:
   other: {from: two, at: a, deadline: 100 ms}
 """
     plan = _plan(files, query)
-    assert len(set(plan["placement"].values())) == 2
+    assert len(set(plan.placement.values())) == 2
     claims = bounds(plan, NOTHING)
     assert all(claim.guaranteed for claim in claims.values())
     assert sum("link" in what for what, _ in claims["out"].trail + claims["other"].trail) >= 1
@@ -182,16 +182,16 @@ outputs:
 
 def test_plan_json_has_an_entry_per_place_and_simulates_as_it_is(files: Files) -> None:
     plan = _plan(files, place={"one": "a.1", "two": "b.1"})
-    nodes = plan["cluster"]["nodes"]
-    assert [(name, facts["host"], facts["core"], facts["cores"]) for name, facts in nodes.items()][1:4] == [
+    nodes = plan.cluster.nodes
+    assert [(name, facts.host, facts.core, facts.cores) for name, facts in nodes.items()][1:4] == [
         ("a.1", "a", 1, 3),
         ("a.2", "a", 2, 3),
         ("b", "b", 0, 2),
     ]
-    local = plan_file.local_plan(plan, "a.1")
+    local = plan.nodes["a.1"]
     assert (local.node, local.index, local.cpu, local.memory_bytes) == ("a.1", 1, 3, 10 << 20)
     assert [(peer.name, peer.latency_ns) for peer in local.peers] == [("a", 500_000), ("b.1", 3 * MS)]
-    read = virtual_plan(plan_document.shaped(plan))
+    read = virtual_plan(plan)
     assert [each.node for each in read.nodes] == list(nodes)
 
 

@@ -25,7 +25,7 @@ from coordinator.local_agents import LocalAgent, LocalAgentError, Wanted
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Source
-from protos import agent_pb2, plan_document
+from protos import agent_pb2
 from protos.plan_document import Plan
 from protos.segments import records_in
 from tests.whole_plans import hashed
@@ -87,7 +87,7 @@ class Street:
         query, cluster, plan = (self.root / name for name in ("query.yaml", "cluster.yaml", "plan.json"))
         query.write_text(QUERY % run)
         cluster.write_text(CLUSTER % (7700, 7710))
-        made = plan_document.of(planner.make_plan(query, cluster, planner.Choices(model="paper")))
+        made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
         plan_file.write(made, plan)
         return made
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator import explanation, in_short, planner
+from protos.plan_document import Plan
 
 QUERY = """\
 shimekiri: 1
@@ -33,7 +34,7 @@ nodes:
 Files = Callable[[str, str], tuple[Path, Path]]
 
 
-def made(files: Files, query: str = QUERY, **choices: Any) -> dict[str, Any]:
+def made(files: Files, query: str = QUERY, **choices: Any) -> Plan:
     return planner.make_plan(*files(query, CLUSTER), planner.Choices(**choices))
 
 
@@ -52,7 +53,7 @@ def test_what_a_colleague_would_tell_comes_first(files: Files) -> None:
 
 def test_what_breaks_it_first_breaks_it_and_less_does_not(files: Files) -> None:
     plan = made(files)
-    names = list(plan["graph"]["operators"])
+    names = list(plan.graph.operators)
     now = in_short._holding(plan, {})
     assert now == {"gate", "log", "sum"}
     percent = in_short._least(plan, now, names, 1000)

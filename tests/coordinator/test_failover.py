@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,8 @@ from coordinator.placement.milp import Limits
 from coordinator.query import Query
 from coordinator.survivors import without
 from infra.bench.instances import Recipe, write
-from protos import plan_document
+from protos.plan_document import Plan
+from tests.whole_plans import altered
 
 Files = Callable[[str, str], tuple[Path, Path]]
 CLUSTER = """
@@ -82,7 +84,7 @@ def test_what_dies_with_a_host(files: Files) -> None:
     assert c.lost_outputs == ("all", "twice") and c.lost_operators == ("all", "twice", "other") and not c.lost_sides
 
 
-def _plan(files: Files, query: str, cluster: str, **choices: Any) -> dict[str, Any]:
+def _plan(files: Files, query: str, cluster: str, **choices: Any) -> Plan:
     loaded = _loaded(files, query, cluster)
     given: dict[str, Any] = {"charges": NOTHING, "survive": 1, "model": "paper"} | choices
     return planner.plan(*loaded, planner.Choices(**given))
@@ -91,21 +93,21 @@ def _plan(files: Files, query: str, cluster: str, **choices: Any) -> dict[str, A
 @pytest.mark.parametrize("model", ["paper", "sound"])
 def test_every_host_may_fail(files: Files, model: str) -> None:
     plan = _plan(files, QUERY, CLUSTER + "operators: operators.json\n", model=model)
-    assert audit(plan) == [] and plan["hash"] == plan_document.digest(plan)
-    assert list(plan["failover"]) == ["a", "b", "c"]
-    after = plan["failover"]["b"]
-    assert after["lost_outputs"] == ["twice"] and set(after["plan"]["cluster"]["nodes"]) == {"a", "c"}
-    assert after["plan"]["hash"] == plan_document.digest(after["plan"])
-    for host, entry in plan["failover"].items():
-        assert audit(entry["plan"]) == []
-        hosts = {name: facts["host"] for name, facts in plan["cluster"]["nodes"].items()}
-        for name, at in entry["plan"]["placement"].items():
-            if hosts[plan["placement"][name]] == host:
-                assert entry["moved"][name] == at
+    assert audit(plan) == [] and plan.sealed().hash == plan.hash
+    assert plan.failover is not None and list(plan.failover) == ["a", "b", "c"]
+    after = plan.failover["b"]
+    assert after.plan is not None and after.plan.sealed() == after.plan
+    assert after.lost_outputs == ("twice",) and set(after.plan.cluster.nodes) == {"a", "c"}
+    for host, entry in plan.failover.items():
+        assert entry.plan is not None and audit(entry.plan) == []
+        hosts = {name: facts.host for name, facts in plan.cluster.nodes.items()}
+        for name, at in entry.plan.placement.items():
+            if hosts[plan.placement[name]] == host:
+                assert entry.moved[name] == at
             else:
-                assert at == plan["placement"][name] and name not in entry["moved"]
+                assert at == plan.placement[name] and name not in entry.moved
         if model == "sound":
-            assert all(claim["guaranteed"] for claim in entry["plan"]["guarantee"].values())
+            assert all(claim.guaranteed for claim in entry.plan.guarantee.values())
 
 
 def test_a_host_without_which_nothing_is_left(files: Files) -> None:
@@ -115,8 +117,8 @@ def test_a_host_without_which_nothing_is_left(files: Files) -> None:
         .replace("at: a, deadl", "at: c, deadl")
     )
     plan = _plan(files, query, CLUSTER + "operators: operators.json\n")
-    assert plan["failover"]["a"]["plan"] is None
-    assert plan["failover"]["a"]["lost_outputs"] == ["all", "twice", "seen"]
+    assert plan.failover is not None and plan.failover["a"].plan is None
+    assert plan.failover["a"].lost_outputs == ("all", "twice", "seen")
     assert audit(plan) == []
 
 
@@ -124,10 +126,11 @@ def test_what_it_says(files: Files) -> None:
     plan = _plan(files, QUERY, CLUSTER + "operators: operators.json\n", place={"mine": "b.1", "seen": "c", "all": "c"})
     lines = failover_lines.summary(plan)
     assert [line.partition(":")[0] for line in lines] == ["without a", "without b", "without c"]
-    moved = plan["failover"]["b"]["moved"]["mine"]
+    assert plan.failover is not None
+    moved = plan.failover["b"].moved["mine"]
     assert lines[1] == f"without b: moved: mine to {moved}; 2 of 2 outputs left guaranteed; lost: twice"
     assert "    seen reads nothing at arm: that side input is lost" in failover_lines.sentences(plan)
-    assert "not planned for" in failover_lines.sentences({})[0]
+    assert "not planned for" in failover_lines.sentences(replace(plan, failover=None))[0]
 
 
 @pytest.mark.parametrize(
@@ -143,8 +146,8 @@ def test_what_it_says(files: Files) -> None:
 )
 def test_the_audit_finds_broken_failover_plans(files: Files, change: Callable[[Any], Any], said: str) -> None:
     plan = _plan(files, QUERY, CLUSTER + "operators: operators.json\n", place={"mine": "b", "seen": "c", "all": "c"})
-    change(plan["failover"])
-    assert any(said in text for text in audit(plan)), audit(plan)
+    broken = altered(plan, lambda values: change(values["failover"]))
+    assert any(said in text for text in audit(broken)), audit(broken)
 
 
 LEFT = """
@@ -168,9 +171,9 @@ FOUR = "shimekiri: 1\nnodes:\n" + "".join(f'  {n}: {{address: "127.0.0.1:{i}"}}\
 def test_room_is_left_for_what_may_have_to_move_in(files: Files, model: str) -> None:
     """Two of three fit on a node: so nothing of c may be needed by far once b's operators have come."""
     plan = _plan(files, LEFT, FOUR, model=model)
-    assert plan["placement"]["far"] == "d"
-    after = plan["failover"]["b"]["plan"]["placement"]
-    assert (after["one"], after["two"]) == ("c", "c")
+    assert plan.placement["far"] == "d"
+    after = (plan.failover or {})["b"].plan
+    assert after is not None and (after.placement["one"], after.placement["two"]) == ("c", "c")
 
 
 @pytest.mark.parametrize("model", ["paper", "sound"])
@@ -244,7 +247,7 @@ def test_a_plan_that_survives_is_found_where_there_is_one(files: Files, seed: in
     choices = planner.Choices(charges=NOTHING, survive=1, model=model, quick=True)
     if exists:
         found = planner.plan(query, cluster, types, choices)
-        assert survives(found["placement"]) and audit(found) == []
+        assert survives(found.placement) and audit(found) == []
     else:
         with pytest.raises(InfeasibleError):
             planner.plan(query, cluster, types, choices)

@@ -13,7 +13,6 @@ from coordinator.agents import Agents
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Sink, Source
-from protos import plan_document
 from tests.coordinator.test_deploy_live import CLUSTER, Street, cli
 
 QUERY = """
@@ -37,7 +36,7 @@ def street(tmp_path: Path) -> Iterator[Street]:
     (tmp_path / "cluster.yaml").write_text(CLUSTER % (7700, 7710))
     choices = planner.Choices(survive=1, place={"there": "b"})
     made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", choices)
-    street.plan = plan_document.of(made)
+    street.plan = made
     plan_file.write(street.plan, tmp_path / "plan.json")
     yield street
     street.close()

@@ -56,8 +56,8 @@ def test_all_files_are_there_and_name_their_schemas(written: Path) -> None:
 
 def test_its_plan_is_guaranteed_on_both_nodes(written: Path) -> None:
     plan = planner.make_plan(written / "query.yaml", written / "cluster.yaml", planner.Choices(model="sound"))
-    assert plan["guarantee"]["verdict"]["guaranteed"] is True
-    assert set(plan["placement"].values()) == {"field", "desk"}
+    assert plan.guarantee["verdict"].guaranteed is True
+    assert set(plan.placement.values()) == {"field", "desk"}
 
 
 SENT = re.compile(r"(\d+)(?: tuples)? sent, (\d+) admitted")

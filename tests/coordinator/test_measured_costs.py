@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, sqrt, ulp
 from pathlib import Path
@@ -19,6 +20,7 @@ from coordinator.costs_file import MeasuredFile, OperatorCostsFile
 from coordinator.errors import BadInputError
 from node_agent.runtime.profile import Cost
 from protos import agent_pb2, plan_document
+from protos.plan_document import CostOrigin, Plan
 from tests.whole_plans import whole
 
 QUERY = """\
@@ -68,7 +70,7 @@ def _commands() -> None:
         cli.register()
 
 
-def planned(files: Files, text: str = COSTS, query: str = QUERY, **use: Any) -> dict[str, Any]:
+def planned(files: Files, text: str = COSTS, query: str = QUERY, **use: Any) -> Plan:
     paths = files(query, CLUSTER)
     path = paths[0].with_name("costs.yaml")
     path.write_text(text)
@@ -79,34 +81,35 @@ def planned(files: Files, text: str = COSTS, query: str = QUERY, **use: Any) -> 
 
 def test_a_plan_takes_the_worst_of_all_nodes_at_speed_1_and_a_margin(files: Files) -> None:
     made = planned(files)
-    operators = made["graph"]["operators"]
-    assert operators["clean"]["cost_ns"] == 72_000, "30 us at speed 2 are 60 us, more than b's 50 us; times 1.2"
-    assert operators["sort"]["cost_ns"] == 720_000 and operators["count.add"]["cost_ns"] == 50_000
-    assert made["costs"]["clean"] | {"why": ""} == {
-        "kind": "measured", "declared_ns": 1_000_000, "file": "costs.yaml", "of": "worst", "margin": "1.2",
-        "samples": 90, "nodes": ["a", "b"], "measured": "2026-01-02T03:05Z", "why": "",
-    }  # fmt: skip
-    assert set(made["costs"]) == {"clean", "sort"}
+    operators = made.graph.operators
+    assert operators["clean"].cost_ns == 72_000, "30 us at speed 2 are 60 us, more than b's 50 us; times 1.2"
+    assert operators["sort"].cost_ns == 720_000 and operators["count.add"].cost_ns == 50_000
+    assert made.costs is not None
+    assert replace(made.costs["clean"], why="") == CostOrigin(
+        kind="measured", declared_ns=1_000_000, file="costs.yaml", of="worst", margin="1.2",
+        samples=90, nodes=("a", "b"), measured="2026-01-02T03:05Z",
+    )  # fmt: skip
+    assert set(made.costs) == {"clean", "sort"}
     told = cost_lines.lines(made)
     assert told[0].startswith("costs: 2 of 4 measured (costs.yaml, 2026-01-02 to 2026-01-03; worst times 1.2); 2 as ")
     assert told[1:] == ["measured in fewer than 100 calls, too few to trust: clean"]
     slower = planned(files, of="p99", margin=Fraction(1))
-    assert slower["graph"]["operators"]["clean"]["cost_ns"] == 40_000
+    assert slower.graph.operators["clean"].cost_ns == 40_000
     assert any("p99" in line for line in cost_lines.lines(slower))
     assert cost_lines.on_guesses(slower) == ", if no call takes longer than p99 with the margin"
     assert cost_lines.on_guesses(made) == ""
-    assert made["guarantee"]["out"]["bound_ns"] > slower["guarantee"]["out"]["bound_ns"], "bounds follow"
+    assert (made.guarantee["out"].bound_ns or 0) > (slower.guarantee["out"].bound_ns or 0) > 0, "bounds follow"
 
 
 def test_whoever_plans_again_from_a_plan_knows_where_costs_come_from(files: Files, tmp_path: Path) -> None:
     made = planned(files)
     again = planner.plan(*plan_inputs.inputs(made, tmp_path / "plan.json"))
-    assert again["costs"] == made["costs"] and again["guarantee"] == made["guarantee"]
+    assert again.costs == made.costs and again.guarantee == made.guarantee
 
 
 def test_what_was_measured_of_something_else_is_not_used(files: Files) -> None:
     made = planned(files, query=QUERY.replace("cpu_us: 500", "cpu_us: 700"))
-    assert made["graph"]["operators"]["sort"]["cost_ns"] == 2_000_000
+    assert made.graph.operators["sort"].cost_ns == 2_000_000
     assert "the measured cost of sort is not used: measured with other parameters" in cost_lines.lines(made)
     made = planned(files, COSTS.replace("run: pass", "run: pass\n      version: '2'"))
     assert any("measured was version 2, installed is 1" in line for line in cost_lines.lines(made))
@@ -129,9 +132,10 @@ def _of_parts() -> str:
 
 
 def test_a_window_and_what_runs_in_place_of_the_late_have_costs_of_their_own(files: Files) -> None:
-    operators = planned(files, _of_parts())["graph"]["operators"]
-    assert operators["sort"]["on_late"]["cost_ns"] == 72_000
-    assert operators["count.add"]["cost_ns"] == operators["count"]["cost_ns"] == 72_000
+    operators = planned(files, _of_parts()).graph.operators
+    late = operators["sort"].on_late
+    assert late is not None and late.cost_ns == 72_000
+    assert operators["count.add"].cost_ns == operators["count"].cost_ns == 72_000
 
 
 @pytest.mark.parametrize(
@@ -210,7 +214,7 @@ def test_a_cost_that_nobody_wrote_is_guessed_aloud(files: Files, tmp_path: Path)
 
 def test_a_plan_of_declared_costs_says_so_and_its_hash_is_what_it_was(files: Files) -> None:
     made = planner.make_plan(*files(QUERY, CLUSTER), planner.Choices())
-    assert "costs" not in made
+    assert made.costs is None
     assert cost_lines.lines(made) == [
         "costs: all 4 as declared in the query, guesses until 'coordinator profile' has measured them"
     ]

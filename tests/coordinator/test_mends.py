@@ -24,6 +24,7 @@ from coordinator.mend.bisect import Found, OverError, first, least, step_of
 from coordinator.mend.mend import Mend
 from coordinator.mend.mends import Findings, find
 from coordinator.mend.trial import Case, outcome
+from protos.plan_document import JcpArrival
 from tests.coordinator.guarantee.plans import FREE, QUERIES, cluster
 
 MS = 1_000_000
@@ -118,7 +119,7 @@ def test_an_operator_that_is_pinned_to_a_full_node_is_freed(files: Callable[[str
     best = found.mends[0]
     assert (best.way, best.what_if) == ("free", ("operators.X.nodes=null",))
     plan = outcome(made.applied(best, model=model)).plan
-    assert plan is not None and plan["placement"] == {"X": "b", "Y": "a"}
+    assert plan is not None and plan.placement == {"X": "b", "Y": "a"}
     for mend in found.mends:
         assert outcome(made.applied(mend, model=model)).holds, mend.text
 
@@ -151,9 +152,8 @@ def test_ages_are_declared_where_nothing_else_is_missing(files: Callable[[str, s
     made = files(query, cluster("a"))
     found = find(made.case(), 20)
     assert [mend.way for mend in found.mends] == ["age"]
-    assert all(
-        claim["guaranteed"] for claim in (outcome(made.applied(found.mends[0])).plan or {})["guarantee"].values()
-    )
+    plan = outcome(made.applied(found.mends[0])).plan
+    assert plan is not None and all(claim.guaranteed for claim in plan.guarantee.values())
 
 
 def test_an_age_beyond_the_deadline_is_part_of_every_mend(files: Callable[[str, str], Files]) -> None:
@@ -265,7 +265,8 @@ def _span(curve: Any, n: int) -> int:
 
 def test_every_nth_of_a_jittered_stream_is_exact() -> None:
     thinned = shed.thinned(_arrivals()[2], Fraction(1, 3)).written
-    assert (thinned["period_ns"], thinned["min_gap_ns"], thinned["late_ns"]) == (30 * MS, 6 * MS, 25 * MS)
+    assert isinstance(thinned, JcpArrival)
+    assert (thinned.period_ns, thinned.min_gap_ns, thinned.late_ns) == (30 * MS, 6 * MS, 25 * MS)
 
 
 def test_deadlines_that_have_to_give_way_together(files: Callable[[str, str], Files]) -> None:

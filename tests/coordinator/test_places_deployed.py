@@ -22,7 +22,7 @@ from coordinator.commands import status as status_command
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Source
-from protos import agent_pb2, plan_document
+from protos import agent_pb2
 from protos.plan_document import Plan
 from tests.whole_plans import hashed
 
@@ -70,7 +70,7 @@ class Street:
         query, cluster, plan = (self.root / name for name in ("query.yaml", "cluster.yaml", "plan.json"))
         query.write_text(QUERY % (second, run, second))
         cluster.write_text(CLUSTER % cores)
-        made = plan_document.of(planner.make_plan(query, cluster, planner.Choices(model="paper")))
+        made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
         plan_file.write(made, plan)
         return made
 

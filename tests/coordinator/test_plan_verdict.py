@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from coordinator.commands import plan
 from coordinator.deadline_parts import verdict
+from protos.plan_document import Claim
 
 QUERY = """
 shimekiri: 1
@@ -57,9 +58,11 @@ def test_what_is_guaranteed_is_told_first(tmp_path: Path, old: str, new: str, fi
 
 
 def test_outputs_are_listed_by_what_is_promised() -> None:
-    def claim(guaranteed: bool, admitted: int | None) -> dict[str, object]:
-        bound = 5 if guaranteed else None
-        return {"guaranteed": guaranteed, "bound_ns": bound, "from_admission_ns": admitted, "deadline_ns": 10}
+    def claim(guaranteed: bool, admitted: int | None) -> Claim:
+        bound_ns = 5 if guaranteed else None
+        return Claim(
+            deadline_ns=10, bound_ns=bound_ns, guaranteed=guaranteed, why="", from_admission_ns=admitted, trail=()
+        )
 
     claims = {"a": claim(True, 5), "b": claim(False, None), "c": claim(False, 6), "d": claim(False, 12)}
     assert verdict(claims) == "1 of 4 outputs guaranteed; NOT guaranteed: b, d; guaranteed from admission on only: c"

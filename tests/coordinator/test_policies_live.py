@@ -15,9 +15,9 @@ from coordinator.agents import Agents
 from coordinator.errors import CoordinatorError
 from coordinator.local_agents import Wanted
 from node_agent.sdk import Sink, Source
-from protos import plan_document
 from protos.plan_document import Plan
 from protos.policies import NAMES, PARAMETERS
+from tests.whole_plans import hashed
 
 QUERY = """
 shimekiri: 1
@@ -43,7 +43,7 @@ def plan(root: Path, name: str) -> Plan:
     query, cluster = root / "query.yaml", root / "cluster.yaml"
     query.write_text(QUERY)
     cluster.write_text(CLUSTER.replace("POLICY", f"{name}:{given}" if given else name))
-    made = plan_document.of(planner.make_plan(query, cluster, planner.Choices(model="paper")))
+    made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
     plan_file.write(made, root / "plan.json")
     return made
 
@@ -89,6 +89,6 @@ def test_a_policy_of_the_papers_comparisons_is_refused_with_its_reason(
         plan(tmp_path, name)
     values = plan(tmp_path, "edf").to_json()
     values["nodes"]["a"]["policy"]["name"] = name
-    made = plan_document.of(values | {"hash": plan_document.digest(values)})
+    made = hashed(values)
     with Agents(addresses.of_plan(made)) as agents, pytest.raises(deploy.DeployError, match=why):
         deploy.deploy(made, agents)

@@ -18,7 +18,7 @@ from coordinator.placement.audit import audit
 from coordinator.units_of_measure import duration_ns
 from node_agent.core.policies import policy as live_policy
 from node_agent.wire.plan import core_plan
-from protos import plan_document, plan_pb2
+from protos.plan_document import Plan
 from protos.policies import NAMES, PARAMETERS, Chosen, PolicyError, chosen
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario, as_run, virtual_plan
@@ -38,7 +38,7 @@ outputs:
 VALUES = {"phi": "3 ms", "hop_phi": "7ms", "k": "4", "share": "0.25%", "batch": "5"}
 
 
-def plan(a: str = "", b: str = "", query: str = QUERY, **choices: Any) -> dict[str, Any]:
+def plan(a: str = "", b: str = "", query: str = QUERY, **choices: Any) -> Plan:
     """`a`, `b`: what the nodes' `policy` is, empty: not named."""
     named = [f", policy: {each}" if each else "" for each in (a, b)]
     cluster = (
@@ -48,8 +48,8 @@ def plan(a: str = "", b: str = "", query: str = QUERY, **choices: Any) -> dict[s
     return written(query, cluster, **choices)
 
 
-def runs(made: dict[str, Any]) -> list[str]:
-    return [policies.of_node(facts).written for facts in made["cluster"]["nodes"].values()]
+def runs(made: Plan) -> list[str]:
+    return [policies.of_node(facts).written for facts in made.cluster.nodes.values()]
 
 
 # -- the grammar
@@ -60,7 +60,7 @@ def test_every_parameter_reaches_the_node_s_plan_and_what_it_runs(name: str) -> 
     takes = PARAMETERS[name]
     text = f"{name}:{','.join(f'{key}={VALUES[key]}' for key in takes)}" if takes else name
     made = plan(f"'{text}'", "edf", model="paper")
-    local = virtual_plan(plan_document.shaped(made)).nodes[0]
+    local = virtual_plan(made).nodes[0]
     asked = chosen(text, duration_ns)
     assert (local.policy, local.largest_batch) == (name, asked.largest_batch)
     found = {field.name: getattr(local.parameters, field.name) for field in fields(local.parameters)}
@@ -73,10 +73,10 @@ def test_every_parameter_reaches_the_node_s_plan_and_what_it_runs(name: str) -> 
 
 def test_the_three_ways_to_write_a_policy_are_one() -> None:
     mapping, text = plan("{name: bts, phi: 10 ms, k: 5}", "fifo"), plan("'bts:phi=10ms,k=5'", "fifo")
-    assert mapping["nodes"] == text["nodes"] and runs(mapping) == ["bts:phi=10000000ns,k=5", "fifo"]
+    assert mapping.nodes == text.nodes and runs(mapping) == ["bts:phi=10000000ns,k=5", "fifo"]
     option = plan("edf", "fifo", policy="bts:k=5,phi=10 ms")
-    assert option["nodes"]["a"]["policy"] == mapping["nodes"]["a"]["policy"] == option["nodes"]["b"]["policy"]
-    shown = simulate(plan_document.shaped(plan("edf", "fifo")), Scenario(policy="bts:phi=10ms,k=5"))
+    assert option.nodes["a"].policy == mapping.nodes["a"].policy == option.nodes["b"].policy
+    shown = simulate(plan("edf", "fifo"), Scenario(policy="bts:phi=10ms,k=5"))
     assert shown.document()["scenario"]["policy"] == "bts:phi=10ms,k=5"
 
 
@@ -107,10 +107,10 @@ def test_any_other_text_is_refused_in_a_sentence(text: str) -> None:
 
 def test_simulate_takes_the_same_and_refuses_what_is_said_twice() -> None:
     made = plan("{name: bts, phi: 10 ms}", "bts")
-    local = as_run(virtual_plan(plan_document.shaped(made)).nodes[0], Scenario(policy="adaptive:share=1%,k=3"))
+    local = as_run(virtual_plan(made).nodes[0], Scenario(policy="adaptive:share=1%,k=3"))
     assert (local.policy, local.parameters.share_ppm, local.parameters.first_k) == ("adaptive", 10_000, 3)
     assert local.parameters.phi_ns == 0  # not that of the plan's policy
-    assert as_run(virtual_plan(plan_document.shaped(made)).nodes[0], Scenario(first_k=3)).parameters.phi_ns == 10 * MS
+    assert as_run(virtual_plan(made).nodes[0], Scenario(first_k=3)).parameters.phi_ns == 10 * MS
     for scenario, said in (
         (Scenario(policy="bts:k=3", first_k=2), "--first-k: --policy bts:k=3 says it too"),
         (Scenario(policy="edf:batch=3", batch="burst"), "--batch: --policy edf:batch=3 says it too"),
@@ -118,7 +118,7 @@ def test_simulate_takes_the_same_and_refuses_what_is_said_twice() -> None:
         (Scenario(policy="bts:phi=3"), "parameter 'phi'"),
     ):
         with pytest.raises(Exception, match="--") as caught:
-            simulate(plan_document.shaped(made), scenario)
+            simulate(made, scenario)
         assert said in str(caught.value)
 
 
@@ -136,11 +136,11 @@ def test_simulate_takes_the_same_and_refuses_what_is_said_twice() -> None:
 )
 def test_a_plan_says_which_phi_its_nodes_will_use_and_they_do(policy: str, phi_ms: int | None, by: str) -> None:
     made = plan(policy, "fifo")
-    sub_ns = made["tasks"]["a"][0]["sub_deadline_ns"]
+    sub_ns = made.tasks["a"][0].sub_deadline_ns
     used_ns = sub_ns // 10 if phi_ms is None else phi_ms * MS
     told = [line for lines in explanation.short(made).values() for line in lines if "phi" in line]
     assert len(told) == 1 and told[0].startswith("node a runs ") and f"({by})" in told[0]
-    local = virtual_plan(plan_document.shaped(made)).nodes[0]
+    local = virtual_plan(made).nodes[0]
     tuner = live_policy(local.policy, 1, local.parameters).tuner
     assert tuner is not None
 
@@ -149,7 +149,7 @@ def test_a_plan_says_which_phi_its_nodes_will_use_and_they_do(policy: str, phi_m
 
     running: Any = tuner(Units(), local.parameters)  # type: ignore[arg-type]
     running.loaded()
-    assert running.phi_ns == used_ns == policies.of_node(made["cluster"]["nodes"]["a"]).phi([sub_ns])
+    assert running.phi_ns == used_ns == policies.of_node(made.cluster.nodes["a"]).phi([sub_ns])
 
 
 # -- guarantees
@@ -157,12 +157,12 @@ def test_a_plan_says_which_phi_its_nodes_will_use_and_they_do(policy: str, phi_m
 
 def test_batches_of_edf_are_covered_and_count() -> None:
     alone, batched = plan("edf", "edf", model="sound"), plan("{name: edf, batch: 4}", "edf", model="sound")
-    assert alone["guarantee"]["out"]["guaranteed"] and batched["guarantee"]["out"]["guaranteed"]
-    assert virtual_plan(plan_document.shaped(batched)).nodes[0].largest_batch == 4
-    assert bounds(batched, NOTHING)["out"].bound_ns == batched["guarantee"]["out"]["bound_ns"]
+    assert alone.guarantee["out"].guaranteed and batched.guarantee["out"].guaranteed
+    assert virtual_plan(batched).nodes[0].largest_batch == 4
+    assert bounds(batched, NOTHING)["out"].bound_ns == batched.guarantee["out"].bound_ns
     unlimited = plan("{name: edf, batch: burst}", "edf", model="sound")
-    assert "batches on node a have no limit" in unlimited["guarantee"]["out"]["why"]
-    assert not plan("{name: bts, phi: 1 ms}", "edf", model="sound")["guarantee"]["out"]["guaranteed"]
+    assert "batches on node a have no limit" in unlimited.guarantee["out"].why
+    assert not plan("{name: bts, phi: 1 ms}", "edf", model="sound").guarantee["out"].guaranteed
 
 
 # -- nodes that name none
@@ -171,7 +171,7 @@ def test_batches_of_edf_are_covered_and_count() -> None:
 def test_nodes_that_name_none_run_edf_where_it_guarantees_an_output() -> None:
     for model in ("sound", "paper"):
         made = plan(model=model)
-        assert made["guarantee"]["out"]["guaranteed"] and runs(made) == ["edf", "edf"] and "policy_why" not in made
+        assert made.guarantee["out"].guaranteed and runs(made) == ["edf", "edf"] and not made.policy_why
 
 
 LATE = QUERY.replace("80 ms", "6 ms")
@@ -180,9 +180,9 @@ LATE = QUERY.replace("80 ms", "6 ms")
 @pytest.mark.parametrize("choices", [{"model": "sound", "best_effort": True}, {"allocator": "sqpr"}])
 def test_and_slack_where_nothing_is_guaranteed(choices: dict[str, Any]) -> None:
     made = plan(query=LATE, **choices)
-    assert runs(made) == ["slack", "slack"] and made["policy_why"].startswith("no output is guaranteed: policy slack")
-    assert "; under edf: the bound exceeds the deadline by" in made["guarantee"]["out"]["why"]
-    assert any(made["policy_why"] in lines for lines in explanation.short(made).values())
+    assert runs(made) == ["slack", "slack"] and made.policy_why.startswith("no output is guaranteed: policy slack")
+    assert "; under edf: the bound exceeds the deadline by" in made.guarantee["out"].why
+    assert any(made.policy_why in lines for lines in explanation.short(made).values())
     assert audit(made) == []
 
 
@@ -195,22 +195,19 @@ def test_a_policy_that_is_named_stays() -> None:
 
 def test_from_admission_on_is_a_promise_too() -> None:
     made = plan(query=QUERY.replace(", max_age: 1 ms", ""))
-    assert not made["guarantee"]["out"]["guaranteed"] and runs(made) == ["edf", "edf"]
+    assert not made.guarantee["out"].guaranteed and runs(made) == ["edf", "edf"]
 
 
 def test_planning_again_from_plan_json_chooses_again() -> None:
     made = plan("{name: bts, phi: 3 ms}", query=LATE, allocator="sqpr")
     query, cluster, types, choices = plan_inputs.inputs(made, Path("plan.json"))
     assert [node.policy for node in cluster.nodes.values()] == [Chosen("bts", phi_ns=3 * MS), None]
-    assert planner.plan(query, cluster, types, choices)["nodes"] == made["nodes"]
+    assert planner.plan(query, cluster, types, choices).nodes == made.nodes
 
 
 def test_an_agent_refuses_services_that_contradict() -> None:
     made = plan("qed", "edf")
-    local = plan_pb2.LocalPlan()
-    from google.protobuf import json_format
-
-    json_format.ParseDict(made["nodes"]["a"], local)
+    local = made.nodes["a"]
     local.units[0].service.add(latency_ns=3, first=True)
     with pytest.raises(ValueError, match="no service for tuples that do not find it idle"):
         core_plan(local, 1, 1)

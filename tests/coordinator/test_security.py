@@ -34,15 +34,15 @@ def test_with_mutual_tls_any_address_of_a_node_will_do(files: Files, address: st
     found = cluster.load(paths[1])
     assert found.security == "mutual-tls" and found.certificates == paths[1].parent / "certs"
     plan = planner.make_plan(*paths, planner.Choices())  # certificates need not be there yet
-    assert plan["cluster"]["security"] == "mutual-tls" and "certificates" not in plan["cluster"]
+    assert plan.cluster.security == "mutual-tls" and "certificates" not in plan.to_json()["cluster"]
 
 
 def test_certificates_may_be_elsewhere_and_are_no_part_of_the_plan(files: Files) -> None:
     paths = files(QUERY, _cluster('  a: {address: "pi1:7700"}', "security: mutual-tls\ncertificates: ../keys"))
     assert cluster.load(paths[1]).certificates == paths[1].parent / "../keys"
-    elsewhere = planner.make_plan(*paths, planner.Choices())["cluster"]
+    elsewhere = planner.make_plan(*paths, planner.Choices()).cluster
     paths[1].write_text(_cluster('  a: {address: "pi1:7700"}'))
-    assert planner.make_plan(*paths, planner.Choices())["cluster"] == elsewhere
+    assert planner.make_plan(*paths, planner.Choices()).cluster == elsewhere
 
 
 @pytest.mark.parametrize(

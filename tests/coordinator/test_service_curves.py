@@ -23,10 +23,12 @@ from coordinator.placement.audit import audit
 from coordinator.service_curves import Division, affine
 from node_agent.core.plan import Service, Unit
 from node_agent.core.policies.papers.qed import qos
-from protos import plan_document, records
+from protos import records
+from protos.plan_document import BurstArrival, Plan, TraceArrival
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario, virtual_plan
 from tests.coordinator.guarantee.plans import MS, written
+from tests.whole_plans import altered
 
 SOURCE = "{at: a, type: json, arrival: {burst: 4, period: 100 ms}, tolerance: 0 s}"
 ONE = f"""
@@ -51,17 +53,17 @@ links: [{between: [a, b], latency: 2 ms}]
 """
 
 
-def plan(query: str, asked: str, a: str = "qed", b: str = "", **choices: Any) -> dict[str, Any]:
+def plan(query: str, asked: str, a: str = "qed", b: str = "", **choices: Any) -> Plan:
     cluster = CLUSTER.replace("policy: A", f"policy: {a}").replace("policy: B", f"policy: {b or a}")
     text = query.replace(", ASKED", f", {asked}" if asked else "")
     return written(text, cluster, **{"model": "paper", **choices})
 
 
-def services(made: dict[str, Any]) -> dict[str, list[tuple[int, int, int, bool]]]:
+def services(made: Plan) -> dict[str, list[tuple[int, int, int, bool]]]:
     """Per node, of its only unit: latency, period, tuples, first."""
     return {
         local.node: [(each.latency_ns, each.period_ns, each.tuples, each.first) for each in unit.service]
-        for local in virtual_plan(plan_document.shaped(made)).nodes
+        for local in virtual_plan(made).nodes
         for unit in local.units
     }
 
@@ -71,19 +73,17 @@ def services(made: dict[str, Any]) -> dict[str, list[tuple[int, int, int, bool]]
 
 def test_without_more_than_a_deadline_a_unit_has_its_sub_deadline() -> None:
     made = plan(ONE, "")
-    assert services(made) == {"a": []} and "qos" not in made["graph"]["outputs"]["out"]
-    assert "qos" not in made["guarantee"]["out"]
+    assert services(made) == {"a": []} and made.graph.outputs["out"].qos is None
+    assert made.guarantee["out"].qos is None
 
 
 def test_the_audit_finds_curves_that_are_missing_or_that_nothing_asks_for() -> None:
     made = plan(TWO, "wait: 20 ms")
     assert audit(made) == []
-    (unit,) = made["nodes"]["b"]["units"]
-    curves = unit.pop("service")
-    assert any("has service curves that nothing asks for, or none" in text for text in audit(made))
-    unit["service"] = curves
-    del made["graph"]["outputs"]["out"]["qos"]
-    assert sum("has service curves" in text for text in audit(made)) == 2
+    bare = altered(made, lambda values: values["nodes"]["b"]["units"][0].pop("service"))
+    assert any("has service curves that nothing asks for, or none" in text for text in audit(bare))
+    unasked = altered(made, lambda values: values["graph"]["outputs"]["out"].pop("qos"))
+    assert sum("has service curves" in text for text in audit(unasked)) == 2
 
 
 def test_policies_that_do_not_go_by_curves_get_none() -> None:
@@ -126,7 +126,7 @@ def of_rate(rate: int, latency_ns: int, deadline_ns: int) -> Unit:
 
 
 @cache
-def plan_once() -> dict[str, Any]:
+def plan_once() -> Plan:
     return plan(ONE, "throughput: 1000, latency: 9 ms")
 
 
@@ -134,7 +134,7 @@ def test_the_queue_s_curve_is_no_later_than_rule_4_s() -> None:
     """Exact for a period with jitter; of bursts it is the straight line below the stairs."""
     arrival = "arrival: {jcp: {period: 10 ms, late: 35 ms}}"
     made = plan(ONE.replace("arrival: {burst: 4, period: 100 ms}", arrival), "queue: 15 kB")
-    (_, rate) = virtual_plan(plan_document.shaped(made)).nodes[0].units[0].service
+    (_, rate) = virtual_plan(made).nodes[0].units[0].service
     curve = QueueBound(Jcp(10 * MS, 0, 35 * MS), 10)
     assert [rate.latency_ns + k * rate.period_ns for k in range(1, 9)] == [curve.inverse(k) for k in range(1, 9)]
 
@@ -144,7 +144,7 @@ def test_the_queue_s_curve_is_no_later_than_rule_4_s() -> None:
 
 def test_shares_go_by_sub_deadlines_and_sum_up_to_what_is_asked() -> None:
     made = plan(TWO, "wait: 42 ms, throughput: 100, latency: 60 ms")
-    due = made["sub_deadlines_ns"]
+    due = made.sub_deadlines_ns
     found, left = services(made), {"a": Fraction(due["X"], due["X"] + due["Y"]), "b": Fraction(0)}
     left["b"] = 1 - left["a"]
     for node, share in left.items():
@@ -169,18 +169,18 @@ def test_behind_an_operator_with_more_results_than_inputs_units_get_delay_bounds
 def test_units_that_lead_to_several_outputs_are_promised_the_least_of_each() -> None:
     query = TWO + "  early: {from: X, at: a, deadline: 30 ms}\n"
     made = plan(query, "wait: 42 ms")
-    due = made["sub_deadlines_ns"]
+    due = made.sub_deadlines_ns
     assert services(made)["a"][0][0] == min(30 * MS, 78 * MS * due["X"] // (due["X"] + due["Y"]))
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 5), st.integers(1, 50), st.integers(0, 400))
 def test_the_line_above_arrivals_is_above_them(burst: int, period: int, tolerance: int) -> None:
-    b, r = affine({"kind": "burst", "burst": burst, "period_ns": period, "tolerance_ns": tolerance})
+    b, r = affine(BurstArrival(burst=burst, period_ns=period, tolerance_ns=tolerance))
     for t in range(0, 300, 7):
         assert burst * ((t + tolerance) // period + 1) <= b + r * t
-    counts, spans = [1, 2, 4], [0, 3, 20]
-    b, r = affine({"kind": "trace", "burst": 1, "counts": counts, "spans_ns": spans})
+    counts, spans = (1, 2, 4), (0, 3, 20)
+    b, r = affine(TraceArrival(file="", sha256="", burst=1, tuples=4, span_ns=20, counts=counts, spans_ns=spans))
     assert all(count <= b + r * span for count, span in zip(counts, spans, strict=True)) and r == Fraction(3, 20)
 
 
@@ -190,12 +190,12 @@ def test_the_line_above_arrivals_is_above_them(burst: int, period: int, toleranc
 def test_what_is_asked_is_checked_by_the_bounds() -> None:
     made = plan(ONE.replace("80 ms", "80 ms").replace("tolerance: 0 s", "tolerance: 0 s, max_age: 5 ms"),
                 "wait: 4 ms, throughput: 500, latency: 2 ms, queue: 6 kB", "edf")  # fmt: skip
-    claim = made["guarantee"]["out"]
-    assert claim["guaranteed"] and claim["bound_ns"] == 9 * MS
-    assert {name: (each.get("limit_ns"), each.get("bound_ns")) for name, each in claim["qos"].items()} == {
-        "wait": (4 * MS, 4 * MS), "throughput": (4 * MS, 4 * MS), "queue": (None, None),
-    }  # fmt: skip
-    assert (claim["qos"]["queue"]["limit_bytes"], claim["qos"]["queue"]["bound_bytes"]) == (6000, 6000)
+    claim = made.guarantee["out"]
+    assert claim.guaranteed and claim.bound_ns == 9 * MS
+    found = claim.qos
+    assert found is not None and found.wait is not None and found.throughput is not None and found.queue is not None
+    assert [(each.limit_ns, each.bound_ns) for each in (found.wait, found.throughput)] == [(4 * MS, 4 * MS)] * 2
+    assert (found.queue.limit_bytes, found.queue.bound_bytes) == (6000, 6000)
 
 
 def test_a_queue_counts_a_tuple_as_often_as_it_is_there() -> None:
@@ -205,9 +205,10 @@ def test_a_queue_counts_a_tuple_as_often_as_it_is_there() -> None:
     )
     made = TWO.replace("cost: 1 ms, ", "cost: 1 ms, selectivity: {mean: 5, at_most: [[1, 5]]}, ")
     for query, times in ((ONE, 1), (taken.replace("from: X", "from: U"), 2), (made, 5)):
-        asked = plan(query, "queue: 1 MB", "edf")["guarantee"]["out"]["qos"]["queue"]
-        assert asked["bound_bytes"] == 4 * times * 1500, asked["why"]
-        assert (f"{4 * times} be there at once" in asked["why"]) is (times > 1)
+        found = plan(query, "queue: 1 MB", "edf").guarantee["out"].qos
+        asked = found.queue if found is not None else None
+        assert asked is not None and asked.bound_bytes == 4 * times * 1500, asked.why
+        assert (f"{4 * times} be there at once" in asked.why) is (times > 1)
 
 
 @pytest.mark.parametrize(
@@ -220,20 +221,21 @@ def test_a_queue_counts_a_tuple_as_often_as_it_is_there() -> None:
 )
 def test_a_deadline_that_holds_is_not_enough(asked: str, said: str) -> None:
     made = plan(ONE.replace("tolerance: 0 s", "tolerance: 0 s, max_age: 1 ms"), asked, "edf")
-    claim = made["guarantee"]["out"]
-    assert not claim["guaranteed"] and said in claim["why"] and claim["why"].startswith("the deadline holds, but")
+    claim = made.guarantee["out"]
+    assert not claim.guaranteed and said in claim.why and claim.why.startswith("the deadline holds, but")
     assert deadline_parts.standing(claim) == deadline_parts.MISSED
     assert any("not guaranteed" in line for line in explanation.short(made)[explanation.PARTS])
     with_policy_left_open = plan(ONE.replace("tolerance: 0 s", "tolerance: 0 s, max_age: 1 ms"), asked, "edf", "slack")
-    assert with_policy_left_open["cluster"]["nodes"]["a"]["policy"] == "edf"
+    assert with_policy_left_open.cluster.nodes["a"].policy == "edf"
 
 
 def test_without_a_bound_nothing_is_analysed_and_it_says_why() -> None:
-    claim = plan(ONE, "wait: 3 ms, queue: 5 kB")["guarantee"]["out"]
-    assert [each["why"] for each in claim["qos"].values()] == [
+    claim = plan(ONE, "wait: 3 ms, queue: 5 kB").guarantee["out"]
+    assert claim.qos is not None
+    assert [each.why for each in claim.qos.asked.values()] == [
         "not analysed: policy qed on node a has no bound: the test covers edf only"
     ] * 2
-    assert not any(each["guaranteed"] for each in claim["qos"].values())
+    assert not any(each.guaranteed for each in claim.qos.asked.values())
 
 
 def test_sound_looks_for_plans_that_keep_it() -> None:
@@ -244,8 +246,9 @@ def test_sound_looks_for_plans_that_keep_it() -> None:
     )
     query += "  rival: {from: Z, at: a, deadline: 30 ms}\n"
     made = plan(query.replace("tolerance: 0 s", "tolerance: 0 s, max_age: 1 ms"), "wait: 6 ms", "edf", model="sound")
-    assert made["solver"]["outcome"] == "guaranteed" and all(each["guaranteed"] for each in made["guarantee"].values())
-    assert made["guarantee"]["out"]["qos"]["wait"]["bound_ns"] <= 6 * MS
+    assert made.solver.outcome == "guaranteed" and all(each.guaranteed for each in made.guarantee.values())
+    asked = made.guarantee["out"].qos
+    assert asked is not None and asked.wait is not None and 0 < (asked.wait.bound_ns or 0) <= 6 * MS
     assert bounds(made, NOTHING)["out"].guaranteed
 
 
@@ -259,7 +262,7 @@ def test_units_meet_the_deadlines_of_their_curves_where_there_is_room(policy: st
     query = query.replace("outputs:\n", "  Z: {run: pass, in: t, cost: 10 ms, nodes: [a]}\noutputs:\n")
     query += "  rival: {from: Z, at: a, deadline: 80 ms}\n"
     made = plan(query, "throughput: 200, latency: 10 ms", policy)
-    (first, _) = simulate(plan_document.shaped(made), Scenario(bursts=3)).traces
+    (first, _) = simulate(made, Scenario(bursts=3)).traces
     found = [
         (each.end_ns, each.due_ns)
         for each in records.unpack_records(first.records)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,12 +13,14 @@ from coordinator import deadline_parts, deploy
 from coordinator.__main__ import main
 from coordinator.agents import AgentError
 from protos import agent_pb2
+from protos.plan_document import Claim
 from tests.coordinator.windows.conftest import EXAMPLE
 
-CLAIMS: dict[str, dict[str, Any]] = {
-    "one": {"missing": ["sheds windows of w", "its own reason"]},
-    "two": {"missing": ["sheds windows of w"]},
-    "three": {},
+HELD = Claim(deadline_ns=2, bound_ns=1, guaranteed=True, why="", from_admission_ns=1, trail=())
+CLAIMS = {
+    "one": replace(HELD, missing=("sheds windows of w", "its own reason")),
+    "two": replace(HELD, missing=("sheds windows of w",)),
+    "three": HELD,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from coordinator import plan_file, planner
+from coordinator import planner
 
 QUERY = """
 shimekiri: 1
@@ -24,7 +24,7 @@ def test_an_operator_keeps_its_state_unless_the_query_says_fresh(
     files: Callable[[str, str], tuple[Path, Path]],
 ) -> None:
     plan = planner.make_plan(*files(QUERY, CLUSTER), planner.Choices(model="paper"))
-    local = plan_file.local_plan(plan, "a")
+    local = plan.nodes["a"]
     assert {each.name: each.fresh for each in local.operators} == {"kept": False, "anew": True, "C1": True, "C2": True}
-    told = {name: each["state"] for name, each in plan["graph"]["operators"].items()}
+    told = {name: each.state for name, each in plan.graph.operators.items()}
     assert told == {"kept": "keep", "anew": "fresh", "C1": "fresh", "C2": "fresh"}

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 
 from coordinator import deadline_parts, options, planner, what_if
 from coordinator.guarantee.bounds import documents
-from protos.plan_document import Plan
+from protos.plan_document import JcpArrival, Plan
 from tests.simulation.random_plans import documents as random_plans
 
 ROOT = Path(__file__).parents[2]
@@ -99,7 +100,8 @@ def test_fields_that_are_right_only_together_may_come_in_any_order(paper: Paper)
     options = ["v2v.jcp.min_gap=20 ms", "v2v.jcp.period=40 ms"]
     for each in (options, options[::-1]):
         query, _, _ = what_if.load(*paper(15), each)
-        assert query.sources[0].arrival.written["period_ns"] == 40_000_000
+        written = query.sources[0].arrival.written
+        assert isinstance(written, JcpArrival) and written.period_ns == 40_000_000
 
 
 def test_the_command_tells_both_sides_and_writes_only_where_it_is_told(paper: Paper) -> None:
@@ -145,15 +147,16 @@ def test_explain_mends_a_query_without_a_plan(files: Callable[[str, str], tuple[
 
 
 @settings(max_examples=20, deadline=None)
-@given(random_plans().map(Plan.to_json))
-def test_the_parts_of_a_deadline_sum_up_to_it(plan: dict[str, Any]) -> None:
-    plan["guarantee"], plan["analysis"] = documents(plan)
-    for name, claim in plan["guarantee"].items():
+@given(random_plans())
+def test_the_parts_of_a_deadline_sum_up_to_it(plan: Plan) -> None:
+    guarantee, analysis = documents(plan)
+    plan = replace(plan, guarantee=guarantee, analysis=analysis)
+    for name, claim in plan.guarantee.items():
         parts = deadline_parts.parts(plan, name)
-        if claim["from_admission_ns"] is None:
+        if claim.from_admission_ns is None:
             assert not parts
         else:
-            assert sum(part["ns"] for part in parts) == claim["deadline_ns"]
-            assert sum(deadline_parts.totals(plan, name).values()) == claim["deadline_ns"]
-            assert all(part["ns"] > 0 for part in parts[:-1]) and parts[-1]["kind"] == "slack"
+            assert sum(part.ns for part in parts) == claim.deadline_ns
+            assert sum(deadline_parts.totals(plan, name).values()) == claim.deadline_ns
+            assert all(part.ns > 0 for part in parts[:-1]) and parts[-1].kind == "slack"
         assert deadline_parts.sentences(plan, name)[0].startswith(f"{name}: ")

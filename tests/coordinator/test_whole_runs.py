@@ -10,7 +10,6 @@ import pytest
 from coordinator import deploy, plan_file, planner
 from coordinator.report.reader import Run, read_run
 from coordinator.report.verdict import verdict
-from protos import plan_document
 from protos.plan_document import Plan
 from tests.coordinator.test_deploy_live import Street, cli
 
@@ -27,7 +26,7 @@ def deploy_next(street: Street, deadline: str) -> Plan:
     query = street.root / "query.yaml"
     query.write_text(query.read_text().replace("deadline: 2 s", f"deadline: {deadline}"))
     made = planner.make_plan(query, street.root / "cluster.yaml", planner.Choices(model="paper"))
-    street.plan = plan_document.of(made)
+    street.plan = made
     plan_file.write(street.plan, street.root / "plan.json")
     with street.connect() as agents:
         deploy.deploy(street.plan, agents)

@@ -14,7 +14,7 @@ from coordinator.agents import Agents
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Admitted, Sink, Source
-from protos import plan_document, records
+from protos import records
 from protos.segments import records_in
 
 MS = 1_000_000
@@ -60,7 +60,7 @@ class Street:
         (root / "query.yaml").write_text(QUERY)
         (root / "cluster.yaml").write_text(CLUSTER)
         made = planner.make_plan(root / "query.yaml", root / "cluster.yaml", planner.Choices(model="paper"))
-        self.plan = plan_document.of(made)
+        self.plan = made
         plan_file.write(self.plan, root / "plan.json")
         self.agents = local_agents.start(local_cluster.wanted(root / "cluster.yaml", root / "state", True, []))
         self.addresses = Addresses(

@@ -244,6 +244,6 @@ def test_the_example_is_guaranteed(tmp_path: Path) -> None:
     from coordinator import planner
 
     plan = planner.make_plan(tmp_path / "two/query.yaml", tmp_path / "two/cluster.yaml", planner.Choices())
-    assert plan["guarantee"]["lamp"]["guaranteed"] is True
-    assert set(plan["placement"].values()) == {"pi1", "pi2"}
+    assert plan.guarantee["lamp"].guaranteed is True
+    assert set(plan.placement.values()) == {"pi1", "pi2"}
     assert all(isinstance(json.loads(line), dict) for line in (tmp_path / "two/feed.jsonl").read_text().splitlines())

@@ -16,14 +16,14 @@ def test_the_fleet_costs_the_warning_nothing() -> None:
     """Deadlines and bounds in ms, charges for the runtime as assumed: control and warning are as they are alone."""
     plan = planner.make_plan(TOGETHER, QUERIES / "cluster_paper.yaml", planner.Choices())
     alone = planner.make_plan(TOGETHER[:1], QUERIES / "cluster_paper.yaml", planner.Choices())
-    both = {name: claim["bound_ns"] / 1e6 for name, claim in plan["guarantee"].items()}
-    assert all(claim["guaranteed"] for claim in plan["guarantee"].values())
+    both = {name: (claim.bound_ns or 0) / 1e6 for name, claim in plan.guarantee.items()}
+    assert all(claim.guaranteed for claim in plan.guarantee.values())
     assert set(both) == {"control", "warning", "advisory", "whereabouts", "tracks"}
     for name in ("control", "warning"):
-        assert both[name] * 1e6 == alone["guarantee"][name]["bound_ns"]
+        assert both[name] * 1e6 == alone.guarantee[name].bound_ns
     assert {name: round(both[name], 2) for name in ("control", "warning")} == {"control": 28, "warning": 298.56}
     assert both["whereabouts"] == both["control"], "the same results of the same operator"
-    assert both["advisory"] > alone["guarantee"]["advisory"]["bound_ns"] / 1e6, "which the sample stands before"
+    assert both["advisory"] > (alone.guarantee["advisory"].bound_ns or 0) / 1e6, "which the sample stands before"
     assert {name: claim.guaranteed for name, claim in bounds.bounds(plan).items()} == dict.fromkeys(both, True)
     found = standing.read(plan)
     assert list(found.members) == ["collision_guaranteed", "fleet_monitor"]

@@ -9,7 +9,6 @@ from coordinator.placement.units import Units
 from infra.papers.collision import MS, QUERIES, with_sub_deadlines
 from infra.papers.collision import plan as paper
 from node_agent.operators.registry import Registry
-from protos import plan_document
 from protos.plan_document import Plan
 
 
@@ -32,7 +31,7 @@ def planned(
             place=place or {},
             sub_deadlines="proportional",
         )
-        return plan_document.of(planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices))
+        return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)
 
 
 __all__ = ["MS", "QUERIES", "paper", "planned", "with_sub_deadlines"]

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from coordinator import planner
 from coordinator.placement.units import Units
 from node_agent.operators.registry import Registry
-from protos import plan_document
 from protos.plan_document import Plan
 from tests.simulation import operators_for_tests, operators_with_state
 
@@ -53,7 +52,7 @@ class Two:
         with TemporaryDirectory() as name:
             first, second, cluster = self.write(Path(name))
             paths = [{"first": first, "second": second}[each] for each in which]
-            return plan_document.of(planner.make_plan(paths, cluster, choices, share=share))
+            return planner.make_plan(paths, cluster, choices, share=share)
 
 
 BURSTS = st.integers(1, 4).map("{{burst: {}, period: 100 ms}}".format)

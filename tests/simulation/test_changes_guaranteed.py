@@ -25,7 +25,6 @@ from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.system import arrival_curve
 from coordinator.placement.milp import Limits
 from coordinator.planner import Choices
-from protos import json_shape
 from protos.plan_document import Plan
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.course import Change, course_of
@@ -65,7 +64,7 @@ class Conforming(Stub):
         found = []
         for name, arrival in self._arrivals.items():
             dice = Random(f"{self._seed} {name}")
-            span = arrival_curve(json_shape.write(arrival)).span  # type: ignore[attr-defined]
+            span = arrival_curve(arrival).span  # type: ignore[union-attr]
             lazy = self._lazy
             slack = (lambda dice=dice: dice.choice([0, 0, 0, dice.randint(0, 40 * MS)])) if lazy else (lambda: 0)
             first_ns = dice.randint(0, 120 * MS)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
 from statistics import fmean, median
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,6 +25,7 @@ from coordinator.guarantee.response import load_responses
 from coordinator.guarantee.selectivity import ONE, declared
 from coordinator.guarantee.system import read
 from protos import plan_document, records
+from protos.plan_document import Plan
 from sim_vehicles.virtual.run import Simulation, simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.edf_node import Job, instants, passes, run
@@ -127,7 +127,7 @@ KINDS = ("pass", "filter", "union", "join", "test.attach", "test.fragile")
 
 
 @st.composite
-def busy_plans(draw: st.DrawFn) -> dict[str, Any]:
+def busy_plans(draw: st.DrawFn) -> Plan:
     """Random plans with periods as short as their delays, so that jitter matters; some on emulated nodes."""
     plan = draw(documents(KINDS)).to_json()
     for source in plan["graph"]["sources"].values():
@@ -141,7 +141,7 @@ def busy_plans(draw: st.DrawFn) -> dict[str, Any]:
         for name, local in plan["nodes"].items():
             plan["cluster"]["nodes"][name]["emulate_cost_ns"] = MS
             local["emulate_cost_ns"] = str(MS)
-    return plan
+    return plan_document.shaped(plan)
 
 
 def released(done: Simulation) -> dict[int, list[int]]:
@@ -161,12 +161,12 @@ def test_the_virtual_cluster_never_exceeds_the_bounds_of_random_plans() -> None:
 
     @settings(max_examples=PLANS, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(busy_plans(), st.lists(st.integers(0, 30), min_size=2, max_size=2), st.integers(0, 99))
-    def check(document: dict[str, Any], phases: list[int], seed: int) -> None:
-        analysis = analyse(read(document), NOTHING)
+    def check(plan: Plan, phases: list[int], seed: int) -> None:
+        analysis = analyse(read(plan), NOTHING)
         told = claims(analysis)
-        charged = bounds(document, MEASURED) if not seed % 4 and not analysis.delays.broken else {}
-        phase_ns = {name: phases[i % 2] * MS for i, name in enumerate(document["graph"]["sources"])}
-        done = simulate(plan_document.shaped(document), Scenario(bursts=8, seed=seed, phase_ns=phase_ns), registry())
+        charged = bounds(plan, MEASURED) if not seed % 4 and not analysis.delays.broken else {}
+        phase_ns = {name: phases[i % 2] * MS for i, name in enumerate(plan.graph.sources)}
+        done = simulate(plan, Scenario(bursts=8, seed=seed, phase_ns=phase_ns), registry())
         for unit, instants_ns in released(done).items():
             if unit in analysis.streams.triggers and not analysis.delays.broken:
                 curve = analysis.streams.triggers[unit].curve

@@ -6,11 +6,9 @@ output exceeds its bound, whatever arrivals, phases, ages and selectivities the 
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -21,7 +19,7 @@ from coordinator.guarantee.curves import Spanned
 from coordinator.guarantee.system import arrival_curve
 from node_agent.operators.registry import Registry
 from protos import plan_document
-from protos.plan_document import Plan
+from protos.plan_document import BurstArrival, JcpArrival, Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
@@ -36,14 +34,14 @@ PERIODS = 2
 
 
 @cache
-def shipped() -> dict[str, Any]:
+def shipped() -> Plan:
     """The plan of the shipped query on the paper's nodes, as anyone gets it."""
     query, cluster = QUERIES / "collision_guaranteed.yaml", QUERIES / "cluster_paper.yaml"
     return planner.make_plan(query, cluster, planner.Choices(model="sound"))
 
 
 @cache
-def theory() -> dict[str, Any]:
+def theory() -> Plan:
     """n = 15 once a second, O3 on b, no age, no link delay, virtual time; the least bound of the warning."""
     query = (QUERIES / "collision_paper.yaml").read_text()
     query = query.replace("burst: 20", "burst: 15").replace("500 ms", "1000 ms").replace(", max_age: 1 s", "")
@@ -56,18 +54,18 @@ class Allowed:
     """A world of arrivals, ages and selectivities within what a plan declares: as dense as may be at first, with
     every source a little before the others in turn; then drawn."""
 
-    def __init__(self, document: Mapping[str, Any], seed: int) -> None:
-        self.sources = document["graph"]["sources"]
-        self.pairs = [(1, 1), *map(tuple, document["graph"]["operators"]["O3"]["selectivity"]["at_most"])]
+    def __init__(self, plan: Plan, seed: int) -> None:
+        self.sources = plan.graph.sources
+        self.pairs = [(1, 1), *plan.graph.operators["O3"].declared.at_most]
         self.seed = seed
 
     def begin(self, trial: int) -> Sequence[Admission]:
         draw = Random(self.seed * 100_000 + trial)
         found: list[Admission] = []
         for number, (name, source) in enumerate(self.sources.items()):
-            curve = arrival_curve(source["arrival"])
-            assert isinstance(curve, Spanned)
-            period_ns, most = source["arrival"]["period_ns"], PERIODS * source["arrival"]["burst"]
+            curve = arrival_curve(source.arrival)
+            assert isinstance(curve, Spanned) and isinstance(source.arrival, BurstArrival | JcpArrival)
+            period_ns, most = source.arrival.period_ns, PERIODS * source.arrival.burst
             if trial <= 4:  # all at once, and each of the three a nanosecond before the others
                 phase_ns, slack = int(trial > 1 and number != trial - 2), [0]
             elif trial <= 40:
@@ -78,7 +76,7 @@ class Allowed:
             moments = self._moments(curve, PERIODS * period_ns, slack, draw)[:most]
             share = 1.0 if trial <= 20 else draw.choice([1.0, 0.9, 0.5])
             picks = self._picks(len(moments), share, draw)
-            ages = [self._age(source["max_age_ns"], trial, draw) for _ in moments]
+            ages = [self._age(source.max_age_ns, trial, draw) for _ in moments]
             found += [
                 Admission(phase_ns + at, name, (Offer({"passes": passes}, age_ns),))
                 for at, passes, age_ns in zip(moments, picks, ages, strict=True)
@@ -106,9 +104,9 @@ class Allowed:
         """Nothing changes."""
 
 
-def played(document: dict[str, Any]) -> Plan:
+def played(made: Plan) -> Plan:
     """The plan with operators that pass what the world says: same graph, units, costs and side inputs."""
-    plan = copy.deepcopy(document)
+    plan = made.to_json()
     for local in plan["nodes"].values():
         for stream in local["streams"]:
             stream["codec"] = "json"
@@ -118,11 +116,11 @@ def played(document: dict[str, Any]) -> Plan:
     return plan_document.shaped(plan)
 
 
-def worst_of(document: dict[str, Any], trials: int) -> dict[str, int]:
+def worst_of(plan: Plan, trials: int) -> dict[str, int]:
     """The longest latency of each output, over all trials."""
     registry = Registry([operators_file])
-    world = Allowed(document, SEED)
-    done = simulate(played(document), Scenario(trials=trials), registry, world, trace=False)
+    world = Allowed(plan, SEED)
+    done = simulate(played(plan), Scenario(trials=trials), registry, world, trace=False)
     assert not done.failures, done.failures
     return {name: max(output.latencies_ns) for name, output in done.outputs.items()}
 
@@ -138,17 +136,17 @@ def test_the_shipped_query_is_guaranteed_with_every_charge_and_age() -> None:
     plan = shipped()
     claims = bounds(plan, MEASURED)
     assert all(claim.guaranteed for claim in claims.values()), claims
-    assert all(source["max_age_ns"] > 0 for source in plan["graph"]["sources"].values())
-    assert plan["cluster"]["links"][0]["latency_ns"] == MS
+    assert all(source.max_age_ns > 0 for source in plan.graph.sources.values())
+    assert plan.cluster.links[0].latency_ns == MS
 
 
 @pytest.mark.parametrize("name", ["theory", "shipped"])
 def test_no_output_exceeds_its_bound_in_virtual_time(name: str) -> None:
     """Charges are not part of virtual time, so the bound without them has to hold."""
-    document = {"theory": theory, "shipped": shipped}[name]()
-    claims = bounds(document, NOTHING)
+    plan = {"theory": theory, "shipped": shipped}[name]()
+    claims = bounds(plan, NOTHING)
     aged = {each: claim.bound_ns or claim.from_admission_ns or 0 for each, claim in claims.items()}
-    worst = worst_of(document, TRIALS)
+    worst = worst_of(plan, TRIALS)
     told = ", ".join(f"{each} {worst[each] / MS:g} of {aged[each] / MS:g} ms" for each in worst)
     print(f"\n{name}, {TRIALS} trials, seed {SEED}: {told}")
     for each, latency_ns in worst.items():

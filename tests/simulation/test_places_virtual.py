@@ -12,7 +12,6 @@ from coordinator.errors import InfeasibleError
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import NOTHING
 from coordinator.placement import problem
-from protos import plan_document
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
@@ -43,7 +42,7 @@ def _files(folder: Path, query: str = QUERY) -> tuple[Path, Path]:
 
 
 def _plan(folder: Path, query: str = QUERY, **choices: Any) -> Plan:
-    return plan_document.of(planner.make_plan(*_files(folder, query), planner.Choices(charges=NOTHING, **choices)))
+    return planner.make_plan(*_files(folder, query), planner.Choices(charges=NOTHING, **choices))
 
 
 @pytest.mark.parametrize(("place", "took_ns"), [("a.0", 20 * MS), ("a.1", 20 * MS + 1_000_000), ("b", 10 * MS)])
@@ -54,7 +53,7 @@ def test_speed_and_cores_in_the_plan_the_bound_and_virtual_time(tmp_path: Path, 
     built = problem.build(query, cluster, {})
     assert built.items[0].cost_ns == {0: 20 * MS, 1: 20 * MS, 2: 10 * MS}  # (6), per burst
     plan = _plan(tmp_path, place={"one": place})
-    claim = bounds(plan.to_json(), NOTHING)["out"]
+    claim = bounds(plan, NOTHING)["out"]
     done = simulate(plan, Scenario(bursts=3))
     assert claim.from_admission_ns == took_ns == max(done.outputs["out"].latencies_ns)
     assert done.failures == ()
@@ -69,7 +68,7 @@ def test_two_cores_serve_side_by_side(tmp_path: Path) -> None:
         plan = _plan(tmp_path, query, model=model)
         assert sorted(plan.placement.values()) == ["a", "a.1"]
         done = simulate(plan, Scenario(bursts=3))
-        for name, claim in bounds(plan.to_json(), NOTHING).items():
+        for name, claim in bounds(plan, NOTHING).items():
             assert claim.guaranteed and max(done.outputs[name].latencies_ns) <= (claim.bound_ns or 0)
         with pytest.raises(InfeasibleError):
             _plan(tmp_path, query.replace("nodes: [a]", "nodes: [a.1]"), model=model)

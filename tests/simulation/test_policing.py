@@ -1,7 +1,7 @@
 """In virtual time: sources and operators that break their promise, with and without policing."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.system import read
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
-from protos.plan_document import shaped as typed
+from protos.plan_document import Plan
 from sim_vehicles.virtual.run import Simulation, simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.guarantee.plans import MS, cluster, written
@@ -39,20 +39,21 @@ outputs:
 """
 
 
-def plan(policed: bool = True) -> dict[str, Any]:
+def plan(policed: bool = True) -> Plan:
     made = written(QUERY, cluster("ab", "{between: [a, b]}"), model="sound", charges=NOTHING)
-    assert made["model"] == "sound" and all(each["guaranteed"] for each in made["guarantee"].values())
+    assert made.model == "sound" and all(each.guaranteed for each in made.guarantee.values())
     if not policed:
-        for local in made["nodes"].values():
-            for one in [*local.get("sources", []), *local.get("operators", [])]:
-                one.pop("paces", None)
-                one.pop("at_most", None)
+        for local in made.nodes.values():
+            for source in local.sources:
+                source.ClearField("paces")
+            for operator in local.operators:
+                operator.ClearField("at_most")
     return made
 
 
-def over(made: dict[str, Any], done: Simulation) -> dict[str, int]:
+def over(made: Plan, done: Simulation) -> dict[str, int]:
     """By how much the slowest result of each output exceeds its bound from admission on, in ns."""
-    bounds = {name: each["from_admission_ns"] for name, each in made["guarantee"].items()}
+    bounds = {name: each.from_admission_ns or 0 for name, each in made.guarantee.items()}
     return {name: max(output.latencies_ns) - bounds[name] for name, output in done.outputs.items()}
 
 
@@ -61,10 +62,8 @@ BROKEN = Scenario(bursts=12, burst={"guilty": 8}, phase_ns={"guilty": MS})
 
 def test_a_guarantee_stays_true_when_a_source_and_an_operator_break_their_promise(tmp_path: Path) -> None:
     free, held = plan(policed=False), plan()
-    assert max(over(free, simulate(typed(free), BROKEN, registry())).values()) > 0, (
-        "without policing a bound is exceeded"
-    )
-    done = simulate(typed(held), BROKEN, registry())
+    assert max(over(free, simulate(free, BROKEN, registry())).values()) > 0, "without policing a bound is exceeded"
+    done = simulate(held, BROKEN, registry())
     assert max(over(held, done).values()) <= 0
     write_run(done, tmp_path / "run")
     told = verdict(read_run(tmp_path / "run"))
@@ -85,7 +84,7 @@ def test_whoever_keeps_the_promise_is_not_shed(tmp_path: Path) -> None:
         model="sound",
         charges=NOTHING,
     )
-    done = simulate(typed(made), Scenario(bursts=30, phase_ns={"guilty": MS}), registry())
+    done = simulate(made, Scenario(bursts=30, phase_ns={"guilty": MS}), registry())
     write_run(done, tmp_path / "run")
     books = verdict(read_run(tmp_path / "run"))["conservation"]
     assert books["balanced"] and books["by_cause"] == {} and books["admitted"] == 150
@@ -94,17 +93,15 @@ def test_whoever_keeps_the_promise_is_not_shed(tmp_path: Path) -> None:
 
 @settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(busy_plans(), st.integers(2, 12), st.lists(st.integers(0, 30), min_size=2, max_size=2), st.integers(0, 99))
-def test_no_bound_is_exceeded_whatever_sources_send(
-    document: dict[str, Any], times: int, phases: list[int], seed: int
-) -> None:
+def test_no_bound_is_exceeded_whatever_sources_send(drawn: Plan, times: int, phases: list[int], seed: int) -> None:
     """Several times what is declared, at every instant at which something may come."""
-    analysis = analyse(read(document), NOTHING)
+    analysis = analyse(read(drawn), NOTHING)
     told = claims(analysis)
-    policing.enforce(document, analysis)
-    sources = document["graph"]["sources"]
+    drawn = replace(drawn, nodes=policing.enforced(drawn, analysis)[0])
+    sources = drawn.graph.sources
     phase_ns = {name: phases[i % 2] * MS for i, name in enumerate(sources)}
-    burst = {name: times * int(source["arrival"]["burst"]) for name, source in sources.items()}
-    done = simulate(typed(document), Scenario(bursts=8, seed=seed, phase_ns=phase_ns, burst=burst), registry())
+    burst = {name: times * source.arrival.burst for name, source in sources.items()}
+    done = simulate(drawn, Scenario(bursts=8, seed=seed, phase_ns=phase_ns, burst=burst), registry())
     for name, output in done.outputs.items():
         bound_ns = told[name].from_admission_ns
         assert bound_ns is None or max(output.latencies_ns, default=0) <= bound_ns, name

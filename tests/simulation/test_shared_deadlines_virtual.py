@@ -50,7 +50,7 @@ def plan(near_ms: int = 20, far_ms: int = 60) -> Plan:
         paths = [folder / "near.yaml", folder / "far.yaml"]
         for path, own, deadline in zip(paths, (1, 2), (near_ms, far_ms), strict=True):
             path.write_text(QUERY.format(name=path.stem, own=own, deadline=deadline))
-        return plan_document.of(planner.make_plan(paths, folder / "cluster.yaml", planner.Choices(model="paper")))
+        return planner.make_plan(paths, folder / "cluster.yaml", planner.Choices(model="paper"))
 
 
 def facts(done: Simulation, kind: type[Kind]) -> list[Kind]:

@@ -11,7 +11,6 @@ import pytest
 from coordinator import planner
 from coordinator.guarantee.charges import NOTHING
 from node_agent.wire.plan import PlanError, core_plan
-from protos import plan_document
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
@@ -79,7 +78,7 @@ def results(folder: Path, *texts: str, share: bool = True) -> tuple[Plan, dict[t
         paths[-1].write_text(text)
     (folder / "cluster.yaml").write_text(CLUSTER)
     choices = planner.Choices(charges=NOTHING, quick=True)
-    plan = plan_document.of(planner.make_plan(paths, folder / "cluster.yaml", choices, share=share))
+    plan = planner.make_plan(paths, folder / "cluster.yaml", choices, share=share)
     world = World()
     assert simulate(plan, Scenario(), world=world).failures == ()
     return plan, world.told

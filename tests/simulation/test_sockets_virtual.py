@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -13,7 +14,7 @@ from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.charges import MEASURED
 from coordinator.guarantee.system import read
 from node_agent.core.parts import Lineage, Loaded
-from protos import plan_document, records
+from protos import records
 from sim_vehicles.virtual import cluster
 from sim_vehicles.virtual.events import DISPATCHED, ENDED
 from sim_vehicles.virtual.node import VirtualNode
@@ -120,19 +121,19 @@ def test_no_bound_is_exceeded_where_sockets_wait_for_instances(seed: int, monkey
     dice = Random(seed)
     place = {name: dice.choice(["a", "r", "b.0", "b.1"]) for name in ("first", "second", "both", "busy", "all", "last")}
     text = CLUSTER.replace("policy: R", f"policy: {'fifo' if seed % 4 == 3 else 'edf'}")
-    plan = planned(QUERY, text, place, registry(), dice.choice(["path", "operator"])).to_json()
-    for local in plan["nodes"].values():
-        local["policy"]["largest_batch"] = dice.choice([1, 1, 3])
-        for unit in local.get("units", []):
-            unit["sub_deadline_ns"] = str(dice.randint(1, 40) * MS)
+    plan = planned(QUERY, text, place, registry(), dice.choice(["path", "operator"]))
+    for local in plan.nodes.values():
+        local.policy.largest_batch = dice.choice([1, 1, 3])
+        for unit in local.units:
+            unit.sub_deadline_ns = dice.randint(1, 40) * MS
     analysis = analyse(read(plan), MEASURED)
     told = claims(analysis)
     assert seed % 4 == 3 or any(claim.from_admission_ns for claim in told.values())
-    policing.enforce(plan, analysis)
+    plan = replace(plan, nodes=policing.enforced(plan, analysis)[0])
     for turn in range(4):
         phases = {"s": dice.choice([0, 1, MS]), "t": dice.choice([0, 1, 3 * MS])}
         scenario = Scenario(bursts=6, seed=turn, phase_ns=phases, decision_ns=MEASURED.decision_ns)
-        done = simulate(plan_document.shaped(plan), scenario, registry())
+        done = simulate(plan, scenario, registry())
         for name, output in done.outputs.items():
             bound_ns = told[name].from_admission_ns
             assert bound_ns is None or max(output.latencies_ns, default=0) <= bound_ns, (name, phases)

@@ -7,7 +7,6 @@ import pytest
 from coordinator import planner
 from coordinator.errors import InfeasibleError
 from coordinator.guarantee.charges import NOTHING
-from protos import plan_document
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.sound.sound_graphs import texts
@@ -22,7 +21,7 @@ def test_no_run_exceeds_its_claims(seed: int, tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(cluster)
     choices = planner.Choices(model="sound", charges=NOTHING, quick=True)
     try:
-        plan = plan_document.of(planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", choices))
+        plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", choices)
     except InfeasibleError:
         return  # nothing is claimed
     for phases in ({}, {"s1": 1}, {"s2": 1}, {"s1": 3 * MS}, {"s2": 7 * MS}):

@@ -12,7 +12,7 @@ from coordinator.change import next_plan
 from coordinator.change.next_plan import Wish
 from coordinator.guarantee.charges import NOTHING
 from coordinator.placement.milp import Limits
-from protos import plan_document, records
+from protos import records
 from protos.plan_document import Claim, Plan
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate
@@ -66,7 +66,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Plans:
         (folder / name).write_text(text)
     (folder / "operators.json").write_text(json.dumps(registry().describe()))
     choices = planner.Choices(quick=True, charges=NOTHING, limits=LIMITS)
-    one = plan_document.of(planner.make_plan([folder / "first.yaml"], folder / "cluster.yaml", choices))
+    one = planner.make_plan([folder / "first.yaml"], folder / "cluster.yaml", choices)
     both = next_plan.added(one, folder / "plan.json", folder / "second.yaml", Wish(LIMITS))
     assert both.after is not None, both.verdict.reasons
     return one, both, next_plan.removed(both.after, folder / "plan.json", ["second"])

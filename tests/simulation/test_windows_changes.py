@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from coordinator import planner
-from protos import plan_document
 from protos.plan_document import Plan
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate
@@ -50,7 +49,7 @@ def plan(cluster: str, *given_: Query) -> Plan:
         for query in given_:
             paths.append(folder / f"{query.name}.yaml")
             paths[-1].write_text(query.text())
-        return plan_document.of(planner.make_plan(paths, folder / "cluster.yaml", by_traffic()))
+        return planner.make_plan(paths, folder / "cluster.yaml", by_traffic())
 
 
 EXAMPLES = settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -14,7 +15,7 @@ from coordinator.guarantee.charges import MEASURED
 from coordinator.guarantee.system import read
 from node_agent.core import plan as core
 from node_agent.core.parts import Loaded
-from protos import plan_document, records
+from protos import records
 from sim_vehicles.virtual import cluster
 from sim_vehicles.virtual.events import DISPATCHED
 from sim_vehicles.virtual.node import VirtualNode
@@ -74,18 +75,18 @@ def test_no_bound_of_a_window_is_exceeded_where_sockets_wait(seed: int, monkeypa
     dice = Random(seed)
     place = {name: dice.choice(["a", "r", "b.0", "b.1"]) for name in ("first", "busy", "both", "five", "last")}
     text = CLUSTER.replace("policy: R", "policy: edf")
-    plan = planned(QUERY, text, place, registry(), dice.choice(["path", "operator"])).to_json()
-    for local in plan["nodes"].values():
-        for unit in local.get("units", []):
-            unit["sub_deadline_ns"] = str(dice.randint(1, 40) * MS)
+    plan = planned(QUERY, text, place, registry(), dice.choice(["path", "operator"]))
+    for local in plan.nodes.values():
+        for unit in local.units:
+            unit.sub_deadline_ns = dice.randint(1, 40) * MS
     analysis = analyse(read(plan), MEASURED)
     told = claims(analysis)
     assert all(claim.bound_ns is not None for claim in told.values())
-    policing.enforce(plan, analysis)
+    plan = replace(plan, nodes=policing.enforced(plan, analysis)[0])
     for turn in range(3):
         phases = {"s": dice.choice([0, 1, MS]), "t": dice.choice([0, 1, 3 * MS])}
         scenario = Scenario(bursts=8, seed=turn, phase_ns=phases, decision_ns=MEASURED.decision_ns)
-        done = simulate(plan_document.shaped(plan), scenario, registry())
+        done = simulate(plan, scenario, registry())
         for name, output in done.outputs.items():
             bound_ns = told[name].bound_ns
             assert output.latencies_ns

@@ -13,7 +13,6 @@ from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.curves import Spanned
 from coordinator.guarantee.system import arrival_curve
 from coordinator.placement.milp import Limits
-from protos import json_shape, plan_document
 from protos.plan_document import Plan
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from tests.simulation.edf_node import instants
@@ -166,7 +165,7 @@ def planned(query: str, cluster: str, sound: bool) -> Plan | None:
         else:
             choices = planner.Choices(allocator="sqpr", sub_deadlines="proportional", policy="edf", charges=NOTHING)
         try:
-            return plan_document.of(planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices))
+            return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)
         except (InfeasibleError, OutOfTimeError):
             return None
 
@@ -186,7 +185,7 @@ class Dense:
         draw, found = Random(f"{self.seed} {trial}"), []
         together = draw.random() < 0.5
         for name, source in self.plan.graph.sources.items():
-            curve = arrival_curve(json_shape.write(source.arrival))
+            curve = arrival_curve(source.arrival)
             assert isinstance(curve, Spanned)
             slack = (lambda: 0) if draw.random() < 0.6 else (lambda: draw.choice([0, 0, 0, draw.randint(0, 40 * MS)]))
             first_ns = LEAD_NS if together else LEAD_NS + draw.randint(0, 60) * MS

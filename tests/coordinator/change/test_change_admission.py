@@ -17,7 +17,6 @@ from coordinator.guarantee.charges import NOTHING
 from coordinator.placement.milp import Limits
 from coordinator.sharing import standing
 from coordinator.units_of_measure import show_ns
-from protos import plan_document
 from protos.plan_document import Plan
 from tests.coordinator.sharing import random_queries
 
@@ -82,7 +81,7 @@ class Desk:
     def plan(self, *queries: str, **choices: Any) -> Plan:
         paths = [self.write(f"q{number}", text) for number, text in enumerate(queries)]
         made = planner.make_plan(paths, self.root / "cluster.yaml", planner.Choices(quick=True, **choices))
-        return self.kept(plan_document.of(made))
+        return self.kept(made)
 
     def kept(self, made: Plan | None) -> Plan:
         """As it comes back from its file."""
@@ -268,7 +267,7 @@ def test_a_refusal_says_what_would_fit_if_what_runs_moved(desk: Desk) -> None:
     assert set(found.moved.values()) == {("b", "a")}
     said = "\n".join(found.lines("next.json"))
     assert "it would fit if" in said and "coordinator deploy next.json --replace" in said
-    assert standing.read(found.replacement.to_json()).members.keys() == {"fleet", "heavy"}
+    assert standing.read(found.replacement).members.keys() == {"fleet", "heavy"}
 
 
 def test_a_refusal_says_what_makes_room_where_nothing_fits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

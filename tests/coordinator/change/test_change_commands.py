@@ -17,7 +17,7 @@ from coordinator.errors import CoordinatorError
 from coordinator.local_agents import LocalAgent, Wanted
 from coordinator.placement.milp import Limits
 from coordinator.two_phase import Verb
-from protos import agent_pb2, plan_document
+from protos import agent_pb2
 from protos.plan_document import Plan
 from tests.coordinator.change.test_change_admission import BASE, CLUSTER, FLEET, heavy
 
@@ -38,7 +38,7 @@ class Town:
 
     def make(self, *queries: str) -> Plan:
         paths = [self.root / f"{name}.yaml" for name in queries]
-        made = plan_document.of(planner.make_plan(paths, self.root / "cluster.yaml", planner.Choices(quick=True)))
+        made = planner.make_plan(paths, self.root / "cluster.yaml", planner.Choices(quick=True))
         plan_file.write(made, self.plan)
         return made
 
@@ -232,7 +232,7 @@ def test_a_node_that_the_next_plan_does_not_have_ends_the_one_before(town: Town)
     assert town.run("deploy", str(town.plan))[0] == 2, "base would end"
     assert town.run("deploy", str(town.plan), "--replace")[0] == 0
     runs = town.runs()
-    assert runs["a"][0] == solo["hash"] and runs["b"][0] == "", "nobody admits tuples under a plan that is over"
+    assert runs["a"][0] == solo.hash and runs["b"][0] == "", "nobody admits tuples under a plan that is over"
 
 
 @pytest.mark.parametrize("ended", [KeyboardInterrupt, SystemExit])

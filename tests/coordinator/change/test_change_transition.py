@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from pathlib import Path
 from random import Random
@@ -20,8 +21,7 @@ from coordinator.guarantee.flow import total
 from coordinator.guarantee.response import load_responses
 from coordinator.guarantee.selectivity import ONE
 from coordinator.placement import kept
-from protos import plan_document
-from protos.plan_document import Plan
+from protos.plan_document import Plan, QueryPart
 from tests.simulation.edf_node import Job, instants
 from tests.whole_plans import hashed
 
@@ -139,11 +139,10 @@ def plans(files: Files) -> tuple[Plan, Plan]:
     first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices())
     more = FIRST.replace("outputs:", "  X: {run: pass, in: A, cost: 1 ms, nodes: [a]}\noutputs:")
     grown = files(more + "  x: {from: X, at: a, deadline: 40 ms}\n", CLUSTER)
-    stays = kept.read(first, set(first["placement"]), first["hash"])
+    stays = kept.read(first, set(first.placement), first.hash)
     second = planner.make_plan(*grown, planner.Choices(kept=stays))
-    nothing: dict[str, Any] = {key: [] for key in ("sources", "operators", "outputs")}
-    second["queries"]["more"] = nothing | {"sha256": "", "called": {}}
-    return plan_document.of(first), hashed(second)
+    more_ = QueryPart(sources=(), operators=(), outputs=(), sha256="")
+    return first, replace(second, queries={**second.queries, "more": more_}).sealed()
 
 
 def test_the_larger_plan_bounds_a_change_in_both_directions(plans: tuple[Plan, Plan]) -> None:
@@ -156,7 +155,7 @@ def test_the_larger_plan_bounds_a_change_in_both_directions(plans: tuple[Plan, P
 
 
 def test_nothing_is_charged_where_the_runtime_costs_nothing(files: Files) -> None:
-    plan = plan_document.of(planner.make_plan(*files(FIRST, CLUSTER), planner.Choices(charges=NOTHING)))
+    plan = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices(charges=NOTHING))
     found = transition.during(plan, plan)
     assert found.loading_ns == 0
     assert {name: claim.bound_ns for name, claim in found.claims.items()} == {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,13 +10,15 @@ from typing import Any
 
 from coordinator import planner
 from coordinator.guarantee.charges import NOTHING
+from protos import plan_document
+from protos.plan_document import Plan
 
 MS = 1_000_000
 QUERIES = Path(__file__).parents[3] / "sim_vehicles" / "queries"
 FREE = "links: [{between: [a, b]}]"
 
 
-def written(query: str, cluster: str, **choices: Any) -> dict[str, Any]:
+def written(query: str, cluster: str, **choices: Any) -> Plan:
     """The plan of two texts, bounds without charges for the runtime unless given."""
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -40,22 +41,20 @@ def _paper(n: int, node: str, every: bool, ages: bool) -> str:
         query = query.replace("period: 1000 ms}", "period: 1000 ms}, max_age: 1 ns")
     cluster = (QUERIES / "cluster_paper.yaml").read_text()
     line = next(line for line in cluster.splitlines() if line.startswith("links"))
-    return json.dumps(written(query, cluster.replace(line, FREE), place={"O3": node}))
+    return written(query, cluster.replace(line, FREE), place={"O3": node}).text()
 
 
-def paper(
-    n: int, node: str = "b", every: bool = False, ages: bool = False, **sub_deadlines_ms: float
-) -> dict[str, Any]:
+def paper(n: int, node: str = "b", every: bool = False, ages: bool = False, **sub_deadlines_ms: float) -> Plan:
     """Period 1000 ms, O3 on that node, no link delay; sub-deadlines of units by their first operator.
 
     every: sigma(k) = k. ages: 1 ns, the least that can be declared; else none is.
     """
-    plan: dict[str, Any] = json.loads(_paper(n, node, every, ages))
-    for local in plan["nodes"].values():
-        names = {operator["id"]: operator["name"] for operator in local["operators"]}
-        for unit in local["units"]:
-            if names[unit["operators"][0]] in sub_deadlines_ms:
-                unit["sub_deadline_ns"] = str(round(sub_deadlines_ms[names[unit["operators"][0]]] * MS))
+    plan = plan_document.parse(_paper(n, node, every, ages).encode())
+    for local in plan.nodes.values():
+        names = {operator.id: operator.name for operator in local.operators}
+        for unit in local.units:
+            if names[unit.operators[0]] in sub_deadlines_ms:
+                unit.sub_deadline_ns = round(sub_deadlines_ms[names[unit.operators[0]]] * MS)
     return plan
 
 

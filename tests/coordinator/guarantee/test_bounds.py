@@ -15,10 +15,11 @@ from coordinator.guarantee.curves import Bursts
 from coordinator.guarantee.flow import Jittered
 from coordinator.guarantee.propagate import Flow, Late, joined
 from coordinator.guarantee.system import read
-from protos import plan_document
+from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.guarantee.plans import MS, cluster, paper, written
+from tests.whole_plans import altered
 
 CHOSEN = {"O1": 30, "O2": 16}  # the least for O2 that holds: its 15 jobs, and one of O1 that has just begun
 CHAIN = (
@@ -27,11 +28,11 @@ CHAIN = (
 OUTPUT = "outputs:\n  out: {from: X, at: a, deadline: 20 ms}\n"
 
 
-def from_admission_ms(plan: dict[str, Any]) -> dict[str, float]:
+def from_admission_ms(plan: Plan) -> dict[str, float]:
     return {name: (claim.from_admission_ns or 0) / MS for name, claim in bounds(plan, NOTHING).items()}
 
 
-def chain(arrival: str = "{burst: 2, period: 100 ms}, max_age: 1 ms", **choices: Any) -> dict[str, Any]:
+def chain(arrival: str = "{burst: 2, period: 100 ms}, max_age: 1 ms", **choices: Any) -> Plan:
     return written("shimekiri: 1\n" + CHAIN.replace("ARRIVAL", arrival) + OUTPUT, cluster(policy="edf"), **choices)
 
 
@@ -40,15 +41,18 @@ def chain(arrival: str = "{burst: 2, period: 100 ms}, max_age: 1 ms", **choices:
 
 def test_the_bound_of_out2_is_147_ms_with_o3_on_node_2() -> None:
     assert from_admission_ms(paper(15, **CHOSEN)) == {"control": 25, "warning": 147, "advisory": 343}
-    assert paper(15)["sub_deadlines_ns"]["O1"] == 30 * MS  # the unit's deadline; its response is sharper
+    assert paper(15).sub_deadlines_ns["O1"] == 30 * MS  # the unit's deadline; its response is sharper
     assert all(verdict.holds for verdict in analyse(read(paper(15, **CHOSEN)), NOTHING).verdicts.values())
+
+
+def _emulate_nothing(plan: dict[str, Any]) -> None:
+    for node in plan["cluster"]["nodes"].values():
+        node["emulate_cost_ns"] = 0
 
 
 def test_without_shaping_it_is_161() -> None:
     """Nothing is emulated, so a tuple may cost nothing, and the outputs of O2 may come all at once."""
-    plan = paper(15, **CHOSEN)
-    for facts in plan["cluster"]["nodes"].values():
-        facts["emulate_cost_ns"] = 0
+    plan = altered(paper(15, **CHOSEN), _emulate_nothing)
     assert from_admission_ms(plan) == {"control": 25, "warning": 161, "advisory": 343}
 
 
@@ -65,9 +69,7 @@ def test_with_equal_sub_deadlines_of_o1_and_o2_it_is_156_and_147_would_be_wrong(
     """The model of [P] gives both 30 ms. Then O1's burst may come first, and 154 ms do happen."""
     plan = paper(15)
     assert from_admission_ms(plan)["warning"] == 156
-    sensor_first = simulate(plan_document.shaped(plan), Scenario(bursts=2, phase_ns={"v2v": 1}), trace=False).outputs[
-        "warning"
-    ]
+    sensor_first = simulate(plan, Scenario(bursts=2, phase_ns={"v2v": 1}), trace=False).outputs["warning"]
     assert 147 * MS < max(sensor_first.latencies_ns) <= 156 * MS
 
 
@@ -77,8 +79,7 @@ def test_with_equal_sub_deadlines_of_o1_and_o2_it_is_156_and_147_would_be_wrong(
 def test_simulations_stay_within_these_bounds(phases: dict[str, int]) -> None:
     plan = paper(15, **CHOSEN)
     allowed = from_admission_ms(plan)
-    done = simulate(plan_document.shaped(plan), Scenario(bursts=2, phase_ns=phases), trace=False)
-    for name, output in done.outputs.items():
+    for name, output in simulate(plan, Scenario(bursts=2, phase_ns=phases), trace=False).outputs.items():
         assert max(output.latencies_ns) <= allowed[name] * MS
 
 
@@ -105,29 +106,27 @@ def test_what_the_runtime_does_is_charged() -> None:
 
 
 def test_no_declared_age_is_no_guarantee_but_the_bound_from_admission_is_told() -> None:
-    claim = chain("{burst: 2, period: 100 ms}")["guarantee"]["out"]
-    assert (claim["bound_ns"], claim["from_admission_ns"], claim["guaranteed"]) == (None, 2 * MS, False)
-    assert claim["why"] == "s admits tuples of any age; 2 ms from admission, so declare a 'max_age' of at most 18 ms"
+    claim = chain("{burst: 2, period: 100 ms}").guarantee["out"]
+    assert (claim.bound_ns, claim.from_admission_ns, claim.guaranteed) == (None, 2 * MS, False)
+    assert claim.why == "s admits tuples of any age; 2 ms from admission, so declare a 'max_age' of at most 18 ms"
 
 
 def test_the_mend_for_a_missing_age_mends_it() -> None:
-    claim = chain("{burst: 2, period: 100 ms}, max_age: 18 ms")["guarantee"]["out"]
-    assert (claim["bound_ns"], claim["guaranteed"]) == (20 * MS, True)
-    claim = chain("{burst: 2, period: 100 ms}, max_age: 19 ms")["guarantee"]["out"]
-    assert (claim["bound_ns"], claim["guaranteed"]) == (21 * MS, False) and "exceeds the deadline by 1 ms" in claim[
-        "why"
-    ]
+    claim = chain("{burst: 2, period: 100 ms}, max_age: 18 ms").guarantee["out"]
+    assert (claim.bound_ns, claim.guaranteed) == (20 * MS, True)
+    claim = chain("{burst: 2, period: 100 ms}, max_age: 19 ms").guarantee["out"]
+    assert (claim.bound_ns, claim.guaranteed) == (21 * MS, False) and "exceeds the deadline by 1 ms" in claim.why
 
 
 def test_a_policy_without_a_test_has_no_bound() -> None:
-    claim = chain(policy="fifo")["guarantee"]["out"]
-    assert claim["bound_ns"] is None and claim["why"] == "policy fifo on node a has no bound: the test covers edf only"
+    claim = chain(policy="fifo").guarantee["out"]
+    assert claim.bound_ns is None and claim.why == "policy fifo on node a has no bound: the test covers edf only"
 
 
 def test_batches_are_covered_up_to_a_limit() -> None:
     plan = chain("{burst: 4, period: 100 ms}, max_age: 1 ms")
     for batch, expected in ((1, 5), (4, 5), (0, None)):
-        plan["nodes"]["a"]["policy"]["largest_batch"] = batch
+        plan.nodes["a"].policy.largest_batch = batch
         claim = bounds(plan, NOTHING)["out"]
         assert claim.bound_ns == (expected * MS if expected else None)
     assert "no limit" in claim.why
@@ -135,19 +134,19 @@ def test_batches_are_covered_up_to_a_limit() -> None:
 
 def test_a_node_that_is_full_in_the_worst_case() -> None:
     plan = chain("{burst: 9, period: 10 ms}, max_age: 1 ms")
-    plan["graph"]["sources"]["s"]["arrival"]["burst"] = 10
+    plan = altered(plan, lambda values: values["graph"]["sources"]["s"]["arrival"].update(burst=10))
     assert bounds(plan, NOTHING)["out"].why == "node a has no bound: U >= 1: its work takes 1 of it in the worst case"
 
 
 def test_more_outputs_than_inputs_have_to_be_declared() -> None:
-    plan = chain()
-    plan["graph"]["operators"]["X"]["selectivity"] = {"mean": 2.0, "at_most": []}
+    twice = {"mean": 2.0, "at_most": []}
+    plan = altered(chain(), lambda values: values["graph"]["operators"]["X"].update(selectivity=twice))
     assert "X has 2 outputs per input on average and no 'at_most'" in bounds(plan, NOTHING)["out"].why
 
 
 def test_a_source_without_a_curve() -> None:
-    plan = chain()
-    plan["graph"]["sources"]["s"]["arrival"] = {"kind": "trace", "burst": 1, "tuples": 5, "span_ns": 7}
+    apart = {"kind": "jcp", "burst": 1, "period_ns": 5, "min_gap_ns": 7, "early_ns": 0, "late_ns": 0}
+    plan = altered(chain(), lambda values: values["graph"]["sources"]["s"].update(arrival=apart))
     assert "node a has no bound: the arrivals of source s are unbounded" in bounds(plan, NOTHING)["out"].why
 
 
@@ -158,9 +157,9 @@ def test_a_link_that_carries_less_than_is_sent() -> None:
     links = "{between: [a, b], bandwidth: BW}"
     for bandwidth, bounded in (("13 Mbit/s", True), ("12 Mbit/s", False)):
         text = query + OUTPUT.replace("at: a", "at: b").replace("20 ms", "90 ms")
-        claim = written(text, cluster("ab", links.replace("BW", bandwidth)))["guarantee"]["out"]
-        assert (claim["bound_ns"] is not None) is bounded
-        assert bounded or "the link from a to b has no bound: U >= 1" in claim["why"]
+        claim = written(text, cluster("ab", links.replace("BW", bandwidth))).guarantee["out"]
+        assert (claim.bound_ns is not None) is bounded
+        assert bounded or "the link from a to b has no bound: U >= 1" in claim.why
 
 
 def test_a_burst_waits_on_its_link() -> None:
@@ -168,7 +167,7 @@ def test_a_burst_waits_on_its_link() -> None:
     query = "shimekiri: 1\n" + CHAIN.replace("ARRIVAL", "{burst: 10, period: 100 ms}, max_age: 1 ms")
     query = query.replace("cost: 1 ms", "cost: 1 us, nodes: [b]") + OUTPUT.replace("at: a", "at: b").replace("20", "90")
     links = "{between: [a, b], latency: 2 ms, bandwidth: 12 Mbit/s}"
-    assert written(query, cluster("ab", links))["guarantee"]["out"]["from_admission_ns"] == 12 * MS + 10_000
+    assert written(query, cluster("ab", links)).guarantee["out"].from_admission_ns == 12 * MS + 10_000
 
 
 def test_a_union_takes_the_longer_way_and_a_join_waits_for_it() -> None:
@@ -182,7 +181,7 @@ def test_a_union_takes_the_longer_way_and_a_join_waits_for_it() -> None:
         )
         links = "{between: [a, b], latency: 3 ms}, {between: [b, c], latency: 4 ms}, {between: [a, c], latency: 1 ms}"
         plan = written(query, cluster("abc", links))
-        assert plan["guarantee"]["out"]["from_admission_ns"] == (3 + 1 + 4 + last) * MS
+        assert plan.guarantee["out"].from_admission_ns == (3 + 1 + 4 + last) * MS
 
 
 def test_a_join_bunches_what_waited_for_the_slower_branch() -> None:
@@ -212,7 +211,7 @@ def test_a_recording_is_a_curve(files: Callable[[str, str], tuple[Any, Any]]) ->
     instants = [0, 0, 0, 5 * MS, 100 * MS, 101 * MS, 300 * MS]
     (query.parent / "r.txt").write_text("\n".join(map(str, instants)))
     plan = planner.make_plan(query, cluster_path, planner.Choices(charges=NOTHING))
-    assert plan["guarantee"]["out"]["bound_ns"] == 4 * MS  # three at once, and the age
+    assert plan.guarantee["out"].bound_ns == 4 * MS  # three at once, and the age
 
 
 @pytest.mark.parametrize(
@@ -234,7 +233,7 @@ def test_a_mean_above_its_worst_case_is_bad_input(given: str, said: str) -> None
 
 
 def test_the_plan_says_what_its_bounds_rest_on() -> None:
-    analysis = chain()["analysis"]
-    assert analysis["charges"]["decision_ns"] == 0
-    assert analysis["nodes"]["a"]["sub_deadlines_hold"] and analysis["nodes"]["a"]["utilisation"] == 0.02
-    assert analysis["units_ns"] == {"1": 2 * MS}
+    analysis = chain().analysis
+    assert analysis.charges.decision_ns == 0
+    assert analysis.nodes["a"].sub_deadlines_hold and analysis.nodes["a"].utilisation == 0.02
+    assert analysis.units_ns == {"1": 2 * MS}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
 
 from coordinator.errors import BadInputError
 from coordinator.guarantee.bounds import assumed, bounds, documents
-from coordinator.guarantee.charges import MEASURED, NOTHING, NodeCharges
+from coordinator.guarantee.charges import MEASURED, NOTHING
+from protos import plan_document
+from protos.plan_document import NodeCharged, NodeCharges, Plan
 from tests.coordinator.guarantee.plans import MS, cluster, written
 
 QUERY = """shimekiri: 1
@@ -24,7 +25,7 @@ outputs:
 DEAR = "{decision: 100 us, drain: 300 us, side: 7 us}"
 
 
-def plan(charges_of_b: str = "", **choices: Any) -> dict[str, Any]:
+def plan(charges_of_b: str = "", **choices: Any) -> Plan:
     nodes = cluster("ab", "{between: [a, b]}").splitlines()
     nodes[3] = nodes[3].replace("}", f", charges: {charges_of_b}}}") if charges_of_b else nodes[3]
     return written(QUERY, "\n".join(nodes), **({"charges": MEASURED} | choices))
@@ -34,24 +35,25 @@ def test_each_node_is_charged_what_the_plan_says_of_it() -> None:
     """Two tuples read and two instances, each longer by what b costs more than 20 us; the wait for a socket is longer
     by one decision and two reads more."""
     cheap, dear = plan(), plan(DEAR)
-    assert dear["cluster"]["nodes"]["b"]["charges"] == {"decision_ns": 100_000, "drain_ns": 300_000, "side_ns": 7_000}
-    assert "charges" not in dear["cluster"]["nodes"]["a"]
-    more_ns = dear["guarantee"]["out"]["bound_ns"] - cheap["guarantee"]["out"]["bound_ns"]
+    assert dear.cluster.nodes["b"].charges == NodeCharges(decision_ns=100_000, drain_ns=300_000, side_ns=7_000)
+    assert dear.cluster.nodes["a"].charges is None
+    bounds_ns = [each.guarantee["out"].bound_ns or 0 for each in (cheap, dear)]
+    more_ns = bounds_ns[1] - bounds_ns[0]
     assert more_ns == 2 * (80_000 + 280_000) + 80_000 + 2 * 280_000
-    assert dear["guarantee"] == documents(copy.deepcopy(dear))[0]  # of the plan alone
+    assert dear.guarantee == documents(plan_document.of(dear.to_json()))[0]  # of the plan alone
 
 
 def test_the_analysis_says_where_charges_come_from() -> None:
-    nodes = plan(DEAR)["analysis"]["nodes"]
-    assert (nodes["a"]["charges"]["said"], nodes["b"]["charges"]["said"]) == ("assumed", "measured")
-    assert nodes["b"]["charges"]["drain_ns"] == 300_000 and nodes["a"]["charges"]["drain_ns"] == 20_000
+    nodes = plan(DEAR).analysis.nodes
+    assert (nodes["a"].charges.said, nodes["b"].charges.said) == ("assumed", "measured")
+    assert nodes["b"].charges.drain_ns == 300_000 and nodes["a"].charges.drain_ns == 20_000
 
 
 def test_in_virtual_time_nothing_is_charged_whatever_was_measured() -> None:
     free = plan(DEAR, charges=NOTHING)
-    assert free["guarantee"]["out"]["from_admission_ns"] == 2 * MS
-    assert free["analysis"]["nodes"]["b"]["charges"] == {"said": "none", **NodeCharges(0, 0, 0).document()}
-    assert bounds(free, MEASURED)["out"].bound_ns == plan(DEAR)["guarantee"]["out"]["bound_ns"]
+    assert free.guarantee["out"].from_admission_ns == 2 * MS
+    assert free.analysis.nodes["b"].charges == NodeCharged(said="none", decision_ns=0, drain_ns=0, side_ns=0)
+    assert bounds(free, MEASURED)["out"].bound_ns == plan(DEAR).guarantee["out"].bound_ns
 
 
 def test_plan_tells_in_one_line_which_nodes_were_not_measured() -> None:
@@ -80,4 +82,4 @@ def test_charges_that_are_none_are_refused(given: str, said: str) -> None:
 
 def test_no_charge_is_negative() -> None:
     with pytest.raises(ValueError, match="negative"):
-        NodeCharges(side_ns=-1)
+        NodeCharges(decision_ns=0, drain_ns=0, side_ns=-1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from coordinator.guarantee import policing
@@ -11,6 +9,7 @@ from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import MEASURED, NOTHING
 from coordinator.guarantee.system import read
+from protos.plan_document import Plan
 from tests.coordinator.guarantee.plans import MS, written
 
 CLUSTER = """
@@ -38,7 +37,7 @@ outputs:
 """
 
 
-def plan(node: str, where: str, to: str, end: str = "", **policies: str) -> dict[str, Any]:
+def plan(node: str, where: str, to: str, end: str = "", **policies: str) -> Plan:
     query = QUERY.replace("NODE", node).replace("WHERE", where).replace("TO", to).replace("END", end or node)
     cluster = CLUSTER.replace("policy: A", f"policy: {policies.get('a', 'edf')}")
     return written(query, cluster.replace("policy: R", f"policy: {policies.get('r', 'edf')}"))
@@ -61,7 +60,7 @@ def test_who_waits_at_sockets_of_a_node_without_a_bound_has_none(
     for charges in (MEASURED, NOTHING):
         claims = bounds(made, charges)
         assert not claims["slow"].guaranteed
-        waits = charges is MEASURED or made["placement"]["quick"] == node
+        waits = charges is MEASURED or made.placement["quick"] == node
         assert claims["fast"].guaranteed is not waits
         assert (claims["fast"].bound_ns is None) is waits
         if waits:
@@ -75,7 +74,7 @@ def test_a_source_that_waits_at_such_sockets_is_not_policed() -> None:
     made = plan("a", "b", "b", a="fifo")
     for charges in (MEASURED, NOTHING):
         analysis = analyse(read(made), charges)
-        found = policing.arrivals(analysis, analysis.system.sources["s"], made["graph"]["sources"]["s"]["arrival"])
+        found = policing.arrivals(analysis, analysis.system.sources["s"], made.graph.sources["s"].arrival)
         assert bool(found.source.paces) is (charges is NOTHING)
         assert ("policy fifo" in found.why) is (charges is MEASURED)
 

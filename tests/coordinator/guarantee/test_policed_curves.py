@@ -1,11 +1,9 @@
 """What nodes enforce is what the bounds rest on: the admitted stream keeps the analysed curve, and whoever keeps the
 declared one is never shed."""
 
-import copy
+from dataclasses import replace
 from random import Random
-from typing import Any
 
-from google.protobuf import json_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,34 +18,36 @@ from coordinator.placement.audit import audit
 from node_agent.core.plan import Operator, Pace, Source
 from node_agent.core.policing import ArrivalPolice, SelectivityPolice
 from node_agent.wire.plan import core_plan
-from protos import plan_pb2
+from protos import plan_document, plan_pb2
+from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, Policed, RateArrival, TraceArrival
 from tests.coordinator.guarantee.plans import MS, cluster, written
 
 recordings = st.lists(st.integers(0, 40), min_size=2, max_size=30).filter(lambda gaps: sum(gaps) > 0)
 
 
 @st.composite
-def arrivals(draw: st.DrawFn) -> dict[str, Any]:
-    """As plan.json has them, in ns."""
+def arrivals(draw: st.DrawFn) -> Arrival:
+    """As a plan has them."""
     kind = draw(st.sampled_from(["burst", "jcp", "rate", "trace"]))
     if kind == "burst":
-        return {"kind": kind, "burst": draw(st.integers(1, 5)), "period_ns": draw(st.integers(1, 60))}
+        return BurstArrival(burst=draw(st.integers(1, 5)), period_ns=draw(st.integers(1, 60)))
     if kind == "jcp":
-        period = draw(st.integers(1, 60))
-        least = {"min_gap_ns": draw(st.integers(0, period - 1)), "late_ns": draw(st.integers(0, 80)), "early_ns": 0}
-        return {"kind": kind, "period_ns": period, **least}
+        period_ns = draw(st.integers(1, 60))
+        gap_ns, late_ns = draw(st.integers(0, period_ns - 1)), draw(st.integers(0, 80))
+        return JcpArrival(burst=1, period_ns=period_ns, min_gap_ns=gap_ns, early_ns=0, late_ns=late_ns)
     if kind == "rate":
-        return {"kind": kind, "burst": draw(st.integers(1, 5)), "rate_per_s": draw(st.floats(1e7, 9e8))}
+        return RateArrival(burst=draw(st.integers(1, 5)), rate_per_s=draw(st.floats(1e7, 9e8)))
     instants = [0]
     for gap in draw(recordings):
         instants.append(instants[-1] + gap)
-    counts, spans = recorded_spans(instants)
-    return {"kind": kind, "counts": counts, "spans_ns": spans}
+    counts, spans_ns = map(tuple, recorded_spans(instants))
+    told = {"file": "", "sha256": "", "burst": 1, "tuples": len(instants), "span_ns": instants[-1]}
+    return TraceArrival(**told, counts=counts, spans_ns=spans_ns)
 
 
-def police(arrival: dict[str, Any], jitter_ns: int, horizon_ns: int) -> ArrivalPolice:
+def police(arrival: Arrival, jitter_ns: int, horizon_ns: int) -> ArrivalPolice:
     """Of what a plan would tell a node."""
-    if arrival["kind"] == "trace":
+    if isinstance(arrival, TraceArrival):
         curve = arrival_curve(arrival)
         assert isinstance(curve, Recorded)
         return ArrivalPolice(Source(1, "s", 1, 0, (), tuple(policing.recorded(curve, jitter_ns, horizon_ns))))
@@ -60,7 +60,7 @@ def police(arrival: dict[str, Any], jitter_ns: int, horizon_ns: int) -> ArrivalP
 @settings(max_examples=150, deadline=None)
 @given(arrivals(), st.integers(0, 60), st.integers(0, 400), st.lists(st.integers(0, 40), max_size=120))
 def test_whatever_comes_what_is_admitted_keeps_the_analysed_curve(
-    arrival: dict[str, Any], jitter_ns: int, horizon_ns: int, gaps: list[int]
+    arrival: Arrival, jitter_ns: int, horizon_ns: int, gaps: list[int]
 ) -> None:
     curve = jittered(arrival_curve(arrival), jitter_ns)
     at_ns, asked, admitted = 0, police(arrival, jitter_ns, horizon_ns), []
@@ -77,7 +77,7 @@ def test_whatever_comes_what_is_admitted_keeps_the_analysed_curve(
 @settings(max_examples=150, deadline=None)
 @given(arrivals(), st.integers(0, 60), st.integers(0, 400), st.integers(0, 2**32))
 def test_a_source_that_keeps_its_declaration_is_never_shed_however_late_its_tuples_are_read(
-    arrival: dict[str, Any], jitter_ns: int, horizon_ns: int, seed: int
+    arrival: Arrival, jitter_ns: int, horizon_ns: int, seed: int
 ) -> None:
     """As dense as may be, or with pauses; each tuple read up to the jitter later, none overtakes another."""
     draw, declared = Random(seed), arrival_curve(arrival)
@@ -123,30 +123,27 @@ outputs:
 """
 
 
-def sources(charges: Charges) -> tuple[dict[str, Any], dict[str, plan_pb2.Source], dict[str, Any]]:
+def sources(charges: Charges) -> tuple[Plan, dict[str, plan_pb2.Source], dict[str, Policed]]:
     """The plan; what nodes police of each source; what was found of it."""
     plan = written(QUERY, cluster("ab", "{between: [a, b]}"), charges=charges)
-    policing.enforce(plan, analyse(read(plan), charges))
+    nodes, told = policing.enforced(plan, analyse(read(plan), charges))
     found: dict[str, plan_pb2.Source] = {}
-    for node in plan["nodes"]:
-        local = plan_pb2.LocalPlan()
-        json_format.ParseDict(plan["nodes"][node], local)
+    for local in nodes.values():
         core_plan(local, 1, 1)  # a node takes it
         found |= {source.name: source for source in local.sources}
-    return plan, found, plan["analysis"]["policing"]
+    return replace(plan, nodes=nodes), found, told
 
 
 def test_a_plan_tells_its_nodes_the_declared_curves_and_nothing_beside_in_virtual_time() -> None:
     plan, found, told = sources(NOTHING)
-    assert {name: each["jitter_ns"] for name, each in told.items()} == dict.fromkeys(found, 0)
+    assert {name: each.jitter_ns for name, each in told.items()} == dict.fromkeys(found, 0)
     (burst,) = found["bursts"].paces
     assert (burst.tuples, burst.interval, burst.slack, burst.parts) == (3, 100 * MS, 0, 1)
     (rate,) = found["rated"].paces
     assert (rate.tuples, rate.interval, rate.parts) == (1, 10**10, 333) and rate.slack == 10**10 + 333
     assert [(pace.interval, pace.slack) for pace in found["paced"].paces] == [(50 * MS, 3 * MS), (5 * MS, 0)]
-    operators = {each["name"]: each.get("at_most") for each in plan["nodes"]["a"]["operators"]}
-    assert operators["half"] == [{"inputs": 1, "results": 1}, {"inputs": 2, "results": 1}]
-    assert operators["both"] == [{"inputs": 1, "results": 1}]
+    held = {each.name: [(pair.inputs, pair.results) for pair in each.at_most] for each in plan.nodes["a"].operators}
+    assert (held["half"], held["both"]) == ([(1, 1), (2, 1)], [(1, 1)])
 
 
 def test_where_the_runtime_is_charged_tolerance_and_reading_are_in_what_is_enforced_and_in_the_bound() -> None:
@@ -155,19 +152,19 @@ def test_where_the_runtime_is_charged_tolerance_and_reading_are_in_what_is_enfor
     for name, tolerance_ms in (("bursts", 10), ("strict", 0), ("rated", 2), ("paced", 0)):
         at = (name, analysis.system.sources[name].node)
         jitter_ns = tolerance_ms * MS + analysis.delays.drains[at[1]]
-        assert told[name]["jitter_ns"] == jitter_ns > tolerance_ms * MS
+        assert told[name].jitter_ns == jitter_ns > tolerance_ms * MS
         flow, curve = analysis.streams.flows[at].curve, analysis.system.sources[name].curve
-        assert isinstance(flow, Known) and curve is not None and told[name]["horizon_ns"] > flow.asked
+        assert isinstance(flow, Known) and curve is not None and told[name].horizon_ns > flow.asked
         for t in range(0, 400 * MS, 7 * MS):
             assert flow.count(t) == curve.count(t + jitter_ns)
-    assert found["bursts"].paces[0].slack == told["bursts"]["jitter_ns"]
+    assert found["bursts"].paces[0].slack == told["bursts"].jitter_ns
 
 
 def test_a_node_without_a_bound_polices_no_source() -> None:
     plan = written(QUERY, cluster("ab", "{between: [a, b]}"), charges=MEASURED, policy="fifo")
-    policing.enforce(plan, analyse(read(plan), MEASURED))
-    assert all("paces" not in source for source in plan["nodes"]["a"]["sources"])
-    assert "fifo" in plan["analysis"]["policing"]["bursts"]["why"]
+    nodes, told = policing.enforced(plan, analyse(read(plan), MEASURED))
+    assert not any(source.paces for source in nodes["a"].sources)
+    assert "fifo" in told["bursts"].why
 
 
 def test_a_recording_that_would_take_too_much_is_not_policed() -> None:
@@ -179,19 +176,18 @@ def test_a_recording_that_would_take_too_much_is_not_policed() -> None:
 
 def test_no_promise_that_a_node_polices_changes_unseen() -> None:
     plan = written(QUERY, cluster("ab", "{between: [a, b]}"), charges=MEASURED, model="sound", best_effort=True)
-    assert plan["model"] == "sound" and audit(plan) == []
+    assert plan.model == "sound" and audit(plan) == []
     policed = [("a", "sources", i, "paces") for i in range(3)] + [("b", "sources", 0, "paces")]
     policed += [("a", "operators", i, "at_most") for i in range(2)]
     for node, kind, number, field in policed:
-        for i, entry in enumerate(plan["nodes"][node][kind][number][field]):
+        for i, entry in enumerate(plan.to_json()["nodes"][node][kind][number][field]):
             for key in entry:
-                broken = copy.deepcopy(plan)
-                told = broken["nodes"][node][kind][number][field][i]
+                values = plan.to_json()
+                told = values["nodes"][node][kind][number][field][i]
                 told[key] = int(told[key]) + 1
-                assert audit(broken), f"{kind} {number}: {entry} with another {key}"
-        broken = copy.deepcopy(plan)
-        del broken["nodes"][node][kind][number][field]
-        assert audit(broken)
-    other = copy.deepcopy(plan)
-    other["model"] = "paper"
+                assert audit(plan_document.shaped(values)), f"{kind} {number}: {entry} with another {key}"
+        values = plan.to_json()
+        del values["nodes"][node][kind][number][field]
+        assert audit(plan_document.shaped(values))
+    other = replace(plan, model="paper")
     assert len([text for text in audit(other) if "differs" in text or "held to" in text]) == 6

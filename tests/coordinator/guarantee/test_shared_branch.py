@@ -18,6 +18,7 @@ from coordinator.guarantee.curves import Bursts, Curve, Jcp, Time
 from coordinator.guarantee.demand import Task, UnboundedError, task
 from coordinator.guarantee.service import DelayBound
 from coordinator.guarantee.theorems import QosQuery, sharper, theorem5
+from protos.plan_document import Plan
 from tests.coordinator.guarantee.plans import MS, QUERIES
 
 EPSILON = Fraction(1, 10**9)
@@ -94,7 +95,7 @@ outputs:
 CLUSTER = "shimekiri: 1\nnodes:\n  a: {address: '127.0.0.1:0'}\n"
 
 
-def two(folder: Path, shared_us: int, share: bool) -> dict[str, Any]:
+def two(folder: Path, shared_us: int, share: bool) -> Plan:
     """Two queries on one stream, 1 ms of their own each, 20 and 40 ms; model `sound`, no charges."""
     (folder / "operators.json").write_text((QUERIES / "operators.json").read_text())
     (folder / "cluster.yaml").write_text(CLUSTER)
@@ -111,26 +112,24 @@ def two(folder: Path, shared_us: int, share: bool) -> dict[str, Any]:
 def test_two_queries_that_only_fit_together_are_guaranteed_together(tmp_path: Path) -> None:
     """2 ms shared: 0.2 (2 + 1 + 1.001) = 80.02 % of the node; 120 % with the branch for each."""
     plan = two(tmp_path, 2000, share=True)
-    assert {name: claim["guaranteed"] for name, claim in plan["guarantee"].items()} == {
+    assert {name: claim.guaranteed for name, claim in plan.guarantee.items()} == {
         "out_gate": True,
         "out_log": True,
     }
-    (node,) = plan["analysis"]["nodes"].values()
-    assert Fraction(str(node["utilisation"])) == Fraction("0.8002")
+    (node,) = plan.analysis.nodes.values()
+    assert Fraction(str(node.utilisation)) == Fraction("0.8002")
     with pytest.raises(Exception, match="120"):
         two(tmp_path, 2000, share=False)
 
 
 def test_the_plan_knows_both_deadlines_where_they_differ(tmp_path: Path) -> None:
     plan = two(tmp_path, 2000, share=True)
-    (local,) = plan["nodes"].values()
-    streams = {
-        each["name"]: (int(each["deadline_ns"]), int(each.get("last_deadline_ns", 0))) for each in local["streams"]
-    }
+    (local,) = plan.nodes.values()
+    streams = {each.name: (int(each.deadline_ns), int(each.last_deadline_ns)) for each in local.streams}
     assert streams == {
         "belt": (20 * MS, 40 * MS), "look": (20 * MS, 40 * MS), "act_gate": (20 * MS, 0), "act_log": (40 * MS, 0),
     }  # fmt: skip
-    units = [(int(each["deadline_ns"]), int(each.get("last_deadline_ns", 0))) for each in local["units"]]
+    units = [(int(each.deadline_ns), int(each.last_deadline_ns)) for each in local.units]
     assert sorted(units) == [(20 * MS, 40 * MS), (40 * MS, 0)]  # look goes with the gate's
 
 
@@ -168,4 +167,4 @@ def test_table_3_as_a_plan_needs_more_than_theorem_5(tmp_path: Path, shared_us: 
         paths[i - 1].write_text(text)
     paths[3].write_text(FOURTH)
     plan = planner.make_plan(paths, tmp_path / "cluster.yaml", planner.Choices(charges=NOTHING, model="sound"))
-    assert all(claim["guaranteed"] for claim in plan["guarantee"].values()) is guaranteed
+    assert all(claim.guaranteed for claim in plan.guarantee.values()) is guaranteed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +13,9 @@ from coordinator.guarantee.bounds import Claim, bounds, claims
 from coordinator.guarantee.charges import MEASURED, NOTHING
 from coordinator.guarantee.system import read
 from coordinator.placement.audit import audit
+from protos.plan_document import Plan, Task
 from tests.coordinator.guarantee.plans import MS, cluster, written
+from tests.whole_plans import altered
 
 SOURCE = "{at: a, type: json, max_age: 20 ms, arrival: {burst: BURST, period: 10 ms}LIMIT}"
 QUERY = """\
@@ -29,7 +31,7 @@ outputs:
 """
 
 
-def planned(window: str, limit: str = "", before: str = "", burst: int = 1, **choices: Any) -> dict[str, Any]:
+def planned(window: str, limit: str = "", before: str = "", burst: int = 1, **choices: Any) -> Plan:
     """Of one window on one node, read from `s` or from an operator `F`."""
     text = (
         QUERY.replace("SOURCE", SOURCE.replace("LIMIT", limit)).replace("WINDOW", window).replace("BURST", str(burst))
@@ -50,7 +52,7 @@ def parts_ms(found: Claim) -> dict[str, float]:
     return {part.what if part.kind == "unit" else part.kind: part.ns / MS for part in found.parts}
 
 
-def analysed(plan: dict[str, Any]) -> Analysis:
+def analysed(plan: Plan) -> Analysis:
     return analyse(read(plan), NOTHING)
 
 
@@ -151,25 +153,22 @@ def test_windows_by_count_follow_their_tuples() -> None:
 @pytest.mark.parametrize("window", ["time: 100 ms, wait: 50 ms", "count: 5, wait: 50 ms"])
 def test_a_sound_plan_polices_windows_and_the_audit_knows_how(window: str) -> None:
     plan = planned(f"{window}, shed: none", model="sound", quick=True)
-    (source,) = (each for each in plan["nodes"]["a"]["sources"] if "window" in each)
-    assert "paces" in source or "spans" in source
-    changed = copy.deepcopy(plan)
-    (held,) = (each for each in changed["nodes"]["a"]["sources"] if "window" in each)
-    if "paces" in held:
-        held["paces"][0]["slack"] = "1"
-    else:
-        held["spans"][0]["span_ns"] = "1"
     assert audit(plan) == []
-    assert "node a: source W.add is held to other arrivals than the plan's" in audit(changed)
+    (held,) = (each for each in plan.nodes["a"].sources if each.window)
+    assert held.paces or held.spans
+    if held.paces:
+        held.paces[0].slack = 1
+    else:
+        held.spans[0].span_ns = 1
+    assert "node a: source W.add is held to other arrivals than the plan's" in audit(plan)
 
 
 def test_a_window_is_collected_where_it_closes() -> None:
-    plan = copy.deepcopy(planned("time: 100 ms"))
-    plan["graph"]["windows"]["W"]["at"] = "b"
-    assert "windows of W are collected on a, closed on a and admitted on b" in audit(plan)
-    plan["graph"]["windows"]["W"]["at"] = "a"
-    plan["tasks"]["a"] = [{"id": 1, "operators": ["W.add", "W"], "sub_deadline_ns": 1}]
-    assert "windows of W are collected, or closed, within a longer task unit" in audit(plan)
+    plan = planned("time: 100 ms")
+    apart = altered(plan, lambda values: values["graph"]["windows"]["W"].update(at="b"))
+    assert "windows of W are collected on a, closed on a and admitted on b" in audit(apart)
+    together = replace(plan, tasks={"a": (Task(id=1, operators=("W.add", "W"), sub_deadline_ns=1),)})
+    assert "windows of W are collected, or closed, within a longer task unit" in audit(together)
 
 
 # -- what may be left out
@@ -209,10 +208,9 @@ def test_a_cheaper_operator_that_is_not_is_charged() -> None:
     before = "{run: pass, in: s, cost: 1 ms, on_late: {degrade: {run: pass, cost: 100 us}}}"
     plan = planned("time: 100 ms, shed: none", before=before)
     cheap = bounds(plan, NOTHING)["out"].bound_ns
-    changed = copy.deepcopy(plan)
-    (late,) = (each["late"] for each in changed["nodes"]["a"]["operators"] if "late" in each)
-    late["cost_ns"] = str(2 * MS)
-    dear = bounds(changed, NOTHING)["out"].bound_ns
+    (late,) = (each.late for each in plan.nodes["a"].operators if each.HasField("late"))
+    late.cost_ns = 2 * MS
+    dear = bounds(plan, NOTHING)["out"].bound_ns
     assert cheap is not None
     assert dear is not None
     assert dear > cheap
@@ -245,9 +243,9 @@ def test_service_curves_around_windows_are_delay_bounds() -> None:
     text = text.replace("WINDOW", "time: 100 ms, shed: none").replace("in: IN", "in: s")
     text = text.replace("deadline: 400 ms}", "deadline: 400 ms, throughput: 5, latency: 100 ms, queue: 64 KiB}")
     plan = written(text, cluster(policy="qed"))
-    curves = [unit["service"] for unit in plan["nodes"]["a"]["units"]]
+    curves = [unit.service for unit in plan.nodes["a"].units]
     assert len(curves) == 2
-    assert not any("period_ns" in each for curve in curves for each in curve)
+    assert not any(each.period_ns for curve in curves for each in curve)
     (queue,) = (
         check for check in bounds(written(text, cluster(policy="edf")), NOTHING)["out"].qos if check.name == "queue"
     )

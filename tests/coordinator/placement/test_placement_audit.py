@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,11 @@ import pytest
 
 from coordinator import planner
 from coordinator.placement.audit import audit
+from protos import plan_document
+from protos.plan_document import Plan, PlanFileError
 
 MS = 10**6
-Plan = dict[str, Any]
+Values = dict[str, Any]  # a plan as parsed JSON
 DIAMOND = """
 shimekiri: 1
 query: diamond
@@ -36,93 +37,93 @@ links: [{between: [a, b], latency: 1 ms, bandwidth: 10 Mbit/s}]
 """
 
 
-def _move(plan: Plan) -> None:
+def _move(plan: Values) -> None:
     plan["placement"]["O1"] = "b"
 
 
-def _nowhere(plan: Plan) -> None:
+def _nowhere(plan: Values) -> None:
     del plan["placement"]["O3"]
 
 
-def _long(plan: Plan) -> None:
+def _long(plan: Values) -> None:
     plan["sub_deadlines_ns"]["O21"] += 1
 
 
-def _float(plan: Plan) -> None:
+def _float(plan: Values) -> None:
     plan["sub_deadlines_ns"]["O21"] = 15.0
 
 
-def _short(plan: Plan) -> None:
+def _short(plan: Values) -> None:
     plan["sub_deadlines_ns"]["O3"] = 14 * MS
 
 
-def _dear(plan: Plan) -> None:
+def _dear(plan: Values) -> None:
     plan["graph"]["operators"]["O1"]["cost_ns"] = 2 * MS
     plan["cluster"]["nodes"]["a"]["speed"] = 0.5
 
 
-def _busy(plan: Plan) -> None:
+def _busy(plan: Values) -> None:
     plan["graph"]["sources"]["centre"]["arrival"]["period_ns"] = 100 * MS
 
 
-def _unsent(plan: Plan) -> None:
+def _unsent(plan: Values) -> None:
     plan["nodes"]["a"]["sends"] = []
 
 
-def _unlinked(plan: Plan) -> None:
+def _unlinked(plan: Values) -> None:
     plan["cluster"]["links"] = []
 
 
-def _forbidden(plan: Plan) -> None:
+def _forbidden(plan: Values) -> None:
     plan["graph"]["operators"]["O2"]["forbid_streams"] = [["a", "b"]]
 
 
-def _traffic(plan: Plan) -> None:
+def _traffic(plan: Values) -> None:
     plan["objective"]["traffic"] = 7.5
 
 
-def _unit(plan: Plan) -> None:
+def _unit(plan: Values) -> None:
     plan["tasks"]["b"][0]["operators"].remove("O9")
 
 
-def _sum(plan: Plan) -> None:
+def _sum(plan: Values) -> None:
     plan["tasks"]["b"][0]["sub_deadline_ns"] -= 1
 
 
-def _local(plan: Plan) -> None:
+def _local(plan: Values) -> None:
     plan["nodes"]["b"]["operators"][0]["inputs"] = [1]
 
 
-def _exit(plan: Plan) -> None:
+def _exit(plan: Values) -> None:
     plan["nodes"]["b"]["units"][0]["exits"] = []
 
 
-def _producer(plan: Plan) -> None:
+def _producer(plan: Values) -> None:
     for stream in plan["nodes"]["b"]["streams"]:
         stream.pop("producers", None)
 
 
-def _output(plan: Plan) -> None:
+def _output(plan: Values) -> None:
     plan["nodes"]["b"]["outputs"][0]["deadline_ns"] = "1"
 
 
-def _unknown_member(plan: Plan) -> None:
+def _unknown_member(plan: Values) -> None:
     plan["tasks"]["b"][0]["operators"][0] = "O99"
 
 
-def _unknown_peer(plan: Plan) -> None:
+def _unknown_peer(plan: Values) -> None:
     plan["nodes"]["a"]["sends"][0]["peer"] = 7
 
 
-def _promised(plan: Plan) -> None:
+def _promised(plan: Values) -> None:
     plan["guarantee"]["warning"]["guaranteed"] = True
 
 
-def _promised_too_much(plan: Plan) -> None:
+def _promised_too_much(plan: Values) -> None:
     plan["guarantee"]["warning"].update(guaranteed=True, bound_ns=301 * MS)
 
 
-def _missing(plan: Plan) -> None:
+def _missing(plan: Values) -> None:
     del plan["nodes"]["b"]
 
 
@@ -132,7 +133,7 @@ def _missing(plan: Plan) -> None:
         (_move, "O1 is placed on b"),
         (_nowhere, "O3 is placed on None"),
         (_long, "output warning: the sub-deadlines"),
-        (_float, "not a positive number"),
+        (_float, "not a whole number"),
         (_short, "O3 differs"),
         (_dear, "node a: O1"),
         (_busy, "node b: its operators use"),
@@ -153,12 +154,20 @@ def _missing(plan: Plan) -> None:
         (_missing, "not those of the cluster's nodes"),
     ],
 )
-def test_a_broken_plan_is_found(paper_plan: Callable[..., Plan], breaking: Callable[[Plan], None], said: str) -> None:
+def test_a_broken_plan_is_found(paper_plan: Callable[..., Plan], breaking: Callable[[Values], None], said: str) -> None:
     plan = paper_plan(15)
     assert audit(plan) == []
-    broken = copy.deepcopy(plan)
+    broken = plan.to_json()
     breaking(broken)
-    assert any(said in text for text in audit(broken)), audit(broken)
+    assert any(said in text for text in _found(broken)), _found(broken)
+
+
+def _found(values: Values) -> list[str]:
+    """What is wrong, at the latest in the audit."""
+    try:
+        return audit(plan_document.shaped(values))
+    except PlanFileError as error:
+        return [error.text]
 
 
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -181,11 +190,11 @@ def _other(value: Any) -> Any:
 def test_no_field_of_a_local_plan_changes_unseen(files: Callable[[str, str], tuple[Path, Path]]) -> None:
     plan = planner.make_plan(*files(DIAMOND, CLUSTER), planner.Choices(model="paper"))
     assert audit(plan) == []
-    leaves = list(_leaves(plan["nodes"]))
+    leaves = list(_leaves(plan.to_json()["nodes"]))
     assert len(leaves) > 100
     for path, value in leaves:
         for changed in (_other(value), None):
-            broken = copy.deepcopy(plan)
+            broken = plan.to_json()
             inner = broken["nodes"]
             for key in path[:-1]:
                 inner = inner[key]
@@ -193,7 +202,7 @@ def test_no_field_of_a_local_plan_changes_unseen(files: Callable[[str, str], tup
                 del inner[path[-1]]
             else:
                 inner[path[-1]] = changed
-            assert audit(broken), f"{path}: {value!r} -> {changed!r}"
+            assert _found(broken), f"{path}: {value!r} -> {changed!r}"
 
 
 def test_the_audit_needs_no_solver() -> None:

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from coordinator import plan_file, planner
+from coordinator import planner
 from coordinator.errors import InfeasibleError
 from coordinator.placement.milp import Limits
 from coordinator.placement.units import Use, extract
+from protos import json_shape
+from protos.plan_document import Plan, Selectivity
 
 MS = 10**6
 Files = Callable[[str, str], tuple[Path, Path]]
-Plan = dict[str, Any]
 CLUSTER = """
 shimekiri: 1
 nodes:
@@ -43,13 +44,13 @@ def _plan(files: Files, query: str = QUERY, cluster: str = CLUSTER, **choices: A
 
 
 def _sends(plan: Plan) -> set[tuple[str, str, str]]:
-    names = {stream["id"]: name for name, stream in plan["graph"]["streams"].items()}
-    nodes = list(plan["cluster"]["nodes"])
+    names = {stream.id: name for name, stream in plan.graph.streams.items()}
+    nodes = list(plan.cluster.nodes)
     found = set()
     for node, index in zip(nodes, range(len(nodes)), strict=True):
-        for send in plan_file.local_plan(plan, node).sends:
+        for send in plan.nodes[node].sends:
             found.add((names[send.stream], node, nodes[send.peer]))
-            peer = plan_file.local_plan(plan, nodes[send.peer])
+            peer = plan.nodes[nodes[send.peer]]
             assert index in next(stream.producers for stream in peer.streams if stream.id == send.stream)
     return found
 
@@ -57,14 +58,14 @@ def _sends(plan: Plan) -> set[tuple[str, str, str]]:
 def test_a_stream_goes_straight_where_it_can(files: Files) -> None:
     plan = _plan(files)
     assert _sends(plan) == {("see", "a", "c")}
-    assert plan["objective"]["traffic"] == 4
+    assert plan.objective.traffic == 4
 
 
 def test_a_stream_is_relayed_where_it_must(files: Files) -> None:
     plan = _plan(files, cluster=LINE)
     assert _sends(plan) == {("see", "a", "b"), ("see", "b", "c")}
-    assert plan["objective"]["traffic"] == 8
-    relay = plan_file.local_plan(plan, "b")
+    assert plan.objective.traffic == 8
+    relay = plan.nodes["b"]
     assert [(peer.name, peer.latency_ns, peer.bandwidth_bps) for peer in relay.peers] == [
         ("a", MS, 0),
         ("c", 2 * MS, 10**6),
@@ -84,7 +85,7 @@ def test_a_private_source_keeps_its_reader_at_home(files: Files) -> None:
     query = QUERY.replace("cost: 1 ms, nodes: [a]", "cost: 1 ms, selectivity: {mean: 2}").replace(
         "arrival:", "forbid_streams: [[a, b], [a, c]], arrival:"
     )
-    assert _plan(files, query)["placement"]["see"] == "a"
+    assert _plan(files, query).placement["see"] == "a"
 
 
 def test_a_node_that_nothing_reaches(files: Files) -> None:
@@ -105,15 +106,13 @@ def test_side_inputs_are_shipped_and_are_in_no_deadline_path(files: Files) -> No
     )
     plan = planner.make_plan(*paths, planner.Choices(model="paper"))
     assert _sends(plan) == {("see", "a", "c"), ("state", "b", "c")}
-    assert plan["objective"]["traffic"] == 5
-    at_c = plan_file.local_plan(plan, "c")
+    assert plan.objective.traffic == 5
+    at_c = plan.nodes["c"]
     assert [(side.port, side.stream) for side in at_c.operators[0].sides] == [("arm", 3 + 1)]
     deadlines = {stream.name: stream.deadline_ns for stream in at_c.streams}
     assert deadlines == {"state": 0, "see": 100 * MS, "sort": 100 * MS}
-    assert plan["sub_deadlines_ns"]["state"] == 100 * MS  # as fresh as the result that needs it
-    assert (
-        plan["sub_deadlines_ns"]["see"] + plan["sub_deadlines_ns"]["sort"] == 100 * MS - 1
-    )  # 1 and 2 thirds, rounded down
+    assert plan.sub_deadlines_ns["state"] == 100 * MS  # as fresh as the result that needs it
+    assert plan.sub_deadlines_ns["see"] + plan.sub_deadlines_ns["sort"] == 100 * MS - 1  # 1 and 2 thirds, rounded down
 
 
 DIAMOND = """
@@ -136,9 +135,9 @@ outputs:
 
 def test_joins_and_unions(files: Files) -> None:
     plan = _plan(files, DIAMOND)
-    units = {node: [task["operators"] for task in tasks] for node, tasks in plan["tasks"].items()}
+    units = {node: [list(task.operators) for task in tasks] for node, tasks in plan.tasks.items()}
     assert units == {"a": [["split", "left"]], "b": [["right"]], "c": [["both"], ["all", "last"]]}
-    at_a, at_c = plan_file.local_plan(plan, "a"), plan_file.local_plan(plan, "c")
+    at_a, at_c = plan.nodes["a"], plan.nodes["c"]
     marked = {stream.name: stream.marked for stream in [*at_a.streams, *at_c.streams]}
     assert marked == {
         "belt": True,
@@ -151,15 +150,15 @@ def test_joins_and_unions(files: Files) -> None:
     }
     assert {operator.name: operator.join for operator in at_c.operators} == {"both": True, "all": False, "last": False}
     assert list(at_a.units[0].exits) == [2, 3]  # split goes to b, left to c
-    assert plan["graph"]["operators"]["left"]["selectivity"] == {"mean": 1 / 3, "at_most": [[3, 1]]}
-    assert plan["objective"]["traffic"] == pytest.approx(4 + 4 / 3 + 4)
+    assert plan.graph.operators["left"].selectivity == Selectivity(mean=1 / 3, at_most=((3, 1),))
+    assert plan.objective.traffic == pytest.approx(4 + 4 / 3 + 4)
     assert {stream.name: stream.deadline_ns for stream in at_c.streams}["left"] == 200 * MS
     assert at_c.units[0].deadline_ns == 200 * MS
     assert at_c.units[1].deadline_ns == 1000 * MS
 
 
 def test_an_operator_that_serves_two_outputs_has_the_smaller_sub_deadline(files: Files) -> None:
-    due = _plan(files, DIAMOND)["sub_deadlines_ns"]
+    due = _plan(files, DIAMOND).sub_deadlines_ns
     assert due["split"] + due["left"] + due["both"] <= 200 * MS
     assert due["split"] + due["right"] + due["both"] <= 200 * MS
 
@@ -169,9 +168,9 @@ def test_a_faster_node_and_an_emulated_one(files: Files) -> None:
     query = QUERY.replace("deadline: 100 ms", "deadline: 6 ms")
     with pytest.raises(InfeasibleError):
         _plan(files, query)
-    assert _plan(files, query, fast)["sub_deadlines_ns"]["sort"] >= 2 * MS
+    assert _plan(files, query, fast).sub_deadlines_ns["sort"] >= 2 * MS
     slow = CLUSTER.replace('a: {address: "127.0.0.1:0"', 'a: {address: "127.0.0.1:0", emulate: {cost_per_tuple: 2 ms}')
-    assert _plan(files, query.replace("6 ms", "16 ms"), slow)["sub_deadlines_ns"]["see"] == 8 * MS
+    assert _plan(files, query.replace("6 ms", "16 ms"), slow).sub_deadlines_ns["see"] == 8 * MS
 
 
 def test_utilisation_spreads_work(files: Files) -> None:
@@ -186,7 +185,7 @@ outputs:
   out: {from: z, at: a, deadline: 1 min}
 """
     )
-    assert len(set(_plan(files, query)["placement"].values())) > 1
+    assert len(set(_plan(files, query).placement.values())) > 1
     one = CLUSTER[: CLUSTER.index("  b:")]
     with pytest.raises(InfeasibleError) as raised:
         _plan(files, query, one)
@@ -204,9 +203,9 @@ outputs:
 """
     )
     plan = _plan(files, query, limits=Limits(seconds=8))
-    assert set(plan["placement"].values()) == {"a"}
-    assert plan["solver"]["contracted"] == "linear"
-    assert sum(plan["sub_deadlines_ns"].values()) == 150 * MS
+    assert set(plan.placement.values()) == {"a"}
+    assert plan.solver.contracted == "linear"
+    assert sum(plan.sub_deadlines_ns.values()) == 150 * MS
 
 
 @pytest.mark.parametrize(
@@ -222,9 +221,9 @@ outputs:
 def test_arrivals(files: Files, tmp_path: Path, arrival: str, burst: int, written: dict[str, Any]) -> None:
     (tmp_path / "when.txt").write_text("# ns\n0\n500\n500\n500\n1000000000\n")
     plan = _plan(files, QUERY.replace("{burst: 4, period: 1 s}", arrival))
-    found = plan["graph"]["sources"]["belt"]["arrival"]
-    assert found | written == found
-    assert plan["objective"]["traffic"] == burst
+    found = plan.graph.sources["belt"].arrival
+    assert json_shape.write(found) | written == json_shape.write(found)
+    assert plan.objective.traffic == burst
 
 
 def test_a_unit_has_at_most_four_exits() -> None:
@@ -258,7 +257,7 @@ def test_ports_are_put_in_the_operators_order(files: Files) -> None:
         operators
     )
     plan = planner.make_plan(*paths, planner.Choices(model="paper"))
-    assert plan["graph"]["operators"]["both"]["in"] == ["left", "right"]
+    assert plan.graph.operators["both"].inputs == ("left", "right")
 
 
 def test_members_of_a_chain_may_differ(files: Files) -> None:
@@ -267,11 +266,11 @@ def test_members_of_a_chain_may_differ(files: Files) -> None:
         "  p1..p3: {chain: [pass, {run: filter, with: {keep: 1, of: 4}, cost: 3 ms}, {run: busy, with: {cpu_us: 5}}],\n"
         "           in: see, cost: 2 ms, nodes: [c]}",
     ).replace("from: sort", "from: p3")
-    operators = _plan(files, query)["graph"]["operators"]
+    operators = _plan(files, query).graph.operators
     assert [
-        (name, operators[name]["run"], operators[name]["cost_ns"], operators[name]["in"]) for name in ("p1", "p2", "p3")
+        (name, operators[name].run, operators[name].cost_ns, operators[name].inputs) for name in ("p1", "p2", "p3")
     ] == [
-        ("p1", "pass", 2 * MS, ["see"]),
-        ("p2", "filter", 3 * MS, ["p1"]),
-        ("p3", "busy", 2 * MS, ["p2"]),
+        ("p1", "pass", 2 * MS, ("see",)),
+        ("p2", "filter", 3 * MS, ("p1",)),
+        ("p3", "busy", 2 * MS, ("p2",)),
     ]

@@ -11,9 +11,10 @@ import pytest
 from coordinator import planner
 from coordinator.errors import InfeasibleError
 from coordinator.placement.milp import Limits
+from protos.plan_document import Plan
 
 MS = 10**6
-Make = Callable[..., dict[str, Any]]
+Make = Callable[..., Plan]
 
 
 @pytest.mark.parametrize("solver", ["highs", "gscip"])
@@ -22,9 +23,9 @@ Make = Callable[..., dict[str, Any]]
 )
 def test_normalised_laxity_of_both_placements(paper_plan: Make, solver: Any, n: int, node: str, nlr: float) -> None:
     plan = paper_plan(n, place={"O3": node}, limits=Limits(solver=solver))
-    assert plan["objective"]["nlr"] == nlr
-    assert plan["objective"]["bound"] == nlr
-    assert plan["status"] == "optimal"
+    assert plan.objective.nlr == nlr
+    assert plan.objective.bound == nlr
+    assert plan.status == "optimal"
 
 
 @pytest.mark.parametrize("solver", ["highs", "gscip"])
@@ -32,8 +33,8 @@ def test_normalised_laxity_of_both_placements(paper_plan: Make, solver: Any, n: 
 def test_the_free_operator(paper_plan: Make, solver: Any, n: int, node: str) -> None:
     """Up to 10 both placements have NLR 0 and traffic decides; above, only node b has."""
     plan = paper_plan(n, limits=Limits(solver=solver))
-    assert plan["placement"]["O3"] == node
-    assert plan["objective"]["traffic"] == (n / 2 if node == "a" else n)
+    assert plan.placement["O3"] == node
+    assert plan.objective.traffic == (n / 2 if node == "a" else n)
 
 
 @pytest.mark.parametrize("place", [{}, {"O3": "a"}, {"O3": "b"}])
@@ -59,7 +60,7 @@ def test_a_path_that_costs_more_than_its_deadline(paper_plan: Make) -> None:
 
 
 def test_sub_deadlines_at_15(paper_plan: Make) -> None:
-    due = paper_plan(15)["sub_deadlines_ns"]
+    due = paper_plan(15).sub_deadlines_ns
     chain = ["O4", *(f"O{i}" for i in range(7, 22))]
     expected = {"O1": 30, "O2": 30, "O3": 30, "O6": 1500, "O5": 1500} | dict.fromkeys(chain, 15)
     assert due == {name: value * MS for name, value in expected.items()}
@@ -68,7 +69,7 @@ def test_sub_deadlines_at_15(paper_plan: Make) -> None:
 
 def test_sub_deadlines_at_15_with_o3_on_a(paper_plan: Make) -> None:
     """40 ms of demand on a: d(O3) = 40 costs 2/3, and what the chain gives for it 1/12: together 0.75."""
-    due = paper_plan(15, place={"O3": "a"})["sub_deadlines_ns"]
+    due = paper_plan(15, place={"O3": "a"}).sub_deadlines_ns
     chain = sum(due[name] for name in ["O4", *(f"O{i}" for i in range(7, 22))])
     assert (due["O1"], due["O2"], due["O3"], chain) == (30 * MS, 30 * MS, 40 * MS, 230 * MS)
 
@@ -76,9 +77,9 @@ def test_sub_deadlines_at_15_with_o3_on_a(paper_plan: Make) -> None:
 @pytest.mark.parametrize("n", [5, 10, 15, 20, 26, 27, 30])
 def test_sqpr_puts_o3_on_a(paper_plan: Make, n: int) -> None:
     plan = paper_plan(n, allocator="sqpr")
-    assert plan["placement"]["O3"] == "a"
-    assert plan["objective"]["traffic"] == n / 2
-    assert plan["model"] == "sqpr"
+    assert plan.placement["O3"] == "a"
+    assert plan.objective.traffic == n / 2
+    assert plan.model == "sqpr"
 
 
 def test_a_node_beyond_its_cap(paper_plan: Make) -> None:
@@ -100,26 +101,26 @@ def test_sqpr_puts_o3_on_a_for_other_weights(paper: Callable[[int], tuple[Path, 
 
 
 def test_sqpr_takes_its_sub_deadlines_from_the_model_where_that_has_any(paper_plan: Make) -> None:
-    assert paper_plan(20, allocator="sqpr")["solver"]["sub_deadlines"] == "model"
+    assert paper_plan(20, allocator="sqpr").solver.sub_deadlines == "model"
     beyond = paper_plan(26, allocator="sqpr")
-    assert beyond["solver"]["sub_deadlines"] == "proportional"
-    assert beyond["sub_deadlines_ns"]["O3"] == 26 * 300 * MS // 260
+    assert beyond.solver.sub_deadlines == "proportional"
+    assert beyond.sub_deadlines_ns["O3"] == 26 * 300 * MS // 260
 
 
 def test_sqpr_with_the_deadline_allocators_sub_deadlines(paper_plan: Make) -> None:
     """[P] 6.1: ExistingAlloc.EDF uses those of DeadlineAlloc."""
     existing = paper_plan(15, allocator="sqpr", sub_deadlines="deadline")
-    assert existing["placement"]["O3"] == "a"
-    assert existing["sub_deadlines_ns"] == paper_plan(15)["sub_deadlines_ns"]
+    assert existing.placement["O3"] == "a"
+    assert existing.sub_deadlines_ns == paper_plan(15).sub_deadlines_ns
 
 
 def test_task_units(paper_plan: Make) -> None:
     chain = ["O4", *(f"O{i}" for i in range(7, 22))]
-    units = {node: [task["operators"] for task in tasks] for node, tasks in paper_plan(15)["tasks"].items()}
+    units = {node: [list(task.operators) for task in tasks] for node, tasks in paper_plan(15).tasks.items()}
     assert units == {"a": [["O1"], ["O2"]], "b": [["O3", *chain], ["O6", "O5"]]}
-    units = {n: [t["operators"] for t in ts] for n, ts in paper_plan(15, place={"O3": "a"})["tasks"].items()}
+    units = {n: [list(t.operators) for t in ts] for n, ts in paper_plan(15, place={"O3": "a"}).tasks.items()}
     assert units == {"a": [["O1"], ["O2", "O3"]], "b": [chain, ["O6", "O5"]]}
-    single = paper_plan(15, units="operator")["tasks"]
+    single = paper_plan(15, units="operator").tasks
     assert [len(single["a"]), len(single["b"])] == [2, 19]
 
 
@@ -138,19 +139,19 @@ def test_without_contraction_the_chain_is_infeasible(paper: Callable[[int], tupl
 
 
 def test_the_same_input_gives_the_same_hash(paper_plan: Make) -> None:
-    assert paper_plan(15)["hash"] == paper_plan(15)["hash"] != paper_plan(14)["hash"]
+    assert paper_plan(15).hash == paper_plan(15).hash != paper_plan(14).hash
 
 
 def test_sources_keep_the_order_of_the_file(paper_plan: Make) -> None:
     """Tuples of one instant are admitted in it ([P] 6.1): V2V just before the sensor."""
     plan = paper_plan(15)
-    assert [source["name"] for source in plan["nodes"]["a"]["sources"]] == ["v2v", "sensor"]
+    assert [source.name for source in plan.nodes["a"].sources] == ["v2v", "sensor"]
 
 
 def test_policy_overrides_every_node(paper_plan: Make) -> None:
     plan = paper_plan(15, policy="fifo")
-    assert {local["policy"]["name"] for local in plan["nodes"].values()} == {"fifo"}
-    assert {local["policy"]["largest_batch"] for local in plan["nodes"].values()} == {1}
+    assert {local.policy.name for local in plan.nodes.values()} == {"fifo"}
+    assert {local.policy.largest_batch for local in plan.nodes.values()} == {1}
 
 
 def test_out_of_time_is_4(paper_plan: Make, monkeypatch: pytest.MonkeyPatch) -> None:

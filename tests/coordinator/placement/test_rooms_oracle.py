@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -20,6 +19,7 @@ from coordinator.placement.infeasible import explain
 from coordinator.placement.milp import Limits
 from coordinator.placement.problem import Problem, Stream
 from tests.coordinator.placement.test_placement_oracle import _even, _feasible
+from tests.whole_plans import altered
 
 Files = Callable[[str, str], tuple[Path, Path]]
 Tree = tuple[tuple[int, int], ...]
@@ -219,8 +219,7 @@ def test_what_has_no_room_is_named(query: str, cluster: str, said: str, files: F
     assert said in str(raised.value)
 
 
-def _mutated(plan: dict[str, Any], change: str) -> dict[str, Any]:
-    plan = copy.deepcopy(plan)
+def _mutate(plan: dict[str, Any], change: str) -> None:
     if change == "memory":
         plan["graph"]["operators"]["one"]["memory_bytes"] = 5 << 20
     elif change == "bandwidth":
@@ -228,7 +227,6 @@ def _mutated(plan: dict[str, Any], change: str) -> dict[str, Any]:
             link["bandwidth_bps"] = 10**6
     else:
         plan["graph"]["operators"]["one"]["forbid_nodes"] = [plan["placement"]["one"]]
-    return plan
 
 
 @pytest.mark.parametrize(
@@ -244,4 +242,4 @@ def test_the_audit_finds_what_has_no_room(change: str, said: str, files: Files) 
         *files(SENT, LINE.replace("1 Mbit/s", "10 Mbit/s")), planner.Choices(model="paper", place={"one": "a"})
     )
     assert audit(plan) == []
-    assert said in audit(_mutated(plan, change))
+    assert said in audit(altered(plan, lambda values: _mutate(values, change)))

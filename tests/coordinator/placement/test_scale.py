@@ -178,9 +178,9 @@ def test_large_plans_pass_the_audit(shape: str, slack: float, tmp_path: Path) ->
     plan = planner.make_plan(*paths, planner.Choices(model="paper", limits=Limits(2)), seen.append)
     assert audit(plan) == []
     assert seen, "the road for large problems was not taken"
-    objective = plan["objective"]
-    if plan["status"] == "feasible":
-        assert 0 <= objective["traffic_bound"] <= objective["traffic"]
+    objective = plan.objective
+    if plan.status == "feasible":
+        assert objective.traffic_bound is not None and 0 <= objective.traffic_bound <= objective.traffic
     held = [one for one in seen if one.held]
     assert [one.traffic for one in held if one.nlr == 0] == sorted(
         (one.traffic for one in held if one.nlr == 0), reverse=True

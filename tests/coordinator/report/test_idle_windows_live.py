@@ -14,7 +14,6 @@ from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from coordinator.watching import figures, overload, reply
 from node_agent.sdk import Source
-from protos import plan_document
 from tests.node_agent.live import until
 
 # A period of an hour: what is beyond a burst does not depend on how fast the machine is.
@@ -53,7 +52,7 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
     (tmp_path / "query.yaml").write_text(QUERY)
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices(model="sound"))
-    plan = plan_document.of(made)
+    plan = made
     plan_file.write(plan, tmp_path / "plan.json")
     with Agents(agents.of_plan(plan)) as connected:
         deploy.deploy(plan, connected)

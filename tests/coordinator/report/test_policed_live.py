@@ -12,7 +12,6 @@ from coordinator.local_agents import LocalAgent, Wanted
 from coordinator.report.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Source
-from protos import plan_document
 from protos.plan_document import Plan
 
 # A period of an hour: what is beyond a burst does not depend on how fast the machine is.
@@ -54,9 +53,7 @@ def agents(tmp_path: Path) -> Iterator[Addresses]:
 def make_plan(folder: Path, deadline: str = "4 s") -> Plan:
     (folder / "query.yaml").write_text(QUERY.replace("4 s", deadline))
     (folder / "cluster.yaml").write_text(CLUSTER)
-    made = plan_document.of(
-        planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", planner.Choices(model="sound"))
-    )
+    made = planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", planner.Choices(model="sound"))
     plan_file.write(made, folder / "plan.json")
     assert all(claim.guaranteed for claim in made.guarantee.values())
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,8 @@ from coordinator.errors import BadInputError, CoordinatorError
 from coordinator.mend import structure
 from coordinator.mend.trial import Case, Trials
 from coordinator.placement.audit import audit
+from protos.plan_document import QueryPart
+from tests.whole_plans import altered
 
 FIRST = """
 shimekiri: 1
@@ -78,31 +79,31 @@ def test_plan_says_whose_each_output_is_and_what_is_shared(paths: list[Path], tm
     assert "output brake of first: deadline 60 ms" in said and "output log of second: deadline 90 ms" in said
     assert "run once for first and second: look (see in second)" in said
     assert "near (first) and second/near (second) are not shared: cost 1 ms; cost 2 ms" in said
-    made = plan_file.load(tmp_path / "plan.json")
-    assert made["query"] == "first+second"
-    assert made["queries"]["second"] == {
-        "sources": ["s"],
-        "operators": ["look", "second/near"],
-        "outputs": ["log", "seen"],
-        "sha256": made["queries"]["second"]["sha256"],
-        "called": {"look": "see", "second/near": "near"},
-    }
-    assert made["graph"]["operators"]["look"]["nodes"] == ["a"]  # where both may run
+    made = plan_file.read(tmp_path / "plan.json")
+    assert made.query == "first+second"
+    assert made.queries["second"] == QueryPart(
+        sources=("s",),
+        operators=("look", "second/near"),
+        outputs=("log", "seen"),
+        sha256=made.queries["second"].sha256,
+        called={"look": "see", "second/near": "near"},
+    )
+    assert made.graph.operators["look"].nodes == ("a",)  # where both may run
     code, said = run("explain", tmp_path / "plan.json", "--time-limit", 0)
     assert "Which query needs what" in said and "log of second: takes at most" in said
     code, said = run("explain", *paths, "--time-limit", 0, "--json")
     assert set(json.loads(said)["queries"]) == {"first", "second"}
     code, said = run("plan", *paths, "-o", tmp_path / "plan.json", "--json")
-    assert json.loads(said)["queries"] == made["queries"]
+    assert json.loads(said)["queries"] == made.to_json()["queries"]
 
 
 def test_operators_kept_apart(paths: list[Path], tmp_path: Path) -> None:
     code, said = run("plan", *paths, "-o", tmp_path / "plan.json", "--no-sharing")
     assert code == 0, said
     assert "look (first) and see (second) compute the same and are kept apart" in said
-    made = plan_file.load(tmp_path / "plan.json")
-    assert list(made["placement"]) == ["look", "near", "C1", "C2", "C3", "see", "second/near"]
-    assert list(made["graph"]["sources"]) == ["s"]
+    made = plan_file.read(tmp_path / "plan.json")
+    assert list(made.placement) == ["look", "near", "C1", "C2", "C3", "see", "second/near"]
+    assert list(made.graph.sources) == ["s"]
 
 
 def test_validate_several(paths: list[Path]) -> None:
@@ -178,15 +179,17 @@ def test_survive_and_tighten(paths: list[Path], tmp_path: Path) -> None:
     code, said = run("plan", *paths, "-o", tmp_path / "tight.json", "--tighten", "log")
     assert code == 0, said
     loose = planner.make_plan(paths[:2], paths[2], planner.Choices())
-    tight = plan_file.load(tmp_path / "tight.json")
-    assert tight["guarantee"]["log"]["bound_ns"] <= loose["guarantee"]["log"]["bound_ns"]
+    tight = plan_file.read(tmp_path / "tight.json")
+    assert 0 < (tight.guarantee["log"].bound_ns or 0) <= (loose.guarantee["log"].bound_ns or 0)
     code, said = run("plan", *paths, "-o", tmp_path / "survives.json", "--survive", 1)
     assert code == 0, said
-    made = plan_file.load(tmp_path / "survives.json")
-    left = made["failover"]["b"]["plan"]
-    assert left["query"] == "first+second"
-    assert [left["queries"]["first"][kind] for kind in ("sources", "operators", "outputs")] == [[], [], []]
-    assert left["queries"]["second"]["operators"] == ["look", "second/near"]
+    made = plan_file.read(tmp_path / "survives.json")
+    left = (made.failover or {})["b"].plan
+    assert left is not None
+    assert left.query == "first+second"
+    lost = left.queries["first"]
+    assert (lost.sources, lost.operators, lost.outputs) == ((), (), ())
+    assert left.queries["second"].operators == ("look", "second/near")
 
 
 def test_the_audit_knows_which_query_needs_what(paths: list[Path]) -> None:
@@ -194,9 +197,7 @@ def test_the_audit_knows_which_query_needs_what(paths: list[Path]) -> None:
     assert audit(plan) == []
 
     def wrong(change: Callable[[dict[str, Any]], object]) -> str:
-        other = copy.deepcopy(plan)
-        change(other["queries"])
-        return "\n".join(audit(other))
+        return "\n".join(audit(altered(plan, lambda values: change(values["queries"]))))
 
     assert "operators of query second are not those" in wrong(lambda all_: all_["second"]["operators"].pop())
     assert "operators of query first are not those" in wrong(lambda all_: all_["first"]["operators"].append("look"))

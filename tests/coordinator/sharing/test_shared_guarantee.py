@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from coordinator import graph, places, plan_file, planner, policies
+from coordinator import graph, places, planner, policies
+from coordinator.assemble import laid
 from coordinator.cluster import Cluster
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import Claim, claims
@@ -21,6 +22,7 @@ from coordinator.placement.audit import audit
 from coordinator.placement.units import Units
 from coordinator.query import Query
 from coordinator.sharing import compose
+from protos.plan_document import Plan
 from tests.coordinator.sharing.random_queries import several
 
 MS = 1_000_000
@@ -35,7 +37,7 @@ def laid_out(
     at = {i: names.index(place[item.members[0]]) for i, item in enumerate(built.items)}
     types = graph.types(query, cluster.catalog)
     layout = Layout(query, cluster, types, place, due_ns, routes.direct(built, at), policies.SOUND, grouping)
-    return read(plan_file.facts(layout))
+    return read(laid(layout))
 
 
 def both(seed: int, grouping: Units) -> tuple[tuple[System, System], dict[str, str]] | None:
@@ -113,31 +115,30 @@ def test_what_is_shared_is_quick_enough_for_all(seed: int, model: Any) -> None:
     composite = compose.compose(queries, cluster)
     types = dict(graph.types(composite.query, cluster.catalog))
     plan = planner.plan(composite.query, cluster, types, planner.Choices(model=model, best_effort=True, quick=True))
-    due_ns, operators = plan["sub_deadlines_ns"], plan["graph"]["operators"]
+    due_ns, operators = plan.sub_deadlines_ns, plan.graph.operators
     assert audit(plan) == []
 
     def longest_ns(name: str) -> int:
-        before = [longest_ns(one) for one in operators[name]["in"] if one in operators]
+        before = [longest_ns(one) for one in operators[name].inputs if one in operators]
         return int(due_ns[name]) + max(before, default=0)
 
-    spare = {name: facts["deadline_ns"] - longest_ns(facts["from"]) for name, facts in plan["graph"]["outputs"].items()}
+    spare = {name: facts.deadline_ns - longest_ns(facts.origin) for name, facts in plan.graph.outputs.items()}
     assert min(spare.values()) >= 0
     assert composite.shared
     for name in composite.shared:
-        served = [output for output, facts in plan["graph"]["outputs"].items() if name in ways(plan, facts["from"])]
+        served = [output for output, facts in plan.graph.outputs.items() if name in ways(plan, facts.origin)]
         if served:
-            late = copy.deepcopy(plan)
-            late["sub_deadlines_ns"][name] += max(facts["deadline_ns"] for facts in plan["graph"]["outputs"].values())
-            told = "\n".join(audit(late))
+            longer_ns = due_ns[name] + max(facts.deadline_ns for facts in plan.graph.outputs.values())
+            told = "\n".join(audit(replace(plan, sub_deadlines_ns={**due_ns, name: longer_ns})))
             assert all(output in told for output in served)
 
 
-def ways(plan: dict[str, Any], end: str) -> set[str]:
+def ways(plan: Plan, end: str) -> set[str]:
     """An operator and those that trigger it."""
-    operators = plan["graph"]["operators"]
+    operators = plan.graph.operators
     found, waiting = {end}, [end]
     while waiting:
-        more = [one for one in operators[waiting.pop()]["in"] if one in operators and one not in found]
+        more = [one for one in operators[waiting.pop()].inputs if one in operators and one not in found]
         found |= set(more)
         waiting += more
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,23 +12,24 @@ from hypothesis import strategies as st
 
 from coordinator import graph, places, planner
 from coordinator.cluster import Cluster
-from coordinator.errors import BadInputError
 from coordinator.query import Operator, Query
 from coordinator.query_file import SelectivityFile
 from coordinator.sharing import compose, standing
 from infra.bench.instances import Recipe, write
+from protos import plan_document
+from protos.plan_document import Plan
 from tests.coordinator.sharing.random_queries import several
 
 QUERIES = Path(__file__).parents[3] / "sim_vehicles" / "queries"
 
 
-def assert_rebuilt(query: Query, cluster: Cluster, types: dict[str, str], plan: dict[str, Any]) -> None:
+def assert_rebuilt(query: Query, cluster: Cluster, types: dict[str, str], plan: Plan) -> None:
     """Every field but the files and their lines; nodes that an operator may run on as those that are left."""
-    found = standing.read(json.loads(json.dumps(plan)))
+    found = standing.read(plan_document.of(plan.to_json()))
     assert found.cluster == replace(cluster, file=found.cluster.file)
     assert found.types == types
     assert found.members == query.parts
-    assert (found.place, found.sub_deadlines_ns) == (plan["placement"], plan["sub_deadlines_ns"])
+    assert (found.place, found.sub_deadlines_ns) == (plan.placement, plan.sub_deadlines_ns)
     assert [replace(one, keys=()) for one in found.query.sources] == [replace(one, keys=()) for one in query.sources]
     assert [replace(one, keys=()) for one in found.query.outputs] == [replace(one, keys=()) for one in query.outputs]
     assert (found.query.name, found.query.sha256) == (query.name, query.sha256)
@@ -79,12 +79,3 @@ def test_a_generated_instance(tmp_path: Path) -> None:
     assert cluster is not None
     plan = planner.plan(query, cluster, types, planner.Choices(allocator="sqpr", sub_deadlines="proportional"))
     assert_rebuilt(query, cluster, types, plan)
-
-
-def test_a_plan_that_does_not_say_which_queries_it_runs(tmp_path: Path) -> None:
-    _, queries, cluster = several(1)
-    types = dict(graph.types(queries[0], cluster.catalog))
-    plan = planner.plan(queries[0], cluster, types, planner.Choices(allocator="sqpr", sub_deadlines="proportional"))
-    del plan["queries"]
-    with pytest.raises(BadInputError, match=r"^old\.json: was made before plans held several queries; make it again"):
-        standing.read(plan, Path("old.json"))

@@ -1,6 +1,7 @@
 """What runs already stays as it is: place, sub-deadline, task unit and route, whatever is planned beside it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from coordinator import plan_inputs, planner
 from coordinator.placement import kept
 from coordinator.placement.audit import audit
+from protos.plan_document import Kept, Plan
 
 CLUSTER = """
 shimekiri: 1
@@ -43,11 +45,11 @@ OUTPUTS = """  x: {from: Y, at: b, deadline: 40 ms}
 Files = Callable[[str, str], tuple[Path, Path]]
 
 
-def both(files: Files, model: str, **choices: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def both(files: Files, model: str, **choices: Any) -> tuple[Plan, Plan]:
     """A plan, and the plan of more with all of the first kept."""
     first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices(model=model))  # type: ignore[arg-type]
     grown = files(FIRST.replace("outputs:", MORE + "outputs:") + OUTPUTS, CLUSTER)
-    stays = kept.read(first, set(first["placement"]), first["hash"])
+    stays = kept.read(first, set(first.placement), first.hash)
     return first, planner.make_plan(*grown, planner.Choices(model=model, kept=stays, **choices))  # type: ignore[arg-type]
 
 
@@ -55,16 +57,16 @@ def both(files: Files, model: str, **choices: Any) -> tuple[dict[str, Any], dict
 def test_what_is_kept_is_as_it_was(files: Files, model: str) -> None:
     first, second = both(files, model)
     for name in "ABC":
-        assert second["placement"][name] == first["placement"][name]
-        assert second["sub_deadlines_ns"][name] == first["sub_deadlines_ns"][name]
-    units = {tuple(task["operators"]): task["sub_deadline_ns"] for tasks in second["tasks"].values() for task in tasks}
-    for tasks in first["tasks"].values():
+        assert second.placement[name] == first.placement[name]
+        assert second.sub_deadlines_ns[name] == first.sub_deadlines_ns[name]
+    units = {tuple(task.operators): task.sub_deadline_ns for tasks in second.tasks.values() for task in tasks}
+    for tasks in first.tasks.values():
         for task in tasks:
-            assert units[tuple(task["operators"])] == task["sub_deadline_ns"], "neither cut nor joined"
+            assert units[tuple(task.operators)] == task.sub_deadline_ns, "neither cut nor joined"
     assert ("A", "B") in units and ("C",) in units, "a reader in the middle cuts nothing, one at the end joins nothing"
     before, after = kept.hops(first), kept.hops(second)
     assert all(set(pairs) <= set(after[stream]) for stream, pairs in before.items())
-    assert second["kept"] == {"of": first["hash"], "operators": ["A", "B", "C"]}
+    assert second.kept == Kept(of=first.hash, operators=("A", "B", "C"))
     assert audit(second) == []
 
 
@@ -72,15 +74,14 @@ def test_a_plan_with_kept_operators_says_so_and_can_be_planned_again(files: File
     _, second = both(files, "sound")
     query, cluster, types, choices = plan_inputs.inputs(second, Path("plan.json"))
     again = planner.plan(query, cluster, types, choices)
-    for key in ("placement", "sub_deadlines_ns", "tasks", "kept"):
-        assert again[key] == second[key]
+    assert again == second
 
 
 def test_routes_are_kept_where_another_would_be_shorter_now(files: Files) -> None:
     first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices())
     assert kept.hops(first)["B"] in ((("a", "c"),), (("a", "b"), ("b", "c")))
     other = (("a", "c"),) if len(kept.hops(first)["B"]) == 2 else (("a", "b"), ("b", "c"))
-    stays = kept.read(first, set(first["placement"]), first["hash"])
+    stays = kept.read(first, set(first.placement), first.hash)
     stays = kept.Kept(stays.place, stays.due_ns, stays.units, {**stays.hops, "B": other}, stays.of)
     second = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices(kept=stays))
     assert set(kept.hops(second)["B"]) == set(other)
@@ -95,8 +96,8 @@ def test_a_kept_unit_takes_no_fifth_exit(files: Files) -> None:
     head = FIRST[: FIRST.index("  A:")]
     text = head + chain + "outputs:\n  out: {from: E, at: a, deadline: 50 ms}\n"
     first = planner.make_plan(*files(text, CLUSTER), planner.Choices())
-    assert [task["operators"] for task in first["tasks"]["a"]] == [list(names)]
-    stays = kept.read(first, set(names), first["hash"])
+    assert [task.operators for task in first.tasks["a"]] == [tuple(names)]
+    stays = kept.read(first, set(names), first.hash)
     readers = "".join(f"  X{name}: {{run: pass, in: {name}, cost: 10 us, nodes: [a]}}\n" for name in names)
     ends = "".join(f"  x{name}: {{from: X{name}, at: a, deadline: 50 ms}}\n" for name in names)
     grown = files(text.replace("outputs:", readers + "outputs:") + ends, CLUSTER)
@@ -106,13 +107,13 @@ def test_a_kept_unit_takes_no_fifth_exit(files: Files) -> None:
 
 def test_sub_deadlines_that_leave_no_room_are_kept_all_the_same(files: Files) -> None:
     first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices())
-    stays = kept.read(first, set(first["placement"]), first["hash"])
-    due = first["sub_deadlines_ns"]["A"]
+    stays = kept.read(first, set(first.placement), first.hash)
+    due = first.sub_deadlines_ns["A"]
     more = f"outputs:\n  soon: {{from: N, at: a, deadline: {due - 1} ns}}"
     text = FIRST.replace("outputs:", "  N: {run: pass, in: A, cost: 1 us, nodes: [a]}\n" + more)
     second = planner.make_plan(*files(text, CLUSTER), planner.Choices(kept=stays))
-    assert second["sub_deadlines_ns"]["A"] == due and second["guarantee"]["soon"]["guaranteed"], "bounds are enough"
-    worse = {**second, "kept": {"of": "", "operators": []}}
+    assert second.sub_deadlines_ns["A"] == due and second.guarantee["soon"].guaranteed, "bounds are enough"
+    worse = replace(second, kept=None)
     assert any("output soon" in text for text in audit(worse)), "it is what is kept that breaks (5)"
 
 
@@ -122,5 +123,5 @@ def test_an_output_that_need_not_hold_spoils_nothing(files: Files) -> None:
     with pytest.raises(planner.InfeasibleError):
         planner.make_plan(*paths, planner.Choices())
     made = planner.make_plan(*paths, planner.Choices(kept=kept.Kept(spared=frozenset({"never"}))))
-    assert made["guarantee"]["out"]["guaranteed"] and not made["guarantee"]["never"]["guaranteed"]
-    assert made["solver"]["outcome"] == "guaranteed, but for never"
+    assert made.guarantee["out"].guaranteed and not made.guarantee["never"].guaranteed
+    assert made.solver.outcome == "guaranteed, but for never"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from coordinator import deadline_parts, explanation, planner
 from coordinator.errors import InfeasibleError
 from coordinator.placement.audit import audit
+from protos.plan_document import Plan
 
 QUERY = """\
 shimekiri: 1
@@ -34,7 +35,7 @@ links: [{between: [a, b], latency: 1 ms}]
 Files = Callable[[str, str], tuple[Path, Path]]
 
 
-def _plan(files: Files, query: str = QUERY, best_effort: bool = True, cluster: str = CLUSTER) -> dict[str, Any]:
+def _plan(files: Files, query: str = QUERY, best_effort: bool = True, cluster: str = CLUSTER) -> Plan:
     return planner.make_plan(*files(query, cluster), planner.Choices(best_effort=best_effort))
 
 
@@ -42,25 +43,25 @@ def test_the_caps_are_exceeded_as_little_as_can_be(files: Files) -> None:
     with pytest.raises(InfeasibleError):
         _plan(files, best_effort=False)
     made = _plan(files)
-    at = {node: [name for name, here in made["placement"].items() if here == node] for node in ("a", "b")}
+    at = {node: [name for name, here in made.placement.items() if here == node] for node in ("a", "b")}
     assert sorted(at.values()) == [["first"], ["second", "third"]]  # 80 and 110 %; else 130 or 140 %
     over = next(node for node, names in at.items() if len(names) == 2)
-    assert made["solver"]["over_caps"] == {over: pytest.approx(1.1)}
-    assert not made["guarantee"]["o"]["guaranteed"] and made["guarantee"]["o"]["bound_ns"] is None
-    assert any("the nodes' caps leave 1.80" in why for why in made["solver"]["why"])
+    assert made.solver.over_caps == {over: pytest.approx(1.1)}
+    assert not made.guarantee["o"].guaranteed and made.guarantee["o"].bound_ns is None
+    assert any("the nodes' caps leave 1.80" in why for why in made.solver.why or ())
 
 
 def test_a_plan_may_not_exceed_more_than_it_owns_up_to(files: Files) -> None:
     made = _plan(files)
     assert audit(made) == []
-    del made["solver"]["over_caps"]
-    assert any("its cap is 0.9" in wrong for wrong in audit(made))
+    silent = replace(made, solver=replace(made.solver, over_caps=None))
+    assert any("its cap is 0.9" in wrong for wrong in audit(silent))
 
 
 def test_a_guarantee_beyond_a_cap_is_told_as_such(files: Files) -> None:
     nearly = QUERY.replace("{at: a, type: json,", "{at: a, type: json, max_age: 10 ms,").replace("60 ms", "45 ms")
     made = _plan(files, nearly)
-    assert made["guarantee"]["o"]["guaranteed"] and made["solver"]["over_caps"]
+    assert made.guarantee["o"].guaranteed and made.solver.over_caps
     (told,) = deadline_parts.beyond_caps(made)
     assert "use 95.0% of it on average, its cap is 90.0%" in told
     assert told in next(iter(explanation.short(made).values()))
@@ -69,7 +70,7 @@ def test_a_guarantee_beyond_a_cap_is_told_as_such(files: Files) -> None:
 def test_what_fits_is_planned_as_ever(files: Files) -> None:
     fits = QUERY.replace("60 ms", "6 ms")
     made = _plan(files, fits)
-    assert "over_caps" not in made["solver"] and made["hash"] == _plan(files, fits, best_effort=False)["hash"]
+    assert made.solver.over_caps is None and made.hash == _plan(files, fits, best_effort=False).hash
 
 
 def test_memory_is_not_exceeded(files: Files) -> None:

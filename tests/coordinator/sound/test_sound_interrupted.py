@@ -43,8 +43,8 @@ def test_the_best_so_far_is_the_plan(tmp_path: Path, deadline: str) -> None:
 
     made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices(), watch)
     assert len(seen) == 1
-    assert made["solver"]["placements"] == 1
-    assert made["guarantee"]["out"]["guaranteed"] == seen[0].held == (deadline == "60 ms")
+    assert made.solver.placements == 1
+    assert made.guarantee["out"].guaranteed == seen[0].held == (deadline == "60 ms")
     if not seen[0].held:
         assert seen[0].sentence() == "no guaranteed plan yet, 1 placement looked at"
 

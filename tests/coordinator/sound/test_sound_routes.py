@@ -39,7 +39,7 @@ def clustered(names: str, links: str) -> str:
 )
 def test_the_quicker_route_is_found(cluster: str) -> None:
     plan = written(QUERY.replace("DEADLINE", "5"), cluster, model="sound")
-    assert plan["guarantee"]["out"]["bound_ns"] == 5 * MS and plan["solver"]["outcome"] == "guaranteed"
+    assert plan.guarantee["out"].bound_ns == 5 * MS and plan.solver.outcome == "guaranteed"
     with pytest.raises(InfeasibleError):
         written(QUERY.replace("DEADLINE", "4"), cluster, model="sound")
 
@@ -47,9 +47,9 @@ def test_the_quicker_route_is_found(cluster: str) -> None:
 def test_less_traffic_goes_before_less_time() -> None:
     """The slow straight way holds as well; it is one hop."""
     plan = written(QUERY.replace("DEADLINE", "40"), clustered("arb", STRAIGHT), model="sound")
-    assert plan["guarantee"]["out"]["bound_ns"] == 33 * MS and plan["status"] == "optimal"
+    assert plan.guarantee["out"].bound_ns == 33 * MS and plan.status == "optimal"
     plan = written(QUERY.replace("DEADLINE", "5"), clustered("arb", STRAIGHT), model="sound")
-    assert plan["status"] == "feasible"  # of other routes with less traffic nothing is known
+    assert plan.status == "feasible"  # of other routes with less traffic nothing is known
 
 
 def test_a_rival_that_never_comes_makes_nobody_late() -> None:
@@ -61,4 +61,4 @@ def test_a_rival_that_never_comes_makes_nobody_late() -> None:
         "outputs:\n  none: {from: never, at: b, deadline: 90 ms}",
     )
     plan = written(query, clustered("ab", "{between: [a, b], latency: 1 ms}"), model="sound", units="operator")
-    assert plan["guarantee"]["out"]["guaranteed"]
+    assert plan.guarantee["out"].guaranteed

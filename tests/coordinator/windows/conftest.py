@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from coordinator import planner
+from protos.plan_document import Plan
 
 FOLDER = Path(__file__).parent
 EXAMPLE = FOLDER / "example_query.yaml", FOLDER / "example_cluster.yaml"
 
 
 @cache
-def _planned(model: str) -> dict[str, Any]:
+def _planned(model: str) -> Plan:
     return planner.make_plan(*EXAMPLE, planner.Choices(model=model, quick=True))  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def example_plan() -> Callable[..., dict[str, Any]]:
-    """plan.json of example_query.yaml, by model (`sound` unless given); not to be changed."""
+def example_plan() -> Callable[..., Plan]:
+    """The plan of example_query.yaml, by model (`sound` unless given); not to be changed."""
     return lambda model="sound": _planned(model)

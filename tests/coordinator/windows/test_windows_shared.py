@@ -12,7 +12,6 @@ from coordinator.change import next_plan
 from coordinator.errors import BadInputError
 from coordinator.placement.milp import Limits
 from coordinator.sharing import account
-from protos import plan_document
 from protos.plan_document import Plan
 from tests.coordinator.windows.conftest import EXAMPLE
 
@@ -83,7 +82,7 @@ def _windows(plan: Plan | None) -> list[str]:
 
 def test_windows_come_and_go_whole(several: list[Path], tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    plan = plan_document.of(planner.make_plan(several[:2], several[-1], planner.Choices(quick=True)))
+    plan = planner.make_plan(several[:2], several[-1], planner.Choices(quick=True))
     plan_file.write(plan, path)
     assert _windows(plan) == ["w"]
     wish = next_plan.Wish(Limits(20))

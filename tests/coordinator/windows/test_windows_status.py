@@ -11,7 +11,7 @@ from coordinator.report.shape import cause_text
 from coordinator.watching import reply as replies
 from coordinator.watching.figures import Look, between
 from coordinator.watching.overload import lines, overload, told_here
-from protos import agent_pb2, plan_document
+from protos import agent_pb2
 from protos.plan_document import Plan
 
 COUNTERS = {
@@ -32,8 +32,8 @@ def told(plan: Plan | None, place: str = "b") -> dict[str, Any]:
     return values | overload(values, place, {} if plan is None else {plan.hash: plan})
 
 
-def test_shed_by_policy_windows_and_the_best_share(example_plan: Callable[..., dict[str, Any]]) -> None:
-    values = told(plan_document.of(example_plan()))
+def test_shed_by_policy_windows_and_the_best_share(example_plan: Callable[..., Plan]) -> None:
+    values = told(example_plan())
     assert values["shed"] == {"window-aware": {"tuples": 300, "per_s": 30.0}, "window": {"tuples": 10, "per_s": 1.0}}
     assert values["degraded"] == {"shown": 5}
     speeds, pairs = values["windows"]["speeds"], values["windows"]["pairs"]
@@ -42,9 +42,7 @@ def test_shed_by_policy_windows_and_the_best_share(example_plan: Callable[..., d
     assert speeds["long_run_share"] == pytest.approx(4 / 5 / 1.1) and speeds["long_run_share_why"] is None
     assert (pairs["all"], pairs["share"], pairs["long_run_share"]) == (0, None, 1.0)
     assert values["windows"]["totals"]["long_run_share_why"] == "no load was measured"
-    assert set(told(plan_document.of(example_plan()), "a")["windows"]) == {"tens", "speeds", "pairs"}, (
-        "of counters and plan"
-    )
+    assert set(told(example_plan(), "a")["windows"]) == {"tens", "speeds", "pairs"}, "of counters and plan"
 
 
 def test_without_the_plan_there_is_no_best_share() -> None:
@@ -52,10 +50,8 @@ def test_without_the_plan_there_is_no_best_share() -> None:
     assert told(None)["queue_limit_bytes"] is None
 
 
-def test_sentences_instead_of_counters(
-    example_plan: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    values = told(plan_document.of(example_plan())) | {"queue_limit_bytes": 1024}
+def test_sentences_instead_of_counters(example_plan: Callable[..., Plan], capsys: pytest.CaptureFixture[str]) -> None:
+    values = told(example_plan()) | {"queue_limit_bytes": 1024}
     command._show({"b": values}, between(None, Look(0.0, {"b": values}), {}), {}, {"b": "state/b/agent.log"})
     said = capsys.readouterr().out
     assert "512 of 1k" in said
