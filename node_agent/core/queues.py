@@ -18,39 +18,40 @@ _age = attrgetter("release_ns", "number")
 
 
 class KeyQueue:
-    """Jobs by key, then release, then arrival. `[0]` is the head, which has the least."""
+    """Jobs by key, then release, then arrival. `[0]` is the head, which has the least. heap: (key_ns, release_ns,
+    number, job) of each."""
 
-    __slots__ = ("_heap",)
+    __slots__ = ("heap",)
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, int, Job]] = []
+        self.heap: list[tuple[int, int, int, Job]] = []
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self.heap)
 
     def __iter__(self) -> Iterator[Job]:
         """In no order."""
-        return (entry[3] for entry in self._heap)
+        return (entry[3] for entry in self.heap)
 
     def __getitem__(self, index: int) -> Job:
-        return self._heap[index][3]
+        return self.heap[index][3]
 
     def append(self, job: Job) -> None:
         """A job comes in."""
-        heappush(self._heap, (job.key_ns, job.release_ns, job.number, job))
+        heappush(self.heap, (job.key_ns, job.release_ns, job.number, job))
 
     def popleft(self) -> Job:
         """Take the head off."""
-        return heappop(self._heap)[3]
+        return heappop(self.heap)[3]
 
     def clear(self) -> None:
         """Forget all jobs."""
-        self._heap.clear()
+        self.heap.clear()
 
     def keep(self, wanted: Callable[[Job], bool]) -> None:
         """Forget all other jobs."""
-        self._heap[:] = [entry for entry in self._heap if wanted(entry[3])]
-        heapify(self._heap)
+        self.heap[:] = [entry for entry in self.heap if wanted(entry[3])]
+        heapify(self.heap)
 
 
 Queue = deque[Job] | KeyQueue

@@ -461,13 +461,14 @@ class Engine:
     def _choose(self, at_ns: int) -> Job | None:
         """The next instance under a policy that drops or forms batches."""
         ready = self.ready
-        for late in ready.expired(at_ns):
-            self._drop(at_ns, late)
-        while (choice := ready.choose()) is not None:
-            _, runs, shed = choice
+        if ready.expires:
+            for late in ready.expired(at_ns):
+                self._drop(at_ns, late)
+        while (choice := ready.choose(at_ns)) is not None:
+            unit, runs, shed = choice
             for job in shed:
                 self._drop(at_ns, job)
-            if (first := ready.begin(choice)) is not None:
+            if (first := ready.begin(unit, runs)) is not None:
                 if self._batching:
                     self._batch_made = [0] * len(runs)
                 return first

@@ -17,7 +17,7 @@ from node_agent.core.job import Job, Lineage, made
 from node_agent.core.lateness import Expiry, expiry
 from node_agent.core.measure import NodeMeter
 from node_agent.core.parts import Loaded, Unit
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.parts import BatchFormer, Policy
 from node_agent.core.queues import Queue
 
 Entry = tuple[int, int, int, Job]  # deadline or rank, release_ns, arrival number
@@ -32,14 +32,35 @@ class ReadyQueue:
     """The queues of the units of all loaded plans, and the instance that was taken off them last.
 
     release(at_ns, unit, lineage, payload): a job comes in. pop(at_ns): the job that runs next, None: nothing is ready;
-    only where `selects` is False. running, batch: the instance that runs, and its jobs where the policy forms batches.
-    decided: choosing it took a decision; not, where its unit went on. released, dispatched: jobs so far. meter: is kept
-    up to date where the policy measures.
+    only where `selects` is False. expires: some heads are shed where they are late, so `expired` has to be asked.
+    running, batch: the instance that runs, and its jobs where the policy forms batches. decided: choosing it took a
+    decision; not, where its unit went on. released, dispatched: jobs so far. meter: is kept up to date where the policy
+    measures.
     """
 
     __slots__ = (
-        "_at_ns", "_expiry", "_form", "_order", "_stay", "_unripe", "batch", "batching", "decided", "direct",
-        "dispatched", "heads", "held", "meter", "policy", "pop", "release", "released", "running", "selects", "tuner",
+        "_at_ns",
+        "_expiry",
+        "_form",
+        "_order",
+        "_stay",
+        "_unripe",
+        "batch",
+        "batching",
+        "decided",
+        "direct",
+        "dispatched",
+        "expires",
+        "heads",
+        "held",
+        "meter",
+        "policy",
+        "pop",
+        "release",
+        "released",
+        "running",
+        "selects",
+        "tuner",
     )  # fmt: skip
 
     def __init__(self, policy: Policy) -> None:
@@ -64,7 +85,9 @@ class ReadyQueue:
             self._release_measured if measured else self._release_by_key if ordered else self._release
         )
         self.direct = not (ordered or measured)
-        self.pop: Callable[[int], Job | None] = self._pop if self.direct else self._pop_any
+        self.pop: Callable[[int], Job | None] = (
+            self._pop_measured if measured else self._pop_by_key if ordered else self._pop
+        )
         self._look_at_lateness(())
 
     # -- plans
@@ -93,7 +116,8 @@ class ReadyQueue:
 
     def _look_at_lateness(self, plans: Iterable[Loaded]) -> None:
         self._expiry = expiry(plans)
-        self.selects = self.batching or self.policy.dropper is not None or self._expiry is not None
+        self.expires = self._expiry is not None
+        self.selects = self.batching or self.policy.dropper is not None or self.expires
 
     # -- jobs come in
 
@@ -112,9 +136,11 @@ class ReadyQueue:
         assert key is not None
         self.released = number = self.released + 1
         job = made(key(unit.spec, lineage), at_ns, number, unit, lineage, payload)
-        unit.queue.append(job)
-        if unit.queue[0] is job:
-            self._push(job, job.key_ns)  # the former head stays in the heap and is skipped when it is not the head
+        queue: Any = unit.queue
+        entry = (job.key_ns, at_ns, number, job)
+        heappush(queue.heap, entry)
+        if queue.heap[0] is entry:
+            heappush(self.heads, entry)  # the former head stays in there and is skipped when it is not the head
 
     def _release_measured(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
         assert unit.meter is not None
@@ -139,11 +165,8 @@ class ReadyQueue:
         self.released += 1
         rest = made(job.key_ns, job.release_ns, job.number, unit, job.lineage, payload)
         if not unit.queue:
-            self._push(rest, rest.key_ns)
+            heappush(self.heads, (rest.key_ns, rest.release_ns, rest.number, rest))
         unit.queue.append(rest)
-
-    def _push(self, job: Job, key: int) -> None:
-        heappush(self.heads, (key, job.release_ns, job.number, job))
 
     def _head(self, unit: Unit) -> None:
         """The head of a unit's queue, into the heap: by its deadline, or under the rank that it has now."""
@@ -160,7 +183,7 @@ class ReadyQueue:
         unripe, heads = self._unripe, self.heads
         while unripe and (unripe[0][0] <= self._at_ns or not heads):
             head = heappop(unripe)[3].unit.queue[0]
-            self._push(head, head.key_ns)
+            heappush(heads, (head.key_ns, head.release_ns, head.number, head))
 
     # -- the choice
 
@@ -181,8 +204,25 @@ class ReadyQueue:
             heappop(heads)
         return job
 
-    def _pop_any(self, at_ns: int) -> Job | None:
-        """Ranks, keys, units that are held."""
+    def _pop_by_key(self, at_ns: int) -> Job | None:
+        """The least key of all; entries of jobs that are not their queue's head any more are passed over."""
+        heads = self.heads
+        while heads:
+            job = heappop(heads)[3]
+            heap: list[Entry] = job.unit.queue.heap
+            if not heap or heap[0][3] is not job:
+                continue
+            heappop(heap)
+            self.dispatched += 1
+            if heap:
+                heappush(heads, heap[0])
+            self.running = job
+            return job
+        self.running = None
+        return None
+
+    def _pop_measured(self, at_ns: int) -> Job | None:
+        """Ranks, and units that are held."""
         self._let_go(at_ns)
         job = self._take()
         if job is not None:
@@ -212,16 +252,25 @@ class ReadyQueue:
         if changed:
             self._reseat(changed)
 
-    def choose(self) -> Choice | None:
+    def choose(self, at_ns: int) -> Choice | None:
         """The most urgent unit, and what runs of its queue; None: nothing is ready. What is shed is out of the queue.
-        Next is `begin`, when that has taken effect."""
-        job = self._take()
-        return None if job is None else self._select(job)
+        Next is `begin`, when that has taken effect.
 
-    def begin(self, choice: Choice) -> Job | None:
+        The head is judged before a batch is formed behind it: where it is shed, another unit may come first.
+        """
+        self._let_go(at_ns)
+        job = self._take()
+        if job is None:
+            return None
+        unit: Unit = job.unit
+        late_ns, dropper = unit.late_ns, self.policy.dropper
+        if (late_ns and at_ns - job.lineage[5] > late_ns) or (dropper is not None and dropper(job, at_ns, 0)):
+            return unit, [], [job]
+        return (unit, [job], []) if self._form is None else self._batch(job, self._form)
+
+    def begin(self, unit: Unit, runs: list[Job]) -> Job | None:
         """The chosen instance runs, and the unit's next head waits for its turn. None: nothing of it runs; then
         `choose` again."""
-        unit, runs, _ = choice
         job = runs[0] if runs else None
         if self.batching:
             self.batch = runs
@@ -296,25 +345,19 @@ class ReadyQueue:
             return job
         return None
 
-    def _select(self, job: Job) -> Choice:
-        """What runs of a unit that was chosen: its batch without what is dropped. The head is judged before a batch is
-        formed behind it: where it is shed, another unit may come first."""
-        unit: Unit = job.unit
-        late_ns, at_ns, dropper = unit.late_ns, self._at_ns, self.policy.dropper
-        if (late_ns and at_ns - job.lineage[5] > late_ns) or (dropper is not None and dropper(job, at_ns, 0)):
-            return unit, [], [job]
-        if self._form is None:
-            return unit, [job], []
-        queue = unit.queue
-        more = self._form(job, queue)
-        batch, shed = [job, *(queue.popleft() for _ in range(more))], list[Job]()
+    def _batch(self, head: Job, form: BatchFormer) -> Choice:
+        """What runs of a unit whose head was chosen: its batch without what is dropped."""
+        unit: Unit = head.unit
+        queue, at_ns, late_ns, dropper = unit.queue, self._at_ns, unit.late_ns, self.policy.dropper
+        more = form(head, queue)
+        batch, shed = [head, *(queue.popleft() for _ in range(more))], list[Job]()
         self.dispatched += more
         if late_ns:
             oldest_ns = at_ns - late_ns
             shed = [each for each in batch if each.lineage[5] < oldest_ns]
             batch = [each for each in batch if each.lineage[5] >= oldest_ns]
         if dropper is not None:
-            kept = [job]
+            kept = [head]
             for each in batch[1:]:
                 (shed if dropper(each, at_ns, len(kept)) else kept).append(each)
             batch = kept
