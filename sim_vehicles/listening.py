@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from node_agent.client.connection import AgentError, NotAcceptedError, NotTrustedError
+from node_agent.host.scheduling import fifo
 from node_agent.operators.codecs import CodecError, Codecs, UnknownCodecError
-from node_agent.runtime.scheduling import fifo
 from node_agent.tls.names import TlsError
 from protos.plan_document import Plan
 from protos.vehicle_pb2 import Warning as VehicleWarning

@@ -21,8 +21,8 @@ from typing import Protocol, Self
 from google.protobuf.message import Message
 
 from node_agent.client.connection import AgentError, NoAnswerError, NotAcceptedError, NotTrustedError
+from node_agent.host.scheduling import RUNTIME_PRIORITY, fifo
 from node_agent.operators.codecs import CodecError, Codecs, UnknownCodecError
-from node_agent.runtime.scheduling import RUNTIME_PRIORITY, fifo
 from node_agent.tls.names import TlsError
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
 from sim_vehicles.agenda import Agenda

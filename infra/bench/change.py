@@ -17,11 +17,11 @@ from infra.bench.runtime import MEMORY
 from node_agent.core.slices import Slices
 from node_agent.host import plan_files
 from node_agent.host.clock import now_ns
-from node_agent.runtime.deployed import MOST_QUIET_NS
-from node_agent.runtime.inprocess import in_process, queue
+from node_agent.runtime.background import Sliced
+from node_agent.runtime.deployments.deployed_plan import MOST_QUIET_NS
+from node_agent.runtime.in_process import in_process, queue
 from node_agent.runtime.loop import Runtime
 from node_agent.runtime.process import COLLECT
-from node_agent.runtime.sliced import Sliced
 from node_agent.wire.plan import core_plan
 from protos import plan_pb2
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from infra.bench.engine import UNITS
 from infra.bench.floor import IN_FLIGHT
 from node_agent.core import plan as plans
-from node_agent.runtime.inprocess import in_process, run_queued
+from node_agent.runtime.in_process import in_process, run_queued
 from node_agent.runtime.loop import Runtime
 
 MEMORY = Path("/dev/shm")

@@ -20,8 +20,8 @@ from node_agent.core.facts import Facts
 from node_agent.core.parts import Job, Lineage, Loaded
 from node_agent.core.policies import policy
 from node_agent.core.windows.allocator import Grid
-from node_agent.execute import apply
 from node_agent.operators.registry import Registry
+from node_agent.runtime.executor import apply
 
 MS, S = 1_000_000, 1_000_000_000
 START_NS = 20 * S  # windows begin at multiples of their hop: the first ones at or after this

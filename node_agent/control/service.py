@@ -12,11 +12,11 @@ from typing import Any
 
 import grpc
 
-from node_agent.control.check import MOST_PLAN_BYTES, RefusalError, checked_hash, checked_prepare
+from node_agent.control.deploy_driver import DeployDriver
 from node_agent.control.deployment import Deployment, Reply
-from node_agent.control.driver import DeployDriver
 from node_agent.control.identities import Identities
-from node_agent.control.runtime_link import Question
+from node_agent.control.plan_check import MOST_PLAN_BYTES, RefusalError, checked_hash, checked_prepare
+from node_agent.control.runtime_channel import Question
 from node_agent.control.spool_files import SpoolFiles, sync
 from node_agent.host import ipc
 from node_agent.host.settings import Settings, place_name

@@ -20,7 +20,7 @@ Plans travel as files (node_agent/host/plan_files.py): control writes, the runti
   On RuntimeStarted send Prepare, Commit and Drain of every stored plan again: all of them are idempotent.
   On PlanChanged (a tuple proved a commit; a plan has drained) write the state file.
 
-The supervisor calls `node_agent.control.main.main(settings, supervisor)` in the forked control process, with its
+The supervisor calls `node_agent.control.entry.main(settings, supervisor)` in the forked control process, with its
 Channel; what it returns is the exit code. SIGINT and SIGTERM are ignored there: Stop comes over the channel. When the
 channel is `closed` the supervisor is gone: exit at once. Rings (`settings.state.rings.paths()`) are control's to drain,
 also those of earlier incarnations, and to remove once `cells[STATE]` is not 0 and nothing is pending.

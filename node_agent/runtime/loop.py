@@ -23,16 +23,16 @@ from node_agent.host.clock import now_ns
 from node_agent.host.suspension import Suspension
 from node_agent.host.trace_ring import HANG, HANG_AT, RingFacts
 from node_agent.operators.registry import Registry
-from node_agent.runtime.beats import Beats
-from node_agent.runtime.deployed import Deployed, Lane
-from node_agent.runtime.inbound import Inbound
-from node_agent.runtime.load import Load
-from node_agent.runtime.outbound import Outbox
-from node_agent.runtime.plans import Changed, Plans
-from node_agent.runtime.profile import Meter
-from node_agent.runtime.roles import Context
-from node_agent.runtime.shared import Shared
-from node_agent.runtime.sliced import Sliced
+from node_agent.runtime.background import Sliced
+from node_agent.runtime.context import Shared
+from node_agent.runtime.deployments.cost_meter import Meter
+from node_agent.runtime.deployments.deployed_plan import Deployed, Lane
+from node_agent.runtime.deployments.heartbeats import Beats
+from node_agent.runtime.deployments.lifecycle import Changed, Plans
+from node_agent.runtime.links.acceptor import Inbound
+from node_agent.runtime.links.credit import Load
+from node_agent.runtime.links.outbox import Outbox
+from node_agent.runtime.links.roles import Context
 from protos.records import CLOCK, FLAG, NO_REF
 
 DRAIN_EVERY_NS = 100_000

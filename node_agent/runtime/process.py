@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from node_agent.core.slices import Slices, finish
-from node_agent.host import ipc, plan_files
+from node_agent.host import ipc, plan_files, scheduling
 from node_agent.host.clock import now_ns
 from node_agent.host.log import ERROR, Log
 from node_agent.host.operator_output import printed
@@ -17,11 +17,12 @@ from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import STATE, Ring, RingFacts, TakenOver
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
-from node_agent.runtime import profile, scheduling, told
-from node_agent.runtime.deployed import ENDED, PREPARED, Deployed
-from node_agent.runtime.inbound import Inbound
+from node_agent.runtime import status
+from node_agent.runtime.context import Shared
+from node_agent.runtime.deployments import cost_meter
+from node_agent.runtime.deployments.deployed_plan import ENDED, PREPARED, Deployed
+from node_agent.runtime.links.acceptor import Inbound
 from node_agent.runtime.loop import Runtime
-from node_agent.runtime.shared import Shared
 from node_agent.tls.names import TlsError
 from protos import records
 
@@ -75,7 +76,7 @@ class Process:
             Log(settings.name, "runtime", settings.log_json),
         )  # fmt: skip
         if settings.tls is not None:
-            from node_agent.runtime.tls_connection import Security  # loads OpenSSL
+            from node_agent.runtime.links.tls_connection import Security  # loads OpenSSL
 
             self.shared.security = Security(self.shared, settings.tls)
         self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed)
@@ -210,7 +211,7 @@ class Process:
             self.control.send(self._status(message.id))
         elif isinstance(message, ipc.AskProfile):
             deployed = self.runtime.plans.by_hash.get(message.hash)
-            found, more = profile.rows(deployed.costs if deployed else (), message.first)
+            found, more = cost_meter.rows(deployed.costs if deployed else (), message.first)
             self.control.send(ipc.Profile(message.id, found, more))
         elif isinstance(message, ipc.AskOperators):
             self.control.send(self._operators(message.id))
@@ -249,7 +250,7 @@ class Process:
             (each.hash, each.plan.epoch, each.state, each.plan.query, each.ready, each.loaded.waiting, each.held)
             for each in runtime.plans.by_hash.values()
         )
-        figures = told.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
+        figures = status.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
         if figures.left_out:
             self.shared.counters["figures_left_out"] = figures.left_out
         return ipc.Status(

@@ -15,12 +15,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from node_agent.host import ipc
+from node_agent.host import ipc, scheduling
 from node_agent.host.clock import now_ns
 from node_agent.host.log import ERROR, INFO, WARNING, Log
 from node_agent.host.settings import Settings
 from node_agent.host.state_dir import StateError
-from node_agent.runtime import scheduling
 from node_agent.supervisor.child_process import Child, StartError, status_text
 from node_agent.supervisor.worker import Place
 
@@ -139,9 +138,9 @@ class Supervisor:
     def _start_control(self) -> None:
         def body(channel: ipc.Channel) -> int:
             scheduling.ordinary()
-            from node_agent.control import main
+            from node_agent.control import entry
 
-            return main.main(self.settings, channel)
+            return entry.main(self.settings, channel)
 
         self._fork(self.control, body)
         for place in self.places:

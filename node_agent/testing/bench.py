@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from node_agent.execute import results
 from node_agent.operators.api import At
 from node_agent.operators.signature import OperatorError
+from node_agent.runtime.executor import results
 from node_agent.testing.loaded import Operator, as_json, check_type, loaded
 
 SECOND_NS = 1_000_000_000

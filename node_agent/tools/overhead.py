@@ -30,12 +30,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from node_agent.core import plan as core
+from node_agent.host import scheduling
 from node_agent.host.clock import now_ns
 from node_agent.operators import api
 from node_agent.operators.codecs import Codec
 from node_agent.operators.registry import Registry
-from node_agent.runtime import scheduling
-from node_agent.runtime.inprocess import in_process
+from node_agent.runtime.in_process import in_process
 from node_agent.runtime.loop import Runtime
 from protos import records
 

@@ -18,14 +18,14 @@ from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
 from node_agent.core.policies import Policy, policy
 from node_agent.core.refusals import Refusals, age_refused
 from node_agent.core.windows.sequence import NEVER
-from node_agent.execute import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply, cause_of
+from node_agent.runtime.executor import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply, cause_of
 from protos.records import PLAN, REASON_STOPPED, STATE_DRAINED
 from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.events import DISPATCHED, ENDED, EXPIRED, Events
 from sim_vehicles.virtual.link import Link
 from sim_vehicles.virtual.placed import Placed, State, Watch
 
-Apply = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  # as `node_agent.execute.apply`
+Apply = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  # as `node_agent.runtime.executor.apply`
 
 Policies = Callable[[core.Plan], Policy]  # which one a node's plans run under
 

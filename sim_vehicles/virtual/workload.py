@@ -11,7 +11,7 @@ from typing import Any
 
 from node_agent.core import plan as core
 from node_agent.core.parts import Lineage, Step
-from node_agent.execute import RAISED, apply
+from node_agent.runtime.executor import RAISED, apply
 from sim_vehicles.virtual.clairvoyant import Need, Result, Task, Workload
 from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.scenario import Scenario, VirtualPlan

@@ -18,7 +18,7 @@ from coordinator import cli, cost_lines, costs, costs_written, plan_inputs, plan
 from coordinator.cost_origin import GUESS_NS
 from coordinator.costs_file import MeasuredFile, OperatorCostsFile
 from coordinator.errors import BadInputError
-from node_agent.runtime.profile import Cost
+from node_agent.runtime.deployments.cost_meter import Cost
 from protos import agent_pb2, plan_document
 from protos.plan_document import CostOrigin, Plan
 from tests.whole_plans import whole

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.run_traces import RunTraces, TraceError
-from node_agent.control import spool
+from node_agent.control import spool_protocol
 from node_agent.control.spool_files import SpoolFiles
 from node_agent.host.state_dir import StateDir
 from node_agent.host.trace_ring import STATE, Ring, RingFacts
@@ -78,7 +78,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A state directory, and what of it was collected, as the power comes back."""
     root = tmp_path_factory.mktemp("small")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spool, "SEGMENT_RECORDS", 20)
+        patch.setattr(spool_protocol, "SEGMENT_RECORDS", 20)
         node = Node(root)
         node.start(ENDED)
         for count in (9, 8, 15):

@@ -11,8 +11,8 @@ import pytest
 
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
-from node_agent.control.spool import SEGMENT_RECORDS
 from node_agent.control.spool_files import SpoolFiles, sync
+from node_agent.control.spool_protocol import SEGMENT_RECORDS
 from node_agent.host.durable_files import write_durably
 from node_agent.host.reserve import Reserve
 from node_agent.host.starts import Starts

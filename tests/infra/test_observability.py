@@ -6,7 +6,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from node_agent.metrics.families import FAMILIES
+from node_agent.control.metrics.families import FAMILIES
 
 FOLDER = Path(__file__).parents[2] / "infra" / "observability"
 

@@ -18,9 +18,9 @@ from node_agent.host.log import LINE_BYTES, WARNING, Log, Stderr
 from node_agent.host.operator_output import MOST_CHARACTERS, Printed
 from node_agent.host.trace_ring import Ring, RingFacts
 from node_agent.link.clock import Offset
-from node_agent.runtime.announced import CALM_NS, Announced
-from node_agent.runtime.inbound import Accepted
-from node_agent.runtime.peer_link import UNREACHABLE_NS, PeerLink
+from node_agent.runtime.deployments.announcements import CALM_NS, Announced
+from node_agent.runtime.links.acceptor import Accepted
+from node_agent.runtime.links.peer_link import UNREACHABLE_NS, PeerLink
 from node_agent.wire.frames import Probe
 from protos import records
 from tests.node_agent.live import Agent, chain_plan, store, until

@@ -11,7 +11,7 @@ from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Lineage, Loaded
 from node_agent.core.policies import policy
-from node_agent.execute import Executor, OutputsError, results
+from node_agent.runtime.executor import Executor, OutputsError, results
 from node_agent.sdk import At, Many
 from protos import records
 from tests.traces import Kind, of

@@ -9,7 +9,7 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.policies import policy
-from node_agent.execute import Executor
+from node_agent.runtime.executor import Executor
 from node_agent.sdk import Many
 from protos import records
 from tests.node_agent.test_execute import Recorder

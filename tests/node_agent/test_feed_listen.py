@@ -21,7 +21,7 @@ import pytest
 from node_agent.client.address_book import InputError, addresses_of, data_address
 from node_agent.client.client import Admitted, Refused, Sink
 from node_agent.operators.codecs import Codecs
-from node_agent.runtime.inprocess import in_process
+from node_agent.runtime.in_process import in_process
 from node_agent.tools import cli, feed
 from node_agent.tools.feed import Account
 from node_agent.tools.line_reader import CsvRows, JsonRows, LineError, Lines

@@ -18,14 +18,14 @@ from node_agent.core.fullness import JOB_BYTES, weight
 from node_agent.host.clock import now_ns
 from node_agent.link.answers import Answers
 from node_agent.operators.registry import Registry
-from node_agent.runtime import connection as connections
-from node_agent.runtime import load as loads
-from node_agent.runtime.connection import Connection
-from node_agent.runtime.inbound import MOST_OUTCOMES
-from node_agent.runtime.inprocess import in_process, queue
-from node_agent.runtime.load import MEASURE_NS, Load
+from node_agent.runtime.in_process import in_process, queue
+from node_agent.runtime.links import credit as loads
+from node_agent.runtime.links import socket_connection as connections
+from node_agent.runtime.links.acceptor import MOST_OUTCOMES
+from node_agent.runtime.links.credit import MEASURE_NS, Load
+from node_agent.runtime.links.sink_role import SinkRole
+from node_agent.runtime.links.socket_connection import Connection
 from node_agent.runtime.loop import Runtime
-from node_agent.runtime.sink_role import SinkRole
 from node_agent.sdk import operator
 from node_agent.wire import frames
 from node_agent.wire.plan import core_plan

@@ -14,13 +14,13 @@ from google.protobuf.wrappers_pb2 import StringValue
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node_agent import execute
 from node_agent.core import plan as plans
 from node_agent.link.limits import MAX_PAYLOAD_BYTES
 from node_agent.operators.codecs import JSON, MAX_DEPTH, CodecError, protobuf
 from node_agent.operators.hop import UnencodableError
 from node_agent.operators.registry import Registry
-from node_agent.runtime.profile import Meter
+from node_agent.runtime import executor
+from node_agent.runtime.deployments.cost_meter import Meter
 from node_agent.sdk import Many, operator
 from protos.records import CAUSE_ENCODE
 
@@ -143,7 +143,7 @@ def call(registry: Registry, run: str, **changes: Any) -> Callable[[str], Any]:
     def get(made: str) -> Any:
         value = {"made": made}
         got = called(value) if plain else called((value,), {}, None)
-        return [each for _, each in execute.results((1, 1, 1, 0, 0, 0), got)]
+        return [each for _, each in executor.results((1, 1, 1, 0, 0, 0), got)]
 
     return get
 
@@ -158,7 +158,7 @@ def test_the_next_operator_gets_what_one_on_another_node_would(run: str, checks:
     for made in MADE.keys() - CARRIED.keys():
         with pytest.raises(UnencodableError, match=rf"^{run} gave what a stream of json cannot carry: ") as unfit:
             got(made)
-        assert execute.cause_of(unfit.value) == CAUSE_ENCODE
+        assert executor.cause_of(unfit.value) == CAUSE_ENCODE
 
 
 def test_where_hops_are_checked_each_reader_has_a_value_of_its_own() -> None:
@@ -197,7 +197,7 @@ def test_checks_cost_operators_nothing() -> None:
 
 def test_numpy_is_known_without_being_imported() -> None:
     program = (
-        "import sys, node_agent.runtime.loading, node_agent.operators.codecs as c;"
+        "import sys, node_agent.runtime.deployments.loading, node_agent.operators.codecs as c;"
         "assert c.JSON.fit((1,)) == [1]; sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

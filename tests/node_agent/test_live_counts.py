@@ -14,9 +14,9 @@ from node_agent.host import ipc
 from node_agent.host.clock import now_ns
 from node_agent.link.clock import FAR_NS
 from node_agent.operators.registry import Registry
-from node_agent.runtime import told
-from node_agent.runtime.delivered import Tally
-from node_agent.runtime.inprocess import in_process
+from node_agent.runtime import status
+from node_agent.runtime.in_process import in_process
+from node_agent.runtime.links.delivery_counts import Tally
 from node_agent.runtime.loop import Runtime
 from node_agent.sdk import operator
 from node_agent.wire.plan import core_plan
@@ -84,7 +84,7 @@ def test_outputs_units_and_sources_are_as_in_the_trace(tmp_path: Path, capfd: py
         (deployed,) = runtime.plans.by_hash.values()
         deployed.lane.engine.admit(now_ns(), deployed.loaded, 1, (1, 1, 99, 0, 0, 0), 9, 0)
         deployed.lane.engine.shed_queued(now_ns(), deployed.loaded.units[0], 1)
-        found = told.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
+        found = status.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
         runtime.facts.publish()
         trace = list(unpack_records(runtime.facts.ring.take(1 << 24)))
         runtime.plans.count_policed(now_ns())
@@ -119,11 +119,11 @@ def test_what_a_message_cannot_hold_is_left_out_and_counted(tmp_path: Path) -> N
         outputs=[{"id": 1, "name": "out", "stream": many + 1, "deadline_ns": SECOND}],
     )
     with in_process(core_plan(plan, 1, 1), tmp_path) as runtime:
-        found = told.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
+        found = status.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
     assert found.outputs and found.sources and 100 < len(found.units) == many - found.left_out
-    status = ipc.Status(1, 7, True, 0, 1, 0, 0, 0, 0, 0, (), {}, found.outputs, found.units, found.sources)
-    assert len(ipc.encode(status)) < ipc.MOST_BYTES / 2 + 8192
-    assert ipc.decode(ipc.encode(status)) == status
+    message = ipc.Status(1, 7, True, 0, 1, 0, 0, 0, 0, 0, (), {}, found.outputs, found.units, found.sources)
+    assert len(ipc.encode(message)) < ipc.MOST_BYTES / 2 + 8192
+    assert ipc.decode(ipc.encode(message)) == message
 
 
 def test_an_agent_tells_the_figures_of_all_its_places() -> None:

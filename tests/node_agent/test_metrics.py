@@ -18,11 +18,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from node_agent.client.client import Sink, Source
 from node_agent.control.deployment import Deployment, State
+from node_agent.control.metrics import exposition, http_server, sampling
+from node_agent.control.metrics.families import FAMILIES
+from node_agent.control.metrics.sampling import EDGES_NS, Asked, Operator, Process
 from node_agent.host import ipc
-from node_agent.metrics import figures, page, server
-from node_agent.metrics.families import FAMILIES
-from node_agent.metrics.figures import EDGES_NS, Asked, Operator, Process
-from node_agent.runtime.delivered import Tally
+from node_agent.runtime.links.delivery_counts import Tally
 from tests.node_agent.live import ROOT, Agent, chain_plan, kinds, spooled, store, store_places, until
 from tests.tls_identities import Authority
 
@@ -97,7 +97,7 @@ def full() -> Asked:
 
 
 def test_a_page_says_what_was_asked() -> None:
-    samples = parsed(figures.text(full()))
+    samples = parsed(sampling.text(full()))
     assert of(samples, "runtime_up", place="a") == 1 and of(samples, "runtime_up", place="a.1") == 0
     assert of(samples, "runtime_restarts_total", place="a") == 2
     assert of(samples, "runtime_uptime_seconds") == 2 and of(samples, "busy_seconds_total") == 0.5
@@ -123,7 +123,7 @@ def test_a_page_says_what_was_asked() -> None:
 
 
 def test_buckets_of_latencies_are_exact() -> None:
-    samples = parsed(figures.text(full()))
+    samples = parsed(sampling.text(full()))
     below = {float(dict(labels)["le"]): value for (name, labels), value in samples.items() if name.endswith("_bucket")}
     assert list(below.values()) == sorted(below.values()) and below[float("inf")] == 4
     for edge_ns in EDGES_NS:
@@ -137,12 +137,12 @@ def test_buckets_of_latencies_are_exact() -> None:
 
 def test_labels_are_escaped_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     name = 'a "quoted\\n\n{x="y"} \udc80' + "z" * 500
-    samples = parsed(figures.text(asked(status(sources=(("ab" * 32, name, 1, 0, 0, 0, 0),)))))
+    samples = parsed(sampling.text(asked(status(sources=(("ab" * 32, name, 1, 0, 0, 0, 0),)))))
     (labels,) = (dict(labels) for each, labels in samples if each == "source_admitted_tuples_total")
-    assert labels["source"].startswith('a "quoted\\n\n{x="y"} ?zz') and len(labels["source"]) == page.MOST_LABEL
-    monkeypatch.setattr(page, "MOST_SAMPLES", 3)
+    assert labels["source"].startswith('a "quoted\\n\n{x="y"} ?zz') and len(labels["source"]) == exposition.MOST_LABEL
+    monkeypatch.setattr(exposition, "MOST_SAMPLES", 3)
     many = {f"event{number}": number for number in range(10)}
-    samples = parsed(figures.text(asked(status(counters=many))))
+    samples = parsed(sampling.text(asked(status(counters=many))))
     assert sum(name == "events_total" for name, _ in samples) == 3 and of(samples, "samples_left_out") == 7
 
 
@@ -155,10 +155,10 @@ def test_the_manual_lists_what_is_served() -> None:
     assert rows == [
         (f"`shimekiri_{each.name}`", each.kind, ", ".join(each.labels) or "-", each.help) for each in FAMILIES
     ]
-    served = {line.split()[2] for line in figures.text(full()).splitlines() if line.startswith("# TYPE")}
+    served = {line.split()[2] for line in sampling.text(full()).splitlines() if line.startswith("# TYPE")}
     assert served == {f"shimekiri_{each.name}" for each in FAMILIES}, "each is served, and can be"
     for each in FAMILIES:
-        assert each.name.endswith("_total") == (each.kind == page.COUNTER), each.name
+        assert each.name.endswith("_total") == (each.kind == exposition.COUNTER), each.name
 
 
 # -- the server
@@ -180,7 +180,7 @@ class _Told:
 def port() -> Iterator[int]:
     """A server of its own loop."""
     loop = asyncio.new_event_loop()
-    bound = loop.run_until_complete(server.serve("127.0.0.1", 0, _Told()))
+    bound = loop.run_until_complete(http_server.serve("127.0.0.1", 0, _Told()))
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     yield bound
@@ -228,20 +228,22 @@ def test_requests(port: int, request_: bytes, status_: bytes) -> None:
 
 
 def test_silent_ones_are_closed_and_do_not_keep_others_out(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    silent = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(3 * server.MOST_CONNECTIONS)]
+    silent = [
+        socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(3 * http_server.MOST_CONNECTIONS)
+    ]
     try:
         assert b" 200 " in spoken(port, b"GET /metrics HTTP/1.1\r\n\r\n")
-        for each in silent[: 2 * server.MOST_CONNECTIONS]:
+        for each in silent[: 2 * http_server.MOST_CONNECTIONS]:
             assert not each.recv(10), "closed without an answer"
     finally:
         for each in silent:
             each.close()
-    monkeypatch.setattr(server, "READ_S", 0.2)
+    monkeypatch.setattr(http_server, "READ_S", 0.2)
     assert spoken(port, b"GET /met") == b""
 
 
 def test_what_is_not_read_is_not_kept(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "WRITE_S", 0.2)
+    monkeypatch.setattr(http_server, "WRITE_S", 0.2)
 
     async def large(_: object) -> str:
         return "x" * (16 << 20)  # more than the kernel takes
@@ -260,7 +262,7 @@ def test_what_is_not_read_is_not_kept(port: int, monkeypatch: pytest.MonkeyPatch
 
 def scraped(agent: Agent, path: str = "/metrics") -> str:
     with urllib.request.urlopen(f"http://127.0.0.1:{agent.ready['metrics']}{path}", timeout=20) as answer:
-        assert path != "/metrics" or answer.headers["Content-Type"] == page.CONTENT_TYPE
+        assert path != "/metrics" or answer.headers["Content-Type"] == exposition.CONTENT_TYPE
         return str(answer.read().decode())
 
 
@@ -337,11 +339,11 @@ def test_under_tls_a_certificate_of_the_ca_may_read_and_nobody_else(tmp_path: Pa
         files = Path(f"/proc/{control}/fd")
         before = len(list(files.iterdir()))
         with contextlib.ExitStack() as stack:  # begun handshakes, each of which takes memory there
-            for _ in range(4 * server.MOST_CONNECTIONS):
+            for _ in range(4 * http_server.MOST_CONNECTIONS):
                 end = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
                 with contextlib.suppress(OSError):
                     end.sendall(b"\x16\x03\x01")
-            assert len(list(files.iterdir())) <= before + server.MOST_CONNECTIONS + 2
+            assert len(list(files.iterdir())) <= before + http_server.MOST_CONNECTIONS + 2
             context = ssl.create_default_context(cafile=str(client / "ca.pem"))
             context.load_cert_chain(client / "cert.pem", client / "key.pem")
             assert of(parsed(_over_tls(port, context)), "runtime_up") == 1

@@ -15,11 +15,11 @@ from node_agent.host.settings import Settings
 from node_agent.host.state_dir import StateDir
 from node_agent.host.trace_ring import Ring
 from node_agent.operators.registry import Registry
-from node_agent.runtime.deployed import COMMITTED, DRAINING, NONE, PREPARED
-from node_agent.runtime.inprocess import in_process, queue
+from node_agent.runtime.background import SLICE_NS, WAIT_NS, Sliced
+from node_agent.runtime.deployments.deployed_plan import COMMITTED, DRAINING, NONE, PREPARED
+from node_agent.runtime.in_process import in_process, queue
 from node_agent.runtime.loop import Runtime
 from node_agent.runtime.process import Process
-from node_agent.runtime.sliced import SLICE_NS, WAIT_NS, Sliced
 from node_agent.wire.plan import core_plan
 from protos import plan_pb2, records
 from tests.node_agent.live import chain_plan

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from node_agent.core import plan as core
-from node_agent.runtime.inprocess import in_process
+from node_agent.runtime.in_process import in_process
 from node_agent.wire.plan import PlanError, core_plan
 from protos import plan_pb2
 from tests.node_agent.live import chain_plan

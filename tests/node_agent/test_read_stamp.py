@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.host.clock import clock_domain, new_boot, now_ns
-from node_agent.runtime.inprocess import in_process
+from node_agent.runtime.in_process import in_process
 from node_agent.wire import frames
 from protos import records
 from tests.node_agent.test_runtime_loop import _plan

@@ -10,7 +10,7 @@ from threading import Thread
 
 from node_agent.client.client import Admitted, Refused, Source
 from node_agent.host.clock import clock_domain, now_ns
-from node_agent.runtime.inprocess import in_process
+from node_agent.runtime.in_process import in_process
 from node_agent.runtime.loop import Runtime
 from node_agent.wire import frames
 from node_agent.wire.plan import core_plan

@@ -8,8 +8,8 @@ import pytest
 from node_agent.core import plan as core
 from node_agent.core.policies import POLICIES
 from node_agent.host.trace_ring import TAKEN, WRITTEN
-from node_agent.runtime.deployed import COMMITTED, DRAINING
-from node_agent.runtime.inprocess import in_process, run_queued
+from node_agent.runtime.deployments.deployed_plan import COMMITTED, DRAINING
+from node_agent.runtime.in_process import in_process, run_queued
 from node_agent.runtime.loop import Runtime
 from node_agent.wire.plan import PlanError
 from protos import records

@@ -18,14 +18,14 @@ from node_agent.host.clock import clock_domain, now_ns
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Inbox, Lineage
 from node_agent.link.sender import Sender
-from node_agent.runtime import peer_link
-from node_agent.runtime.deployed import Deployed, Lane
-from node_agent.runtime.inprocess import in_process
+from node_agent.runtime.deployments.deployed_plan import Deployed, Lane
+from node_agent.runtime.in_process import in_process
+from node_agent.runtime.links import peer_link
+from node_agent.runtime.links.pending_punctuation import MOST_RANGES, Owed
+from node_agent.runtime.links.roles import SourceRole
 from node_agent.runtime.loop import Runtime
-from node_agent.runtime.marks import MOST_NUMBER, MOST_REMOVED, encode_mark, feeding, read_mark
-from node_agent.runtime.owed import MOST_RANGES, Owed
-from node_agent.runtime.roles import SourceRole
 from node_agent.wire import frames
+from node_agent.wire.punctuation import MOST_NUMBER, MOST_REMOVED, encode_mark, feeding, read_mark
 from protos import records
 from tests.node_agent.core.windowed_play import window, windowed
 
@@ -222,7 +222,7 @@ def test_what_a_full_link_loses_is_told_as_removed_when_it_can_take_marks(
 
 
 def test_what_is_no_longer_in_time_is_told_as_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("node_agent.runtime.outbound.LEAST_NS", 0)
+    monkeypatch.setattr("node_agent.runtime.links.outbox.LEAST_NS", 0)
     with _linked(tmp_path) as (runtime, peer):
         for seq in (1, 2):
             _send(runtime, seq, 7, 1, 1)  # as old as the clock

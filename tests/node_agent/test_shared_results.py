@@ -19,11 +19,11 @@ from node_agent.core.facts import MemoryFacts
 from node_agent.core.fullness import JOB_BYTES
 from node_agent.core.plan import Parameters
 from node_agent.core.policies import POLICIES, policy
-from node_agent.execute import Executor
 from node_agent.operators.mutation_check import ChangedError
 from node_agent.operators.registry import Registry
-from node_agent.runtime.inprocess import in_process
-from node_agent.runtime.peer_link import TUPLE_BYTES
+from node_agent.runtime.executor import Executor
+from node_agent.runtime.in_process import in_process
+from node_agent.runtime.links.peer_link import TUPLE_BYTES
 from protos import records
 from tests.node_agent.core.shared_play import FIRST, Box, Graph, Play
 from tests.node_agent.live import Agent, chain_plan, spooled, store

@@ -9,11 +9,11 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 
 from node_agent.core.windows.live import UnfitError
-from node_agent.execute import OutputsError
 from node_agent.operators import api
 from node_agent.operators.codecs import CodecError, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
+from node_agent.runtime.executor import OutputsError
 from node_agent.sdk import At, Many, aggregate, operator
 from node_agent.testing import SECOND_NS, START_NS, Bench, ChangedError, run, window
 

@@ -15,16 +15,16 @@ from cryptography import x509
 from cryptography.x509.oid import ExtensionOID
 
 from node_agent.client.address_book import InputError, identity_folder
-from node_agent.control.check import RefusalError, checked_prepare
+from node_agent.control.plan_check import RefusalError, checked_prepare
 from node_agent.host.clock import clock_domain, new_boot, now_ns
 from node_agent.host.settings import Settings
 from node_agent.host.state_dir import StateDir
 from node_agent.host.trace_ring import Ring, RingFacts
 from node_agent.link.limits import LinkError
-from node_agent.runtime.load import Load
-from node_agent.runtime.peer_link import PeerLink
-from node_agent.runtime.shared import Shared
-from node_agent.runtime.tls_connection import Security, TlsConnection
+from node_agent.runtime.context import Shared
+from node_agent.runtime.links.credit import Load
+from node_agent.runtime.links.peer_link import PeerLink
+from node_agent.runtime.links.tls_connection import Security, TlsConnection
 from node_agent.tls import identity
 from node_agent.tls.names import TlsError, certificate_name, node_of, why_not
 from node_agent.tls.session import HANDSHAKE_BYTES, RECORD_BYTES, Session, SessionError
@@ -145,7 +145,7 @@ def test_a_node_whose_name_no_certificate_can_have(shared: Shared, ours: Authori
 def test_without_an_identity_openssl_is_not_loaded() -> None:
     code = (
         "import sys, node_agent.tools.cli, node_agent.supervisor.supervisor, node_agent.runtime.process\n"
-        "import node_agent.client.client, node_agent.runtime.inprocess, node_agent.tools.feed\n"
+        "import node_agent.client.client, node_agent.runtime.in_process, node_agent.tools.feed\n"
         "import node_agent.tools.doctor.examine\n"
         "sys.exit('loaded' if '_ssl' in sys.modules else 0)"
     )

@@ -72,7 +72,7 @@ def _doctor(parsed: argparse.Namespace, addresses: Addresses) -> int:
 
 
 def _grant(parsed: argparse.Namespace) -> int:
-    from node_agent.runtime.scheduling import SUPERVISOR_PRIORITY
+    from node_agent.host.scheduling import SUPERVISOR_PRIORITY
     from node_agent.tools.doctor import grant as granting
     from node_agent.tools.doctor import readers
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from node_agent.runtime import scheduling
+from node_agent.host import scheduling
 from node_agent.tools.doctor import disk, heat, machine, ports, readers, software, storage
 from node_agent.tools.doctor.finding import Finding
 from protos import requirements

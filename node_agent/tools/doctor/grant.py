@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from node_agent.runtime.scheduling import SUPERVISOR_PRIORITY
+from node_agent.host.scheduling import SUPERVISOR_PRIORITY
 
 LIMITS = Path("/etc/security/limits.d")
 _OURS = "# Written by `node-agent grant-rt --apply`."

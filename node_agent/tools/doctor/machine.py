@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from node_agent.runtime.scheduling import RUNTIME_PRIORITY, SUPERVISOR_PRIORITY
+from node_agent.host.scheduling import RUNTIME_PRIORITY, SUPERVISOR_PRIORITY
 from node_agent.tools.doctor.finding import Finding, note, ok, wrong
 
 MIB = 1 << 20

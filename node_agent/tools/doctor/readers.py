@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from node_agent.host import scheduling
 from node_agent.host.clock import now_ns
-from node_agent.runtime import scheduling
 from node_agent.tools.doctor.heat import Firmware, Zone
 from node_agent.tools.doctor.machine import RealTime
 from node_agent.tools.doctor.software import WallClock

@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 
-from node_agent.control.serve import Control
+from node_agent.control.server import Control
 from node_agent.host import ipc
 from node_agent.host.plan_files import COMMITTED, DRAINING, PREPARED, local_path
 from node_agent.host.settings import Settings

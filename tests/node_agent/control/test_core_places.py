@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from node_agent.control.check import RefusalError, checked_prepare
 from node_agent.control.deployment import Deployment, Durable, State
+from node_agent.control.plan_check import RefusalError, checked_prepare
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.service import status_reply
 from node_agent.host import ipc

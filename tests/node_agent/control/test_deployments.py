@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from node_agent.control.deploy import MOST_RAN, MOST_RAN_BYTES, Deployments
+from node_agent.control.deploy_protocol import MOST_RAN, MOST_RAN_BYTES, Deployments
 from node_agent.control.deployment import (
     Commands,
     CommitInRuntime,

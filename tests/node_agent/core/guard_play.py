@@ -10,7 +10,7 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Job, Lineage, Loaded
-from node_agent.execute import Executor
+from node_agent.runtime.executor import Executor
 from protos import records as rec
 from tests.traces import Kind, of
 

@@ -20,7 +20,7 @@ from node_agent.core.windows.aggregates import Users
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.results import Collecting, result
 from node_agent.core.windows.shedding import best_share
-from node_agent.execute import Executor
+from node_agent.runtime.executor import Executor
 from protos.records import ADMITTED, LOST, RAN, SHED, Ran, Record, Shed, per_exit, unpack_records
 
 SECOND, MS = 1_000_000_000, 1_000_000

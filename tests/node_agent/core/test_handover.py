@@ -30,7 +30,7 @@ from node_agent.core.engine.events import (
 from node_agent.core.engine.handover import hand_over, inherited
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.parts import Job, Loaded
-from node_agent.execute import Executor
+from node_agent.runtime.executor import Executor
 from protos import records
 
 MS = 1_000_000

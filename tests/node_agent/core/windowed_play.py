@@ -10,7 +10,7 @@ from node_agent.core.parts import Lineage, Loaded
 from node_agent.core.policies import policy
 from node_agent.core.windows.aggregates import Aggregate, Count, Together
 from node_agent.core.windows.results import Collecting, result
-from node_agent.execute import Executor
+from node_agent.runtime.executor import Executor
 from protos import records
 from tests.traces import Kind, of
 

@@ -15,8 +15,8 @@ from node_agent.core import refusals
 from node_agent.host.clock import clock_domain, now_ns
 from node_agent.host.trace_ring import DATA, WRITTEN, Ring
 from node_agent.operators.registry import Registry
-from node_agent.runtime.connection import Connection
-from node_agent.runtime.inprocess import in_process
+from node_agent.runtime.in_process import in_process
+from node_agent.runtime.links.socket_connection import Connection
 from node_agent.runtime.loop import LONG_NS, Runtime
 from node_agent.sdk import operator
 from node_agent.wire import frames

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from infra.bench.runtime import chain_plan
 from node_agent.host import ipc
-from node_agent.runtime.inprocess import in_process, run_queued
-from node_agent.runtime.profile import EARLY, Cost, bucket, rows, upper_ns
+from node_agent.runtime.deployments.cost_meter import EARLY, Cost, bucket, rows, upper_ns
+from node_agent.runtime.in_process import in_process, run_queued
 
 DURATIONS = st.integers(0, 1 << 50)
 

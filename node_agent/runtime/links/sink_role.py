@@ -4,9 +4,9 @@ from collections import deque
 
 from node_agent.host.trace_ring import TakenOver
 from node_agent.link.limits import MAX_BATCH_TUPLES, LinkError
-from node_agent.runtime import unknown
-from node_agent.runtime.connection import Connection
-from node_agent.runtime.roles import Context, answer, peer_clock
+from node_agent.runtime.links import hello_refusals
+from node_agent.runtime.links.roles import Context, answer, peer_clock
+from node_agent.runtime.links.socket_connection import Connection
 from node_agent.wire import frames
 
 SINK_TUPLES, SINK_BYTES = 4096, 1 << 20  # kept for a slow sink; the oldest are dropped
@@ -23,7 +23,8 @@ class SinkRole:
         found = context.plans.output(self.output_name)
         if found is None:
             deployed_here = context.plans.by_hash.values()
-            raise LinkError("output_unknown", unknown.output(self.output_name, context.shared.name, deployed_here))
+            why = hello_refusals.output(self.output_name, context.shared.name, deployed_here)
+            raise LinkError("output_unknown", why)
         deployed, output = found
         self.clock = peer_clock(context.shared, hello)
         self.codec = deployed.codecs[output.stream]

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from node_agent.control.deployment import Deployment
+from node_agent.control.metrics.exposition import Page
+from node_agent.control.metrics.families import FAMILIES
 from node_agent.host import ipc
 from node_agent.host.settings import place_name
-from node_agent.metrics.families import FAMILIES
-from node_agent.metrics.page import Page
 
 VERDICTS = ("met", "late", "undecidable")
 WINDOW_ENDS = ("closed", "abandoned", "skipped")

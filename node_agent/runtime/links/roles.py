@@ -12,15 +12,15 @@ from node_agent.link.clock import Offset, PeerClock
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Receiver
 from node_agent.operators.codecs import CodecError
-from node_agent.runtime import unknown
-from node_agent.runtime.arrivals import Arrivals
-from node_agent.runtime.connection import Connection
-from node_agent.runtime.deployed import COMMITTED, Deployed
-from node_agent.runtime.load import Load
-from node_agent.runtime.marks import check_counted, read_mark
-from node_agent.runtime.plans import Plans
-from node_agent.runtime.shared import Shared
+from node_agent.runtime.context import Shared
+from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
+from node_agent.runtime.deployments.lifecycle import Plans
+from node_agent.runtime.links import hello_refusals
+from node_agent.runtime.links.credit import Load
+from node_agent.runtime.links.drained import Arrivals
+from node_agent.runtime.links.socket_connection import Connection
 from node_agent.wire import frames
+from node_agent.wire.punctuation import check_counted, read_mark
 from protos.records import (
     CAUSE_DECODE,
     CLOCK,
@@ -156,7 +156,8 @@ class SourceRole:
         found = context.plans.source(self.source_name)
         if found is None:
             deployed_here = context.plans.by_hash.values()
-            raise LinkError("source_unknown", unknown.source(self.source_name, context.shared.name, deployed_here))
+            why = hello_refusals.source(self.source_name, context.shared.name, deployed_here)
+            raise LinkError("source_unknown", why)
         deployed, source = self._fed = found  # where its tuples went last
         self.clock = peer_clock(context.shared, hello)
         self.codec = deployed.codecs[source.stream]

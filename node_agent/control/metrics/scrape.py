@@ -9,10 +9,10 @@ from typing import Any, cast
 import psutil
 
 from node_agent.control.deployment import State
+from node_agent.control.metrics import sampling
+from node_agent.control.metrics.sampling import Asked, Operator, Process
 from node_agent.control.service import Agent, version
 from node_agent.host.settings import Settings, place_name
-from node_agent.metrics import figures
-from node_agent.metrics.figures import Asked, Operator, Process
 from protos import agent_pb2
 
 FRESH_S = 0.25  # scrapes that come closer together get the same page
@@ -34,7 +34,7 @@ class Scrapes:
         """The page of /metrics."""
         async with self._asking:
             if time.monotonic() - self._page_s >= FRESH_S:
-                self._page = figures.text(await self._ask())
+                self._page = sampling.text(await self._ask())
                 self._page_s = time.monotonic()
             return self._page
 

@@ -1,6 +1,6 @@
 """All families of METRICS.md, in the order in which they are served. Counters begin anew with each runtime."""
 
-from node_agent.metrics.page import COUNTER, GAUGE, HISTOGRAM, SUMMARY, Family
+from node_agent.control.metrics.exposition import COUNTER, GAUGE, HISTOGRAM, SUMMARY, Family
 
 PLACE, PLAN = ("place",), ("place", "plan")
 SOURCE, UNIT = (*PLAN, "source"), (*PLAN, "unit")

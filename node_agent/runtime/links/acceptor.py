@@ -11,9 +11,9 @@ from node_agent.host.trace_ring import PROMISES, TakenOver, peer_key
 from node_agent.link.answers import Answers, Outcome
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Inbox
-from node_agent.runtime.connection import Connection
-from node_agent.runtime.roles import Context, NodeRole, Role, SourceRole, write_clock
-from node_agent.runtime.sink_role import SinkRole
+from node_agent.runtime.links.roles import Context, NodeRole, Role, SourceRole, write_clock
+from node_agent.runtime.links.sink_role import SinkRole
+from node_agent.runtime.links.socket_connection import Connection
 from node_agent.wire import frames
 
 WRITABLE = select.EPOLLOUT

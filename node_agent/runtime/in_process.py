@@ -14,10 +14,10 @@ from node_agent.core import plan as core
 from node_agent.host.clock import clock_domain, new_boot, now_ns
 from node_agent.host.trace_ring import TAKEN, WRITTEN, Ring, RingFacts
 from node_agent.operators.registry import Registry
-from node_agent.runtime.deployed import ENDED, Deployed
-from node_agent.runtime.inbound import Inbound
+from node_agent.runtime.context import Shared
+from node_agent.runtime.deployments.deployed_plan import ENDED, Deployed
+from node_agent.runtime.links.acceptor import Inbound
 from node_agent.runtime.loop import Runtime
-from node_agent.runtime.shared import Shared
 from protos import records
 
 
@@ -37,7 +37,7 @@ def in_process(
     listener = socket.create_server(("127.0.0.1", 0))
     shared = Shared(plan.node, header.clock, header.drift_ppm, header.boot, 1, RingFacts(ring))
     if tls is not None:
-        from node_agent.runtime.tls_connection import Security
+        from node_agent.runtime.links.tls_connection import Security
 
         shared.security = Security(shared, tls)
 

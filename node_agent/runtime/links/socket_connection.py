@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator
 
 from node_agent.link.limits import LinkError
-from node_agent.runtime.shared import Handler, Shared
+from node_agent.runtime.context import Handler, Shared
 from node_agent.wire import frames
 
 READ_BYTES = 1 << 16  # of one connection in one drain; a larger buffer is mapped anew for each read

@@ -10,7 +10,7 @@ from node_agent.host.log import WARNING, Log
 from node_agent.host.trace_ring import RingFacts
 
 if TYPE_CHECKING:  # not without TLS
-    from node_agent.runtime.tls_connection import Security
+    from node_agent.runtime.links.tls_connection import Security
 
 MOST_EVENTS = 64  # sockets served in one drain
 

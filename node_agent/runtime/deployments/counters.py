@@ -6,8 +6,8 @@ counters of the runtime, which outlive engines and plans.
 
 from collections.abc import Hashable, Iterable, Mapping
 
-from node_agent.runtime.deployed import Lane
-from node_agent.runtime.shared import Shared
+from node_agent.runtime.context import Shared
+from node_agent.runtime.deployments.deployed_plan import Lane
 from protos.records import CAUSES, SHED_POLICIES
 
 PRESENT = "load_ppm"  # not a count: the latest one is told

@@ -6,8 +6,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from node_agent.control.check import Checked
-from node_agent.control.deploy import Deployments
+from node_agent.control.deploy_protocol import Deployments
 from node_agent.control.deployment import (
     Commands,
     CommitInRuntime,
@@ -20,8 +19,9 @@ from node_agent.control.deployment import (
     UnloadInRuntime,
     WriteDurably,
 )
+from node_agent.control.plan_check import Checked
 from node_agent.control.plan_store import PlanStore
-from node_agent.control.runtime_link import RuntimeLink
+from node_agent.control.runtime_channel import RuntimeLink
 from node_agent.host import ipc
 from node_agent.host.log import WARNING, Log
 

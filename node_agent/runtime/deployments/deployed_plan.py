@@ -6,9 +6,9 @@ from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
 from node_agent.core.engine.handover import Pairs
 from node_agent.core.parts import Job, Loaded
-from node_agent.execute import Executor
 from node_agent.operators.codecs import Codec
-from node_agent.runtime.profile import Cost
+from node_agent.runtime.deployments.cost_meter import Cost
+from node_agent.runtime.executor import Executor
 
 NONE, PREPARED, COMMITTED, DRAINING, ENDED = range(5)  # agent.proto PlanState
 

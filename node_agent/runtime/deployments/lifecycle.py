@@ -18,26 +18,19 @@ from node_agent.core.fullness import JOB_BYTES
 from node_agent.core.parts import Job, Loaded, Step
 from node_agent.core.policies import policy
 from node_agent.core.slices import Slices, finish
-from node_agent.execute import Executor
+from node_agent.host import scheduling
 from node_agent.host.clock import now_ns
 from node_agent.operators.hop import UnencodableError
 from node_agent.operators.registry import Registry
-from node_agent.runtime import loading, scheduling
-from node_agent.runtime.announced import Announced
-from node_agent.runtime.counts import Counts
-from node_agent.runtime.deployed import (
-    COMMITTED,
-    DRAINING,
-    ENDED,
-    NONE,
-    PREPARED,
-    Deployed,
-    Lane,
-)
-from node_agent.runtime.marks import feeding
-from node_agent.runtime.profile import Cost, Meter
-from node_agent.runtime.shared import Shared
+from node_agent.runtime.context import Shared
+from node_agent.runtime.deployments import loading
+from node_agent.runtime.deployments.announcements import Announced
+from node_agent.runtime.deployments.cost_meter import Cost, Meter
+from node_agent.runtime.deployments.counters import Counts
+from node_agent.runtime.deployments.deployed_plan import COMMITTED, DRAINING, ENDED, NONE, PREPARED, Deployed, Lane
+from node_agent.runtime.executor import Executor
 from node_agent.wire.plan import PlanError
+from node_agent.wire.punctuation import feeding
 from protos import records
 
 MOST_PLANS = 8

@@ -11,7 +11,7 @@ import ssl
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from node_agent.metrics.page import CONTENT_TYPE
+from node_agent.control.metrics.exposition import CONTENT_TYPE
 
 MOST_CONNECTIONS = 16
 MOST_HEAD_BYTES = 8192

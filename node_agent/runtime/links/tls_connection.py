@@ -15,8 +15,8 @@ from time import thread_time_ns
 
 from node_agent.host.clock import now_ns
 from node_agent.link.limits import LinkError
-from node_agent.runtime.connection import READ_BYTES, Connection
-from node_agent.runtime.shared import Handler, Shared
+from node_agent.runtime.context import Handler, Shared
+from node_agent.runtime.links.socket_connection import READ_BYTES, Connection
 from node_agent.tls import identity
 from node_agent.tls.names import certificate_name, why_not
 from node_agent.tls.session import PlainError, Session, SessionError

@@ -9,14 +9,14 @@ from typing import Any
 from node_agent.core import plan as core
 from node_agent.core.parts import MARKS, Lineage, Loaded, Quiet
 from node_agent.operators.codecs import CodecError
-from node_agent.runtime.delivered import Tally
-from node_agent.runtime.deployed import Deployed
-from node_agent.runtime.inbound import Inbound
-from node_agent.runtime.load import Load
-from node_agent.runtime.marks import Mark, encode_mark
-from node_agent.runtime.peer_link import LEAST_NS, PeerLink
-from node_agent.runtime.shared import Shared
+from node_agent.runtime.context import Shared
+from node_agent.runtime.deployments.deployed_plan import Deployed
+from node_agent.runtime.links.acceptor import Inbound
+from node_agent.runtime.links.credit import Load
+from node_agent.runtime.links.delivery_counts import Tally
+from node_agent.runtime.links.peer_link import LEAST_NS, PeerLink
 from node_agent.wire import frames
+from node_agent.wire.punctuation import Mark, encode_mark
 from protos.records import CAUSE_ENCODE
 
 MOST_TOLD = 256  # links of which a status tells

@@ -7,8 +7,8 @@ from pathlib import Path
 from node_agent.core.fullness import JOB_BYTES, weight
 from node_agent.core.parts import Unit
 from node_agent.link.receiver import grant
-from node_agent.runtime.plans import Plans
-from node_agent.runtime.shared import Shared
+from node_agent.runtime.context import Shared
+from node_agent.runtime.deployments.lifecycle import Plans
 from protos.records import COUNTED, FLAG, LOAD, NO_REF, SUM_MASK
 
 EVERY_NS = 1_000_000_000

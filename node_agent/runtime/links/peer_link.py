@@ -10,18 +10,18 @@ from node_agent.host.log import WARNING
 from node_agent.link.clock import FAR_NS
 from node_agent.link.limits import LinkError
 from node_agent.link.sender import Sender
-from node_agent.runtime.connection import Connection
-from node_agent.runtime.deployed import Deployed
-from node_agent.runtime.load import Load
-from node_agent.runtime.marks import Mark, encode_mark
-from node_agent.runtime.owed import Beat, Key, Owed
-from node_agent.runtime.roles import answer
-from node_agent.runtime.shared import Shared
+from node_agent.runtime.context import Shared
+from node_agent.runtime.deployments.deployed_plan import Deployed
+from node_agent.runtime.links.credit import Load
+from node_agent.runtime.links.pending_punctuation import Beat, Key, Owed
+from node_agent.runtime.links.roles import answer
+from node_agent.runtime.links.socket_connection import Connection
 from node_agent.wire import frames
+from node_agent.wire.punctuation import Mark, encode_mark
 from protos.records import ACKED, CAUSE_LINK_FULL, CAUSE_NO_ROUTE, FLAG, GAVE_UP, LOST, SENT
 
 if TYPE_CHECKING:  # not without TLS
-    from node_agent.runtime.tls_connection import Security
+    from node_agent.runtime.links.tls_connection import Security
 
 CONNECT_NS = 2_000_000_000  # until the peer's hello
 CONNECT_TLS_NS = 5_000_000_000  # the same where handshakes may have to wait for their turn, on both sides

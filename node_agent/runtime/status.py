@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from node_agent.core.parts import Unit
-from node_agent.runtime.delivered import Tally
-from node_agent.runtime.deployed import Deployed
-from node_agent.runtime.plans import Plans
+from node_agent.runtime.deployments.deployed_plan import Deployed
+from node_agent.runtime.deployments.lifecycle import Plans
+from node_agent.runtime.links.delivery_counts import Tally
 
 MOST_CHARACTERS = 48 * 1024  # of all rows, about half of what a message may have
 FRAME = 60  # characters of a row's punctuation and small numbers, about

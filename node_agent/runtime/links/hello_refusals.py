@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from node_agent.runtime.deployed import COMMITTED, Deployed
+from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
 
 MOST_NAMED = 8
 

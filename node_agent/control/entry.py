@@ -8,8 +8,6 @@ import signal
 from node_agent.host import ipc
 from node_agent.host.settings import Settings
 
-DRAIN_S = 0.03  # at 10 000 records/s a ring of 32 768 is full after 3 s
-
 
 def main(settings: Settings, supervisor: ipc.Channel) -> int:
     """Serve until the supervisor says Stop or is gone. Returns the exit code."""
@@ -17,6 +15,6 @@ def main(settings: Settings, supervisor: ipc.Channel) -> int:
         signal.signal(each, signal.SIG_IGN)
     import asyncio
 
-    from node_agent.control.serve import Control
+    from node_agent.control.server import Control
 
     return asyncio.run(Control(settings, supervisor).run())

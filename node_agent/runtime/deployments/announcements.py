@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from node_agent.host.log import INFO, WARNING
-from node_agent.runtime.deployed import Deployed, Lane
-from node_agent.runtime.shared import Shared
+from node_agent.runtime.context import Shared
+from node_agent.runtime.deployments.deployed_plan import Deployed, Lane
 
 POLICED_TOLD_NS = 60_000_000_000
 WINDOWS = "shed.window"  # are no tuples, and told with their cause

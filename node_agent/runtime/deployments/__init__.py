@@ -1,0 +1,1 @@
+"""The plans of one core: loaded, committed, draining, and what they count."""
