@@ -227,7 +227,8 @@ def test_what_stands_in_files_cannot_become_markup(run: Path) -> None:
     document["verdict"]["note"] = document["channel"] = EVIL
     (run / "replay.json").write_text(json.dumps(document))
     plan = json.loads((run / "plan.json").read_text())
-    plan["allocator"] = EVIL
+    for local in plan["nodes"].values():
+        local["policy"]["name"] = EVIL
     (run / "plan.json").write_text(json.dumps(plan))
     html = own(page(run))
     assert "<img" not in html and html.count("<script>") == html.count("</script>") == 4
