@@ -1,5 +1,8 @@
 """Event stories of every policy: these arrivals, this order, these batches."""
 
+import subprocess
+import sys
+
 import pytest
 
 from infra.papers.policies import POLICIES, policy
@@ -23,6 +26,17 @@ def ran(node: Node) -> list[records.Ran]:
 
 def test_an_agent_has_the_policies_of_the_contract() -> None:
     assert sorted(NAMES) == sorted(INSTALLED)
+
+
+def test_a_policy_is_loaded_when_something_names_it() -> None:
+    """An agent that runs EDF has the modules of no other paper's policy."""
+    found = "[each for each in sys.modules if each.startswith('node_agent.core.policies.papers')]"
+    code = f"import sys; from node_agent.core.policies import policy; policy(sys.argv[1]); print(*{found})"
+    told = {
+        name: subprocess.run([sys.executable, "-c", code, name], capture_output=True, text=True, check=True).stdout
+        for name in ("edf", "edf-e2e")
+    }
+    assert told["edf"].split() == [] and told["edf-e2e"].split()[-1] == "node_agent.core.policies.papers.edf_e2e"
 
 
 def test_only_edf_claims_a_guarantee() -> None:
