@@ -130,3 +130,12 @@ def test_arrivals_are_of_their_kind(values: dict[str, Any], shape: type) -> None
     with pytest.raises(json_shape.ShapeError) as told:
         json_shape.read(_Arrives, {"arrival": {**values, "kind": "sometimes"}})
     assert told.value.path.startswith("arrival")
+
+
+def test_a_plan_whose_hash_is_not_looked_at_says_whether_it_is_as_it_was_made() -> None:
+    values = json.loads(PLANS[0].read_text())
+    assert plan_document.shaped(values).intact
+    values["query"] += "s"
+    assert not plan_document.shaped(values).intact
+    values["query"] = "\ud800"  # has no bytes
+    assert not plan_document.shaped(values).intact
