@@ -18,7 +18,7 @@ from coordinator.placement.flows import mean_selectivity
 from coordinator.placement.kept import Kept
 from coordinator.placement.progress import relative_gap
 from coordinator.query import Operator
-from protos import json_shape, plan_document
+from protos import plan_document
 from protos.plan_document import VERSION, Claim, Inputs, Objective, PaperChoice, Plan, Selectivity, Solver, Task
 from protos.plan_pb2 import LocalPlan
 
@@ -262,5 +262,5 @@ def _cluster(layout: Layout) -> plan_document.Cluster:
             for link in cluster.links
         ),
         security=cluster.security,
-        installed=json_shape.read(plan_document.Catalog, cluster.catalog.document()),
+        installed=cluster.catalog.document,
     )

@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from coordinator.errors import BadInputError, Problem
 from coordinator.yaml_file import LARGEST_FILE, nearest
+from protos import json_shape, plan_document
 
 AGAIN = "node-agent operators --operators FILE.py --json > operators.json"
 Kind = Literal["map", "join", "union", "aggregate"]
@@ -76,15 +78,19 @@ class Catalog:
     sha256: str = ""
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def document(self) -> dict[str, Any]:
-        """As JSON, without the built-in ones."""
+    @cached_property
+    def document(self) -> plan_document.Catalog:
+        """For plan.json, without the built-in ones."""
         listed = {name: one for name, one in sorted(self.operators.items()) if name not in BUILTIN}
-        return {
-            "complete": self.complete,
-            "codecs": sorted(self.codecs),
-            **({"fields": {name: dict(each) for name, each in self.fields.items()}} if self.fields else {}),
-            "operators": {name: one.model_dump(mode="json", by_alias=True) for name, one in listed.items()},
-        }
+        return plan_document.Catalog(
+            complete=self.complete,
+            codecs=tuple(sorted(self.codecs)),
+            fields=self.fields,
+            operators={
+                name: json_shape.read(plan_document.Installed, one.model_dump(mode="json", by_alias=True))
+                for name, one in listed.items()
+            },
+        )
 
     def unknown(self, name: str) -> str:
         """The end of a sentence about an operator that is not listed: the nearest, or how the list is brought up to
