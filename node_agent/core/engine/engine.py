@@ -111,7 +111,7 @@ class Engine:
         self._batching = self.ready.batching
         self._measures = self._batching or policy.measured  # it does not end by the usual path
         self._slow = self._measures
-        self._next = self._choice()
+        self._look_at_choice()
 
     # -- plans
 
@@ -131,7 +131,7 @@ class Engine:
             for unit in loaded.units:
                 for exit_ in unit.exits:
                     exit_.only = _only(exit_)
-        self._next = self._choice()
+        self._look_at_choice()
         return loaded
 
     def unload(self, loaded: Loaded, at_ns: int) -> None:
@@ -148,16 +148,17 @@ class Engine:
             windowed.in_flight = None
         self.loaded.remove(loaded)
         self.ready.unload(loaded, self.loaded)
-        self._next = self._choice()
+        self._look_at_choice()
 
     def limit_to(self, jobs: int) -> None:
         """At most so many are queued from now on."""
         self._limit_jobs = jobs
 
-    def _choice(self) -> Callable[[int], Job | None]:
+    def _look_at_choice(self) -> None:
         """How the next instance is chosen under what is loaded now."""
-        self._plain = self.ready.direct and self.simple and not self.ready.selects
-        return self._choose if self.ready.selects else self.ready.pop
+        ready = self.ready
+        self._plain = ready.direct and self.simple and not ready.selects  # `step` does what `pop` would do
+        self._next: Callable[[int], Job | None] = self._choose if ready.selects else ready.pop
 
     # -- what a driver may ask
 
