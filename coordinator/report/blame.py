@@ -43,16 +43,16 @@ class Spans:
         for incarnation, r in rows:
             lineage = (r.source, r.epoch, r.seq)
             node, clock = ledger.node(incarnation), ledger.traces[incarnation].incarnation.clock
-            if isinstance(r, rec.Admitted):
+            if type(r) is rec.Admitted:
                 age = duration(r.at_ns, r.origin_lo_ns)
                 self.ages[lineage] = min(self.ages.get(lineage, age), age)
-            elif isinstance(r, rec.Ran):
+            elif type(r) is rec.Ran:
                 if r.unit in ledger.plan.units:
                     self._ran(lineage, r)
-            elif isinstance(r, rec.Sent):
+            elif type(r) is rec.Sent:
                 key = (node, r.peer, *lineage, r.stream, r.ordinal)
                 left[key] = min(left.get(key, (r.at_ns, clock)), (r.at_ns, clock))
-            elif isinstance(r, rec.Received):
+            elif type(r) is rec.Received:
                 here[(r.peer, node, *lineage, r.stream, r.ordinal)].append((r.at_ns, clock))
         self._link(left, here)
 

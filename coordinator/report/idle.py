@@ -15,7 +15,7 @@ Window = tuple[int, int, int]  # source, epoch, seq
 
 def idle_windows(rows: Iterable[Row]) -> frozenset[Window]:
     """Of each incarnation and source of windows. rows: of the run's plans, facts among them."""
-    closed = [(one, r) for one, r in rows if isinstance(r, WindowRecord) and r.state == WINDOW_CLOSED]
+    closed = [(one, r) for one, r in rows if type(r) is WindowRecord and r.state == WINDOW_CLOSED]
     fed = _fed(closed)
     return frozenset(
         (r.source, r.epoch, r.seq) for incarnation, r in closed if not r.tuples and not _within(r, fed, incarnation)

@@ -30,7 +30,7 @@ def keep(run: Run, traces: list[Trace], rows: Iterable[Row], counts: Counts) -> 
     problems, ledger.suspended = compare(run.plan, traces)
     ledger.problems += problems
     bad = ledger.doubted
-    admitted = [record for _, record in rows if isinstance(record, rec.Admitted)]
+    admitted = [record for _, record in rows if type(record) is rec.Admitted]
     counts.admitted = len(admitted)
     counts.accounted = sum((r.source, r.epoch, r.seq) not in bad for r in admitted)
     counts.obligations = ledger.obligations
@@ -52,19 +52,19 @@ def exits_of(record: Ran | Lost, plan: PlanView) -> Iterator[tuple[int, int, int
 
 
 def _arrival(ledger: Ledger, incarnation: int, record: Record) -> None:
-    if isinstance(record, rec.Admitted):
+    if type(record) is rec.Admitted:
         node, stream = ledger.plan.sources.get(record.source_id, (-1, 0))
         known = node == ledger.node(incarnation) and _owe(ledger, incarnation, record, stream, [(0, None)])
         if not known:
             ledger.problems.append(_problem(Fault.ADMITTED_NOWHERE, incarnation, record.source_id, record, 0))
-    elif isinstance(record, rec.Received):
+    elif type(record) is rec.Received:
         stream, ordinal = record.stream, record.ordinal
         if not _owe(ledger, incarnation, record, stream, [(ordinal, None)]):
             ledger.problems.append(_problem(Fault.RECEIVED_NOWHERE, incarnation, stream, record, ordinal))
         lineage = (record.source, record.epoch, record.seq, ordinal)
         copies = ledger.received[(record.peer, ledger.node(incarnation), stream, *lineage)]
         copies[incarnation] = copies.get(incarnation, 0) + 1
-    elif isinstance(record, Ran) or (isinstance(record, Lost) and record.in_unit):
+    elif type(record) is Ran or (type(record) is Lost and record.in_unit):
         _outputs(ledger, incarnation, record)
 
 
@@ -114,24 +114,24 @@ def _owe(ledger: Ledger, incarnation: int, record: Record, stream: int, arrivals
 
 
 def _end(ledger: Ledger, incarnation: int, record: Record) -> None:
-    if isinstance(record, Ran):
+    if type(record) is Ran:
         if not record.unfinished:
             _book(ledger, incarnation, record, consumer_id(UNIT, record.unit), record.ordinal)
-    elif isinstance(record, Shed):
+    elif type(record) is Shed:
         _shed(ledger, incarnation, record)
-    elif isinstance(record, Lost):
+    elif type(record) is Lost:
         _lost(ledger, incarnation, record)
-    elif isinstance(record, rec.Merged):
+    elif type(record) is rec.Merged:
         _book(ledger, incarnation, record, consumer_id(UNIT, record.unit), record.ordinal, Outcome.MERGED)
-    elif isinstance(record, rec.Absorbed):
+    elif type(record) is rec.Absorbed:
         side = consumer_id(SIDE, record.operator, record.stream)
         _book(ledger, incarnation, record, side, record.ordinal, Outcome.ABSORBED)
-    elif isinstance(record, rec.Output):
+    elif type(record) is rec.Output:
         _book(ledger, incarnation, record, consumer_id(OUTPUT, record.output), record.ordinal, Outcome.DELIVERED)
         view = ledger.plan.outputs.get(record.output)
         if view is not None and (record.deadline_ns != view.deadline_ns or record.origin_lo_ns > record.origin_hi_ns):
             ledger.problems.append(_problem(Fault.ODD_OUTPUT, incarnation, record.output, record, record.ordinal))
-    elif isinstance(record, rec.Sent):
+    elif type(record) is rec.Sent:
         stream, ordinal = record.stream, record.ordinal
         _book(ledger, incarnation, record, consumer_id(PEER, record.peer, stream), ordinal)
         lineage = (record.source, record.epoch, record.seq, ordinal)

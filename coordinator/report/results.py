@@ -31,7 +31,7 @@ def expect(
         answers[key] = min(answers.get(key, new), new)
 
     for incarnation, r in rows:
-        if not isinstance(r, Output):
+        if type(r) is not Output:
             continue
         view = ledger.plan.outputs.get(r.output)
         if view is not None and view.node == ledger.node(incarnation):

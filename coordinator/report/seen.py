@@ -20,10 +20,10 @@ def see(rows: Iterable[Row], answered: Iterable[Key], sources: frozenset[int], p
             key = r.source, 0 if r.source in plan.windows else r.epoch
             seen = counts.seen.get(key, Seen(r.seq, r.seq))
             counts.seen[key] = Seen(min(seen.first, r.seq), max(seen.last, r.seq))
-            if isinstance(r, rec.Admitted):
+            if type(r) is rec.Admitted:
                 for output in plan.outputs:
                     known[output, *key].add(r.seq)
-            if isinstance(r, rec.Output) and r.source in plan.windows:
+            if type(r) is rec.Output and r.source in plan.windows:
                 origin_ns = instant(r.origin_lo_ns)
                 came = counts.came.get((incarnation, r.source), Came(origin_ns, origin_ns))
                 first_ns, last_ns = min(came.first_ns, origin_ns), max(came.last_ns, origin_ns)

@@ -12,9 +12,9 @@ def spans(rows: Iterable[Row]) -> dict[tuple[int, int, int], Span]:
     """By incarnation, source and what it is of, from the records of the run's plans, facts among them."""
     found: dict[tuple[int, int, int], Span] = {}
     for incarnation, r in rows:
-        if isinstance(r, rec.Admitted):
+        if type(r) is rec.Admitted:
             about, low, high = ADMITTED, r.origin_lo_ns, r.origin_lo_ns
-        elif isinstance(r, rec.Window):
+        elif type(r) is rec.Window:
             begun = r.state == rec.WINDOW_SKIPPED and r.cause == 0
             about, low, high = BEGUN if begun else TOLD, r.start, r.end
         else:

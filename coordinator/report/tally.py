@@ -19,15 +19,15 @@ def tally(rows: Iterable[Row], counts: Counts) -> None:
     sums: dict[tuple[int, int, int, int, int], Tally] = {}
     shed: dict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
     for incarnation, r in rows:
-        if isinstance(r, Shed):
+        if type(r) is Shed:
             shed[r.source, r.policy].add((r.epoch, r.seq))
         about = _about(r)
-        if isinstance(r, Refused):
+        if type(r) is Refused:
             _refused(sums, incarnation, r)
         elif about is not None:
             key, at_ns = (incarnation, *about), instant(r.at_ns)
             n, spent, first_ns, last_ns = sums.get(key, Tally(0, 0, at_ns, at_ns))
-            n += not (isinstance(r, Ran) and r.unfinished)
+            n += not (type(r) is Ran and r.unfinished)
             sums[key] = Tally(n, spent + _spent(r), min(first_ns, at_ns), max(last_ns, at_ns))
     counts.tallies = sums
     counts.shed_tuples = {key: len(found) for key, found in shed.items()}
@@ -50,24 +50,24 @@ def origins(r: Refused) -> tuple[int, int]:
 
 def _about(r: Record) -> tuple[int, int, int, int] | None:
     """(kind, ref, word, cause), of a record that is summed."""
-    if isinstance(r, rec.Admitted):
+    if type(r) is rec.Admitted:
         return r.kind, r.source, 0, 0
-    if isinstance(r, Ran):
+    if type(r) is Ran:
         return r.kind, r.unit, 0, 0
-    if isinstance(r, rec.Lost) and r.in_unit:
+    if type(r) is rec.Lost and r.in_unit:
         return r.kind, r.unit, 0, r.cause
-    if isinstance(r, Shed):
+    if type(r) is Shed:
         return r.kind, r.unit, r.policy, int(r.of_result)
-    if isinstance(r, rec.Degraded):
+    if type(r) is rec.Degraded:
         return r.kind, r.unit, r.operator, 0
-    return (r.kind, r.operator, r.state, r.cause) if isinstance(r, rec.Window) else None
+    return (r.kind, r.operator, r.state, r.cause) if type(r) is rec.Window else None
 
 
 def _spent(r: Record) -> int:
     """ns of a RAN; how many windows a WINDOW is about."""
-    if isinstance(r, Ran):
+    if type(r) is Ran:
         return duration(r.end_ns, r.start_ns)
-    if not isinstance(r, rec.Window):
+    if type(r) is not rec.Window:
         return 0
     if r.state != rec.WINDOW_SKIPPED:
         return 1

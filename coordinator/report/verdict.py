@@ -56,7 +56,7 @@ def scan_trace(incarnation: Incarnation, records: Sequence[tuple[int, Record]], 
     named: dict[int, int] = {}  # the least of those that share a plan epoch, as in the other engine
     mine: dict[int, int] = {}
     for place, record in records:
-        if isinstance(record, Plan):
+        if type(record) is Plan:
             epoch, stamp = record.plan_epoch & PLAN_EPOCH_MASK, record.stamp
             named[epoch] = min(stamp, named.get(epoch, stamp))
             scan.crashed |= record.state == STATE_CRASHED
@@ -66,12 +66,12 @@ def scan_trace(incarnation: Incarnation, records: Sequence[tuple[int, Record]], 
                 if record.state == STATE_DRAINING:
                     scan.drained.add(plan.numbers[stamp])
                 mine[epoch] = min(plan.numbers[stamp], mine.get(epoch, MOST_PLANS))
-        elif isinstance(record, Gap):
+        elif type(record) is Gap:
             scan.gaps += 1
             scan.dropped += 0 if record.damaged else record.dropped
             scan.lost += record.dropped if record.damaged else 0
             scan.cut += record.damaged and not record.dropped
-        elif isinstance(record, Load) and record.records_before != first + place and scan.misplaced is None:
+        elif type(record) is Load and record.records_before != first + place and scan.misplaced is None:
             scan.misplaced = (place, record.records_before)
     scan.epochs = mine
     others = Counter[int]()

@@ -178,7 +178,7 @@ def as_earlier(path: Path) -> Path:
     said = json.loads((path / "run.json").read_text())
     (path / "earlier").mkdir()
     (path / "earlier" / f"{document['hash']}.json").write_text(json.dumps(document))
-    last = hashed(document | {"allocator": "another"})
+    last = hashed(document | {"allocator": "sqpr"})
     (path / "plan.json").write_text(json.dumps(last))
     (path / "run.json").write_text(json.dumps(said | {"plan_hash": last["hash"], "earlier": [document["hash"]]}))
     return path
