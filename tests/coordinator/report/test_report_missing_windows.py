@@ -19,7 +19,6 @@ from coordinator.report.reader import read_run, records_of
 from coordinator.report.terminal import told as said
 from coordinator.report.verdict import verdict
 from node_agent.sdk import Sink, Source
-from protos import plan_document as plans
 from protos import records as rec
 from tests import traces
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Node, hashed, plan_document
@@ -198,7 +197,7 @@ def as_two_plans(path: Path, between: bool = False) -> dict[str, Any]:
     """The last incarnation of b ran a later plan, which differs in something else; `between`: one that has no such
     windows ran before it."""
     first = json.loads((path / "plan.json").read_text())
-    last = hashed(first | {"allocator": "another"})
+    last = hashed(first | {"allocator": "sqpr"})
     other = hashed(first | {"nodes": {name: each | {"sources": []} for name, each in first["nodes"].items()}})
     (path / "earlier").mkdir()
     earlier = [first, other] if between else [first]
@@ -247,8 +246,7 @@ def test_a_killed_agent_misses_windows(tmp_path: Path) -> None:
     street = Street(tmp_path)
     try:
         (tmp_path / "query.yaml").write_text(QUERY)
-        made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices())
-        street.plan = plans.of(made)
+        street.plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices())
         plan_file.write(street.plan, tmp_path / "plan.json")
         with street.connect() as agents:
             deploy.deploy(street.plan, agents)
