@@ -10,7 +10,7 @@ EXTRA = {  # what the extra brings, as it is imported
     "typer", "rich", "ruamel", "pydantic", "plotly", "textual", "ortools", "pyspark", "pandas", "pyarrow",
     "cryptography",
 }  # fmt: skip
-PROVER = "prover"  # the thread of coordinator.placement.scale, which is not imported for its name
+PROVER = "prover"  # the thread of coordinator.solve.heuristics.scale, which is not imported for its name
 INTERRUPTED = 130  # as shells say it: 128 and SIGINT
 
 

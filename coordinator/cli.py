@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from coordinator import interrupts
+from coordinator import signals
 from coordinator.commands import lines
 from coordinator.errors import FULL, CoordinatorError
 
@@ -81,7 +81,7 @@ def register() -> None:
 def run() -> None:
     """Runs the command line; a failure that a user can mend is told in sentences, one per line, on stderr."""
     register()
-    interrupts.watch()
+    signals.watch()
     try:
         app()
     except CoordinatorError as error:

@@ -53,11 +53,11 @@ def _keys(found: object) -> list[str]:
 
 
 def _yaml(path: Path) -> Mapping[str, Any]:
-    from coordinator import yaml_file
     from coordinator.errors import BadInputError
+    from coordinator.spec.files import yaml_source
 
     try:
-        found = yaml_file.load(path).data
+        found = yaml_source.load(path).data
     except BadInputError:
         return {}
     return found if isinstance(found, Mapping) else {}

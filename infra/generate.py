@@ -13,7 +13,7 @@ from typing import Any
 from infra import completions, record_reference
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILTIN = Path("coordinator/builtin_operators.json")
+BUILTIN = Path("coordinator/spec/builtin_operators.json")
 VEHICLES = Path("sim_vehicles/queries/operators.json")
 TEMPLATE = Path("coordinator/templates/operators.json")
 

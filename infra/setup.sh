@@ -42,7 +42,7 @@ say "installing the locked packages into .venv (1.2 GB; a minute or two)"
 # An agent starts twice as fast from compiled modules, and some environments keep Python from writing them by itself.
 .venv/bin/python -m compileall -q protos node_agent coordinator sim_vehicles
 
-java() { .venv/bin/python -m coordinator.report.java; }
+java() { .venv/bin/python -m coordinator.report.spark.java; }
 # shellcheck disable=SC2086  # names of packages, one a word
 if ! java >/dev/null 2>&1 && [ -z "${JAVA_HOME:-}" ] && may_install; then install $JAVA || true; fi
 if found=$(java 2>&1); then say "reports use Spark with $found"; else say "reports work in plain Python, without Spark: $found"; fi

@@ -7,9 +7,9 @@ from typing import Any
 
 from coordinator.change.next_plan import Change
 from coordinator.change.verdict import Row, bound_ns, promised
-from coordinator.deadline_parts import ADMITTED, MISSED, standing
-from coordinator.sharing.account import almost
-from coordinator.units_of_measure import counted, show_ns
+from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, standing
+from coordinator.spec.sharing.account import almost
+from coordinator.units import counted, show_ns
 
 MOST_NAMES = 8
 MOST_ALMOST = 3

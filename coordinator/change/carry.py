@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator import deploy, plan_file
-from coordinator.addresses import Addresses
-from coordinator.agents import AgentError, Agents
 from coordinator.change import running
+from coordinator.fleet import deploy
+from coordinator.fleet.addresses import Addresses
+from coordinator.fleet.agents import AgentError, Agents
+from coordinator.plan import plan_file
 from protos import agent_pb2
 from protos.plan_document import Plan
 

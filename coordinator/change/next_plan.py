@@ -6,30 +6,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coordinator import assemble, costs, graph, places, plan_inputs, planner, query_checks
-from coordinator import query as queries
 from coordinator.change.transition import LOADING_NS, charged_ns
 from coordinator.change.verdict import Verdict, judged, promised
-from coordinator.cluster import Cluster
-from coordinator.costs import Costs
 from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError, Problem
 from coordinator.guarantee import declarations
-from coordinator.local_plan import Layout
-from coordinator.placement import kept, problem, routes
-from coordinator.placement.audit import audit
-from coordinator.placement.deadline import Allocation
-from coordinator.placement.kept import Kept
-from coordinator.placement.milp import Limits
-from coordinator.placement.progress import Watch
-from coordinator.planner import Choices
-from coordinator.policies import SOUND, of_node
-from coordinator.query import Query
-from coordinator.sharing import compose, standing
-from coordinator.sharing.compose import Composite
-from coordinator.sharing.standing import Standing
-from coordinator.sound import audit as sound_audit
-from coordinator.sound import outcome
-from coordinator.yaml_file import nearest
+from coordinator.model import incumbent, problem, routes
+from coordinator.model.incumbent import Kept
+from coordinator.model.progress import Watch
+from coordinator.plan import assemble, reopen
+from coordinator.plan.layout import Layout
+from coordinator.solve import planner
+from coordinator.solve.audit.audit import audit
+from coordinator.solve.guaranteed import audit as sound_audit
+from coordinator.solve.guaranteed import outcome
+from coordinator.solve.milp.deadline import Allocation
+from coordinator.solve.milp.milp import Limits
+from coordinator.solve.planner import Choices
+from coordinator.spec import costs, graph, places, query_checks
+from coordinator.spec import query as queries
+from coordinator.spec.cluster import Cluster
+from coordinator.spec.costs import Costs
+from coordinator.spec.files.yaml_source import nearest
+from coordinator.spec.policies import SOUND, of_node
+from coordinator.spec.query import Query
+from coordinator.spec.sharing import compose, standing
+from coordinator.spec.sharing.compose import Composite
+from coordinator.spec.sharing.standing import Standing
 from protos.plan_document import Plan, SubDeadlines
 
 NEAREST_S = 10.0
@@ -73,11 +75,11 @@ def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = 
     joining = _joining(file, there, wish.measured)
     composed = compose.extend(there.composite, joining, there.cluster, wish.share, there.place)
     query, types = composed.query, dict(graph.types(composed.query, there.cluster.catalog))
-    before = plan_inputs.choices(plan)
+    before = reopen.choices(plan)
     choices = replace(
         before,
         limits=replace(wish.limits, seed=before.limits.seed, solver=before.limits.solver),
-        kept=kept.read(plan, set(there.place), plan.hash),
+        kept=incumbent.read(plan, set(there.place), plan.hash),
         tighten=None,
         loading_ns=charged_ns(plan, wish.loading_ns),
     )
@@ -177,8 +179,8 @@ def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOAD
         left = compose.without(left, name)
     query = left.query
     types = {one.name: there.types[one.name] for one in query.producers}
-    stays = kept.read(plan, {operator.name for operator in query.operators}, plan.hash)
-    choices = replace(plan_inputs.choices(plan), kept=stays)
+    stays = incumbent.read(plan, {operator.name for operator in query.operators}, plan.hash)
+    choices = replace(reopen.choices(plan), kept=stays)
     made = _laid(plan, query, there.cluster, types, choices)
     verdict = judged(plan, made, loading_ns=loading_ns)
     return Change(plan, made, verdict, query, there.cluster, types, choices, removed=tuple(names))

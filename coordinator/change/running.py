@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from coordinator import plan_file
-from coordinator.agents import AgentError
 from coordinator.errors import BadInputError, CoordinatorError
+from coordinator.fleet.agents import AgentError
+from coordinator.plan import plan_file
 from protos import agent_pb2
 from protos.plan_document import Plan
 

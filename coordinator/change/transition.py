@@ -17,7 +17,7 @@ from coordinator.guarantee import bounds
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.charges import NOTHING, Charges
 from coordinator.guarantee.system import System, read
-from coordinator.placement.kept import hops
+from coordinator.model.incumbent import hops
 from protos.plan_document import Claim, Plan
 
 LOADING_NS = 10**6  # assumed: the longest stretch for which a runtime loads a plan without looking up

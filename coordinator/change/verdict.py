@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinator.change.transition import LOADING_NS, During, during
-from coordinator.deadline_parts import MISSED, standing
-from coordinator.units_of_measure import show_ns
+from coordinator.plan.deadline_breakdown import MISSED, standing
+from coordinator.units import show_ns
 from protos.plan_document import Claim, Plan, Step
 
 

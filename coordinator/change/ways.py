@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coordinator import planner
 from coordinator.change.next_plan import Change
 from coordinator.change.verdict import promised
 from coordinator.errors import CoordinatorError
-from coordinator.mend import mends
-from coordinator.mend.mend import Mend
-from coordinator.mend.trial import Case
-from coordinator.placement.kept import Kept
-from coordinator.units_of_measure import counted
+from coordinator.model.incumbent import Kept
+from coordinator.solve import planner
+from coordinator.solve.repair import mends
+from coordinator.solve.repair.mend import Mend
+from coordinator.solve.repair.trial import Case
+from coordinator.units import counted
 from protos.plan_document import Plan
 
 MEND_S = 10.0

@@ -47,10 +47,10 @@ def register(app: typer.Typer) -> None:
         What runs stays where it is, with its sub-deadlines, its state and its tuples. Else exit code 3, with the
         reason, and nothing has changed.
         """
-        from coordinator import plan_file
         from coordinator.change import next_plan
         from coordinator.errors import BadInputError
-        from coordinator.placement.milp import Limits
+        from coordinator.plan import plan_file
+        from coordinator.solve.milp.milp import Limits
 
         longest_ns = changing.loading_ns(loading)
         made = plan_file.read(plan)

@@ -13,8 +13,8 @@ import typer
 from coordinator.commands.lines import Lines
 
 if TYPE_CHECKING:
-    from coordinator.cluster import Machines
-    from coordinator.found_agents import Found
+    from coordinator.fleet.discovery import Found
+    from coordinator.spec.cluster import Machines
 
 EPILOG = """Examples:
 
@@ -35,16 +35,16 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Ask the agents of a cluster, which run on their own machines, where their data sockets are, and write
         addresses.json. Host names become IP addresses. Exit code 1, and nothing is written, unless all answer."""
-        from coordinator import cluster as cluster_file
-        from coordinator import found_agents
-        from coordinator.addresses import Addresses
-        from coordinator.missing_agents import refuse_running
+        from coordinator.fleet import discovery
+        from coordinator.fleet.addresses import Addresses
+        from coordinator.fleet.restart import refuse_running
+        from coordinator.spec import cluster as cluster_file
 
         machines = cluster_file.machines(cluster)
         machines.file.check()
         refuse_running(output)
         progress = Lines()
-        found = found_agents.find(machines, wait, progress)
+        found = discovery.find(machines, wait, progress)
         places = {place.name: place for agent in found for place in agent.places}
         Addresses(output, places, " ".join(["coordinator", *sys.argv[1:]])).write()
         if as_json:
@@ -82,7 +82,7 @@ def _table(found: Sequence[Found]) -> list[str]:
 
 def _warnings(found: Sequence[Found], machines: Machines) -> list[str]:
     """What is right enough to be written, and will be missed later."""
-    from coordinator.found_agents import own_version
+    from coordinator.fleet.discovery import own_version
 
     own, lines = own_version(), []
     for agent in found:

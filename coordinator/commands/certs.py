@@ -13,8 +13,8 @@ import typer
 from coordinator.commands.lines import tell
 
 if TYPE_CHECKING:
-    from coordinator.certificate_folder import Entry, Made
-    from coordinator.cluster import Machines
+    from coordinator.fleet.identity.certificate_folder import Entry, Made
+    from coordinator.spec.cluster import Machines
 
 EPILOG = """Examples:
 
@@ -50,8 +50,9 @@ def register(app: typer.Typer) -> None:
 
         A certificate names who and not where: addresses may change without a new one.
         """
-        from coordinator import certificate_folder, certificates, security
-        from coordinator import cluster as cluster_file
+        from coordinator.fleet.identity import certificate_folder, certificates
+        from coordinator.spec import cluster as cluster_file
+        from coordinator.spec.files import security
 
         machines = cluster_file.machines(cluster)
         if machines.security == security.INSECURE:
@@ -70,7 +71,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _table(folder: Path, made: Made) -> list[str]:
-    from coordinator.security import name_of
+    from coordinator.spec.files.security import name_of
 
     rows = [(str(folder / "ca.pem"), made.ca_name, made.ca)]
     rows += [(str(entry.path), name_of(name), entry) for name, entry in made.identities.items()]
@@ -102,8 +103,8 @@ def _next(folder: Path, made: Made, machines: Machines) -> list[str]:
 
 def _copies(made: Made, machines: Machines) -> dict[str, str]:
     """By node: the command that brings its identity there; none for nodes on this machine's loopback."""
-    from coordinator.addresses import split
-    from coordinator.security import is_loopback
+    from coordinator.fleet.addresses import split
+    from coordinator.spec.files.security import is_loopback
 
     commands = {}
     for name, node in machines.nodes.items():
@@ -117,7 +118,7 @@ def _copies(made: Made, machines: Machines) -> dict[str, str]:
 
 
 def _warnings(made: Made, cluster: Path, output: Path | None, machines: Machines, now: datetime) -> list[str]:
-    from coordinator.security import INSECURE
+    from coordinator.spec.files.security import INSECURE
 
     lines = []
     for path in made.others:

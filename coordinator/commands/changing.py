@@ -59,9 +59,9 @@ def untold() -> Iterator[None]:
 def check_running(made: Plan, plan: Path, addresses: Path, dry_run: bool) -> None:
     """Whether the agents run that plan, before anything is planned; deploying asks again. Not of a dry run, which needs
     no agents."""
-    from coordinator import addresses as address_file
-    from coordinator.agents import Agents
     from coordinator.change import running
+    from coordinator.fleet import addresses as address_file
+    from coordinator.fleet.agents import Agents
 
     if not dry_run:
         with Agents(address_file.load(addresses).of_plan(made)) as agents:
@@ -70,7 +70,7 @@ def check_running(made: Plan, plan: Path, addresses: Path, dry_run: bool) -> Non
 
 def loading_ns(text: str) -> int:
     """A duration as of an option."""
-    from coordinator.units_of_measure import duration_ns
+    from coordinator.units import duration_ns
 
     try:
         return duration_ns(text)
@@ -80,9 +80,10 @@ def loading_ns(text: str) -> int:
 
 def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, dry_run: bool, as_json: bool) -> None:
     """Carries a change out, or tells it only. Raises RefusedError, or what deploying raises."""
-    from coordinator import addresses as address_file
-    from coordinator import cost_lines, plan_file
     from coordinator.change import account, carry
+    from coordinator.explain import cost_lines
+    from coordinator.fleet import addresses as address_file
+    from coordinator.plan import plan_file
 
     if not change.verdict.admitted:
         with untold():
@@ -155,7 +156,7 @@ def _looking() -> Iterator[Callable[[str], None]]:
 def _refuse_way(change: Change, plan: Path, as_json: bool) -> None:
     """Where all is well after the change, and only the change itself takes too long. Raises RefusedError."""
     from coordinator.change import account
-    from coordinator.units_of_measure import show_ns
+    from coordinator.units import show_ns
 
     file = _written(change.after, plan)
     done, assumed = "added" if change.added else "removed", show_ns(change.verdict.loading_ns)
@@ -174,7 +175,7 @@ def _refuse_way(change: Change, plan: Path, as_json: bool) -> None:
 
 def _written(made: Plan | None, plan: Path) -> Path | None:
     """Where the plan that could be deployed instead is written, beside the one that runs."""
-    from coordinator import plan_file
+    from coordinator.plan import plan_file
 
     if made is None:
         return None

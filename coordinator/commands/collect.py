@@ -18,8 +18,8 @@ STATUS_S = 5.0
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coordinator.addresses import Addresses, AgentAddress
-    from coordinator.run_plans import Ran, Running
+    from coordinator.fleet.addresses import Addresses, AgentAddress
+    from coordinator.fleet.run_plans import Ran, Running
     from protos.plan_document import Plan
 
 EPILOG = """Examples:
@@ -62,11 +62,11 @@ def register(app: typer.Typer) -> None:
         plan goes on, they keep their traces for its run.
         What cannot be reached is named and the rest collected: exit code 1. Not drained in time: exit code 4.
         """
-        from coordinator import addresses as address_file
-        from coordinator import collect as collection
-        from coordinator import run_plans
-        from coordinator.agents import Agents
         from coordinator.errors import CoordinatorError, OutOfTimeError
+        from coordinator.fleet import addresses as address_file
+        from coordinator.fleet import collect as collection
+        from coordinator.fleet import run_plans
+        from coordinator.fleet.agents import Agents
 
         progress, file = Lines(), address_file.load(addresses)
         if resume is None:
@@ -144,8 +144,8 @@ def _unknown(ran: Sequence[Ran]) -> list[str]:
 
 
 def _given(plan: Path | None, resume: Path | None) -> Plan | None:
-    from coordinator import collect as collection
-    from coordinator import plan_file
+    from coordinator.fleet import collect as collection
+    from coordinator.plan import plan_file
 
     if plan is not None:
         return plan_file.read(plan)
@@ -155,8 +155,8 @@ def _given(plan: Path | None, resume: Path | None) -> Plan | None:
 def _files(plan: Path | None, made: Plan | None, given: Sequence[Path]) -> dict[str, Plan]:
     """Plans that may have run, by hash: those given, and those beside the plan that it was made from, step by step,
     under whatever name, and what was kept as it was replaced. Agents of before they kept plans do not have them."""
-    from coordinator import plan_file
     from coordinator.change import running
+    from coordinator.plan import plan_file
 
     kept = set(given)
     if plan is not None:
@@ -188,9 +188,9 @@ def _runs_there(plan: Plan, name: str) -> bool:
 
 def _stop(agents: Any, running: Running, hashes: set[str] | None, timeout: float, progress: Lines) -> list[str]:
     """End them on the nodes that answer; what is left there, one line each."""
-    from coordinator import deploy
-    from coordinator.addresses import host_of
-    from coordinator.agents import Agents, AgentsError
+    from coordinator.fleet import deploy
+    from coordinator.fleet.addresses import host_of
+    from coordinator.fleet.agents import Agents, AgentsError
 
     there = {name: agent for name, agent in agents.places.items() if host_of(name) not in running.silent}
     if not there:

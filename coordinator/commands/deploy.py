@@ -13,7 +13,7 @@ from coordinator.commands.lines import Lines, tell
 from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
 if TYPE_CHECKING:
-    from coordinator.addresses import Addresses
+    from coordinator.fleet.addresses import Addresses
     from protos.plan_document import Plan
 
 EPILOG = """Examples:
@@ -49,11 +49,11 @@ def register(app: typer.Typer) -> None:
 
         A plan that lacks a query which runs there is refused: 'coordinator add' adds to what runs.
         """
-        from coordinator import addresses as address_file
-        from coordinator import deploy as deployment
-        from coordinator import plan_file
-        from coordinator.agents import Agents
         from coordinator.change import running
+        from coordinator.fleet import addresses as address_file
+        from coordinator.fleet import deploy as deployment
+        from coordinator.fleet.agents import Agents
+        from coordinator.plan import plan_file
         from coordinator.watching.explained import EDITED
 
         made = plan_file.read(plan)
@@ -86,9 +86,9 @@ def register(app: typer.Typer) -> None:
 
 def _end_elsewhere(made: Plan, hashes: set[bytes], file: Addresses, without: str | None) -> None:
     """Nodes that the plan does not have, and the one before had, admit nothing more under that one."""
-    from coordinator import deploy as deployment
-    from coordinator.addresses import host_of
-    from coordinator.agents import Agents
+    from coordinator.fleet import deploy as deployment
+    from coordinator.fleet.addresses import host_of
+    from coordinator.fleet.agents import Agents
 
     hosts = {host_of(name) for name in made.nodes} | ({without} if without else set())
     others = {name: agent for name, agent in file.nodes.items() if host_of(name) not in hosts}

@@ -12,7 +12,7 @@ from coordinator.commands import query_files
 from coordinator.commands.planning import searching, watching
 
 if TYPE_CHECKING:
-    from coordinator.mend.trial import Case
+    from coordinator.solve.repair.trial import Case
     from protos.plan_document import Plan
 
 EPILOG = """Examples:
@@ -57,20 +57,22 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Say where every millisecond of each deadline goes, what binds, and the smallest changes that mend what is
         not guaranteed, each found by planning again."""
-        from coordinator import cost_lines, deadline_parts, explanation, plan_file, plan_inputs, planner
         from coordinator.commands.plan import pair
         from coordinator.errors import InfeasibleError
+        from coordinator.explain import cost_lines, explanation
         from coordinator.guarantee import charges
-        from coordinator.mend import mends
-        from coordinator.mend.trial import Case, Outcome, told
-        from coordinator.sharing import account
+        from coordinator.plan import deadline_breakdown, plan_file, reopen
+        from coordinator.solve import planner
+        from coordinator.solve.repair import mends
+        from coordinator.solve.repair.trial import Case, Outcome, told
+        from coordinator.spec.sharing import account
         from protos import json_shape
 
         made: Plan | None = None
         if len(files) == 1:
             query_files.refuse_costs(costs)
             made = plan_file.read(files[0])
-            case, now = Case(*plan_inputs.inputs(made, files[0])), told(made)
+            case, now = Case(*reopen.inputs(made, files[0])), told(made)
         else:
             query, cluster, types = query_files.load(
                 *query_files.split(files), not no_sharing, query_files.costs(costs, costs_of, margin)
@@ -106,7 +108,7 @@ def register(app: typer.Typer) -> None:
         if made is not None and everything:
             sections |= explanation.explain(made)
         if as_json:
-            outputs = {name: deadline_parts.document(made, name) for name in made.guarantee} if made else {}
+            outputs = {name: deadline_breakdown.document(made, name) for name in made.guarantee} if made else {}
             queries = {"queries": json_shape.write(case.query.parts)}
             typer.echo(json.dumps({"outputs": outputs, **queries, "mends": found.document(), "sections": sections}))
             return
@@ -118,7 +120,7 @@ def register(app: typer.Typer) -> None:
 
 def _look(case: Case, now: Any, seconds: float, quiet: bool) -> Any:
     """Mends, with progress on stderr."""
-    from coordinator.mend import mends
+    from coordinator.solve.repair import mends
 
     with searching("looking for what mends it", quiet) as tell:
         return mends.find(case, seconds, lambda what: tell(f"looking for what mends it: {what}"), now)

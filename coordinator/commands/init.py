@@ -75,7 +75,7 @@ def template(name: str) -> str:
     """The text of one of FILES. Schemas are named by the place where they are installed: an editor finds them there
     without a network, and they belong to the version that reads the files. As URLs: editors read up to the first space,
     and a path may have one."""
-    from coordinator import schema
+    from coordinator.spec.files import schema
 
     # What is Python carries a suffix more, so that nobody takes it for a module of this package.
     text = (TEMPLATES / (f"{name}.txt" if name.endswith(".py") else name)).read_text(encoding="utf-8")

@@ -11,14 +11,14 @@ import typer
 from coordinator import known_names
 from coordinator.commands import query_files
 from coordinator.commands.planning import hinting, watching
-from coordinator.placement.progress import Watch, relative_gap
+from coordinator.model.progress import Watch, relative_gap
 from protos.policies import HELP
 
 if TYPE_CHECKING:
-    from coordinator.cluster import Cluster
-    from coordinator.costs import Costs
-    from coordinator.planner import Choices
-    from coordinator.query import Query
+    from coordinator.solve.planner import Choices
+    from coordinator.spec.cluster import Cluster
+    from coordinator.spec.costs import Costs
+    from coordinator.spec.query import Query
     from protos.plan_document import Objective, Plan
 
 EPILOG = """Examples:
@@ -116,10 +116,12 @@ def register(app: typer.Typer) -> None:
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
-        from coordinator import plan_file, planner, running_plan
         from coordinator.commands.lines import tell
+        from coordinator.fleet import running_plan
         from coordinator.guarantee import charges
-        from coordinator.placement.milp import Limits
+        from coordinator.plan import plan_file
+        from coordinator.solve import planner
+        from coordinator.solve.milp.milp import Limits
 
         queries, cluster = query_files.split(files)
         measured = query_files.costs(costs, costs_of, margin)
@@ -164,8 +166,8 @@ def register(app: typer.Typer) -> None:
 
 def _conclude(made: Plan, best_effort: bool) -> None:
     """Raises UnprovenError where a plan leaves open what it was made for, unless that was accepted."""
-    from coordinator.deadline_parts import unproven
     from coordinator.errors import UnprovenError
+    from coordinator.plan.deadline_breakdown import unproven
 
     if not best_effort and (said := unproven(made)):
         raise UnprovenError(said)
@@ -184,9 +186,12 @@ def _what_if(
     from rich.console import Console
     from rich.table import Table
 
-    from coordinator import comparison, plan_file, planner, running_plan, what_if
     from coordinator.commands.lines import tell
     from coordinator.errors import InfeasibleError
+    from coordinator.explain import comparison
+    from coordinator.fleet import running_plan
+    from coordinator.plan import plan_file
+    from coordinator.solve import planner, what_if
 
     def side(loaded: tuple[Query, Cluster | None, dict[str, str]], watch: Watch) -> comparison.Side:
         query, cluster, types = loaded
@@ -243,9 +248,9 @@ def _at_least(objective: Objective) -> str:
 
 def _outcome(plan: Plan) -> list[str]:
     """What the search of model sound ended with."""
-    from coordinator.deadline_parts import ADMITTED, beyond_caps, standing
-    from coordinator.policies import covered, of_node
-    from coordinator.units_of_measure import counted
+    from coordinator.plan.deadline_breakdown import ADMITTED, beyond_caps, standing
+    from coordinator.spec.policies import covered, of_node
+    from coordinator.units import counted
 
     solver, claims = plan.solver, plan.guarantee.values()
     said = solver.outcome
@@ -268,11 +273,12 @@ def _show(plan: Plan, path: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from coordinator import cost_lines, failover_lines, policies, window_lines
-    from coordinator.deadline_parts import MISSED, asked, left_out, left_out_of_several, standing, verdict
+    from coordinator.explain import cost_lines, failover_lines, window_lines
     from coordinator.guarantee import bounds
-    from coordinator.sharing import account, owners
-    from coordinator.units_of_measure import show_ns
+    from coordinator.plan.deadline_breakdown import MISSED, asked, left_out, left_out_of_several, standing, verdict
+    from coordinator.spec import policies
+    from coordinator.spec.sharing import account, owners
+    from coordinator.units import show_ns
 
     console = Console()
     table = Table(title=f"{plan.query}: {plan.allocator} placement", title_justify="left")

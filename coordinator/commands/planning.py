@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coordinator.commands.lines import tell
-from coordinator.placement.progress import Watch
+from coordinator.model.progress import Watch
 
 if TYPE_CHECKING:
-    from coordinator.planner import Choices
-    from coordinator.query import Query
+    from coordinator.solve.planner import Choices
+    from coordinator.spec.query import Query
 
 
 EVERY_S = 10.0
@@ -62,8 +62,8 @@ def watching(quiet: bool = False) -> Iterator[Watch]:
 def hinting(files: Sequence[Path | str], choices: Choices, query: Query | None = None) -> Iterator[None]:
     """Where there is no plan: what tells the way out; `files`, as they were given. `query`: whose costs may be
     guesses."""
-    from coordinator import cost_lines
     from coordinator.errors import InfeasibleError
+    from coordinator.explain import cost_lines
     from coordinator.guarantee.charges import NOTHING
 
     given = [

@@ -15,8 +15,8 @@ from coordinator.commands.up import DEFAULT_ADDRESSES, AddressesOption
 from coordinator.errors import CoordinatorError
 
 if TYPE_CHECKING:
-    from coordinator.agents import Agents
-    from coordinator.profiling import Counts, Profiled
+    from coordinator.fleet.agents import Agents
+    from coordinator.fleet.profiling import Counts, Profiled
     from protos.plan_document import Plan
 
 EPILOG = """Examples:
@@ -61,10 +61,12 @@ def register(app: typer.Typer) -> None:
         Measured is the CPU time of calls, at most one instance in a millisecond, while tuples flow. It has to run:
         'coordinator collect' and 'stop' end a plan, and what was measured goes with it.
         """
-        from coordinator import addresses as address_file
-        from coordinator import costs, costs_written, plan_file, profiling
-        from coordinator.addresses import host_of
-        from coordinator.agents import Agents
+        from coordinator.fleet import addresses as address_file
+        from coordinator.fleet import profile_file, profiling
+        from coordinator.fleet.addresses import host_of
+        from coordinator.fleet.agents import Agents
+        from coordinator.plan import plan_file
+        from coordinator.spec import costs
 
         made = plan_file.read(plan)
         old = costs.load(output).queries if merge and output.exists() else {}
@@ -84,7 +86,7 @@ def register(app: typer.Typer) -> None:
             text = f"no call of any operator of {plan} was measured: {why}"
             raise NothingMeasuredError(f"{text}; {output} was not written")
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
-        costs_written.write(costs_written.merged(old, costs_written.measured(made, found, rt, at)), output)
+        profile_file.write(profile_file.merged(old, profile_file.measured(made, found, rt, at)), output)
         told = [*profiling.raising(raised), *profiling.doubts(made, found, rt), *profiling.emulated(made)]
         if as_json:
             by_name: dict[str, Any] = {}
@@ -130,7 +132,7 @@ def _check_loaded(made: Plan, path: Path, agents: Agents) -> None:
 
 
 def _counts(made: Plan, agents: Agents) -> Counts:
-    from coordinator import profiling
+    from coordinator.fleet import profiling
     from protos import agent_pb2
 
     request = agent_pb2.ProfileRequest(hash=bytes.fromhex(made.hash))
@@ -154,9 +156,9 @@ def _show(made: Plan, found: Mapping[tuple[str, str], Profiled]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from coordinator.costs_file import DEGRADED
-    from coordinator.profiling import declared_ns
-    from coordinator.units_of_measure import show_ns
+    from coordinator.fleet.profiling import declared_ns
+    from coordinator.spec.files.costs_file import DEGRADED
+    from coordinator.units import show_ns
 
     several = len(made.queries) > 1
     typer.echo(f"{made.query}: CPU time of a call, on its node; planned: what the plan has, at speed 1")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from coordinator.cluster import Cluster
-    from coordinator.costs import Costs
-    from coordinator.query import Query
+    from coordinator.spec.cluster import Cluster
+    from coordinator.spec.costs import Costs
+    from coordinator.spec.query import Query
 
 HELP = "One query.yaml or several, then cluster.yaml."
 SHARING = "Keep operators apart that several queries could share."
@@ -35,7 +35,7 @@ def costs(path: Path | None, of: Literal["worst", "p99", "mean"], margin: float)
     """Measured costs as of the three options. Raises BadInputError."""
     from fractions import Fraction
 
-    from coordinator import costs as measured
+    from coordinator.spec import costs as measured
 
     return measured.load(path, measured.Use(of, Fraction(str(margin)))) if path is not None else None
 
@@ -66,8 +66,8 @@ def load(
 ) -> tuple[Query, Cluster | None, dict[str, str]]:
     """As `planner.load`; where a query and the cluster are mistaken for each other, that is told. Raises
     BadInputError."""
-    from coordinator import planner
     from coordinator.errors import BadInputError
+    from coordinator.solve import planner
 
     try:
         return planner.load(queries, cluster, share=share, measured=measured)
@@ -101,11 +101,11 @@ def check_query(path: Path) -> None:
 
 def _is(path: Path, has: str, lacks: str) -> bool:
     """By its keys; a file that cannot be read is neither."""
-    from coordinator import yaml_file
     from coordinator.errors import BadInputError
+    from coordinator.spec.files import yaml_source
 
     try:
-        data = yaml_file.load(path).data
+        data = yaml_source.load(path).data
     except BadInputError:
         return False
     return isinstance(data, Mapping) and has in data and lacks not in data

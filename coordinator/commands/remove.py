@@ -37,8 +37,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """End queries that run with others. What the others need stays as it is, with its state and its tuples; what
         was admitted for the queries that end is worked off first."""
-        from coordinator import plan_file
         from coordinator.change import next_plan
+        from coordinator.plan import plan_file
 
         longest_ns = changing.loading_ns(loading)
         made = plan_file.read(plan)

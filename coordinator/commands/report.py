@@ -15,7 +15,7 @@ from coordinator.errors import CoordinatorError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coordinator.report.reader import Run
+    from coordinator.report.facts.reader import Run
 
 EPILOG = """Examples:
 
@@ -80,7 +80,7 @@ def register(app: typer.Typer) -> None:
         Writes report.json and report.html into each run directory, and comparison.html for several.
         """
         from coordinator.report.command import judge, write
-        from coordinator.report.reader import read_run
+        from coordinator.report.facts.reader import read_run
 
         progress = Lines()
         if perfetto is not None:
@@ -103,8 +103,8 @@ def register(app: typer.Typer) -> None:
 def _perfetto(
     runs: list[Path], path: Path, part: tuple[str | None, str | None, int], progress: Lines, as_json: bool
 ) -> None:
-    from coordinator.report import chrome_file
-    from coordinator.report.reader import read_run
+    from coordinator.report.facts.reader import read_run
+    from coordinator.report.perfetto import chrome_file
 
     if len(runs) != 1:
         raise typer.BadParameter("--perfetto takes one run")
@@ -120,7 +120,7 @@ def _perfetto(
 
 
 def _instant(option: str, text: object) -> int | None:
-    from coordinator.units_of_measure import duration_ns
+    from coordinator.units import duration_ns
 
     try:
         return None if text is None else duration_ns(text)
@@ -131,7 +131,7 @@ def _instant(option: str, text: object) -> int | None:
 def refuse_unbalanced(reports: Sequence[dict[str, Any]], *, empty: bool = False) -> None:
     """Raises UnbalancedError where a ledger does not balance, or records of what ran are not there; empty: also where
     nothing was admitted."""
-    from coordinator.report import lacking
+    from coordinator.report.facts import lacking
 
     wrong = list(lacking.sentences(reports))
     for each in reports:
@@ -149,8 +149,8 @@ def _show(runs: Sequence[Run], reports: Sequence[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    from coordinator.report import lacking
-    from coordinator.report.terminal import WIDE, contradictions, incomplete, tables, told
+    from coordinator.report.facts import lacking
+    from coordinator.report.page.terminal import WIDE, contradictions, incomplete, tables, told
 
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from coordinator.local_run.files import Feed
     from coordinator.local_run.stages import Ran
-    from coordinator.yaml_file import Edit
+    from coordinator.spec.files.yaml_source import Edit
     from protos.plan_document import Plan
 
 EPILOG = """Examples:
@@ -135,7 +135,7 @@ def register(app: typer.Typer) -> None:
         )
         seconds = conventions.seconds(for_)
         if keep:
-            from coordinator.missing_agents import refuse_running
+            from coordinator.fleet.restart import refuse_running
 
             refuse_running(addresses)
         with Shown() as tell:
@@ -162,9 +162,9 @@ def _plan(
 ) -> tuple[Plan, list[Path], list[Path]]:
     """The plan, the files with operators, and the folders in which more may stand. how: measured costs, and whether a
     plan is made where none is guaranteed."""
-    from coordinator import plan_file
     from coordinator.local_run import files as conventions
     from coordinator.local_run import installed
+    from coordinator.plan import plan_file
 
     tell.begin("plan")
     if plan is not None:
@@ -187,8 +187,8 @@ def _plan(
 
 
 def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], edit: Edit | None, tell: Shown) -> Plan:
-    from coordinator import planner
     from coordinator.commands.planning import hinting
+    from coordinator.solve import planner
 
     costs, best_effort = how
     measured = query_files.costs(costs, query_files.WORST, query_files.MARGIN)
@@ -201,8 +201,8 @@ def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], edi
 
 
 def _promised(made: Plan) -> str:
-    from coordinator import cost_lines
-    from coordinator.deadline_parts import verdict
+    from coordinator.explain import cost_lines
+    from coordinator.plan.deadline_breakdown import verdict
 
     return verdict(made.guarantee) + cost_lines.on_guesses(made)
 

@@ -46,8 +46,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Show what every agent runs and how it is, and what each query delivers. Exit code 1 where one does not answer
         or is not well."""
-        from coordinator import addresses as address_file
-        from coordinator.agents import Agents
+        from coordinator.fleet import addresses as address_file
+        from coordinator.fleet.agents import Agents
         from coordinator.watching import figures, overload, reply
 
         places = address_file.load(addresses).nodes
@@ -85,7 +85,7 @@ def _queries(nodes: Mapping[str, Mapping[str, Any]], frame: Frame, plans: Plans)
 def _output(plan: Plan, name: str, frame: Frame) -> dict[str, Any]:
     """What the plan claims of an output, and what came of it since the runtime began; `delivered`: None where its node
     does not answer."""
-    from coordinator.deadline_parts import standing
+    from coordinator.plan.deadline_breakdown import standing
     from coordinator.watching.figures import PROMISE
 
     claim = plan.guarantee[name]
@@ -175,7 +175,7 @@ def _under_way(node: Mapping[str, Any]) -> Iterator[str]:
 def _outputs(queries: Mapping[str, Any], silent: set[str]) -> Table:
     """By query; what came is since the runtime began. silent: outputs whose node does not answer."""
     from coordinator import missed_share
-    from coordinator.units_of_measure import show_ns
+    from coordinator.units import show_ns
     from coordinator.watching.tables import count, duration
 
     table = _table("query", "state", "output", "deadline", "bound", "promise", "results", "missed", "longest")

@@ -32,10 +32,11 @@ def register(app: typer.Typer) -> None:
         as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     ) -> None:
         """Admit no more tuples under a plan and wait until all its nodes have drained. Exit code 4: not in time."""
-        from coordinator import addresses as address_file
-        from coordinator import deploy, plan_file
-        from coordinator.agents import Agents
         from coordinator.errors import OutOfTimeError
+        from coordinator.fleet import addresses as address_file
+        from coordinator.fleet import deploy
+        from coordinator.fleet.agents import Agents
+        from coordinator.plan import plan_file
 
         if (plan is None) == (not all_):
             raise typer.BadParameter("give a plan.json or --all")

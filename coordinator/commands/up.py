@@ -17,9 +17,9 @@ import typer
 from coordinator.commands import lines
 
 if TYPE_CHECKING:
-    from coordinator.addresses import Addresses
-    from coordinator.local_agents import LocalAgent
-    from coordinator.missing_agents import Missing
+    from coordinator.fleet.addresses import Addresses
+    from coordinator.fleet.local_agents import LocalAgent
+    from coordinator.fleet.restart import Missing
 
 UP = """Examples:
 
@@ -64,19 +64,20 @@ def register(app: typer.Typer) -> None:
 
         Where some of the agents of addresses.json run and some have ended, only those are started, as they were, and
         Ctrl-C stops only those."""
-        from coordinator import interrupts, local_agents, missing_agents
-        from coordinator.local_cluster import wanted
+        from coordinator import signals
+        from coordinator.fleet import local_agents, restart
+        from coordinator.fleet.local_cluster import wanted
 
         if log_json:
             lines.use_json()
         files = operators or []
         nodes = wanted(cluster, state or addresses.parent / "state", any_port, files)
-        missing = missing_agents.of(addresses, cluster, nodes, state, files)
+        missing = restart.of(addresses, cluster, nodes, state, files)
         if missing is not None:
             lines.tell(missing.told(), "only_missing")
             nodes = missing.wanted
         stopping: list[int] = []
-        for each in interrupts.ending():
+        for each in signals.ending():
             signal.signal(each, lambda number, _: _interrupt(stopping, number))
         agents = local_agents.start(nodes, files, log_json=lines.using_json())
         try:
@@ -103,8 +104,8 @@ def register(app: typer.Typer) -> None:
         as_json: Annotated[bool, typer.Option("--json", help="What happened, as JSON.")] = False,
     ) -> None:
         """Stop the local agents of addresses.json. Stopping them twice does nothing."""
-        from coordinator import addresses as address_file
-        from coordinator import local_agents
+        from coordinator.fleet import addresses as address_file
+        from coordinator.fleet import local_agents
 
         found = address_file.load(addresses)
         outcome = local_agents.stop_by_pid(list(found.nodes.values()))
@@ -123,7 +124,7 @@ def _interrupt(stopping: list[int], number: int) -> None:
 
 
 def _written(path: Path, agents: list[LocalAgent], missing: Missing | None) -> Addresses:
-    from coordinator.addresses import Addresses
+    from coordinator.fleet.addresses import Addresses
 
     found = {place.name: place for agent in agents for place in agent.places}
     if missing is None:
@@ -142,7 +143,7 @@ def _names(agents: list[LocalAgent]) -> str:
 
 
 def _wait(agents: list[LocalAgent]) -> None:
-    from coordinator.local_agents import LocalAgentError
+    from coordinator.fleet.local_agents import LocalAgentError
 
     lines.tell(f"Ctrl-C stops {_names(agents)}")
     while True:

@@ -11,7 +11,7 @@ import typer
 from coordinator.commands import query_files
 
 if TYPE_CHECKING:
-    from coordinator.query import Query
+    from coordinator.spec.query import Query
 
 EPILOG = """Examples:
 
@@ -43,11 +43,11 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Check a query, and against a cluster if one is given, or several that are to run together; every problem is
         told with its file and line."""
-        from coordinator import cost_lines, window_lines
-        from coordinator.operators import Catalog
-        from coordinator.schema import schema_text
-        from coordinator.sharing import account
-        from coordinator.units_of_measure import counted
+        from coordinator.explain import cost_lines, window_lines
+        from coordinator.spec.catalog import Catalog
+        from coordinator.spec.files.schema import schema_text
+        from coordinator.spec.sharing import account
+        from coordinator.units import counted
 
         if schema is not None:
             typer.echo(schema_text(schema), nl=False)
@@ -81,7 +81,7 @@ def register(app: typer.Typer) -> None:
 
 def _several(query: Query) -> dict[str, Any]:
     """For --json: what belongs to which query, and what is shared."""
-    from coordinator.sharing import compose
+    from coordinator.spec.sharing import compose
     from protos import json_shape
 
     return {"queries": json_shape.write(query.parts), "shared": compose.of(query).shared} if query.members else {}

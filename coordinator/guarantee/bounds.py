@@ -15,7 +15,7 @@ from coordinator.guarantee.propagate import Late, Part, Trail, age
 from coordinator.guarantee.qos import Check, checked, checks
 from coordinator.guarantee.response import ahead
 from coordinator.guarantee.system import read
-from coordinator.units_of_measure import counted, show_ns
+from coordinator.units import counted, show_ns
 from protos import plan_document
 from protos.plan_document import Ahead, Blocker, NodeAnalysis, NodeCharged, Plan, Tightest
 

@@ -10,7 +10,7 @@ from coordinator.guarantee.curves import Curve, Jcp
 from coordinator.guarantee.streams import Closing, Delays, Flow, Late, Part, Streams
 from coordinator.guarantee.system import Source, System, Unit
 from coordinator.guarantee.windowed import Windows
-from coordinator.units_of_measure import counted, show_ns
+from coordinator.units import counted, show_ns
 
 AHEAD = 4096  # reports of one source that wait for lower numbers: what a node remembers
 OPEN = 1024  # windows of an operator that are open, or four times as many as overlap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from coordinator.guarantee.selectivity import contradicting, contradiction
-from coordinator.query import Query
+from coordinator.spec.query import Query
 
 
 def check(query: Query) -> None:

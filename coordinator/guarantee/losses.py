@@ -14,7 +14,7 @@ from coordinator.guarantee.curves import Time
 from coordinator.guarantee.flow import jittered
 from coordinator.guarantee.system import Source, Unit
 from coordinator.guarantee.windowed import Door
-from coordinator.units_of_measure import counted, show_bytes, show_ns
+from coordinator.units import counted, show_bytes, show_ns
 
 IN_MEMORY = 64  # bytes that an encoded byte may take there: a dict of one entry, '{"":0}', takes some 48 for each
 

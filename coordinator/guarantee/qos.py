@@ -23,7 +23,7 @@ from itertools import accumulate
 from math import floor
 from typing import TYPE_CHECKING
 
-from coordinator.units_of_measure import counted, show_bytes, show_ns
+from coordinator.units import counted, show_bytes, show_ns
 from protos import plan_document
 from protos.plan_document import Checks, SizeCheck, TimeCheck
 

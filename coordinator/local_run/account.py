@@ -9,15 +9,16 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from coordinator import cost_lines, missed_share
-from coordinator.deadline_parts import beyond_caps, left_out, standing
+from coordinator import missed_share
+from coordinator.explain import cost_lines
 from coordinator.local_run import ends
 from coordinator.local_run.listening import first
 from coordinator.local_run.stages import Ran
-from coordinator.overload import ADD
+from coordinator.plan.deadline_breakdown import beyond_caps, left_out, standing
 from coordinator.report import beyond
-from coordinator.report.terminal import incomplete
-from coordinator.units_of_measure import counted, show_ns
+from coordinator.report.page.terminal import incomplete
+from coordinator.spec.overload import ADD
+from coordinator.units import counted, show_ns
 from protos.plan_document import Plan
 
 ENDS = ("met", "late", "shed", "lost", "undecidable")

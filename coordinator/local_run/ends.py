@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from coordinator import missed_share
-from coordinator.addresses import host_of
-from coordinator.costs_file import DEGRADED
+from coordinator.fleet.addresses import host_of
 from coordinator.local_run import agent_logs
 from coordinator.local_run.stages import Ran
-from coordinator.report import began_anew, dearer
-from coordinator.report.overload_tables import AWAY
-from coordinator.units_of_measure import counted
+from coordinator.report import dearer
+from coordinator.report.facts import began_anew
+from coordinator.report.page.overload_tables import AWAY
+from coordinator.spec.files.costs_file import DEGRADED
+from coordinator.units import counted
 from coordinator.watching import words
 from protos.plan_document import Plan
 

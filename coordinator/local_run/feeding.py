@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coordinator.addresses import AgentAddress
+from coordinator.fleet.addresses import AgentAddress
 from coordinator.local_run.files import Feed
 
 LOOK_S = 0.1

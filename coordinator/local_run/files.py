@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.errors import BadInputError, Problem
-from coordinator.options import BadOptionError
-from coordinator.units_of_measure import duration_ns
-from coordinator.yaml_file import nearest
+from coordinator.solve.option_checks import BadOptionError
+from coordinator.spec.files.yaml_source import nearest
+from coordinator.units import duration_ns
 from protos.plan_document import BurstArrival, JcpArrival, Plan, RateArrival, Source, TraceArrival
 
 QUERY, CLUSTER, OPERATORS, FEED = "query.yaml", "cluster.yaml", "operators.py", "feed.jsonl"

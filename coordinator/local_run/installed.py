@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coordinator import yaml_file
 from coordinator.errors import BadInputError, CoordinatorError, Problem, unwritable
-from coordinator.operators import BUILTIN
+from coordinator.spec.catalog import BUILTIN
+from coordinator.spec.files import yaml_source
 
 LISTING_S = 60.0
 
@@ -22,14 +22,14 @@ LISTING_S = 60.0
 class Listed(NamedTuple):
     """edit: of the cluster file, to name another list; written: the list that was brought up to date."""
 
-    edit: yaml_file.Edit | None = None
+    edit: yaml_source.Edit | None = None
     written: Path | None = None
 
 
 @contextmanager
 def listed(queries: Sequence[Path], cluster: Path, files: Sequence[Path]) -> Iterator[Listed]:
     """While planning: the list for agents with `files`. Raises BadInputError, also where those cannot be loaded."""
-    data = yaml_file.load(cluster).data
+    data = yaml_source.load(cluster).data
     named = data.get("operators") if isinstance(data, Mapping) else None
     if not files or not isinstance(named, str):
         yield Listed()
@@ -42,7 +42,7 @@ def listed(queries: Sequence[Path], cluster: Path, files: Sequence[Path]) -> Ite
         temporary = (Path(folder) / "operators.json").resolve()
         _write(temporary, now)
 
-        def edit(source: yaml_file.Source) -> None:
+        def edit(source: yaml_source.Source) -> None:
             source.data["operators"] = str(temporary)
 
         yield Listed(edit)
@@ -92,7 +92,7 @@ def _named(queries: Sequence[Path]) -> set[str]:
 
     for path in queries:
         try:
-            look(yaml_file.load(path).data)
+            look(yaml_source.load(path).data)
         except BadInputError:
             continue
     return found - BUILTIN.keys()

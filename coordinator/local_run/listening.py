@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from coordinator.addresses import AgentAddress
+from coordinator.fleet.addresses import AgentAddress
 
 MOST_RESULTS = 1000
 MOST_SHOWN_BYTES = 1 << 20

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.report.joined import own
-from coordinator.report.reader import Run, records_of
-from coordinator.report.verdict import scan_trace
+from coordinator.report.facts.joined import own
+from coordinator.report.facts.reader import Run, records_of
+from coordinator.report.ledger.verdict import scan_trace
 from protos import records as rec
 
 NO_UNIT = NO_PEER = -1

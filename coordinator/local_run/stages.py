@@ -14,20 +14,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from coordinator import collect as collection
-from coordinator import deploy as deployment
-from coordinator import interrupts, local_agents, plan_file, profiling
-from coordinator.addresses import Addresses, AgentAddress, host_of
-from coordinator.agents import Agents, AgentsError
-from coordinator.costs import waiting
-from coordinator.local_agents import LOG, LocalAgent, Wanted
+from coordinator import signals
+from coordinator.fleet import collect as collection
+from coordinator.fleet import deploy as deployment
+from coordinator.fleet import local_agents, profiling
+from coordinator.fleet.addresses import Addresses, AgentAddress, host_of
+from coordinator.fleet.agents import Agents, AgentsError
+from coordinator.fleet.local_agents import LOG, LocalAgent, Wanted
 from coordinator.local_run import agent_logs
 from coordinator.local_run.agent_logs import Said
 from coordinator.local_run.feeding import Fed, Feeding
 from coordinator.local_run.files import Feed
 from coordinator.local_run.listening import Listening
 from coordinator.local_run.losses import Lost, lost
-from coordinator.units_of_measure import counted
+from coordinator.plan import plan_file
+from coordinator.spec.costs import waiting
+from coordinator.units import counted
 from protos import agent_pb2
 from protos.plan_document import Plan
 
@@ -146,7 +148,7 @@ def _agents(wish: Wish, work: Path, state: Path, tell: Tell) -> Iterator[tuple[l
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """A second Ctrl-C must not leave half of the agents running."""
-    before = {each: signal.signal(each, signal.SIG_IGN) for each in interrupts.ending()}
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in signals.ending()}
     try:
         yield
     finally:
@@ -242,7 +244,7 @@ def _keep(wish: Wish, called: Agents, file: Addresses, ran: Ran, tell: Tell) -> 
 
 def _report(wish: Wish, ran: Ran, tell: Tell) -> None:
     from coordinator.report.command import judge, write
-    from coordinator.report.reader import read_run
+    from coordinator.report.facts.reader import read_run
 
     tell.begin("report")
     read = [read_run(ran.run)]

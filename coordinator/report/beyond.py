@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coordinator.units_of_measure import counted, show_ns
+from coordinator.units import counted, show_ns
 
 SHOWN = 4  # of the units that ran longer than planned
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.errors import unwritable
-from coordinator.report.began_anew import began_anew
 from coordinator.report.dearer import dearer
+from coordinator.report.facts.began_anew import began_anew
+from coordinator.report.facts.reader import Run
 from coordinator.report.lost import with_logs
-from coordinator.report.page import page
-from coordinator.report.reader import Run
+from coordinator.report.page.page import page
 from protos.records import RECORD_BYTES
 
 Progress = Callable[[str], None]
@@ -39,7 +39,7 @@ def _judged(
     runs: Sequence[Run], engine: str, master: str | None, progress: Progress
 ) -> tuple[list[dict[str, Any]], str]:
     """The verdicts, and the engine that gave them."""
-    from coordinator.report.java import SparkUnavailableError
+    from coordinator.report.spark.java import SparkUnavailableError
 
     if engine != "python":
         try:
@@ -48,7 +48,7 @@ def _judged(
             if engine == "spark" or master is not None:
                 raise
             progress(f"{error}. This report is made so")
-    from coordinator.report.verdict import verdict
+    from coordinator.report.ledger.verdict import verdict
 
     reports = []
     for run in runs:
@@ -58,12 +58,12 @@ def _judged(
 
 
 def _with_spark(runs: Sequence[Run], master: str | None, progress: Progress) -> list[dict[str, Any]]:
-    from coordinator.report.spark_session import session
+    from coordinator.report.spark.spark_session import session
 
     records = sum(len(chunk) for run in runs for each in run.incarnations for chunk in each.chunks) // RECORD_BYTES
     progress(f"{records} records; Spark starts")
     with session(master, records) as spark:
-        from coordinator.report.spark import verdicts
+        from coordinator.report.spark.spark import verdicts
 
         return verdicts(spark, runs, lambda text: progress(f"Spark: {text}"))
 

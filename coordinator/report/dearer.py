@@ -14,10 +14,10 @@ from itertools import groupby, islice
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from coordinator.report.joined import own
-from coordinator.report.reader import Incarnation, Run, records_of
-from coordinator.report.verdict import scan_trace
-from coordinator.units_of_measure import show_ns
+from coordinator.report.facts.joined import own
+from coordinator.report.facts.reader import Incarnation, Run, records_of
+from coordinator.report.ledger.verdict import scan_trace
+from coordinator.units import show_ns
 from protos import records as rec
 
 if TYPE_CHECKING:

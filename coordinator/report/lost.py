@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from coordinator import addresses
-from coordinator.addresses import host_of
 from coordinator.errors import CoordinatorError
-from coordinator.units_of_measure import counted
+from coordinator.fleet import addresses
+from coordinator.fleet.addresses import host_of
+from coordinator.units import counted
 from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_OPERATOR_HUNG, CAUSES, LOST
 
 if TYPE_CHECKING:
-    from coordinator.report.plan_view import PlanView
-    from coordinator.report.reader import Run
+    from coordinator.report.facts.plan_view import PlanView
+    from coordinator.report.facts.reader import Run
     from coordinator.report.shape import Counts
 
 UNIT_BITS = 0xFFFF  # of an id, without the number of its plan

@@ -11,17 +11,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coordinator.report.bound import window_bound
-from coordinator.report.completeness import Status
-from coordinator.report.plan_view import OutputView, PlanView, Reach
+from coordinator.report.facts.completeness import Status
+from coordinator.report.facts.plan_view import OutputView, PlanView, Reach
 from protos import records as rec
 from protos.records import SHED_POLICIES, WINDOW_CAUSES
 
 if TYPE_CHECKING:
-    from coordinator.report.completeness import Trace
-    from coordinator.report.missing_windows import MissingWindows
+    from coordinator.report.facts.completeness import Trace
+    from coordinator.report.ledger.missing_windows import MissingWindows
+    from coordinator.report.ledger.witnesses import Witnesses
     from coordinator.report.shape import Counts, Tally
     from coordinator.report.windows_view import WindowView
-    from coordinator.report.witnesses import Witnesses
 
 
 NO_CAUSE, STOPPED = 0, WINDOW_CAUSES.index("stopped")

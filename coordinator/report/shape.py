@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from coordinator.report.completeness import Trace, completeness
-from coordinator.report.lacking import lacking
+from coordinator.report.facts.completeness import Trace, completeness
+from coordinator.report.facts.lacking import lacking
+from coordinator.report.facts.plan_view import OutputView, PlanView
+from coordinator.report.facts.problems import Problem, grouped, sentence, summary
+from coordinator.report.facts.reader import Run
+from coordinator.report.ledger.missing_windows import Came, MissingWindows, Seen, Span
+from coordinator.report.ledger.offered import Offered, summed
+from coordinator.report.ledger.witnesses import Witnesses
 from coordinator.report.lost import lost_in_units
-from coordinator.report.missing_windows import Came, MissingWindows, Seen, Span
-from coordinator.report.offered import Offered, summed
 from coordinator.report.overload import Overload
-from coordinator.report.plan_view import OutputView, PlanView
-from coordinator.report.problems import Problem, grouped, sentence, summary
-from coordinator.report.reader import Run
-from coordinator.report.witnesses import Witnesses
 from protos.records import CAUSES, POLICY_ARRIVALS, POLICY_SELECTIVITY, SHED_POLICIES
 
 PROBLEMS_SHOWN = 10

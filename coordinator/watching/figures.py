@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from coordinator.deadline_parts import ADMITTED, MISSED, standing
 from coordinator.missed_share import WINDOWS, interval
+from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, standing
 from coordinator.watching import idle, paths, reply
 from coordinator.watching.paths import ON_LINKS, Ends, Path
 from protos.plan_document import Plan

@@ -76,7 +76,7 @@ def _window(counted: Mapping[str, int], view: WindowView | None) -> dict[str, An
 
 def _views(plan: Plan, place: str) -> Iterator[WindowView]:
     """The windows that a plan collects at a place."""
-    from coordinator.report.plan_view import PlanUnreadableError, read_plan
+    from coordinator.report.facts.plan_view import PlanUnreadableError, read_plan
 
     if not plan.graph.windows:
         return
@@ -117,7 +117,7 @@ def _text(found: Mapping[str, Any]) -> str:
     if found["idle"]:
         text += f"; {found['idle']} not counted: nothing was fed into them"
     if found["load"] is not None:
-        from coordinator.report.overload_tables import load_text
+        from coordinator.report.page.overload_tables import load_text
 
         text += f"; load {load_text(found['load'])}"
         if found["long_run_share"] is not None:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coordinator import plan_file, run_plans
-from coordinator.addresses import AgentAddress, host_of
-from coordinator.agents import AgentError, Agents
 from coordinator.change import running
 from coordinator.errors import BadInputError
-from coordinator.local_agents import LOG
+from coordinator.fleet import run_plans
+from coordinator.fleet.addresses import AgentAddress, host_of
+from coordinator.fleet.agents import AgentError, Agents
+from coordinator.fleet.local_agents import LOG
+from coordinator.plan import plan_file
 from protos import agent_pb2
 from protos.plan_document import Plan
 

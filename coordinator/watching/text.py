@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coordinator.units_of_measure import counted
+from coordinator.units import counted
 from coordinator.watching.figures import Frame
 from coordinator.watching.tables import NODES, OUTPUTS, Column, Row
 

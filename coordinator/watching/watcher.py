@@ -8,10 +8,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from coordinator import addresses as address_file
-from coordinator.addresses import host_of
-from coordinator.agents import AgentError, Agents
 from coordinator.errors import CoordinatorError
+from coordinator.fleet import addresses as address_file
+from coordinator.fleet.addresses import host_of
+from coordinator.fleet.agents import AgentError, Agents
 from coordinator.watching import figures, reply
 from coordinator.watching.figures import Frame, Look, Output, Plans
 from protos import agent_pb2

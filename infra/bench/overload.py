@@ -19,7 +19,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from coordinator import planner
+from coordinator.solve import planner
 from infra.bench.instances import SHAPES, Recipe, write
 from infra.papers.collision import MS, plan
 from infra.papers.pool import spread

@@ -8,11 +8,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator import planner
 from coordinator.errors import CoordinatorError
-from coordinator.placement import deadline, problem, scale
-from coordinator.placement.milp import Limits
-from coordinator.placement.progress import Progress, relative_gap
+from coordinator.model import problem
+from coordinator.model.progress import Progress, relative_gap
+from coordinator.solve import planner
+from coordinator.solve.heuristics import scale
+from coordinator.solve.milp import deadline
+from coordinator.solve.milp.milp import Limits
 from infra.bench.figures import Figure
 from infra.bench.instances import Recipe, write
 

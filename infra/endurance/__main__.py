@@ -22,8 +22,8 @@ from typing import Any
 
 from rich.console import Console
 
-from coordinator import addresses as address_file
-from coordinator import plan_file
+from coordinator.fleet import addresses as address_file
+from coordinator.plan import plan_file
 from infra.endurance import account
 from infra.endurance.figures import Figures, table
 from infra.endurance.load import Feed

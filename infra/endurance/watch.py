@@ -8,8 +8,8 @@ from typing import Any
 
 import psutil
 
-from coordinator.addresses import AgentAddress
-from coordinator.agents import AgentError, Agents
+from coordinator.fleet.addresses import AgentAddress
+from coordinator.fleet.agents import AgentError, Agents
 from node_agent.sdk import Sink
 from protos import agent_pb2
 

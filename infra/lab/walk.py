@@ -95,7 +95,7 @@ def steps(example: Path, folder: Path, line: Line = PLAIN, tell: Tell = lambda _
 
 def _ends(desk: Path) -> tuple[str, str]:
     """The query's first source and output."""
-    from coordinator import query
+    from coordinator.spec import query
 
     asked = query.load(desk / "query.yaml")
     return asked.sources[0].name, asked.outputs[0].name
@@ -110,7 +110,7 @@ def _deliver(desk: Path, home: Path, node: str) -> None:
 
 def _strange(at: _At, desk: Path, home: Path, source: str, output: str) -> dict[str, str]:
     """What someone reads who is in the network and has no identity of this cluster, or that of a client."""
-    from coordinator import certificate_folder, certificates
+    from coordinator.fleet.identity import certificate_folder, certificates
 
     home.mkdir()
     shutil.copy(desk / "feed.jsonl", home / "feed.jsonl")

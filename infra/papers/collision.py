@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from coordinator import planner
-from coordinator.placement.units import Units
+from coordinator.model.units import Units
+from coordinator.solve import planner
 from protos.plan_document import Plan
 from protos.plan_pb2 import LocalPlan
 

@@ -10,13 +10,13 @@ from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.curves import Bursts
 from coordinator.guarantee.service import DelayBound
 from coordinator.guarantee.theorems import QosQuery, sharper
-from coordinator.placement.milp import Limits
+from coordinator.solve import planner
+from coordinator.solve.milp.milp import Limits
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee_load import MS
 from infra.papers.one_node import Query, Workload

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from coordinator import planner
+from coordinator.solve import planner
 from infra.papers.collision import MS, with_sub_deadlines
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from node_agent.operators.registry import Registry

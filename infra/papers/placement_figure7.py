@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError
+from coordinator.solve import planner
 from infra.papers.collision import MS, plan
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.placement_section41 import largest_ms

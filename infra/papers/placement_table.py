@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError
+from coordinator.solve import planner
 from infra.papers.collision import MS, plan
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from protos.plan_document import Plan

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from coordinator.errors import Problem
-from coordinator.operators import BUILTIN, load
+from coordinator.spec.catalog import BUILTIN, load
 
 
 def test_the_planners_table_is_the_agents(tmp_path: Path) -> None:

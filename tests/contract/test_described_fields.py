@@ -9,8 +9,8 @@ from typing import Any
 from google.protobuf import descriptor_pb2
 
 from coordinator.errors import Problem
-from coordinator.expressions import MessageFields
-from coordinator.operators import load
+from coordinator.spec.catalog import load
+from coordinator.spec.expressions import MessageFields
 from node_agent.operators.codecs import DESCRIBED, Codecs, described
 
 QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"

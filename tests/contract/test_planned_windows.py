@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import planner
+from coordinator.solve import planner
 from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.policies import policy
 from node_agent.operators.registry import Registry

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.expressions import MessageFields, parse
+from coordinator.spec.expressions import MessageFields, parse
 from node_agent.core.values import LEAST, compiled
 from protos import vehicle_pb2
 from protos.expressions import COUNTS, FUNCTIONS

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import planner
+from coordinator.solve import planner
 from protos.plan_document import Plan
 
 QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"

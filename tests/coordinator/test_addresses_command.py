@@ -13,17 +13,18 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from coordinator import addresses as address_file
-from coordinator import certificate_folder, certificates, found_agents, hosts
-from coordinator.addresses import AgentAddress
-from coordinator.agents import Agents, AgentsError
 from coordinator.cli import app, register
-from coordinator.cluster import machines
 from coordinator.commands.addresses import _table, _warnings
 from coordinator.errors import BadInputError
-from coordinator.found_agents import Found
-from coordinator.local_agents import LocalAgentError
-from coordinator.local_cluster import wanted
+from coordinator.fleet import addresses as address_file
+from coordinator.fleet import discovery, dns
+from coordinator.fleet.addresses import AgentAddress
+from coordinator.fleet.agents import Agents, AgentsError
+from coordinator.fleet.discovery import Found
+from coordinator.fleet.identity import certificate_folder, certificates
+from coordinator.fleet.local_agents import LocalAgentError
+from coordinator.fleet.local_cluster import wanted
+from coordinator.spec.cluster import machines
 
 ROOT = Path(__file__).parents[2]
 
@@ -144,10 +145,10 @@ def test_without_an_identity_or_port_it_says_so(tmp_path: Path, monkeypatch: pyt
         here(monkeypatch, tmp_path, "cluster.yaml")
     found = machines(write_cluster(tmp_path, '  a: {address: "127.0.0.1:0"}', "insecure-loopback"))
     with pytest.raises(AgentsError, match=r"address 127.0.0.1:0 has no port to ask at"):
-        found_agents.find(found, 0)
+        discovery.find(found, 0)
     found = machines(write_cluster(tmp_path, '  a: {address: "no.such.host.invalid:7700"}'))
     with pytest.raises(AgentsError, match=r"node a: host 'no.such.host.invalid' is unknown here .*/etc/hosts"):
-        found_agents.find(found, 0)
+        discovery.find(found, 0)
 
 
 def test_up_starts_agents_on_this_machine_only(tmp_path: Path) -> None:
@@ -160,15 +161,15 @@ def test_up_starts_agents_on_this_machine_only(tmp_path: Path) -> None:
 
 def found(name: str, control: str, places: int = 1, **changes: Any) -> Found:
     cores = tuple(AgentAddress(name, control, control, rt=changes.get("rt", True)) for _ in range(places))
-    return Found(name, control, cores, changes.get("version", found_agents.own_version()), 4, 1 << 30)
+    return Found(name, control, cores, changes.get("version", discovery.own_version()), 4, 1 << 30)
 
 
 def test_a_name_that_leads_to_this_machine_itself_is_no_address_for_others() -> None:
     here, there = found("a", "127.0.1.1:7700"), found("b", "10.0.0.2:7700")
     with pytest.raises(AgentsError, match=r"node a: its address leads to 127.0.1.1:7700, where node b cannot reach it"):
-        found_agents._refuse_own_loopback({"a": here, "b": there})
-    found_agents._refuse_own_loopback({"a": here})
-    found_agents._refuse_own_loopback({"b": there})
+        discovery._refuse_own_loopback({"a": here, "b": there})
+    discovery._refuse_own_loopback({"a": here})
+    discovery._refuse_own_loopback({"b": there})
 
 
 def test_what_will_be_missed_later_is_said(tmp_path: Path) -> None:
@@ -176,7 +177,7 @@ def test_what_will_be_missed_later_is_said(tmp_path: Path) -> None:
     agents = [found("a", "10.0.0.1:7700", 2), found("b", "10.0.0.2:7700", version="0.0.9", rt=False)]
     lines = _warnings(agents, cluster)
     assert lines[0] == "node a: runs 2 of the 3 cores in the cluster file; start it with --cores 3"
-    assert lines[1] == f"node b: runs version 0.0.9, here is {found_agents.own_version()}; install the same"
+    assert lines[1] == f"node b: runs version 0.0.9, here is {discovery.own_version()}; install the same"
     assert "no real-time priority" in lines[2] and len(lines) == 3
     assert _table(agents)[1].split() == [
         "a",
@@ -198,11 +199,11 @@ def test_addresses_of_one_link_only_are_left_out(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: entries)
 
     known("fe80::1%eth0", "fd00::7", "10.0.0.7", "10.0.0.7")
-    assert hosts.resolve("pi1.local") == ["10.0.0.7", "fd00::7"]
+    assert dns.resolve("pi1.local") == ["10.0.0.7", "fd00::7"]
     known("fe80::1%eth0")
-    with pytest.raises(hosts.UnknownHostError, match=r"has link-local addresses only here .fe80::1%eth0."):
-        hosts.resolve("pi1.local")
+    with pytest.raises(dns.UnknownHostError, match=r"has link-local addresses only here .fe80::1%eth0."):
+        dns.resolve("pi1.local")
 
 
 def test_addresses_of_this_machine_are_known() -> None:
-    assert hosts.is_here("127.0.0.1") and hosts.is_here("::1") and not hosts.is_here("192.0.2.1")
+    assert dns.is_here("127.0.0.1") and dns.is_here("::1") and not dns.is_here("192.0.2.1")

@@ -7,8 +7,8 @@ from typing import Any
 import grpc
 import pytest
 
-from coordinator.addresses import AgentAddress
-from coordinator.agents import AgentError, Agents, AgentsError
+from coordinator.fleet.addresses import AgentAddress
+from coordinator.fleet.agents import AgentError, Agents, AgentsError
 from protos import agent_pb2, agent_pb2_grpc
 
 

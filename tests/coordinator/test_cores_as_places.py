@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from coordinator import options, planner
-from coordinator.cluster import Cluster
 from coordinator.errors import BadInputError
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import NOTHING
-from coordinator.query import Query
+from coordinator.solve import option_checks, planner
+from coordinator.spec.cluster import Cluster
+from coordinator.spec.query import Query
 from protos.plan_document import Plan
 from sim_vehicles.virtual.scenario import virtual_plan
 
@@ -124,10 +124,10 @@ def test_unknown_places_are_told_with_what_there_is(files: Files) -> None:
         with pytest.raises(BadInputError) as raised:
             _loaded(files, QUERY.replace("at: a,", f"{named},"))
         assert said in str(raised.value)
-    with pytest.raises(options.BadOptionError) as wrong:
+    with pytest.raises(option_checks.BadOptionError) as wrong:
         _plan(files, place={"one": "b.1"})
     assert "allows it on a, a.1, a.2 only" in str(wrong.value)
-    with pytest.raises(options.BadOptionError) as wrong:
+    with pytest.raises(option_checks.BadOptionError) as wrong:
         _plan(files, place={"two": "b.7"})
     assert "node 'b' has 2 cores" in str(wrong.value)
 

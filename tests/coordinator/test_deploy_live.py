@@ -16,14 +16,16 @@ from typing import Any
 import psutil
 import pytest
 
-from coordinator import addresses as address_file
-from coordinator import collect, deploy, local_agents, plan_file, planner
-from coordinator.addresses import Addresses
-from coordinator.agents import Agents, AgentsError
 from coordinator.errors import BadInputError
-from coordinator.local_agents import LocalAgent, LocalAgentError, Wanted
-from coordinator.report.reader import read_run
-from coordinator.report.verdict import verdict
+from coordinator.fleet import addresses as address_file
+from coordinator.fleet import collect, deploy, local_agents
+from coordinator.fleet.addresses import Addresses
+from coordinator.fleet.agents import Agents, AgentsError
+from coordinator.fleet.local_agents import LocalAgent, LocalAgentError, Wanted
+from coordinator.plan import plan_file
+from coordinator.report.facts.reader import read_run
+from coordinator.report.ledger.verdict import verdict
+from coordinator.solve import planner
 from node_agent.sdk import Source
 from protos import agent_pb2
 from protos.plan_document import Plan
@@ -390,7 +392,7 @@ def test_up_in_the_foreground_ends_without_orphans(tmp_path: Path, number: signa
 def test_up_that_is_ended_before_it_detaches_leaves_no_agent(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(CLUSTER % (7700, 7710))
     code = (
-        "import os, signal; from coordinator import addresses, cli;"
+        "import os, signal; from coordinator import cli; from coordinator.fleet import addresses;"
         "addresses.Addresses.write = lambda self: os.kill(os.getpid(), signal.SIGTERM); cli.run()"
     )
     command = [sys.executable, "-c", code, "up", "cluster.yaml", "--any-port", "--detach"]

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from coordinator import explanation, in_short, planner
+from coordinator.explain import explanation, in_short
+from coordinator.solve import planner
 from protos.plan_document import Plan
 
 QUERY = """\

@@ -14,17 +14,20 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator import failover_lines, options, places, planner
-from coordinator.cluster import Cluster
 from coordinator.commands import explain as explain_command
 from coordinator.commands import plan as plan_command
 from coordinator.errors import InfeasibleError
+from coordinator.explain import failover_lines
 from coordinator.guarantee.charges import NOTHING
-from coordinator.placement import problem, scale
-from coordinator.placement.audit import audit
-from coordinator.placement.milp import Limits
-from coordinator.query import Query
-from coordinator.survivors import without
+from coordinator.model import problem
+from coordinator.solve import option_checks, planner
+from coordinator.solve.audit.audit import audit
+from coordinator.solve.heuristics import scale
+from coordinator.solve.milp.milp import Limits
+from coordinator.solve.survivors import without
+from coordinator.spec import places
+from coordinator.spec.cluster import Cluster
+from coordinator.spec.query import Query
 from infra.bench.instances import Recipe, write
 from protos.plan_document import Plan
 from tests.whole_plans import altered
@@ -185,7 +188,7 @@ def test_where_none_survives_the_host_and_the_reason_are_told(files: Files, mode
 
 
 def test_only_one_node_may_fail(files: Files) -> None:
-    with pytest.raises(options.BadOptionError) as raised:
+    with pytest.raises(option_checks.BadOptionError) as raised:
         _plan(files, LEFT, FOUR, survive=2)
     assert "write --survive 1" in str(raised.value)
 

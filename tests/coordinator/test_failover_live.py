@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import collect, deploy, plan_file, planner
-from coordinator.agents import Agents
-from coordinator.report.reader import read_run
-from coordinator.report.verdict import verdict
+from coordinator.fleet import collect, deploy
+from coordinator.fleet.agents import Agents
+from coordinator.plan import plan_file
+from coordinator.report.facts.reader import read_run
+from coordinator.report.ledger.verdict import verdict
+from coordinator.solve import planner
 from node_agent.sdk import Sink, Source
 from tests.coordinator.test_deploy_live import CLUSTER, Street, cli
 

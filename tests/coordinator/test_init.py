@@ -15,9 +15,10 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from coordinator import planner, schema
 from coordinator.__main__ import main
 from coordinator.commands import init
+from coordinator.solve import planner
+from coordinator.spec.files import schema
 
 pytestmark = pytest.mark.long
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from coordinator import deploy, interrupts
-from coordinator.two_phase import TwoPhase, Verb
+from coordinator import signals
+from coordinator.fleet import deploy
+from coordinator.fleet.two_phase import TwoPhase, Verb
 from protos import agent_pb2
 
 
@@ -18,9 +19,9 @@ from protos import agent_pb2
 def _watched() -> Iterator[None]:
     before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests run under nohup
-    interrupts.watch()
+    signals.watch()
     yield
-    interrupts.watch()  # forgets what has come
+    signals.watch()  # forgets what has come
     for one, handler in before.items():
         signal.signal(one, handler)
 
@@ -72,6 +73,6 @@ def test_once_it_is_decided_it_is_carried_out() -> None:
 
 def test_under_nohup_a_closed_terminal_ends_nothing() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    interrupts.watch()
+    signals.watch()
     signal.raise_signal(signal.SIGHUP)
-    interrupts.check()
+    signals.check()

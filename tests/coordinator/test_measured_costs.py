@@ -14,10 +14,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from coordinator import cli, cost_lines, costs, costs_written, plan_inputs, planner, profiling, what_if
-from coordinator.cost_origin import GUESS_NS
-from coordinator.costs_file import MeasuredFile, OperatorCostsFile
+from coordinator import cli
 from coordinator.errors import BadInputError
+from coordinator.explain import cost_lines
+from coordinator.fleet import profile_file, profiling
+from coordinator.plan import reopen
+from coordinator.solve import planner, what_if
+from coordinator.spec import costs
+from coordinator.spec.cost_source import GUESS_NS
+from coordinator.spec.files.costs_file import MeasuredFile, OperatorCostsFile
 from node_agent.runtime.deployments.cost_meter import Cost
 from protos import agent_pb2, plan_document
 from protos.plan_document import CostOrigin, Plan
@@ -103,7 +108,7 @@ def test_a_plan_takes_the_worst_of_all_nodes_at_speed_1_and_a_margin(files: File
 
 def test_whoever_plans_again_from_a_plan_knows_where_costs_come_from(files: Files, tmp_path: Path) -> None:
     made = planned(files)
-    again = planner.plan(*plan_inputs.inputs(made, tmp_path / "plan.json"))
+    again = planner.plan(*reopen.inputs(made, tmp_path / "plan.json"))
     assert again.costs == made.costs and again.guarantee == made.guarantee
 
 
@@ -312,8 +317,8 @@ def operator(**on: MeasuredFile) -> OperatorCostsFile:
 @example([2**28], [3])
 def test_measurements_merge_to_what_all_calls_together_had(first: list[int], then: list[int]) -> None:
     one, other = entry(first), entry(then, minute=5)
-    both, all_ = costs_written.together(one, other), entry(first + then)
-    assert both == costs_written.together(other, one)
+    both, all_ = profile_file.together(one, other), entry(first + then)
+    assert both == profile_file.together(other, one)
     assert (both.samples, both.worst, both.measured) == (all_.samples, all_.worst, "2026-01-02T03:05Z")
     assert all_.mean <= both.mean <= all_.mean + 2
     rank = ceil(len(first + then) * 99 / 100)
@@ -339,21 +344,21 @@ def test_what_is_written_is_read_again(
         for query, operators in spent.items()
     }
     path = tmp_path_factory.getbasetemp() / "written" / "costs.yaml"
-    costs_written.write(queries, path)
+    profile_file.write(queries, path)
     read = costs.load(path).queries
     assert {query: {name: one.model_dump() for name, one in each.items()} for query, each in read.items()} == {
         query: {name: one.model_dump() for name, one in each.items()} for query, each in queries.items()
     }
-    merged = costs_written.merged(read, {})
-    assert costs_written.text(merged) == costs_written.text(queries)
+    merged = profile_file.merged(read, {})
+    assert profile_file.text(merged) == profile_file.text(queries)
 
 
 def test_merging_keeps_other_nodes_and_replaces_what_is_something_else_by_now() -> None:
     old = {"q": {"O": operator(a=entry([10]), b=entry([20])), "P": operator(a=entry([5]))}, "r": {"O": operator()}}
-    merged = costs_written.merged(old, {"q": {"O": operator(a=entry([40], minute=1))}})
+    merged = profile_file.merged(old, {"q": {"O": operator(a=entry([40], minute=1))}})
     assert merged["q"]["O"].on["a"].samples == 2 and merged["q"]["O"].on["b"].worst == 20
     assert set(merged["q"]) == {"O", "P"} and "r" in merged
     newer = operator(a=entry([40])).model_copy(update={"version": "2"})
-    assert set(costs_written.merged(old, {"q": {"O": newer}})["q"]["O"].on) == {"a"}
+    assert set(profile_file.merged(old, {"q": {"O": newer}})["q"]["O"].on) == {"a"}
     slower = entry([40]).model_copy(update={"speed": 0.5})
-    assert costs_written.merged(old, {"q": {"O": operator(a=slower)}})["q"]["O"].on["a"].samples == 1
+    assert profile_file.merged(old, {"q": {"O": operator(a=slower)}})["q"]["O"].on["a"].samples == 1

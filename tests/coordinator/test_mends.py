@@ -15,15 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator import plan_inputs, planner, what_if
-from coordinator.arrivals import Arrival
 from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.system import arrival_curve
-from coordinator.mend import shed
-from coordinator.mend.bisect import Found, OverError, first, least, step_of
-from coordinator.mend.mend import Mend
-from coordinator.mend.mends import Findings, find
-from coordinator.mend.trial import Case, outcome
+from coordinator.plan import reopen
+from coordinator.solve import planner, what_if
+from coordinator.solve.repair import shed
+from coordinator.solve.repair.bisect import Found, OverError, first, least, step_of
+from coordinator.solve.repair.mend import Mend
+from coordinator.solve.repair.mends import Findings, find
+from coordinator.solve.repair.trial import Case, outcome
+from coordinator.spec.arrivals import Arrival
 from protos.plan_document import JcpArrival
 from tests.coordinator.guarantee.plans import FREE, QUERIES, cluster
 
@@ -89,7 +90,7 @@ def less(mend: Mend) -> tuple[str, ...]:
 
 
 def what_if_ns(text: str) -> int:
-    from coordinator.units_of_measure import duration_ns
+    from coordinator.units import duration_ns
 
     return duration_ns(text)
 
@@ -178,7 +179,7 @@ def test_a_plan_is_rebuilt_from_itself(files: Callable[[str, str], Files]) -> No
         files(PINNED.replace("3 ms", "1 ms"), cluster("abc", speed="0.7")).case(place={"X": "a"}),
     ):
         plan = planner.plan(case.query, case.cluster, case.types, case.choices)
-        again = planner.plan(*plan_inputs.inputs(plan, Path("plan.json")))
+        again = planner.plan(*reopen.inputs(plan, Path("plan.json")))
         assert again == plan
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import psutil
 import pytest
 
-from coordinator import missing_agents
-from coordinator.addresses import AgentAddress
-from coordinator.local_agents import Wanted
+from coordinator.fleet import restart
+from coordinator.fleet.addresses import AgentAddress
+from coordinator.fleet.local_agents import Wanted
 from node_agent.sdk import Admitted, Sink, Source
 from tests.coordinator.test_deploy_live import CLUSTER, QUERY, cli, wait_for
 
@@ -146,4 +146,4 @@ ASKED = Wanted("a", "127.0.0.1:1", "127.0.0.1:2", Path("/s/a"))
 def test_agents_of_another_cluster_are_told(
     place: AgentAddress, asked: Wanted, state: Path | None, tls: bool, said: str
 ) -> None:
-    assert missing_agents.why_not({"a": [place]}, [asked], state, tls) == said
+    assert restart.why_not({"a": [place]}, [asked], state, tls) == said

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import addresses as address_file
-from coordinator import local_agents, local_cluster
-from coordinator.addresses import Addresses, AgentAddress, host_of
-from coordinator.agents import Agents
-from coordinator.deploy import _plans_by_place, _requests
 from coordinator.errors import BadInputError
-from coordinator.run_traces import TraceError, place_of
-from coordinator.two_phase import Verb
+from coordinator.fleet import addresses as address_file
+from coordinator.fleet import local_agents, local_cluster
+from coordinator.fleet.addresses import Addresses, AgentAddress, host_of
+from coordinator.fleet.agents import Agents
+from coordinator.fleet.deploy import _plans_by_place, _requests
+from coordinator.fleet.run_traces import TraceError, place_of
+from coordinator.fleet.two_phase import Verb
 from coordinator.watching.reply import by_place
 from protos import agent_pb2, plan_document, trace_pb2
 from protos.records import Header, pack_header

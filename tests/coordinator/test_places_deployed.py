@@ -14,13 +14,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator import addresses as address_file
-from coordinator import collect, deploy, local_agents, local_cluster, plan_file, planner
-from coordinator.addresses import Addresses
-from coordinator.agents import Agents
 from coordinator.commands import status as status_command
-from coordinator.report.reader import read_run
-from coordinator.report.verdict import verdict
+from coordinator.fleet import addresses as address_file
+from coordinator.fleet import collect, deploy, local_agents, local_cluster
+from coordinator.fleet.addresses import Addresses
+from coordinator.fleet.agents import Agents
+from coordinator.plan import plan_file
+from coordinator.report.facts.reader import read_run
+from coordinator.report.ledger.verdict import verdict
+from coordinator.solve import planner
 from node_agent.sdk import Source
 from protos import agent_pb2
 from protos.plan_document import Plan

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from coordinator import plan_file, schema
 from coordinator.__main__ import main
 from coordinator.errors import BadInputError
+from coordinator.plan import plan_file
+from coordinator.spec.files import schema
 
 ROOT = Path(__file__).parents[2]
 Paper = Callable[[int], tuple[Path, Path]]
@@ -159,12 +160,12 @@ def test_the_command_line_starts_without_the_heavy_libraries() -> None:
 
 @pytest.mark.parametrize("kind", schema.MODELS)
 def test_the_json_schemas_are_current(kind: schema.Kind) -> None:
-    """Else: python -m coordinator validate --schema KIND > coordinator/schemas/KIND.schema.json."""
+    """Else: python -m coordinator validate --schema KIND > coordinator/spec/files/schemas/KIND.schema.json."""
     assert schema.path(kind).read_text() == schema.schema_text(kind)
 
 
 def _saved(paper: Paper, change: Callable[[dict[str, Any]], object]) -> Path:
-    from coordinator import planner
+    from coordinator.solve import planner
 
     query, cluster = paper(15)
     plan = planner.make_plan(query, cluster, planner.Choices(model="paper")).to_json()

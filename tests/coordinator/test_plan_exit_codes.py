@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError
-from coordinator.placement.milp import Limits
+from coordinator.solve import planner
+from coordinator.solve.milp.milp import Limits
 
 CHAIN = 40
 FREE = "".join(f"  f{i}: {{run: pass, in: {f'f{i - 1}' if i else 's'}, cost: 1 ms}}\n" for i in range(CHAIN))

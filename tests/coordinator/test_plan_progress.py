@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator.commands import planning
-from coordinator.placement.progress import Progress
+from coordinator.model.progress import Progress
 
 
 def steps(quiet: bool) -> None:

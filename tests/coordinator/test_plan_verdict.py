@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from coordinator.commands import plan
-from coordinator.deadline_parts import verdict
+from coordinator.plan.deadline_breakdown import verdict
 from protos.plan_document import Claim
 
 QUERY = """

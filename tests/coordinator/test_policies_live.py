@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import deploy, local_agents, plan_file, planner
-from coordinator.addresses import Addresses
-from coordinator.agents import Agents
 from coordinator.errors import CoordinatorError
-from coordinator.local_agents import Wanted
+from coordinator.fleet import deploy, local_agents
+from coordinator.fleet.addresses import Addresses
+from coordinator.fleet.agents import Agents
+from coordinator.fleet.local_agents import Wanted
+from coordinator.plan import plan_file
+from coordinator.solve import planner
 from node_agent.sdk import Sink, Source
 from protos.plan_document import Plan
 from protos.policies import NAMES, PARAMETERS

@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator import explanation, plan_inputs, planner, policies
+from coordinator.explain import explanation
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import NOTHING
-from coordinator.placement.audit import audit
-from coordinator.units_of_measure import duration_ns
+from coordinator.plan import reopen
+from coordinator.solve import planner
+from coordinator.solve.audit.audit import audit
+from coordinator.spec import policies
+from coordinator.units import duration_ns
 from node_agent.core.policies import policy as live_policy
 from node_agent.wire.plan import core_plan
 from protos.plan_document import Plan
@@ -200,7 +203,7 @@ def test_from_admission_on_is_a_promise_too() -> None:
 
 def test_planning_again_from_plan_json_chooses_again() -> None:
     made = plan("{name: bts, phi: 3 ms}", query=LATE, allocator="sqpr")
-    query, cluster, types, choices = plan_inputs.inputs(made, Path("plan.json"))
+    query, cluster, types, choices = reopen.inputs(made, Path("plan.json"))
     assert [node.policy for node in cluster.nodes.values()] == [Chosen("bts", phi_ns=3 * MS), None]
     assert planner.plan(query, cluster, types, choices).nodes == made.nodes
 

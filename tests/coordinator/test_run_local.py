@@ -17,13 +17,14 @@ from typing import Any
 import psutil
 import pytest
 
-from coordinator import plan_file, planner
-from coordinator import query as queries
 from coordinator.__main__ import main
 from coordinator.errors import CoordinatorError
 from coordinator.local_run import files, installed
 from coordinator.local_run.agent_logs import exception
 from coordinator.local_run.files import Wishes, declared_rate, feeds
+from coordinator.plan import plan_file
+from coordinator.solve import planner
+from coordinator.spec import query as queries
 from protos import plan_document
 from protos.plan_document import Plan
 from tests.whole_plans import whole

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import cluster, planner, security
 from coordinator.errors import BadInputError
+from coordinator.solve import planner
+from coordinator.spec import cluster
+from coordinator.spec.files import security
 
 Files = Callable[[str, str], tuple[Path, Path]]
 QUERY = """\

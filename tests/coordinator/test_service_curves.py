@@ -13,14 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator import deadline_parts, explanation, plan_inputs
+from coordinator.explain import explanation
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.curves import Jcp
 from coordinator.guarantee.qos import Qos
 from coordinator.guarantee.service import DelayBound, QueueBound, RateLatency, composite
-from coordinator.placement.audit import audit
-from coordinator.service_curves import Division, affine
+from coordinator.plan import deadline_breakdown, reopen
+from coordinator.plan.service_curves import Division, affine
+from coordinator.solve.audit.audit import audit
 from node_agent.core.plan import Service, Unit
 from node_agent.core.policies.papers.qed import qos
 from protos import records
@@ -118,7 +119,7 @@ def test_the_deadlines_of_one_unit_are_theorem_2_of_its_parts(
 
 def of_rate(rate: int, latency_ns: int, deadline_ns: int) -> Unit:
     """A unit as a node has it, of an output that asks for so many a second."""
-    query, _, _, _ = plan_inputs.inputs(plan_once(), Path("plan.json"))
+    query, _, _, _ = reopen.inputs(plan_once(), Path("plan.json"))
     asked = replace(query.outputs[0], deadline_ns=deadline_ns, qos=Qos(None, float(rate), latency_ns))
     division = Division(replace(query, outputs=(asked,)), (("X",),), {"X": deadline_ns}, {}, {"X": "a"})
     service = tuple(Service(one.latency_ns, one.period_ns, one.tuples or 1) for one in division.service(("X",)))
@@ -223,7 +224,7 @@ def test_a_deadline_that_holds_is_not_enough(asked: str, said: str) -> None:
     made = plan(ONE.replace("tolerance: 0 s", "tolerance: 0 s, max_age: 1 ms"), asked, "edf")
     claim = made.guarantee["out"]
     assert not claim.guaranteed and said in claim.why and claim.why.startswith("the deadline holds, but")
-    assert deadline_parts.standing(claim) == deadline_parts.MISSED
+    assert deadline_breakdown.standing(claim) == deadline_breakdown.MISSED
     assert any("not guaranteed" in line for line in explanation.short(made)[explanation.PARTS])
     with_policy_left_open = plan(ONE.replace("tolerance: 0 s", "tolerance: 0 s, max_age: 1 ms"), asked, "edf", "slack")
     assert with_policy_left_open.cluster.nodes["a"].policy == "edf"

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from coordinator import deadline_parts, deploy
 from coordinator.__main__ import main
-from coordinator.agents import AgentError
+from coordinator.fleet import deploy
+from coordinator.fleet.agents import AgentError
+from coordinator.plan import deadline_breakdown
 from protos import agent_pb2
 from protos.plan_document import Claim
 from tests.coordinator.windows.conftest import EXAMPLE
@@ -25,10 +26,10 @@ CLAIMS = {
 
 
 def test_what_is_left_out_of_several_outputs_is_said_once() -> None:
-    several = deadline_parts.left_out_of_several(CLAIMS)
+    several = deadline_breakdown.left_out_of_several(CLAIMS)
     assert list(several.values()) == ["what comes of one and two is in time, but not all may come: sheds windows of w"]
-    assert deadline_parts.left_out(CLAIMS["two"], several) == []
-    assert deadline_parts.left_out(CLAIMS["one"], several) == [
+    assert deadline_breakdown.left_out(CLAIMS["two"], several) == []
+    assert deadline_breakdown.left_out(CLAIMS["one"], several) == [
         "what comes is in time, but not all may come: its own reason"
     ]
 

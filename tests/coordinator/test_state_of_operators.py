@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from coordinator import planner
+from coordinator.solve import planner
 
 QUERY = """
 shimekiri: 1

@@ -14,12 +14,12 @@ from typing import Any
 import grpc
 import pytest
 
-from coordinator import addresses as address_file
-from coordinator import certificate_folder, certificates, identity
-from coordinator.addresses import Addresses, AgentAddress
-from coordinator.agents import Agents, AgentsError
 from coordinator.errors import BadInputError
-from coordinator.tls_probe import probe
+from coordinator.fleet import addresses as address_file
+from coordinator.fleet.addresses import Addresses, AgentAddress
+from coordinator.fleet.agents import Agents, AgentsError
+from coordinator.fleet.identity import certificate_folder, certificates, identity
+from coordinator.fleet.identity.tls_probe import probe
 from protos import agent_pb2, agent_pb2_grpc
 
 NOW = certificates.now()

@@ -24,8 +24,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from coordinator import deploy
 from coordinator.__main__ import main
+from coordinator.fleet import deploy
 from coordinator.watching import reply
 from coordinator.watching.app import Help, Main, Sorted, Top
 from coordinator.watching.details import NodeDetails, OutputDetails

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.addresses import AgentAddress
+from coordinator.fleet.addresses import AgentAddress
 from coordinator.watching import explained, figures, idle, paths, reply, tables, text, words
 from coordinator.watching.figures import Frame, Look, between
 from protos import agent_pb2, plan_document

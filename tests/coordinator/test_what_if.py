@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from coordinator import deadline_parts, options, planner, what_if
 from coordinator.guarantee.bounds import documents
+from coordinator.plan import deadline_breakdown
+from coordinator.solve import option_checks, planner, what_if
 from protos.plan_document import JcpArrival, Plan
 from tests.simulation.random_plans import documents as random_plans
 
@@ -90,7 +91,7 @@ def _facts(loaded: tuple[Any, Any, Any]) -> Any:
     ],
 )
 def test_what_cannot_be_changed_names_the_option(paper: Paper, option: str, said: str) -> None:
-    with pytest.raises(options.BadOptionError) as error:
+    with pytest.raises(option_checks.BadOptionError) as error:
         what_if.load(*paper(15), ["sensor.burst=9", option])
     assert error.value.exit_code == 2
     assert error.value.wrong[0].startswith(f"--what-if '{option}'") and said in error.value.wrong[0]
@@ -152,11 +153,11 @@ def test_the_parts_of_a_deadline_sum_up_to_it(plan: Plan) -> None:
     guarantee, analysis = documents(plan)
     plan = replace(plan, guarantee=guarantee, analysis=analysis)
     for name, claim in plan.guarantee.items():
-        parts = deadline_parts.parts(plan, name)
+        parts = deadline_breakdown.parts(plan, name)
         if claim.from_admission_ns is None:
             assert not parts
         else:
             assert sum(part.ns for part in parts) == claim.deadline_ns
-            assert sum(deadline_parts.totals(plan, name).values()) == claim.deadline_ns
+            assert sum(deadline_breakdown.totals(plan, name).values()) == claim.deadline_ns
             assert all(part.ns > 0 for part in parts[:-1]) and parts[-1].kind == "slack"
-        assert deadline_parts.sentences(plan, name)[0].startswith(f"{name}: ")
+        assert deadline_breakdown.sentences(plan, name)[0].startswith(f"{name}: ")

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from coordinator import collect, deploy, local_agents, local_cluster, plan_file, planner
-from coordinator.addresses import Addresses
-from coordinator.agents import Agents
-from coordinator.report.reader import read_run
-from coordinator.report.verdict import verdict
+from coordinator.fleet import collect, deploy, local_agents, local_cluster
+from coordinator.fleet.addresses import Addresses
+from coordinator.fleet.agents import Agents
+from coordinator.plan import plan_file
+from coordinator.report.facts.reader import read_run
+from coordinator.report.ledger.verdict import verdict
+from coordinator.solve import planner
 from node_agent.sdk import Admitted, Sink, Source
 from protos import records
 from protos.segments import records_in

@@ -241,7 +241,7 @@ def test_the_example_is_guaranteed(tmp_path: Path) -> None:
         capture_output=True, cwd=ROOT, check=True,
     )  # fmt: skip
     (tmp_path / "two/operators.json").write_bytes(listed.stdout)
-    from coordinator import planner
+    from coordinator.solve import planner
 
     plan = planner.make_plan(tmp_path / "two/query.yaml", tmp_path / "two/cluster.yaml", planner.Choices())
     assert plan.guarantee["lamp"].guaranteed is True

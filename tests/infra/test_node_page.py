@@ -12,7 +12,7 @@ from typing import Literal
 import typer.main
 
 from coordinator import cli as coordinator
-from coordinator import schema
+from coordinator.spec.files import schema
 from infra.nodes import __main__ as nodes
 from node_agent.tools import cli as node_agent
 

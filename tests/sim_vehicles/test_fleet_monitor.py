@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coordinator import planner
 from coordinator.guarantee import bounds
-from coordinator.sharing import compose, standing
+from coordinator.solve import planner
+from coordinator.spec.sharing import compose, standing
 
 QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"
 TOGETHER = [QUERIES / "collision_guaranteed.yaml", QUERIES / "fleet_monitor.yaml"]

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from coordinator import planner
-from coordinator.report.page import page
-from coordinator.report.reader import read_run
-from coordinator.report.terminal import told
-from coordinator.report.verdict import verdict
+from coordinator.report.facts.reader import read_run
+from coordinator.report.ledger.verdict import verdict
+from coordinator.report.page.page import page
+from coordinator.report.page.terminal import told
+from coordinator.solve import planner
 from sim_vehicles.cli import app
 
 QUERIES = Path(__file__).resolve().parents[2] / "sim_vehicles" / "queries"

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator import planner
+from coordinator.solve import planner
 from node_agent.operators.registry import Registry
 from protos import records
 from protos.segments import records_in

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from coordinator import planner
-from coordinator.placement.units import Units
+from coordinator.model.units import Units
+from coordinator.solve import planner
 from infra.papers.collision import MS, QUERIES, with_sub_deadlines
 from infra.papers.collision import plan as paper
 from node_agent.operators.registry import Registry

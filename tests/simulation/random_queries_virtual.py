@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import strategies as st
 
-from coordinator import planner
-from coordinator.placement.units import Units
+from coordinator.model.units import Units
+from coordinator.solve import planner
 from node_agent.operators.registry import Registry
 from protos.plan_document import Plan
 from tests.simulation import operators_for_tests, operators_with_state

@@ -23,8 +23,8 @@ from coordinator.change.next_plan import Wish
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.system import arrival_curve
-from coordinator.placement.milp import Limits
-from coordinator.planner import Choices
+from coordinator.solve.milp.milp import Limits
+from coordinator.solve.planner import Choices
 from protos.plan_document import Plan
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.course import Change, course_of

@@ -19,11 +19,11 @@ from coordinator.change import next_plan
 from coordinator.change.next_plan import Wish
 from coordinator.errors import InfeasibleError
 from coordinator.guarantee.charges import NOTHING
-from coordinator.placement import kept
-from coordinator.placement.milp import Limits
-from coordinator.planner import Choices
-from coordinator.report.reader import read_run
-from coordinator.report.verdict import verdict
+from coordinator.model import incumbent
+from coordinator.report.facts.reader import read_run
+from coordinator.report.ledger.verdict import verdict
+from coordinator.solve.milp.milp import Limits
+from coordinator.solve.planner import Choices
 from protos.plan_document import BurstArrival, JcpArrival, Source
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.course import Change
@@ -67,7 +67,7 @@ def test_a_standing_query_gives_what_it_gives_without_a_change() -> None:
     def check(two: Two, scenario: Scenario, add: int, remove: int) -> None:
         try:
             alone = two.plan("first", choices=by_traffic())
-            stays = replace(by_traffic(), kept=kept.read(alone, alone.placement))
+            stays = replace(by_traffic(), kept=incumbent.read(alone, alone.placement))
             both = two.plan("first", "second", choices=stays)
         except InfeasibleError:  # more work than nodes can do
             reject()
@@ -157,7 +157,7 @@ def test_what_was_read_beside_is_known_to_the_next_plan(fresh: bool) -> None:
     first = ATTACHED.replace("cost: 1 ms, nodes: [c]", "cost: 1 ms, state: fresh, nodes: [c]") if fresh else ATTACHED
     two = Two(cluster_of("abc"), first, BESIDE)
     one = two.plan("first", choices=by_traffic())
-    both = two.plan("first", "second", choices=replace(by_traffic(), kept=kept.read(one, one.placement)))
+    both = two.plan("first", "second", choices=replace(by_traffic(), kept=incumbent.read(one, one.placement)))
     forgotten = 0
     for at_ms in range(20):
         scenario = Scenario(bursts=1, seed=at_ms, spread_ns=9 * MS, burst={"s": 0})

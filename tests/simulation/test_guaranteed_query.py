@@ -12,11 +12,11 @@ from random import Random
 
 import pytest
 
-from coordinator import planner
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import MEASURED, NOTHING
 from coordinator.guarantee.curves import Spanned
 from coordinator.guarantee.system import arrival_curve
+from coordinator.solve import planner
 from node_agent.operators.registry import Registry
 from protos import plan_document
 from protos.plan_document import BurstArrival, JcpArrival, Plan

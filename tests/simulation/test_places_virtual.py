@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import NOTHING
-from coordinator.placement import problem
+from coordinator.model import problem
+from coordinator.solve import planner
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario

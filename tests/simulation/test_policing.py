@@ -11,8 +11,8 @@ from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.system import read
-from coordinator.report.reader import read_run
-from coordinator.report.verdict import verdict
+from coordinator.report.facts.reader import read_run
+from coordinator.report.ledger.verdict import verdict
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import Simulation, simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario

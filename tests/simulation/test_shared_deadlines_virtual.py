@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from coordinator import planner
+from coordinator.solve import planner
 from node_agent.operators.registry import Registry
 from protos import plan_document, records
 from protos.plan_document import Plan

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.report import chrome_file
-from coordinator.report.reader import read_run
+from coordinator.report.facts.reader import read_run
+from coordinator.report.perfetto import chrome_file
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import planner
 from coordinator.change import next_plan
 from coordinator.change.next_plan import Wish
 from coordinator.guarantee.charges import NOTHING
-from coordinator.placement.milp import Limits
+from coordinator.solve import planner
+from coordinator.solve.milp.milp import Limits
 from protos import records
 from protos.plan_document import Claim, Plan
 from sim_vehicles.virtual.course import Change

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from coordinator import planner
+from coordinator.solve import planner
 from protos.plan_document import Plan
 from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate

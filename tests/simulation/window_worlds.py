@@ -7,12 +7,12 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.curves import Spanned
 from coordinator.guarantee.system import arrival_curve
-from coordinator.placement.milp import Limits
+from coordinator.solve import planner
+from coordinator.solve.milp.milp import Limits
 from protos.plan_document import Plan
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from tests.simulation.edf_node import instants

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coordinator.report.completeness import Trace
-from coordinator.report.plan_view import PlanView
-from coordinator.report.problems import Problem
+from coordinator.report.facts.completeness import Trace
+from coordinator.report.facts.plan_view import PlanView
+from coordinator.report.facts.problems import Problem
 from coordinator.report.witness import admissions, ends, instants, links, origins, sums
 from coordinator.report.witness.rows import rows
 from coordinator.report.witness.suspensions import suspended

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coordinator.report.completeness import Status, Trace
-from coordinator.report.plan_view import PlanView
-from coordinator.report.problems import Fault
+from coordinator.report.facts.completeness import Status, Trace
+from coordinator.report.facts.plan_view import PlanView
+from coordinator.report.facts.problems import Fault
 from coordinator.report.witness.instants import Found, instances
 from coordinator.report.witness.keys import Bools, Pairs
 from coordinator.report.witness.rows import Rows, mapped

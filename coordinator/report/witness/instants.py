@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coordinator.report.plan_view import OUTPUT, PlanView, consumer_parts
-from coordinator.report.problems import Fault
+from coordinator.report.facts.plan_view import OUTPUT, PlanView, consumer_parts
+from coordinator.report.facts.problems import Fault
 from coordinator.report.witness.keys import LEAST, MOST, Bools, Ints, Pairs
 from coordinator.report.witness.rows import Rows, mapped
 from protos import records as rec

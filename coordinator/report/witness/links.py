@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from coordinator.report.problems import Fault
+from coordinator.report.facts.problems import Fault
 from coordinator.report.witness.instants import Found
 from coordinator.report.witness.keys import MOST, Pairs, codes
 from coordinator.report.witness.rows import Rows

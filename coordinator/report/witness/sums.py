@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coordinator.report.completeness import Trace
-from coordinator.report.problems import Fault, Problem
-from coordinator.report.raw import Raw, raw_records, usable_records, value
+from coordinator.report.facts.completeness import Trace
+from coordinator.report.facts.problems import Fault, Problem
+from coordinator.report.facts.raw import Raw, raw_records, usable_records, value
 from coordinator.report.witness.instants import Found
 from coordinator.report.witness.keys import Bools, Ints
 from coordinator.report.witness.rows import Rows

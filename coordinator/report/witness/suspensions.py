@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from coordinator.report.completeness import Trace
-from coordinator.report.raw import raw_records, usable_records, value
+from coordinator.report.facts.completeness import Trace
+from coordinator.report.facts.raw import raw_records, usable_records, value
 from coordinator.report.witness.keys import Bools, Ints, Pairs
 from coordinator.report.witness.rows import Rows
 from protos import records as rec

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from coordinator import plan_file, planner
 from coordinator.change import account, next_plan, ways
 from coordinator.change.next_plan import Change, Wish
 from coordinator.change.verdict import promised
 from coordinator.errors import BadInputError
 from coordinator.guarantee.charges import NOTHING
-from coordinator.placement.milp import Limits
-from coordinator.sharing import standing
-from coordinator.units_of_measure import show_ns
+from coordinator.plan import plan_file
+from coordinator.solve import planner
+from coordinator.solve.milp.milp import Limits
+from coordinator.spec.sharing import standing
+from coordinator.units import show_ns
 from protos.plan_document import Plan
 from tests.coordinator.sharing import random_queries
 

@@ -7,16 +7,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from coordinator import addresses as address_file
-from coordinator import cli, deploy, local_agents, plan_file, planner
-from coordinator.addresses import Addresses
-from coordinator.agents import Agents
+from coordinator import cli
 from coordinator.change import carry, next_plan, running, ways
 from coordinator.change.next_plan import Wish
 from coordinator.errors import CoordinatorError
-from coordinator.local_agents import LocalAgent, Wanted
-from coordinator.placement.milp import Limits
-from coordinator.two_phase import Verb
+from coordinator.fleet import addresses as address_file
+from coordinator.fleet import deploy, local_agents
+from coordinator.fleet.addresses import Addresses
+from coordinator.fleet.agents import Agents
+from coordinator.fleet.local_agents import LocalAgent, Wanted
+from coordinator.fleet.two_phase import Verb
+from coordinator.plan import plan_file
+from coordinator.solve import planner
+from coordinator.solve.milp.milp import Limits
 from protos import agent_pb2
 from protos.plan_document import Plan
 from tests.coordinator.change.test_change_admission import BASE, CLUSTER, FLEET, heavy

@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from coordinator import cli, deploy, local_agents, plan_file, planner
-from coordinator.addresses import Addresses
-from coordinator.agents import Agents
+from coordinator import cli
 from coordinator.errors import CoordinatorError
-from coordinator.local_agents import LocalAgent, Wanted
-from coordinator.report.reader import read_run
-from coordinator.report.verdict import verdict
+from coordinator.fleet import deploy, local_agents
+from coordinator.fleet.addresses import Addresses
+from coordinator.fleet.agents import Agents
+from coordinator.fleet.local_agents import LocalAgent, Wanted
+from coordinator.plan import plan_file
+from coordinator.report.facts.reader import read_run
+from coordinator.report.ledger.verdict import verdict
+from coordinator.solve import planner
 from node_agent.client.client import NotAcceptedError, Sink, Source, UnreachableError
 
 CLUSTER = """

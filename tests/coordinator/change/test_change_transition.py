@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from coordinator import planner
 from coordinator.change import transition
 from coordinator.errors import AuditError
 from coordinator.guarantee import demand
@@ -20,7 +19,8 @@ from coordinator.guarantee.demand import Task, UnboundedError
 from coordinator.guarantee.flow import total
 from coordinator.guarantee.response import load_responses
 from coordinator.guarantee.selectivity import ONE
-from coordinator.placement import kept
+from coordinator.model import incumbent
+from coordinator.solve import planner
 from protos.plan_document import Plan, QueryPart
 from tests.simulation.edf_node import Job, instants
 from tests.whole_plans import hashed
@@ -139,7 +139,7 @@ def plans(files: Files) -> tuple[Plan, Plan]:
     first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices())
     more = FIRST.replace("outputs:", "  X: {run: pass, in: A, cost: 1 ms, nodes: [a]}\noutputs:")
     grown = files(more + "  x: {from: X, at: a, deadline: 40 ms}\n", CLUSTER)
-    stays = kept.read(first, set(first.placement), first.hash)
+    stays = incumbent.read(first, set(first.placement), first.hash)
     second = planner.make_plan(*grown, planner.Choices(kept=stays))
     more_ = QueryPart(sources=(), operators=(), outputs=(), sha256="")
     return first, replace(second, queries={**second.queries, "more": more_}).sealed()

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator import yaml_file
 from coordinator.errors import BadInputError
-from coordinator.expressions import ExpressionError, Kind, checked, parse, written
+from coordinator.spec.expressions import ExpressionError, Kind, checked, parse, written
+from coordinator.spec.files import yaml_source
 from protos.expressions import DEEPEST, LONGEST_TEXT, MOST_NODES
 
 KNOWN: Kind = {
@@ -173,7 +173,7 @@ def test_of_json_nothing_is_known() -> None:
 def test_in_a_file_it_is_told_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "query.yaml"
     path.write_text("sources:\n  a:\n    value: speeed > 3\n  b:\n    value: [1]\n  c:\n    value: 3\n")
-    source = yaml_file.load(path)
+    source = yaml_source.load(path)
     kept = [checked(source, ("sources", name, "value"), source.data["sources"][name]["value"], KNOWN) for name in "abc"]
     assert kept == [None, None, 3]
     with pytest.raises(BadInputError) as error:

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from coordinator import planner
 from coordinator.guarantee.charges import NOTHING
+from coordinator.solve import planner
 from protos import plan_document
 from protos.plan_document import Plan
 

@@ -203,7 +203,7 @@ def test_a_failing_node_is_told_with_u_star_and_who_demands_what() -> None:
 
 
 def test_a_recording_is_a_curve(files: Callable[[str, str], tuple[Any, Any]]) -> None:
-    from coordinator import planner
+    from coordinator.solve import planner
 
     query, cluster_path = files(
         "shimekiri: 1\n" + CHAIN.replace("ARRIVAL", "{trace: r.txt}, max_age: 1 ms") + OUTPUT, cluster()

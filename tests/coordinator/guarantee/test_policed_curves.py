@@ -14,7 +14,7 @@ from coordinator.guarantee.curves import Recorded, recorded_spans
 from coordinator.guarantee.flow import Known, jittered
 from coordinator.guarantee.selectivity import Selectivity
 from coordinator.guarantee.system import arrival_curve, read
-from coordinator.placement.audit import audit
+from coordinator.solve.audit.audit import audit
 from node_agent.core.plan import Operator, Pace, Source
 from node_agent.core.policing import ArrivalPolice, SelectivityPolice
 from node_agent.wire.plan import core_plan

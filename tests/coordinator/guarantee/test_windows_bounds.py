@@ -12,7 +12,7 @@ from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.bounds import Claim, bounds, claims
 from coordinator.guarantee.charges import MEASURED, NOTHING
 from coordinator.guarantee.system import read
-from coordinator.placement.audit import audit
+from coordinator.solve.audit.audit import audit
 from protos.plan_document import Plan, Task
 from tests.coordinator.guarantee.plans import MS, cluster, written
 from tests.whole_plans import altered

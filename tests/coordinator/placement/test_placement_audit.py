@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from coordinator import planner
-from coordinator.placement.audit import audit
+from coordinator.solve import planner
+from coordinator.solve.audit.audit import audit
 from protos import plan_document
 from protos.plan_document import Plan, PlanFileError
 
@@ -209,5 +209,7 @@ def test_the_audit_needs_no_solver() -> None:
     import subprocess
     import sys
 
-    code = "import sys; import coordinator.placement.audit; sys.exit(any(m.startswith('ortools') for m in sys.modules))"
+    code = (
+        "import sys; import coordinator.solve.audit.audit; sys.exit(any(m.startswith('ortools') for m in sys.modules))"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError
-from coordinator.placement.milp import Limits
-from coordinator.placement.units import Use, extract
+from coordinator.model.units import Use, extract
+from coordinator.solve import planner
+from coordinator.solve.milp.milp import Limits
 from protos import json_shape
 from protos.plan_document import Plan, Selectivity
 

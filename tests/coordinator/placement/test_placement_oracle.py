@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError
-from coordinator.placement import allot, deadline, milp, problem, routes
-from coordinator.placement.milp import Limits
-from coordinator.placement.problem import Problem
+from coordinator.model import problem, routes
+from coordinator.model.problem import Problem
+from coordinator.solve import planner
+from coordinator.solve.heuristics import allot
+from coordinator.solve.milp import deadline, milp
+from coordinator.solve.milp.milp import Limits
 
 MS = 10**6
 CLUSTER = """

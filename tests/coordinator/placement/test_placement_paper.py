@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError
-from coordinator.placement.milp import Limits
+from coordinator.solve import planner
+from coordinator.solve.milp.milp import Limits
 from protos.plan_document import Plan
 
 MS = 10**6
@@ -91,7 +91,8 @@ def test_a_node_beyond_its_cap(paper_plan: Make) -> None:
 
 @pytest.mark.parametrize("weights", [(1, 1, 1), (1, 10, 1), (1, 1, 10), (10, 1, 1), (1, 0.1, 1), (1, 1, 0.1)])
 def test_sqpr_puts_o3_on_a_for_other_weights(paper: Callable[[int], tuple[Path, Path]], weights: Any) -> None:
-    from coordinator.placement import problem, sqpr
+    from coordinator.model import problem
+    from coordinator.solve.milp import sqpr
 
     query, cluster, _ = planner.load(*paper(15))
     assert cluster is not None
@@ -128,7 +129,7 @@ def test_without_contraction_the_chain_is_infeasible(paper: Callable[[int], tupl
     """Theory 1.2 (3): sixteen separate equal operators need 16 * 17 / 2 * 7.5 = 1020 ms."""
     from fractions import Fraction
 
-    from coordinator.placement import problem
+    from coordinator.model import problem
 
     query, cluster, _ = planner.load(*paper(15))
     assert cluster is not None
@@ -156,7 +157,7 @@ def test_policy_overrides_every_node(paper_plan: Make) -> None:
 
 def test_out_of_time_is_4(paper_plan: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     from coordinator.errors import OutOfTimeError
-    from coordinator.placement import milp
+    from coordinator.solve.milp import milp
 
     monkeypatch.setattr(milp, "solve", lambda *_: milp.Answer(None, False))
     with pytest.raises(OutOfTimeError) as raised:
@@ -167,7 +168,7 @@ def test_out_of_time_is_4(paper_plan: Make, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_plan_that_the_audit_refuses_is_not_made(paper_plan: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     from coordinator.errors import AuditError
-    from coordinator.placement import allot
+    from coordinator.solve.heuristics import allot
 
     monkeypatch.setattr(allot, "settle", lambda _problem, place, _wanted: dict.fromkeys(place, 60 * MS))
     with pytest.raises(AuditError) as raised:

@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError
-from coordinator.placement import deadline, problem, rooms, scale
-from coordinator.placement.audit import audit
-from coordinator.placement.infeasible import explain
-from coordinator.placement.milp import Limits
-from coordinator.placement.problem import Problem, Stream
+from coordinator.model import problem
+from coordinator.model.problem import Problem, Stream
+from coordinator.solve import planner
+from coordinator.solve.audit.audit import audit
+from coordinator.solve.heuristics import scale
+from coordinator.solve.milp import capacity_rows, deadline
+from coordinator.solve.milp.infeasible import explain
+from coordinator.solve.milp.milp import Limits
 from tests.coordinator.placement.test_placement_oracle import _even, _feasible
 from tests.whole_plans import altered
 
@@ -130,7 +132,7 @@ def test_rooms_against_every_placement_and_route(seed: int, files: Files) -> Non
     found = deadline.allocate(built, Limits())
     chosen = tuple(found.place[item] for item in range(len(built.items)))
     assert chosen in traffic
-    assert not rooms.exceeded(built, found.place, found.hops)
+    assert not capacity_rows.exceeded(built, found.place, found.hops)
     assert (found.nlr == 0) == bool(even)
     if even:
         assert found.traffic == min(traffic[one] for one in even)

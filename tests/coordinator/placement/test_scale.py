@@ -15,14 +15,16 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError, OutOfTimeError
-from coordinator.placement import bound, bound_laxity, deadline, greedy, milp, neighbourhood, problem, scale
-from coordinator.placement.audit import audit
-from coordinator.placement.board import Board, Score
-from coordinator.placement.milp import Limits
-from coordinator.placement.problem import Problem
-from coordinator.placement.progress import Progress
+from coordinator.model import problem
+from coordinator.model.problem import Problem
+from coordinator.model.progress import Progress
+from coordinator.solve import planner
+from coordinator.solve.audit.audit import audit
+from coordinator.solve.heuristics import bound, bound_laxity, greedy, neighbourhood, scale
+from coordinator.solve.heuristics.board import Board, Score
+from coordinator.solve.milp import deadline, milp
+from coordinator.solve.milp.milp import Limits
 from infra.bench.instances import SHAPES, Recipe, generate, write
 
 pytestmark = pytest.mark.long

@@ -3,7 +3,7 @@
 import dataclasses
 import random
 
-from coordinator.report.reader import Incarnation, Run
+from coordinator.report.facts.reader import Incarnation, Run
 from protos import records as rec
 from protos.record_layout import COLUMNS
 from protos.records import RECORD_BYTES, Record

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from coordinator.report.spark_session import SparkUnavailableError, session
+from coordinator.report.spark.spark_session import SparkUnavailableError, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from coordinator.report.plan_view import OUTPUT, PEER, SIDE, PlanView, consumer_parts, read_plan
+from coordinator.report.facts.plan_view import OUTPUT, PEER, SIDE, PlanView, consumer_parts, read_plan
 from protos import plan_document as plans
 from protos import records as rec
 from protos.plan_pb2 import LocalPlan, Operator, Output, Peer, Policy, Send, Side, Source, Stream, Unit

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import collect, deploy, local_agents, plan_file, planner
-from coordinator.addresses import Addresses
-from coordinator.agents import Agents
-from coordinator.local_agents import Wanted
-from coordinator.report.reader import read_run
-from coordinator.report.verdict import verdict
+from coordinator.fleet import collect, deploy, local_agents
+from coordinator.fleet.addresses import Addresses
+from coordinator.fleet.agents import Agents
+from coordinator.fleet.local_agents import Wanted
+from coordinator.plan import plan_file
+from coordinator.report.facts.reader import read_run
+from coordinator.report.ledger.verdict import verdict
+from coordinator.solve import planner
 from coordinator.watching import figures, overload, reply
 from node_agent.sdk import Source
 from tests.node_agent.live import until

@@ -14,10 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from coordinator.report import java
 from coordinator.report.command import judge
-from coordinator.report.java import SparkUnavailableError, find
-from coordinator.report.reader import read_run
+from coordinator.report.facts.reader import read_run
+from coordinator.report.spark import java
+from coordinator.report.spark.java import SparkUnavailableError, find
 from tests.coordinator.report.synthetic import play, random_document
 
 ROOT = Path(__file__).parents[3]

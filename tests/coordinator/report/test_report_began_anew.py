@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coordinator.report.began_anew import began_anew, sentences
-from coordinator.report.reader import read_run
+from coordinator.report.facts.began_anew import began_anew, sentences
+from coordinator.report.facts.reader import read_run
 from protos import records as rec
 from tests.coordinator.report.test_report_missing_windows import Run, S
 

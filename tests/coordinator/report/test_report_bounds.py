@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from coordinator.report import beyond, figures, lost
+from coordinator.report import beyond, lost
 from coordinator.report.command import judge
-from coordinator.report.page import page
-from coordinator.report.reader import Run, read_run, records_of
+from coordinator.report.facts.reader import Run, read_run, records_of
+from coordinator.report.page import figures
+from coordinator.report.page.page import page
 from protos import records as rec
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, everything, hashed, plan_document, play
 

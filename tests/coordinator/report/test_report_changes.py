@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from coordinator.report.joined import MOST_PLANS, join
-from coordinator.report.page import page
-from coordinator.report.plan_view import read_plan
-from coordinator.report.reader import NoRunError, Run, read_run
-from coordinator.report.terminal import tables
-from coordinator.report.verdict import verdict
+from coordinator.report.facts.joined import MOST_PLANS, join
+from coordinator.report.facts.plan_view import read_plan
+from coordinator.report.facts.reader import NoRunError, Run, read_run
+from coordinator.report.ledger.verdict import verdict
+from coordinator.report.page.page import page
+from coordinator.report.page.terminal import tables
 from protos.plan_document import Plan
 from protos.run_document import packed
 from sim_vehicles.virtual.course import Change

@@ -11,11 +11,11 @@ import typer
 from typer.testing import CliRunner, Result
 
 from coordinator.commands.report import UnbalancedError, register
-from coordinator.report import figures
-from coordinator.report.page import page
-from coordinator.report.reader import NoRunError, read_run
-from coordinator.report.timeline import BARS_PER_NODE, timeline
-from coordinator.report.verdict import verdict
+from coordinator.report.facts.reader import NoRunError, read_run
+from coordinator.report.ledger.verdict import verdict
+from coordinator.report.page import figures
+from coordinator.report.page.page import page
+from coordinator.report.page.timeline import BARS_PER_NODE, timeline
 from tests.coordinator.report.synthetic import MS, Cluster, everything, plan_document, play
 
 app = typer.Typer()

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
-from coordinator import collect, deploy, plan_file, planner
-from coordinator.report.overload_tables import window_sentences
-from coordinator.report.page import page
-from coordinator.report.reader import read_run, records_of
-from coordinator.report.terminal import told as said
-from coordinator.report.verdict import verdict
+from coordinator.fleet import collect, deploy
+from coordinator.plan import plan_file
+from coordinator.report.facts.reader import read_run, records_of
+from coordinator.report.ledger.verdict import verdict
+from coordinator.report.page.overload_tables import window_sentences
+from coordinator.report.page.page import page
+from coordinator.report.page.terminal import told as said
+from coordinator.solve import planner
 from node_agent.sdk import Sink, Source
 from protos import records as rec
 from tests import traces

@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from coordinator.report.reader import Run, read_run
-from coordinator.report.verdict import verdict
+from coordinator.report.facts.reader import Run, read_run
+from coordinator.report.ledger.verdict import verdict
 
 OPERATORS = """
 from node_agent.sdk import Many, operator

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from coordinator.report.reader import Run, read_run
-from coordinator.report.verdict import verdict
+from coordinator.report.facts.reader import Run, read_run
+from coordinator.report.ledger.verdict import verdict
 from protos import records as rec
 from tests import traces
 from tests.coordinator.report import test_report_lacking, test_report_missing_windows
@@ -196,7 +196,7 @@ FAMILIES: dict[str, Callable[[Path], Sequence[Run]]] = {
 
 def agree(spark: "SparkSession", runs: Sequence[tuple[str, Run]]) -> None:
     """Both engines, all runs; a failure names the run and what made it."""
-    from coordinator.report.spark import verdicts
+    from coordinator.report.spark.spark import verdicts
 
     for (name, run), told in zip(runs, verdicts(spark, [run for _, run in runs]), strict=True):
         expected = verdict(run)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordinator.report.reader import NoRunError, read_run
-from coordinator.report.verdict import verdict
+from coordinator.report.facts.reader import NoRunError, read_run
+from coordinator.report.ledger.verdict import verdict
 from protos import records as rec
 from tests.coordinator.report.synthetic import (
     MS,

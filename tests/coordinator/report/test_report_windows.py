@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from coordinator.report.bound import best_share, long_run_share
-from coordinator.report.page import page
-from coordinator.report.plan_view import Reach
-from coordinator.report.reader import read_run
-from coordinator.report.verdict import verdict
+from coordinator.report.facts.plan_view import Reach
+from coordinator.report.facts.reader import read_run
+from coordinator.report.ledger.verdict import verdict
+from coordinator.report.page.page import page
 from node_agent.core.windows import shedding
 from protos import records as rec
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, plan_document

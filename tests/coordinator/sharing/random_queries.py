@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from coordinator import cluster as clusters
-from coordinator import places, query_checks
-from coordinator import query as queries
-from coordinator.cluster import Cluster
-from coordinator.query import Query
+from coordinator.spec import cluster as clusters
+from coordinator.spec import places, query_checks
+from coordinator.spec import query as queries
+from coordinator.spec.cluster import Cluster
+from coordinator.spec.query import Query
 
 Spec = dict[str, dict[str, Any]]  # operators by name: run, in, side, cost_ms, with, nodes, more
 INSTALLED = {

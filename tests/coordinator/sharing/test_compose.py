@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from coordinator import graph, places
-from coordinator.cluster import Cluster
 from coordinator.errors import BadInputError
-from coordinator.query import Operator, Query
-from coordinator.sharing import compose
-from coordinator.sharing.compose import Composite
+from coordinator.spec import graph, places
+from coordinator.spec.cluster import Cluster
+from coordinator.spec.query import Operator, Query
+from coordinator.spec.sharing import compose
+from coordinator.spec.sharing.compose import Composite
 from tests.coordinator.sharing.random_queries import Spec, load, several, text
 
 SEEDS = st.integers(0, 2**32)
@@ -216,7 +216,7 @@ BAD = [
 def test_what_cannot_stand_beside_each_other(
     tmp_path: Path, was: str, now: str, line: int, told: str, other: str
 ) -> None:
-    from coordinator import planner
+    from coordinator.solve import planner
 
     spec = {"x": {"run": "pass", "in": ["s"], "side": {}, "cost_ms": 1, "with": {}, "nodes": "abc", "more": ""}}
     (tmp_path / "cluster.yaml").write_text(

@@ -11,12 +11,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator import options, plan_file, planner, what_if
 from coordinator.commands import explain, plan, validate
 from coordinator.errors import BadInputError, CoordinatorError
-from coordinator.mend import structure
-from coordinator.mend.trial import Case, Trials
-from coordinator.placement.audit import audit
+from coordinator.plan import plan_file
+from coordinator.solve import option_checks, planner, what_if
+from coordinator.solve.audit.audit import audit
+from coordinator.solve.repair import structure
+from coordinator.solve.repair.trial import Case, Trials
 from protos.plan_document import QueryPart
 from tests.whole_plans import altered
 
@@ -156,7 +157,7 @@ def test_what_if_names_operators_as_the_plan_does(
     paths: list[Path], option: str, changed: dict[str, int] | None
 ) -> None:
     if changed is None:
-        with pytest.raises(options.BadOptionError, match="'see' is unknown"):
+        with pytest.raises(option_checks.BadOptionError, match="'see' is unknown"):
             what_if.load(paths[:2], paths[2], [option])
         return
     before, _, _ = planner.load(paths[:2], paths[2])

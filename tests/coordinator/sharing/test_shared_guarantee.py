@@ -9,19 +9,20 @@ from typing import Any
 
 import pytest
 
-from coordinator import graph, places, planner, policies
-from coordinator.assemble import laid
-from coordinator.cluster import Cluster
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import Claim, claims
 from coordinator.guarantee.charges import MEASURED, NOTHING, Charges
 from coordinator.guarantee.system import System, read
-from coordinator.local_plan import Layout
-from coordinator.placement import problem, routes
-from coordinator.placement.audit import audit
-from coordinator.placement.units import Units
-from coordinator.query import Query
-from coordinator.sharing import compose
+from coordinator.model import problem, routes
+from coordinator.model.units import Units
+from coordinator.plan.assemble import laid
+from coordinator.plan.layout import Layout
+from coordinator.solve import planner
+from coordinator.solve.audit.audit import audit
+from coordinator.spec import graph, places, policies
+from coordinator.spec.cluster import Cluster
+from coordinator.spec.query import Query
+from coordinator.spec.sharing import compose
 from protos.plan_document import Plan
 from tests.coordinator.sharing.random_queries import several
 

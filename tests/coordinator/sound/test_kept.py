@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from coordinator import plan_inputs, planner
-from coordinator.placement import kept
-from coordinator.placement.audit import audit
+from coordinator.model import incumbent
+from coordinator.plan import reopen
+from coordinator.solve import planner
+from coordinator.solve.audit.audit import audit
 from protos.plan_document import Kept, Plan
 
 CLUSTER = """
@@ -49,7 +50,7 @@ def both(files: Files, model: str, **choices: Any) -> tuple[Plan, Plan]:
     """A plan, and the plan of more with all of the first kept."""
     first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices(model=model))  # type: ignore[arg-type]
     grown = files(FIRST.replace("outputs:", MORE + "outputs:") + OUTPUTS, CLUSTER)
-    stays = kept.read(first, set(first.placement), first.hash)
+    stays = incumbent.read(first, set(first.placement), first.hash)
     return first, planner.make_plan(*grown, planner.Choices(model=model, kept=stays, **choices))  # type: ignore[arg-type]
 
 
@@ -64,7 +65,7 @@ def test_what_is_kept_is_as_it_was(files: Files, model: str) -> None:
         for task in tasks:
             assert units[tuple(task.operators)] == task.sub_deadline_ns, "neither cut nor joined"
     assert ("A", "B") in units and ("C",) in units, "a reader in the middle cuts nothing, one at the end joins nothing"
-    before, after = kept.hops(first), kept.hops(second)
+    before, after = incumbent.hops(first), incumbent.hops(second)
     assert all(set(pairs) <= set(after[stream]) for stream, pairs in before.items())
     assert second.kept == Kept(of=first.hash, operators=("A", "B", "C"))
     assert audit(second) == []
@@ -72,19 +73,19 @@ def test_what_is_kept_is_as_it_was(files: Files, model: str) -> None:
 
 def test_a_plan_with_kept_operators_says_so_and_can_be_planned_again(files: Files) -> None:
     _, second = both(files, "sound")
-    query, cluster, types, choices = plan_inputs.inputs(second, Path("plan.json"))
+    query, cluster, types, choices = reopen.inputs(second, Path("plan.json"))
     again = planner.plan(query, cluster, types, choices)
     assert again == second
 
 
 def test_routes_are_kept_where_another_would_be_shorter_now(files: Files) -> None:
     first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices())
-    assert kept.hops(first)["B"] in ((("a", "c"),), (("a", "b"), ("b", "c")))
-    other = (("a", "c"),) if len(kept.hops(first)["B"]) == 2 else (("a", "b"), ("b", "c"))
-    stays = kept.read(first, set(first.placement), first.hash)
-    stays = kept.Kept(stays.place, stays.due_ns, stays.units, {**stays.hops, "B": other}, stays.of)
+    assert incumbent.hops(first)["B"] in ((("a", "c"),), (("a", "b"), ("b", "c")))
+    other = (("a", "c"),) if len(incumbent.hops(first)["B"]) == 2 else (("a", "b"), ("b", "c"))
+    stays = incumbent.read(first, set(first.placement), first.hash)
+    stays = incumbent.Kept(stays.place, stays.due_ns, stays.units, {**stays.hops, "B": other}, stays.of)
     second = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices(kept=stays))
-    assert set(kept.hops(second)["B"]) == set(other)
+    assert set(incumbent.hops(second)["B"]) == set(other)
 
 
 def test_a_kept_unit_takes_no_fifth_exit(files: Files) -> None:
@@ -97,7 +98,7 @@ def test_a_kept_unit_takes_no_fifth_exit(files: Files) -> None:
     text = head + chain + "outputs:\n  out: {from: E, at: a, deadline: 50 ms}\n"
     first = planner.make_plan(*files(text, CLUSTER), planner.Choices())
     assert [task.operators for task in first.tasks["a"]] == [tuple(names)]
-    stays = kept.read(first, set(names), first.hash)
+    stays = incumbent.read(first, set(names), first.hash)
     readers = "".join(f"  X{name}: {{run: pass, in: {name}, cost: 10 us, nodes: [a]}}\n" for name in names)
     ends = "".join(f"  x{name}: {{from: X{name}, at: a, deadline: 50 ms}}\n" for name in names)
     grown = files(text.replace("outputs:", readers + "outputs:") + ends, CLUSTER)
@@ -107,7 +108,7 @@ def test_a_kept_unit_takes_no_fifth_exit(files: Files) -> None:
 
 def test_sub_deadlines_that_leave_no_room_are_kept_all_the_same(files: Files) -> None:
     first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices())
-    stays = kept.read(first, set(first.placement), first.hash)
+    stays = incumbent.read(first, set(first.placement), first.hash)
     due = first.sub_deadlines_ns["A"]
     more = f"outputs:\n  soon: {{from: N, at: a, deadline: {due - 1} ns}}"
     text = FIRST.replace("outputs:", "  N: {run: pass, in: A, cost: 1 us, nodes: [a]}\n" + more)
@@ -122,6 +123,6 @@ def test_an_output_that_need_not_hold_spoils_nothing(files: Files) -> None:
     paths = files(hopeless, CLUSTER)
     with pytest.raises(planner.InfeasibleError):
         planner.make_plan(*paths, planner.Choices())
-    made = planner.make_plan(*paths, planner.Choices(kept=kept.Kept(spared=frozenset({"never"}))))
+    made = planner.make_plan(*paths, planner.Choices(kept=incumbent.Kept(spared=frozenset({"never"}))))
     assert made.guarantee["out"].guaranteed and not made.guarantee["never"].guaranteed
     assert made.solver.outcome == "guaranteed, but for never"

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import deadline_parts, explanation, planner
 from coordinator.errors import InfeasibleError
-from coordinator.placement.audit import audit
+from coordinator.explain import explanation
+from coordinator.plan import deadline_breakdown
+from coordinator.solve import planner
+from coordinator.solve.audit.audit import audit
 from protos.plan_document import Plan
 
 QUERY = """\
@@ -62,7 +64,7 @@ def test_a_guarantee_beyond_a_cap_is_told_as_such(files: Files) -> None:
     nearly = QUERY.replace("{at: a, type: json,", "{at: a, type: json, max_age: 10 ms,").replace("60 ms", "45 ms")
     made = _plan(files, nearly)
     assert made.guarantee["o"].guaranteed and made.solver.over_caps
-    (told,) = deadline_parts.beyond_caps(made)
+    (told,) = deadline_breakdown.beyond_caps(made)
     assert "use 95.0% of it on average, its cap is 90.0%" in told
     assert told in next(iter(explanation.short(made).values()))
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import planner
-from coordinator.placement import signals
-from coordinator.placement.progress import Progress
+from coordinator.model.progress import Progress
+from coordinator.solve import planner
+from coordinator.solve.milp import held_signals
 
 QUERY = """
 shimekiri: 1
@@ -53,7 +53,7 @@ def test_a_signal_during_a_solve_is_handled_after_it() -> None:
     reached = False
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # others of this process may have set their own
     try:
-        with pytest.raises(KeyboardInterrupt), signals.kept():
+        with pytest.raises(KeyboardInterrupt), held_signals.kept():
             signal.raise_signal(signal.SIGINT)
             reached = True
         assert reached

@@ -10,12 +10,12 @@ import pytest
 
 from coordinator.errors import InfeasibleError
 from coordinator.guarantee.charges import NOTHING
-from coordinator.placement.milp import Limits
-from coordinator.sound import alone, large
-from coordinator.sound.draft import Draft
-from coordinator.sound.search import ANALYSES, Sound
-from coordinator.sound.standing import stand
-from coordinator.sound.sub_deadlines import Effort, Search
+from coordinator.solve.guaranteed import alone, large
+from coordinator.solve.guaranteed.draft import Draft
+from coordinator.solve.guaranteed.search import ANALYSES, Sound
+from coordinator.solve.guaranteed.standing import stand
+from coordinator.solve.guaranteed.sub_deadlines import Effort, Search
+from coordinator.solve.milp.milp import Limits
 from tests.coordinator.sound.sound_graphs import SECONDS, finder, placements
 
 GRAPHS = 60

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from coordinator import planner
 from coordinator.errors import InfeasibleError
-from coordinator.explanation import explain
+from coordinator.explain.explanation import explain
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.charges import NOTHING
-from coordinator.options import BadOptionError
-from coordinator.sound.audit import audit
+from coordinator.solve import planner
+from coordinator.solve.guaranteed.audit import audit
+from coordinator.solve.option_checks import BadOptionError
 from protos import plan_document
 from protos.plan_document import PaperChoice, Plan, SoundAlternative
 from tests.coordinator.guarantee.plans import FREE, MS, QUERIES, written

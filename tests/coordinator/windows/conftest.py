@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import planner
+from coordinator.solve import planner
 from protos.plan_document import Plan
 
 FOLDER = Path(__file__).parent

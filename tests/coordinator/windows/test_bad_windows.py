@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import planner
 from coordinator.errors import BadInputError
+from coordinator.solve import planner
 
 Files = Callable[[str, str], tuple[Path, Path]]
 

@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
-from coordinator import plan_inputs, planner, window_lines, windows
-from coordinator.placement.audit import audit
-from coordinator.query import load
+from coordinator.explain import window_lines
+from coordinator.plan import reopen
+from coordinator.solve import planner
+from coordinator.solve.audit.audit import audit
+from coordinator.spec import windows
+from coordinator.spec.query import load
 from protos import plan_pb2
 from protos.plan_document import Plan
 from tests.coordinator.windows.conftest import EXAMPLE
@@ -141,7 +144,7 @@ outputs:
 @pytest.mark.parametrize("model", MODELS)
 def test_planning_again_from_the_plan_makes_the_same_plan(example_plan: Planned, model: str) -> None:
     plan = example_plan(model)
-    query, cluster, types, choices = plan_inputs.inputs(plan, Path("plan.json"))
+    query, cluster, types, choices = reopen.inputs(plan, Path("plan.json"))
     again = planner.plan(query, cluster, types, planner.Choices(model=choices.model, quick=True))
     assert again == plan
     assert {one.name: one.entry for one in query.operators if one.windowed} == {

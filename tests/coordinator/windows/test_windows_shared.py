@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import plan_file, planner
 from coordinator.change import next_plan
 from coordinator.errors import BadInputError
-from coordinator.placement.milp import Limits
-from coordinator.sharing import account
+from coordinator.plan import plan_file
+from coordinator.solve import planner
+from coordinator.solve.milp.milp import Limits
+from coordinator.spec.sharing import account
 from protos.plan_document import Plan
 from tests.coordinator.windows.conftest import EXAMPLE
 

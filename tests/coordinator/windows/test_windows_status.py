@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coordinator.commands import status as command
-from coordinator.report.overload_tables import load_text
+from coordinator.report.page.overload_tables import load_text
 from coordinator.report.shape import cause_text
 from coordinator.watching import reply as replies
 from coordinator.watching.figures import Look, between

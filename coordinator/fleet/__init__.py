@@ -1,0 +1,1 @@
+"""Agents: where they are, what is deployed on them, and what is collected from them."""

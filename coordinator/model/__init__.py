@@ -1,0 +1,1 @@
+"""What solvers take and give: items, streams, routes and capacities as integers."""

@@ -1,0 +1,1 @@
+"""A plan's layout: what each node runs, put together, written, and opened again."""

@@ -1,0 +1,267 @@
+"""A plan of all choices made: what runs where, what is promised of it, and its hash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from coordinator.guarantee import bounds, policing, system
+from coordinator.guarantee.analysis import Analysis, analyse
+from coordinator.guarantee.charges import MEASURED, Charges
+from coordinator.model.flows import mean_selectivity
+from coordinator.model.incumbent import Kept
+from coordinator.model.progress import relative_gap
+from coordinator.plan import layout_windows
+from coordinator.plan.deadline_breakdown import MISSED, standing
+from coordinator.plan.layout import Layout
+from coordinator.solve.milp.deadline import Allocation
+from coordinator.spec import graph, places, policies
+from coordinator.spec.cluster import Cluster
+from coordinator.spec.query import Operator
+from protos import plan_document
+from protos.plan_document import VERSION, Claim, Inputs, Objective, PaperChoice, Plan, Selectivity, Solver, Task
+from protos.plan_pb2 import LocalPlan
+
+Alternatives = Mapping[
+    str, Mapping[str, plan_document.Alternative | None]
+]  # operator, other node: what that would bring; None: infeasible
+
+
+@dataclass(frozen=True)
+class Laid:
+    """What runs where, all that a guarantee is computed from."""
+
+    placement: Mapping[str, str]
+    graph: plan_document.Graph
+    cluster: plan_document.Cluster
+    nodes: Mapping[str, LocalPlan]
+
+
+def build(
+    layout: Layout,
+    allocation: Allocation,
+    allocator: Literal["deadline", "sqpr"],
+    solver: Solver,
+    held: dict[str, str],
+    alternatives: Alternatives,
+    charges: Charges = MEASURED,
+    model: Literal["sound", "paper", "sqpr"] = "paper",
+    paper: PaperChoice | None = None,
+    kept: Kept | None = None,
+) -> Plan:
+    """The whole plan, with its hash. `solver`: its gap and sub-deadlines are those of the allocation; `held`: operators
+    that the caller held to a node; `charges`: what the bounds charge for the runtime; `paper`: what the `paper` model
+    would have chosen, where another was used; `kept`: what runs already and stays as it is."""
+    query, cluster = layout.query, layout.cluster
+    named: Literal["sound", "paper", "sqpr"] = model if allocator == "deadline" else "sqpr"
+    found = _promised(layout, charges)
+    nodes, analysed = found.laid.nodes, found.document
+    if named == "sound":  # a guarantee that a source could break would be none
+        nodes, policed = policing.enforced(found.laid, found.analysis)
+        analysed = replace(analysed, policing=policed)
+    return Plan(
+        shimekiri=VERSION,
+        query=query.name,
+        queries=query.parts,
+        status="optimal" if allocation.proven else "feasible",
+        allocator=allocator,
+        model=named,
+        units=layout.grouping,
+        solver=replace(solver, gap=_gap(allocation), sub_deadlines=allocation.sub_deadlines),
+        inputs=Inputs(query=query.sha256, cluster=cluster.sha256, operators=cluster.catalog.sha256),
+        objective=_objective(allocation),
+        sub_deadlines_ns={operator.name: layout.sub_deadline_ns[operator.name] for operator in query.operators},
+        held=held,
+        alternatives=alternatives,
+        tasks={node: tuple(_task(layout, *task) for task in tasks) for node, tasks in layout.tasks.items()},
+        placement=found.laid.placement,
+        graph=found.laid.graph,
+        cluster=found.laid.cluster,
+        nodes=nodes,
+        costs={one.name: one.cost_from for one in query.operators if one.cost_from} or None,
+        paper=paper,
+        kept=kept.document() if kept is not None else None,
+        guarantee=found.guarantee,
+        analysis=analysed,
+        policy_why=found.policy_why,
+        hash="",
+    ).sealed()
+
+
+@dataclass(frozen=True)
+class _Promised:
+    """A layout with its guarantee. `policy_why`: why nodes that name no policy run none with bounds, or nothing."""
+
+    laid: Laid
+    analysis: Analysis
+    guarantee: Mapping[str, Claim]
+    document: plan_document.Analysis
+    policy_why: str = ""
+
+
+def _promised(layout: Layout, charges: Charges) -> _Promised:
+    """Under edf on nodes that name no policy; where that guarantees nothing, under the best of the others."""
+    found = _analysed(layout, charges)
+    free = [node.name for node in layout.cluster.nodes.values() if node.policy is None and layout.tasks[node.name]]
+    if not free or any(_any_promise(claim) for claim in found.guarantee.values()):
+        return found
+    best = _analysed(replace(layout, policy=policies.BEST), charges)
+    told = {
+        name: replace(claim, why=f"{claim.why}; under edf: {found.guarantee[name].why}")
+        for name, claim in best.guarantee.items()
+    }
+    return replace(best, guarantee=told, policy_why=policies.why_best(free))
+
+
+def _analysed(layout: Layout, charges: Charges) -> _Promised:
+    what = laid(layout)
+    analysis = analyse(system.read(what), charges)
+    guarantee, document = bounds.analysed(analysis)
+    return _Promised(what, analysis, guarantee, document)
+
+
+def _any_promise(claim: Claim) -> bool:
+    """Whether an output is promised anything: its deadline, or at least that from admission on."""
+    return standing(claim) != MISSED or (claim.bound_ns is not None and claim.bound_ns <= claim.deadline_ns)
+
+
+def _objective(allocation: Allocation) -> Objective:
+    """NLR, what it is at least, and traffic; where that is not proven the least, what it is at least."""
+    least = allocation.traffic_bound if not allocation.proven else None
+    return Objective(
+        nlr=allocation.nlr,
+        bound=allocation.bound,
+        traffic=float(allocation.traffic),
+        traffic_bound=None if least is None else round(least, 6),
+    )
+
+
+def _gap(allocation: Allocation) -> float:
+    """Relative gap of the NLR to its bound, absolute where the bound is 0; of model `sound`, of the traffic."""
+    if allocation.sub_deadlines == "sound" and not allocation.proven:
+        return round(relative_gap(float(allocation.traffic), allocation.traffic_bound or 0.0), 6)
+    if allocation.sub_deadlines != "model":
+        return 0.0
+    return round((allocation.nlr - allocation.bound) / (allocation.bound or 1.0), 6)
+
+
+def _task(layout: Layout, number: int, operators: tuple[str, ...]) -> Task:
+    due_ns = sum(layout.sub_deadline_ns[name] for name in operators)
+    return Task(id=number, operators=operators, sub_deadline_ns=due_ns)
+
+
+def laid(layout: Layout) -> Laid:
+    """What runs where."""
+    return Laid(
+        {operator.name: layout.place[operator.name] for operator in layout.query.operators},
+        _graph(layout),
+        _cluster(layout),
+        {node.name: layout.local_plan(node) for node in layout.cluster.nodes.values()},
+    )
+
+
+def _graph(layout: Layout) -> plan_document.Graph:
+    query = layout.query
+    return plan_document.Graph(
+        sources={
+            source.name: plan_document.Source(
+                id=number,
+                at=source.at,
+                type=source.type,
+                stream=layout.stream_id[source.name],
+                max_age_ns=source.max_age_ns,
+                arrival=source.arrival.written,
+                forbid_streams=source.forbidden,
+                limit=source.limit,
+                on_full=source.on_full,
+            )
+            for number, source in enumerate(query.sources, start=1)
+        },
+        operators={operator.name: _operator(layout, operator) for operator in query.operators},
+        outputs={
+            output.name: plan_document.Output(
+                id=number,
+                origin=output.origin,
+                at=output.at,
+                deadline_ns=output.deadline_ns,
+                qos=output.qos.document(),
+            )
+            for number, output in enumerate(query.outputs, start=1)
+        },
+        streams={
+            name: plan_document.Stream(id=number, type=layout.types[name]) for name, number in layout.stream_id.items()
+        },
+        windows=layout_windows.documents(layout),
+    )
+
+
+def _operator(layout: Layout, operator: Operator) -> plan_document.Operator:
+    narrowed = operator.nodes or operator.barred
+    return plan_document.Operator(
+        id=layout.operator_id[operator.name],
+        run=operator.run,
+        inputs=tuple(layout.ordered_inputs(operator)),
+        ports=operator.ports,
+        side=operator.side,
+        cost_ns=operator.cost_ns,
+        selectivity=_selectivity(operator),
+        nodes=tuple(places.allowed(operator, layout.cluster)) if narrowed else None,
+        forbid_nodes=operator.barred,
+        memory_bytes=operator.memory_bytes,
+        parameters=operator.parameters,
+        kind=graph.kind(operator, layout.cluster.catalog),
+        join=layout.joins(operator),
+        stream=layout.stream_id[operator.name],
+        hang_ns=operator.hang_ns,
+        state=operator.state,
+        forbid_streams=operator.forbidden,
+        called=operator.called,
+        window=operator.window,
+        on_late=operator.on_late,
+        queue=operator.queue,
+        closes=operator.closes,
+    )
+
+
+def _selectivity(operator: Operator) -> Selectivity | None:
+    """As declared; of a filter that declares none, what its parameters say."""
+    declared = operator.selectivity
+    if declared is not None:
+        return Selectivity(mean=declared.mean, at_most=tuple((inputs, results) for inputs, results in declared.at_most))
+    if operator.run != "filter":
+        return None
+    keep, of = operator.parameters.get("keep", 1), operator.parameters.get("of", 2)
+    return Selectivity(mean=float(mean_selectivity(operator)), at_most=((of, keep),))
+
+
+def _cluster(layout: Layout) -> plan_document.Cluster:
+    cluster: Cluster = layout.cluster
+    return plan_document.Cluster(
+        nodes={
+            node.name: plan_document.Node(
+                index=node.index,
+                address=node.address,
+                speed=float(node.speed),
+                host=node.host,
+                core=node.core,
+                cores=node.cores,
+                memory_bytes=node.memory_bytes,
+                host_memory_bytes=node.host_memory_bytes,
+                cap=float(node.cap),
+                policy=(node.policy or layout.policy).name,
+                policy_parameters=(node.policy or layout.policy).parameters,
+                policy_by_default=node.policy is None,
+                emulate_cost_ns=node.emulate_cost_ns,
+                cpu=node.cpu,
+                charges=node.charges,
+            )
+            for node in cluster.nodes.values()
+        },
+        links=tuple(
+            plan_document.Link(between=link.between, latency_ns=link.latency_ns, bandwidth_bps=link.bandwidth_bps)
+            for link in cluster.links
+        ),
+        security=cluster.security,
+        installed=cluster.catalog.document,
+    )

@@ -1,0 +1,1 @@
+"""A run as it was recorded: files, records, plans, what is lacking."""

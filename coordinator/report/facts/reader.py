@@ -1,0 +1,265 @@
+"""Reads a run directory: plan.json, run.json and the raw trace segments, tolerant of damage.
+
+A run during which plans changed has the last of them in plan.json and the others in earlier/; run.json's `earlier`
+names them by hash, in the order in which they ran. They are judged together (`joined.py`).
+
+Nothing in a trace can make this fail: what cannot be used is left out and said (`Damage`), and whether the rest is
+complete follows from the counts in run.json. Layouts come from protos/records.py alone.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coordinator.errors import CoordinatorError
+from coordinator.report.facts.joined import join
+from coordinator.report.facts.plan_view import PlanUnreadableError, PlanView, read_plan
+from protos import plan_document
+from protos.plan_document import Plan, PlanFileError
+from protos.records import KINDS, VIRTUAL, Record, unpack_records
+from protos.run_document import RunDocument, unpacked
+from protos.segments import Trail, bodies
+
+SEQ_LIMIT = 1 << 63  # a lineage's seq beyond it is damage; it also keeps within Spark's integers
+
+
+class NoRunError(CoordinatorError):
+    """The directory holds no run, or one of another plan. The text is the whole message."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What run.json says of one incarnation.
+
+    records: how many there should be here, None when nobody knows; first: the number of the first of them in the
+    incarnation, above 0 where an earlier collection into another directory took what was before.
+    """
+
+    records: int | None = None
+    first: int = 0
+    ended: bool = False
+    crashed: bool = False
+    reachable: bool = True
+    sealed: bool = False  # the seal came, so it has to be here
+    collected: bool = True  # else the collection was interrupted, and may have brought more than run.json counts
+
+
+@dataclass(frozen=True)
+class Incarnation:
+    """One runtime process's trace. chunks: whole records of its segments, in order, headers cut off."""
+
+    number: int  # in the run, from 0, by node number and boot
+    node: int
+    boot: int
+    declared: Declared
+    chunks: tuple[bytes, ...] = ()
+    clock: str = ""
+    virtual: bool = False
+
+    @property
+    def boot_hex(self) -> str:
+        return f"{self.boot:016x}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory, read. damage: one sentence per thing that could not be used."""
+
+    path: Path
+    name: str
+    plan: PlanView
+    document: Mapping[str, Any]  # run.json
+    incarnations: tuple[Incarnation, ...]
+    damage: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()  # hashes of the plans before, in order
+    going_on: frozenset[int] = frozenset()  # starts of hashes of plans that ran on and are another run's
+
+    @property
+    def virtual(self) -> bool:
+        return bool(self.document.get("virtual", False))
+
+
+def usable(record: Record) -> bool:
+    """False for 64 bytes that are no record: of an unknown kind, or with an impossible seq."""
+    return 0 < record.kind < len(KINDS) and record.seq < SEQ_LIMIT
+
+
+def records_of(incarnation: Incarnation) -> Iterator[tuple[int, Record]]:
+    """(place in the trace, record) of every usable record."""
+    place = 0
+    for chunk in incarnation.chunks:
+        for record in unpack_records(chunk):
+            if usable(record):
+                yield place, record
+            place += 1
+
+
+@dataclass
+class _Found:
+    trail: Trail | None = None
+    chunks: list[bytes] = field(default_factory=list)
+    clock: str = ""
+    virtual: bool = False
+
+
+def read_run(path: Path) -> Run:
+    """The run in `path`. Raises NoRunError, with one sentence, where there is none."""
+    found = _run_document(path)
+    if not found.damage:
+        return _read_run(path, found.values, [])
+    damage = f"run.json is not as it was written: {found.damage}; put a copy of it in its place"
+    try:
+        return _read_run(path, found.values, [damage])
+    except NoRunError as error:
+        raise NoRunError(f"{path}: {damage}") from error
+
+
+def _read_run(path: Path, document: dict[str, Any], damage: list[str]) -> Run:
+    made, earlier = _plan(path, "plan.json"), _earlier(path, document)
+    try:
+        plan = join([read_plan(made), *map(read_plan, earlier)])
+    except PlanUnreadableError as error:
+        raise NoRunError(f"{path}: {error}") from error
+    told = document.get("plan_hash")
+    if told is not None and told != plan.hash:
+        raise NoRunError(f"{path}: run.json speaks of plan {str(told)[:8]}, plan.json is plan {plan.hash[:8]}")
+    damage.extend(
+        f"plan {each.hash[:8]} was changed after it was made: its hash differs"
+        for each in (made, *earlier)
+        if not each.intact
+    )
+    declared = _declared(document, plan, damage)
+    raw = path / "trace" / "raw"
+    if not raw.is_dir() and any(each.records for each in declared.values()):
+        raise NoRunError(f"{raw}: is not there, so there is nothing to judge; give a copy of the run that has it")
+    found = _segments(raw, plan, declared, damage)
+    incarnations = []
+    for number, key in enumerate(sorted({*declared, *found})):
+        trace = found.get(key, _Found())
+        said = declared.get(key)
+        if said is None:
+            said = Declared(collected=not document.get("collecting", False))
+            if said.collected:
+                damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: a trace that run.json does not name")
+        if said.sealed and not (trace.trail and trace.trail.sealed):
+            damage.append(f"{plan.nodes[key[0]]}/{key[1]:016x}: its end is missing")
+        incarnations.append(Incarnation(number, *key, said, tuple(trace.chunks), trace.clock, trace.virtual))
+    name = str(document.get("run") or path.resolve().name)
+    hashes = tuple(each.hash for each in earlier)
+    going_on = _going_on(document)
+    return Run(path, name, plan, document, tuple(incarnations), tuple(damage), hashes, going_on)
+
+
+def _going_on(document: Mapping[str, Any]) -> frozenset[int]:
+    named = document.get("going_on") or []
+    try:
+        return frozenset(int(each, 16) for each in named)
+    except (TypeError, ValueError):
+        return frozenset()
+
+
+def _earlier(path: Path, document: Mapping[str, Any]) -> list[Plan]:
+    """The plans before the last one."""
+    named = document.get("earlier") or []
+    if not isinstance(named, list) or not all(isinstance(each, str) and each.isalnum() for each in named):
+        raise NoRunError(f"{path}: run.json: earlier must be a list of the hashes of plans")
+    found = [_plan(path, f"earlier/{each}.json") for each in named]
+    for each, plan in zip(named, found, strict=True):
+        if plan.hash != each:
+            raise NoRunError(f"{path}: earlier/{each}.json is another plan than its name says")
+    return found
+
+
+def _run_document(path: Path) -> RunDocument:
+    try:
+        return unpacked(_bytes(path, "run.json"))
+    except ValueError as error:
+        raise NoRunError(f"{path}: no run: run.json cannot be used ({error}); put a copy of it in its place") from error
+
+
+def _bytes(path: Path, name: str) -> bytes:
+    try:
+        return (path / name).read_bytes()
+    except OSError as error:
+        mend = "give a directory that 'coordinator collect' has printed"
+        raise NoRunError(f"{path}: no run: {name} cannot be read ({error.strerror or error}); {mend}") from error
+
+
+def _plan(path: Path, name: str) -> Plan:
+    """One of its plans, of which the hash may be wrong."""
+    try:
+        return plan_document.shaped(json.loads(_bytes(path, name).decode()))
+    except PlanFileError as error:
+        raise NoRunError(f"{path}: no run: {name} {error.text}") from error
+    except (ValueError, RecursionError) as error:
+        raise NoRunError(f"{path}: no run: {name} is not JSON ({error})") from error
+
+
+def _declared(document: Mapping[str, Any], plan: PlanView, damage: list[str]) -> dict[tuple[int, int], Declared]:
+    declared: dict[tuple[int, int], Declared] = {}
+    for entry in document.get("traces") or ():
+        try:
+            key = plan.index[entry["node"]], int(entry["boot"], 16)
+            records = entry.get("records")
+            declared[key] = Declared(
+                records=None if records is None else int(records),
+                first=int(entry.get("first", 0)),
+                ended=bool(entry["ended"]),
+                crashed=bool(entry["crashed"]),
+                reachable=bool(entry["reachable"]),
+                sealed=bool(entry.get("sealed", False)),
+                collected=not document.get("collecting", False),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            damage.append(f"run.json: traces holds an entry that cannot be read: {str(entry)[:120]}")
+    return declared
+
+
+def _segments(
+    root: Path, plan: PlanView, declared: Mapping[tuple[int, int], Declared], damage: list[str]
+) -> dict[tuple[int, int], _Found]:
+    found: dict[tuple[int, int], _Found] = {}
+    for directory in sorted(root.glob("*/*")):
+        node, boot = directory.parent.name, directory.name
+        place = f"{node}/{boot}"
+        if node not in plan.index or not _is_boot(boot):
+            damage.append(f"{place}: not a trace of a node of this plan; left out")
+            continue
+        key = plan.index[node], int(boot, 16)
+        trail = Trail(key[1], end=declared[key].first if key in declared else None)
+        trace = found.setdefault(key, _Found(trail))
+        before: int | None = None
+        for segment in sorted(directory.glob("*.trace")):
+            if segment.stem.isdigit():
+                if before is not None and int(segment.stem) != before + 1:
+                    damage.append(f"{place}: segments between {before:04d} and {segment.stem} are missing")
+                before = int(segment.stem)
+            _segment(segment, node, trail, trace, damage)
+    return found
+
+
+def _is_boot(name: str) -> bool:
+    return len(name) == 16 and all(letter in "0123456789abcdef" for letter in name)
+
+
+def _segment(path: Path, node: str, trail: Trail, trace: _Found, damage: list[str]) -> None:
+    place = f"{node}/{trail.boot:016x}/{path.name}"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        damage.append(f"{place}: left out: {error}")
+        return
+    blocks = trail.follow(data)
+    damage.extend(f"{place}: {flaw.text}" for flaw in trail.flaws)
+    header = trail.header
+    if header is not None and header.node != node:
+        damage.append(f"{place}: left out: it belongs to {header.node}/{header.boot:016x}")
+        return
+    if header is not None:
+        trace.clock, trace.virtual = header.clock, trace.virtual or bool(header.flags & VIRTUAL)
+    if body := bodies(blocks):
+        trace.chunks.append(body)

@@ -1,0 +1,104 @@
+"""Expected results in plain Python: met, late, shed, lost or undecidable, once per lineage key and output."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from coordinator.report.facts.joined import number_of
+from coordinator.report.facts.plan_view import UNIT, Reach, consumer_parts
+from coordinator.report.ledger.books import Ledger, Miss, Row
+from coordinator.report.ledger.idle import Window
+from coordinator.report.ledger.settling import seen_filtering
+from coordinator.report.shape import INSTANT_LIMIT, QUANTILES, Above, Counts, Rank, nearest_rank
+from protos.records import Output
+
+Key = tuple[int, int, int, int, int]  # output, source, epoch, seq, ordinal
+Answer = tuple[int, int, int]  # rank, upper and lower bound of the latency; the least answer of a key counts
+
+
+def instant(value: int) -> int:
+    """A recorded instant, clamped to what both engines can subtract."""
+    return max(-INSTANT_LIMIT, min(INSTANT_LIMIT, value))
+
+
+def expect(
+    ledger: Ledger, rows: Iterable[Row], counts: Counts, idle: frozenset[Window] = frozenset()
+) -> dict[Key, int | None]:
+    """Count the expected results into `counts`. Returns them with the latency's upper bound [ns]; None: not
+    delivered. idle: windows that count as no answer of theirs."""
+    answers: dict[Key, Answer] = {}
+
+    def answer(key: Key, new: Answer) -> None:
+        answers[key] = min(answers.get(key, new), new)
+
+    for incarnation, r in rows:
+        if type(r) is not Output:
+            continue
+        view = ledger.plan.outputs.get(r.output)
+        if view is not None and view.node == ledger.node(incarnation):
+            at_ns = instant(r.at_ns)
+            upper, lower = at_ns - instant(r.origin_lo_ns), at_ns - instant(r.origin_hi_ns)
+            if (r.source, r.epoch, r.seq) in ledger.doubted:
+                upper, lower = INSTANT_LIMIT, -INSTANT_LIMIT
+            elif (r.source, r.epoch, r.seq) in ledger.suspended:
+                upper = INSTANT_LIMIT
+            answer((view.id, r.source, r.epoch, r.seq, r.ordinal), (Rank.DELIVERED, upper, lower))
+    reach = Reach(ledger.plan, seen_filtering(ledger))
+    for miss in ledger.misses:
+        for output, sure in _missing(reach, miss).items():
+            rank = miss.rank if sure or miss.rank == Rank.UNDECIDABLE else _UNSURE[miss.rank]
+            answer((output, miss.source, miss.epoch, miss.seq, miss.ordinal), (rank, 0, 0))
+    return _count(ledger, answers, counts, idle)
+
+
+_UNSURE = {Rank.LOST: Rank.LOST_UNSURE, Rank.SHED: Rank.SHED_UNSURE, Rank.POLICED: Rank.POLICED_UNSURE}
+
+
+def _missing(reach: Reach, miss: Miss) -> dict[int, bool]:
+    """The outputs that a miss keeps from their result, less those behind exits that had given theirs."""
+    kind, ref, _ = consumer_parts(miss.consumer)
+    if kind != UNIT:
+        return reach.consumer(miss.node, miss.consumer)
+    return reach.after(ref, sum(1 << exit_ for exit_ in range(4) if miss.kept >> (8 * exit_) & 0xFF))
+
+
+def _hold(ledger: Ledger, key: Key, lower: int, counts: Counts) -> None:
+    """Against the bound of the plan that the tuple was admitted under."""
+    output, source = key[:2]
+    bound_ns = ledger.plan.bounds.get((output, number_of(source)))
+    if bound_ns is not None and lower > bound_ns:
+        n, most_ns = counts.above.get(output, Above(0, 0))
+        counts.above[output] = Above(n + 1, max(most_ns, lower - bound_ns))
+
+
+def _count(
+    ledger: Ledger, answers: dict[Key, Answer], counts: Counts, idle: frozenset[Window]
+) -> dict[Key, int | None]:
+    results: dict[tuple[int, int], int] = defaultdict(int)
+    bounds: dict[int, list[int]] = defaultdict(list)
+    delivered: dict[Key, int | None] = dict.fromkeys(answers)
+    windows: dict[tuple[int, ...], set[int]] = defaultdict(set)
+    idle_met: dict[int, int] = defaultdict(int)
+    for key, (answer, upper, lower) in answers.items():
+        output, rank = key[0], answer
+        if rank == Rank.DELIVERED:
+            deadline_ns = ledger.plan.outputs[output].deadline_ns
+            met, late = upper <= deadline_ns, lower > deadline_ns
+            rank = Rank.MET if met else Rank.LATE if late else Rank.UNDECIDABLE
+            bounds[output].append(upper)
+            delivered[key] = upper
+            _hold(ledger, key, lower, counts)
+        results[output, rank] += 1
+        if key[1:4] in idle:
+            idle_met[output] += rank == Rank.MET
+        elif key[1] in ledger.plan.windows:
+            windows[key[:4]].add(rank)
+    counts.results, counts.idle_met = dict(results), {output: n for output, n in idle_met.items() if n}
+    for (output, source, *_), ranks in windows.items():
+        answered, on_time = counts.window_answers.get((output, source), (0, 0))
+        counts.window_answers[output, source] = (answered + 1, on_time + (ranks == {Rank.MET}))
+    for output, found in bounds.items():
+        found.sort()
+        n = counts.delivered[output] = len(found)
+        asked = {nearest_rank(n, k) for k in range(1, QUANTILES + 1)}
+        counts.ranks[output] = {rank: found[rank - 1] for rank in asked}
+    return delivered

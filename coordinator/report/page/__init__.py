@@ -1,0 +1,1 @@
+"""A report on a page and on a terminal."""

@@ -1,0 +1,1 @@
+"""A run as a time line for ui.perfetto.dev."""

@@ -1,0 +1,158 @@
+"""What the ledger reads in records, as Spark columns: keys, words, and the records of the plans that are judged.
+
+Frames are keyed by `run`; LINEAGE names a tuple, BUCKET all that one consumer of one incarnation owes to it.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from coordinator.report.facts.completeness import FACT_KINDS, LEDGER_KINDS
+from coordinator.report.facts.joined import ID_BITS
+from coordinator.report.spark.spark_tables import Plans, col, lit
+from protos import records as rec
+from protos.record_layout import CLASSES, Field
+from protos.records import Absorbed, Degraded, Lost, Plan, Received, Sent, Shed
+
+LINEAGE = ["source", "epoch", "seq"]
+TUPLE = [*LINEAGE, "ordinal"]
+WORD_BITS = 64
+BUCKET = ["run", "inc", "consumer", *LINEAGE]
+INSTANCE = ["run", "inc", "at_node", "ref", *TUPLE]
+LINK = ["run", "from_node", "to_node", "stream", *TUPLE]
+
+
+def is_(*kinds: int) -> Column:
+    return col("kind").isin(*kinds)
+
+
+def value(field: Field) -> Column:
+    """A field of records that are all of its kind; the last word is signed here."""
+    if field.whole:
+        return col(field.column)
+    if field.shift and field.shift + field.bits == WORD_BITS:
+        return F.shiftrightunsigned(field.column, field.shift)
+    shifted = F.shiftright(field.column, field.shift) if field.shift else col(field.column)
+    return shifted.bitwiseAND(lit(field.mask))
+
+
+def named(name: str, *kinds: int) -> Column:
+    """The field of that name, of records of these kinds; null of others, unless it is in one place."""
+    places: dict[tuple[str, int, int], list[int]] = {}
+    for kind in kinds:
+        field = CLASSES[kind].fields[name]
+        places.setdefault((field.column, field.shift, field.bits), []).append(kind)
+    found = [(having, value(CLASSES[having[0]].fields[name])) for having in places.values()]
+    if len(found) == 1:
+        return found[0][1]
+    return F.coalesce(*(F.when(is_(*having), column) for having, column in found))
+
+
+def consumer(kind: int, ref: Column, stream: Column | None = None) -> Column:
+    """plan_view.consumer_id."""
+    base = lit(kind << 48).bitwiseOR(F.shiftleft(ref.cast("long"), 24))
+    return base if stream is None else base.bitwiseOR(stream)
+
+
+# Columns need a live session, so these are functions and not constants.
+
+
+def flagged() -> Column:
+    return col("flags") >= rec.FLAG
+
+
+def of_unit() -> Column:
+    """LOST at a unit: not on a link, not of all consumers."""
+    return ~flagged() & (col("ref") != rec.NO_REF)
+
+
+def of_result() -> Column:
+    """SHED of a result within a unit."""
+    return (
+        is_(rec.SHED)
+        & (col("ref") != rec.NO_REF)
+        & (value(Shed.policy).isin(*rec.OWN_RESULT) | (value(Shed.operator) != 0))
+    )
+
+
+def word() -> Column:
+    """Outputs per exit, in RAN and LOST."""
+    return named("outputs", rec.RAN, rec.LOST)
+
+
+def instance_ordinal() -> Column:
+    """The ordinal of the tuple that a RAN or LOST ended."""
+    return named("ordinal", rec.RAN, rec.LOST)
+
+
+def surplus() -> Column:
+    """Results that policing shed, in RAN and in LOST of a unit."""
+    return named("policed_results", rec.RAN, rec.LOST)
+
+
+def own(traces: DataFrame, plans: Plans) -> DataFrame:
+    """The records of each run's plans that are judged (the ledgers' and FACT_KINDS), with the ids of the joined view
+    (`joined.py`): their plan epoch is named by a PLAN record with the hash of one of them."""
+    epoch = col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long")
+    named = (
+        traces.where(is_(rec.PLAN))
+        .withColumn("hash", value(Plan.stamp))
+        .join(plans.hashes, ["run", "hash"])
+        .select("run", "inc", value(Plan.plan_epoch).bitwiseAND(lit(rec.PLAN_EPOCH_MASK)).alias("plan_epoch"), "number")
+        .groupBy("run", "inc", "plan_epoch")
+        .agg(F.min("number").alias("number"))
+    )
+    judged = traces.where(is_(*LEDGER_KINDS, *FACT_KINDS)).withColumn("plan_epoch", epoch)
+    return moved(judged.join(F.broadcast(named), ["run", "inc", "plan_epoch"]).drop("plan_epoch"), plans)
+
+
+def moved(rows: DataFrame, plans: Plans) -> DataFrame:
+    """As `joined.moved`: ids of earlier plans carry the plan's number above their own bits. rows: with a `number`."""
+    shift = F.shiftleft("number", ID_BITS)
+    everywhere = is_(rec.SHED, rec.LOST) & (col("ref") == rec.NO_REF)
+    to_peer = is_(rec.LOST) & flagged()
+    has_ref = ~is_(rec.SENT, rec.RECEIVED) & ~everywhere & ~to_peer
+    ids = (
+        (Absorbed.stream, is_(rec.ABSORBED)),
+        (Degraded.operator, is_(rec.DEGRADED)),
+        (Sent.stream, is_(rec.SENT)),
+        (Received.stream, is_(rec.RECEIVED)),
+        (Shed.stream, is_(rec.SHED)),
+        (Shed.operator, is_(rec.SHED) & (value(Shed.operator) != 0)),
+        (Lost.stream, is_(rec.LOST) & (everywhere | to_peer)),
+    )
+    shifted: dict[str, Column] = {}
+    for field, has in ids:
+        shifted[field.column] = shifted[field.column] | has if field.column in shifted else has
+
+    def where(has: Column, name: str) -> Column:
+        return F.when(has, col(name).cast("long").bitwiseXOR(shift)).otherwise(col(name).cast("long"))
+
+    found = rows.withColumns(
+        {
+            "source": col("source").cast("long").bitwiseXOR(shift),
+            "ref": where(has_ref, "ref"),
+            **{name: where(has, name) for name, has in shifted.items()},
+        }
+    )
+    to_node = is_(rec.SENT, rec.RECEIVED) | to_peer
+    found = found.join(plans.peers, ["run", "number", "ref"], "left").drop("number")
+    found = found.withColumn("ref", F.when(to_node, F.coalesce("joined", "ref")).otherwise(col("ref"))).drop("joined")
+    known_as = F.when(is_(rec.OUTPUT), F.coalesce(col("known_as"), col("ref"))).otherwise(col("ref"))
+    return found.join(plans.same, ["run", "ref"], "left").withColumn("ref", known_as).drop("known_as")
+
+
+def instances(rows: DataFrame) -> DataFrame:
+    """INSTANCE outputs finals lost: what all RAN and LOST records of a task instance say together."""
+    ran = is_(rec.RAN) | (is_(rec.LOST) & of_unit())
+    final = is_(rec.RAN) & ~flagged()
+    return (
+        rows.where(ran)
+        .withColumn("ordinal", instance_ordinal())
+        .groupBy(*INSTANCE)
+        .agg(
+            F.bit_or(word()).alias("outputs"),
+            F.count_if(final).alias("finals"),
+            F.count_if(is_(rec.LOST)).alias("lost"),
+            F.sum(surplus()).alias("shed"),
+        )
+    )

@@ -1,0 +1,142 @@
+"""A Spark session for short local jobs: quiet, on loopback, two threads, quick to start; or on a cluster."""
+
+import logging
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from coordinator.report.spark.java import Java, SparkUnavailableError, find
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[2]"
+KILLED_S = 10.0
+SMALL = 30_000  # records; below it compiling generated code costs more than it saves (measured: equal at 50 000)
+_QUIET = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = spark: %p %m%n
+"""
+
+
+@contextmanager
+def session(master: str | None = None, records: int = 0) -> Iterator["SparkSession"]:
+    """A session, stopped at the end; one that is already there is used and left alone.
+
+    master: Spark's, default two local threads; records: how many will be read. Raises SparkUnavailableError.
+    """
+    java = find()
+    from pyspark.sql import SparkSession
+
+    there = SparkSession.getActiveSession()
+    if there is not None:
+        yield there
+        return
+    with tempfile.TemporaryDirectory(prefix="shimekiri-spark-", ignore_cleanup_errors=True) as scratch:
+        others = set(psutil.Process().children())
+        try:
+            spark = _start(Path(scratch), java, master or LOCAL, records)
+            yield spark
+            spark.stop()
+        except Exception:
+            _end(others)
+            raise
+        except BaseException:  # Ctrl-C, or SIGTERM: asking the JVM would take as long as what it is at
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN) if _on_main_thread() else None
+            _end(others)
+            if before is not None:
+                signal.signal(signal.SIGINT, before)
+            raise
+
+
+def _on_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _end(others: set[psutil.Process]) -> None:
+    """The JVM that was started, whether or not Spark got to know it, is killed."""
+    from pyspark import SparkContext
+
+    started = [
+        each for child in set(psutil.Process().children()) - others for each in (child, *child.children(recursive=True))
+    ]
+    for each in started:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    psutil.wait_procs(started, timeout=KILLED_S)
+    for name in ("py4j.clientserver", "py4j.java_gateway"):  # their connections close as late as the interpreter ends
+        logging.getLogger(name).disabled = True
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # of the JVM that is gone
+
+
+def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    log4j = scratch / "log4j2.properties"
+    log4j.write_text(_QUIET)
+    options = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    options += f" -Dlog4j2.configurationFile=file:{log4j} -Djava.io.tmpdir={scratch}"
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": options,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        # Damaged records may hold any 64 bits: arithmetic on them wraps instead of ending the job.
+        "spark.sql.ansi.enabled": "false",
+        # Boots are 16 hex digits, some of which look like numbers.
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    }
+    if master.startswith("local"):
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.default.parallelism": "2",
+            "spark.local.dir": str(scratch),
+            "spark.sql.adaptive.enabled": "false",
+        }
+        if records < SMALL:
+            settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    if shutil.which("java") != str(java.program):
+        os.environ["JAVA_HOME"] = str(java.home)
+    builder: Any = SparkSession.builder.appName("shimekiri-report").master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    said = scratch / "stderr"
+    try:
+        with _stderr_into(said):  # the JVM keeps it: it greets and warns on every start
+            spark: SparkSession = builder.getOrCreate()
+            return spark
+    except Exception as error:
+        last = said.read_text(errors="replace").strip().splitlines()[-3:]
+        text = f"Spark does not start: {error!s:.200} {' / '.join(last)}".strip()
+        raise SparkUnavailableError(f"{text}; --engine python gives the same verdict without it") from error
+
+
+@contextmanager
+def _stderr_into(path: Path) -> Iterator[None]:
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with path.open("wb") as sink:
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)

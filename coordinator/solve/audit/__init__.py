@@ -1,0 +1,1 @@
+"""Every constraint of a plan checked again, without a solver."""

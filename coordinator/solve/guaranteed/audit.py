@@ -1,0 +1,33 @@
+"""Rechecks what a plan of model `sound` promises, from the plan alone: the bounds, computed again.
+
+Placement, caps, routes, units and the sums of sub-deadlines along every path are checked for all plans alike; the
+demand rows (6) are not promised here: the bounds take their place.
+"""
+
+from __future__ import annotations
+
+from coordinator.guarantee.bounds import bounds
+from coordinator.guarantee.charges import Charges
+from coordinator.spec import policies
+from protos.plan_document import Plan
+
+
+def audit(plan: Plan) -> list[str]:
+    """Violations, one sentence each."""
+    if plan.model != "sound":
+        return []
+    found = bounds(plan, Charges.read(plan.analysis.charges))
+    violations = []
+    for name, claim in found.items():
+        stated = plan.guarantee[name]
+        if (claim.bound_ns, claim.guaranteed) != (stated.bound_ns, stated.guaranteed):
+            violations.append(
+                f"output {name}: its bound is {claim.bound_ns} ns, guaranteed {claim.guaranteed}, stated as "
+                f"{stated.bound_ns} ns, {stated.guaranteed}"
+            )
+        bound_ns = claim.bound_ns if claim.bound_ns is not None else claim.from_admission_ns
+        late = bound_ns is None or bound_ns > claim.deadline_ns
+        edf = all(policies.covered(policies.of_node(node)) for node in plan.cluster.nodes.values())
+        if plan.solver.outcome == "guaranteed" and edf and late:
+            violations.append(f"output {name}: the plan is called guaranteed, but its bound is {bound_ns} ns")
+    return violations

@@ -1,0 +1,175 @@
+"""What no placement and no sub-deadlines can change, proven without a search: an age, a way, a burst beyond a deadline.
+
+Each is a lower bound of the analysis: a tuple has its age on admission, takes each operator's least cost and the links
+between the nodes that suit it best, and waits for the heartbeat that ends a window; the last tuple of a burst waits for
+those before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from coordinator.model.problem import Problem
+from coordinator.solve.guaranteed.needs import Needs
+from coordinator.spec import windows
+from coordinator.spec.query import Operator, Output, Source
+from coordinator.units import counted, show_ns
+
+LARGEST_MESH = 60
+MOST_NAMES = 8
+
+
+@dataclass(frozen=True)
+class Way:
+    """The least that one tuple takes from its source to a node, with what of it are links and windows."""
+
+    ns: int
+    links_ns: int
+    windows_ns: int
+    path: tuple[str, ...]
+
+    def over(self, link_ns: int) -> Way:
+        """And a link."""
+        return Way(self.ns + link_ns, self.links_ns + link_ns, self.windows_ns, self.path)
+
+    def through(self, name: str, cost_ns: int, window_ns: int) -> Way:
+        """And an operator, or a window that it is collected in."""
+        took_ns = self.ns + cost_ns + window_ns
+        return Way(took_ns, self.links_ns, self.windows_ns + window_ns, (*self.path, name))
+
+    def said(self) -> str:
+        """What it is made of."""
+        names = self.path if len(self.path) <= MOST_NAMES else (*self.path[: MOST_NAMES - 2], "...", self.path[-1])
+        parts = [f"{show_ns(self.ns - self.links_ns - self.windows_ns)} of costs"]
+        parts += [f"{show_ns(self.links_ns)} of links"] if self.links_ns else []
+        parts += [f"{show_ns(self.windows_ns)} until its window is complete"] if self.windows_ns else []
+        return f"{', '.join(parts)} by way of {', '.join(names)}"
+
+
+def impossible(needs: Needs) -> list[str]:
+    """Why no plan is guaranteed, a sentence each, with the mend; empty: nothing is proven this way."""
+    return list(_ways_too_long(needs)) or _bursts_too_long(needs)
+
+
+def _ways_too_long(needs: Needs) -> Iterator[str]:
+    """Outputs that one tuple alone misses wherever operators run."""
+    apart = distances(needs.problem, needs)
+    waits = _waits(needs)
+    for source in needs.query.sources:
+        outputs = [output for output in needs.query.outputs if source.name in needs.reach[output.origin]]
+        ways = _ways(needs, source, apart, waits) if outputs else {}
+        for output in outputs:
+            if why := _too_long(needs, source, output, ways[output.origin], apart):
+                yield why
+
+
+def _too_long(
+    needs: Needs, source: Source, output: Output, ways: Mapping[int, Way], apart: Sequence[Sequence[int]]
+) -> str:
+    """Why a source's tuples miss an output; empty: nothing is proven."""
+    deadline = show_ns(output.deadline_ns)
+    if source.max_age_ns >= output.deadline_ns:
+        return (
+            f"output {output.name}: {source.name} admits tuples of up to {show_ns(source.max_age_ns)} of age, "
+            f"its deadline is {deadline}; declare a smaller 'max_age' or a longer deadline"
+        )
+    to = next(node.index for node in needs.problem.nodes if node.name == output.at)
+    way = min((way.over(apart[node][to]) for node, way in ways.items()), key=_took_ns)
+    least_ns = source.max_age_ns + way.ns
+    if least_ns <= output.deadline_ns:
+        return ""
+    aged = f" and its age of up to {show_ns(source.max_age_ns)}" if source.max_age_ns else ""
+    return (
+        f"output {output.name}: one tuple of {source.name} alone takes {show_ns(way.ns)} even on the nodes that suit "
+        f"it best ({way.said()}){aged}, its deadline is {deadline}; it needs at least {show_ns(least_ns)}, or less cost"
+    )
+
+
+def _ways(
+    needs: Needs, source: Source, apart: Sequence[Sequence[int]], waits: Mapping[tuple[str, str], int]
+) -> dict[str, dict[int, Way]]:
+    """Per operator that the source's tuples reach, and node that it may be on: the longest of the shortest ways."""
+    at = next(node.index for node in needs.problem.nodes if node.name == source.at)
+    found: dict[str, dict[int, Way]] = {source.name: {at: Way(0, 0, 0, ())}}
+    for operator in needs.order:
+        before = [found[name] for name in operator.inputs if name in found]
+        if source.name not in needs.reach[operator.name] or not before:
+            continue
+        wait_ns = waits.get((operator.name, source.name), 0)
+        found[operator.name] = {
+            node: _longest(before, node, apart).through(operator.name, cost_ns, wait_ns)
+            for node, cost_ns in needs.cost_ns[operator.name].items()
+        }
+    return found
+
+
+def _longest(inputs: Sequence[Mapping[int, Way]], node: int, apart: Sequence[Sequence[int]]) -> Way:
+    """Of the inputs of an operator on that node, each from where it is soonest there."""
+    arrivals = [[way.over(apart[at][node]) for at, way in ways.items()] for ways in inputs]
+    return max((min(each, key=_took_ns) for each in arrivals), key=_took_ns)
+
+
+def _took_ns(way: Way) -> int:
+    return way.ns
+
+
+def _waits(needs: Needs) -> dict[tuple[str, str], int]:
+    """By what collects in windows, and source: how long a window waits at worst, beside its tuples' way. Its node has
+    to hear that nothing older comes; where deadlines count from the oldest tuple, the whole window is before that."""
+    collecting: list[Operator] = windows.collecting(needs.query)
+    if not collecting:
+        return {}
+    beats = windows.beats_ns(needs.query, needs.cluster.catalog)
+    feeds = windows.paths(needs.query, needs.cluster.catalog)
+    found = {}
+    for operator in collecting:
+        window = operator.window
+        if window is None or window.kind == "count":
+            continue
+        length_ns = window.length if window.first or window.kind == "sized" else 0
+        for source in windows.feeds(operator, feeds):
+            found[operator.name, source] = length_ns + beats.get(source, 0)
+    return found
+
+
+def _bursts_too_long(needs: Needs) -> list[str]:
+    """The operator that one burst alone keeps busy for too long, wherever it runs; of several the worst."""
+    jobs = needs.counts(0)
+    over_ns = {
+        operator.name: jobs[operator.name] * needs.least_ns[operator.name] - _room_ns(needs, operator.name)
+        for operator in needs.order
+        if operator.name in needs.due_ns and jobs[operator.name] > 1
+    }
+    name = max(over_ns, key=lambda each: over_ns[each], default="")
+    if not name or over_ns[name] <= 0:
+        return []
+    took_ns, room_ns = jobs[name] * needs.least_ns[name], _room_ns(needs, name)
+    return [
+        f"operator {name}: {counted(jobs[name], 'tuple')} that come at once take {show_ns(took_ns)} even on the "
+        f"fastest node, and the deadlines behind it leave {show_ns(max(room_ns, 0))}; declare smaller bursts, less "
+        "cost, or longer deadlines"
+    ]
+
+
+def _room_ns(needs: Needs, name: str) -> int:
+    """Between the soonest that an operator may begin after an admission, and when it has to be through."""
+    return needs.due_ns[name] - needs.head_ns[name]
+
+
+def distances(problem: Problem, needs: Needs) -> list[list[int]]:
+    """The least latency between any two nodes, over any relays, in ns; 0 where it is not worth computing."""
+    count = len(problem.nodes)
+    if count > LARGEST_MESH or not any(link.latency_ns for link in needs.cluster.links):
+        return [[0] * count for _ in range(count)]
+    far = sum(link.latency_ns for link in needs.cluster.links) + 1
+    found = [[0 if m == n else far for n in range(count)] for m in range(count)]
+    index = {node.name: node.index for node in problem.nodes}
+    for link in needs.cluster.links:
+        one, other = (index[name] for name in link.between)
+        found[one][other] = found[other][one] = link.latency_ns
+    for via in range(count):
+        for m in range(count):
+            for n in range(count):
+                found[m][n] = min(found[m][n], found[m][via] + found[via][n])
+    return [[0 if latency >= far else latency for latency in row] for row in found]

@@ -1,0 +1,325 @@
+"""The `sound` model: a placement of least traffic, sub-deadlines for it, the analysis; where that fails a cut; again.
+
+It ends with a guaranteed plan, with the proof that there is none (the proven rows alone leave nothing), or with the
+best plan that was found. A placement that no sub-deadlines made hold is left out and not proven impossible, unless
+even with every unit before all others some output is late: then it is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import prod
+
+from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.guarantee.charges import Charges
+from coordinator.model import incumbent, problem, routes
+from coordinator.model.problem import Problem
+from coordinator.model.progress import Progress, Watch
+from coordinator.model.routes import Hops
+from coordinator.solve.guaranteed import alone, cuts, large
+from coordinator.solve.guaranteed.draft import Draft, Setting, draft
+from coordinator.solve.guaranteed.impossible import impossible
+from coordinator.solve.guaranteed.master import Master, Offer, nearest
+from coordinator.solve.guaranteed.needs import Needs
+from coordinator.solve.guaranteed.standing import Standing
+from coordinator.solve.guaranteed.sub_deadlines import RELAXED, Effort, Search
+from coordinator.solve.heuristics import scale
+from coordinator.solve.milp import capacity_rows, least_violation, milp
+from coordinator.solve.milp.milp import Limits
+from coordinator.solve.milp.unplaceable import unplaceable
+from coordinator.units import counted
+
+FEW = 2000  # placements up to which all are looked at, one by one
+MOST_PLACEMENTS = 300  # tried where there are more
+MOST_TIES = 6  # placements of the same traffic, for the sake of slack
+MOST_TIGHTENED = 16  # placements for --tighten
+ANALYSES = 80  # per placement, until it holds
+LARGE_ANALYSES = 6  # per placement of a large problem
+MOST_REASONS = 6
+POLISH = 150  # analyses to improve the one chosen
+
+
+@dataclass(frozen=True)
+class Sound:
+    """What was found. `proven`: no guaranteed plan has less traffic; `traffic_bound`: what it is at least;
+    `impossible`: the reasons why no plan is guaranteed, proven; `analyses`, `cuts`, `placements`: what it took;
+    `hurried`: time ended it, so the result may be another on another machine."""
+
+    draft: Draft
+    standing: Standing
+    problem: Problem
+    place: Mapping[int, int]
+    proven: bool
+    traffic_bound: float
+    analyses: int
+    cuts: int
+    placements: int
+    impossible: tuple[str, ...] = ()
+    hurried: bool = False
+
+    @property
+    def traffic(self) -> Fraction:
+        """Tuples per burst that cross between nodes."""
+        return routes.traffic(self.problem, self.draft.hops)
+
+    @property
+    def outcome(self) -> str:
+        """In words, for the plan."""
+        if not self.standing.excess:
+            return "guaranteed"
+        if self.standing.holds:
+            return f"guaranteed, but for {', '.join(sorted(self.standing.excess))}"
+        if self.impossible:
+            return "proven impossible"
+        return f"no guaranteed plan was found{' in time' if self.hurried else ''}, none is proven impossible"
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A placement by operators and nodes, with its routes."""
+
+    names: Mapping[str, str]
+    hops: Hops
+
+
+@dataclass
+class _Tried:
+    """`late`: why no sub-deadlines make it hold, proven, or nothing."""
+
+    offer: Offer
+    search: Search
+    standing: Standing
+    late: str | None = None
+
+
+@dataclass
+class Finder:
+    """One search. `tighten`: the output whose bound is to be small, else least traffic and then most slack; `spared`:
+    outputs that need not hold, of which nothing is proven either."""
+
+    setting: Setting
+    charges: Charges
+    limits: Limits
+    held: Mapping[str, str] = field(default_factory=dict)
+    tighten: str | None = None
+    watch: Watch | None = None
+    conflicts: Sequence[Mapping[str, frozenset[str]]] = ()
+    spared: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.began = time.monotonic()
+        self.until = self.began + self.limits.seconds
+        query, cluster = self.setting.query, self.setting.cluster
+        hops = self.setting.kept.hops
+        self.problem = problem.build(query, cluster, self.held, conflicts=self.conflicts, kept=hops)
+        self.needs = Needs(incumbent.relaxed(query, self.spared, RELAXED), cluster, self.problem)
+        self.quickest = routes.Quickest.of(self.problem, cluster)
+        self.analyses = self.cuts = 0
+        self.least: float | None = None  # proven: no guaranteed plan has less traffic
+        self.best: _Tried | None = None
+        self.seen = 0
+
+    def run(self, best_effort: bool, quick: bool = False) -> Sound:
+        """The plan; `quick`: without reasons, and without more slack than it takes.
+
+        Raises InfeasibleError where it is proven that none is guaranteed, or none is possible at all, OutOfTimeError
+        where nothing was looked at in time.
+        """
+        self.needs.rates  # noqa: B018 - finds sources without a curve
+        reasons = [*self.needs.unbounded, *impossible(self.needs)]
+        if reasons:
+            more = [f"and {len(reasons) - MOST_REASONS} more"] if len(reasons) > MOST_REASONS else []
+            return self._give_up(reasons[:MOST_REASONS] + more, best_effort)
+        found: list[_Tried] = []
+        try:
+            if scale.takes(self.problem, self.limits):
+                return self._result(self._large(), ())
+            master = Master(self.needs, self.limits)
+            for tried in self._guaranteed(master):
+                found.append(tried)
+        except KeyboardInterrupt:  # the best so far is the result
+            if self.best is None:
+                raise
+            self.until = time.monotonic()
+            return self._result(min(found, key=self._key) if found else self.best, ())
+        if not found and not master.steering and master.infeasible:
+            return self._give_up(["no plan is guaranteed"] if quick else self._why(), best_effort)
+        if self.best is None:
+            raise OutOfTimeError(
+                f"no placement was found within {self.limits.seconds:g} s; give more with --time-limit"
+            )
+        chosen = min(found, key=self._key) if found else self.best
+        return self._result(chosen if quick and not self.tighten else self._polished(chosen), ())
+
+    def _large(self) -> _Tried:
+        """A first placement, and steps from the best one until it holds."""
+        worst = large.worst(self.needs, self.charges)
+        self.least = large.traffic_bound(self.needs, self.limits, self.began + self.limits.seconds / large.BOUND_SHARE)
+        place = large.start(worst, self.limits, self.watch)
+        best = self._try(Offer(place, routes.direct(self.problem, place), 0.0), LARGE_ANALYSES)
+        steps = large.Steps(worst)
+        for _ in range(large.MOST_MOVES):
+            after = steps.after(best.offer.place, best.standing)
+            if best.standing.holds or after is None or time.monotonic() >= self.until:
+                break
+            tried = self._try(Offer(after, routes.direct(self.problem, after), 0.0), LARGE_ANALYSES)
+            if self._key(tried) < self._key(best):
+                best = tried
+        return best
+
+    def _guaranteed(self, master: Master) -> Iterator[_Tried]:
+        """Guaranteed placements by their traffic: all of the least, or for `tighten` the first few."""
+        few = prod(len(self.needs.cost_ns[item.members[0]]) for item in self.problem.items) <= FEW
+        most = MOST_TIGHTENED if self.tighten else MOST_TIES
+        first: float | None = None
+        count = 0
+        while count < most and self.seen < (FEW if few else MOST_PLACEMENTS) and time.monotonic() < self.until:
+            offer = master.offer(self.until)
+            if offer is None:
+                if not few and master.infeasible and master.drop_oldest():
+                    continue
+                return
+            traffic = float(routes.traffic(self.problem, offer.hops))
+            if first is not None and not self.tighten and traffic > first + 1e-6:
+                return
+            if not master.steering and first is None:
+                self.least = max(self.least or 0.0, min(traffic, offer.traffic_bound))
+            tried = self._try(offer)
+            if tried.standing.holds:
+                took = float(routes.traffic(self.problem, tried.offer.hops))
+                first = took if first is None else min(first, took)
+                count += 1
+                yield tried
+            self._exclude(master, tried, few)
+
+    def _exclude(self, master: Master, tried: _Tried, few: bool) -> None:
+        """Cuts, so that the next offer is another."""
+        holds = tried.standing.holds
+        proven = tried.late is not None
+        master.exclude(tried.offer.place, proven)
+        if not holds:
+            self.cuts += 1
+        if not holds and not proven and not few:
+            for node, work_ns, room_ns in cuts.failing(self.needs, tried.standing.analysis):
+                master.cut(node, work_ns, room_ns)
+                self.cuts += 1
+
+    def _try(self, offer: Offer, analyses: int = ANALYSES) -> _Tried:
+        """Sub-deadlines for a placement, with the routes offered; where these do not hold, with the quickest. What is
+        late under the quickest is late under any routes."""
+        hops = self.quickest.hops(offer.place)
+        tried = self._routed(offer, analyses)
+        if not tried.standing.holds and hops is not None and hops != offer.hops:
+            if capacity_rows.exceeded(self.problem, offer.place, hops):
+                laid = draft(self.setting, self._names(offer.place), hops)
+                tried.late = tried.late and alone.late(laid.system, self.charges, self.spared)
+            else:
+                other = self._routed(replace(offer, hops=hops), analyses)
+                late = tried.late and other.late
+                tried = min(tried, other, key=self._key)
+                tried.late = late
+        self.seen += 1
+        if self.best is None or self._key(tried) < self._key(self.best):
+            self.best = tried
+        self._tell()
+        return tried
+
+    def _routed(self, offer: Offer, analyses: int) -> _Tried:
+        laid = draft(self.setting, self._names(offer.place), offer.hops)
+        late = alone.late(laid.system, self.charges, self.spared)
+        search = Search(laid, self.charges, self._effort(1 if late else analyses), self.tighten, self.spared)
+        standing = search.feasible()
+        assert standing is not None  # the first analysis is always made
+        self.analyses += search.effort.spent
+        return _Tried(offer, search, standing, late)
+
+    def _names(self, place: Mapping[int, int]) -> dict[str, str]:
+        """The node of every operator."""
+        nodes = self.problem.nodes
+        return {name: nodes[place[i]].name for i, item in enumerate(self.problem.items) for name in item.members}
+
+    def laid(self, place: Mapping[int, int]) -> Laid | None:
+        """A placement with routes of least traffic; None: caps, room or links do not allow it."""
+        model = milp.base(self.problem, place)
+        answer = milp.solve(model, model.traffic(), self.limits, time.monotonic() + 5.0)
+        if answer.solution is None:
+            return None
+        meshed, hops = self.problem.meshed, answer.solution.hops
+        routed = routes.direct(self.problem, place) if meshed else routes.pruned(self.problem, place, hops)
+        return Laid(self._names(place), routed)
+
+    def _key(self, tried: _Tried) -> tuple[object, ...]:
+        late = tried.standing.rank()[:2]
+        traffic = routes.traffic(self.problem, tried.offer.hops)
+        if self.tighten:
+            return (*late, *tried.standing.rank(self.tighten)[2:3], traffic)
+        return (*late, traffic, *tried.standing.rank()[2:])
+
+    def _effort(self, analyses: int) -> Effort:
+        return Effort(analyses, self.until)
+
+    def _polished(self, tried: _Tried) -> _Tried:
+        search = tried.search
+        search.effort = self._effort(POLISH)
+        tried.standing = search.improve() or tried.standing
+        self.analyses += search.effort.spent
+        return tried
+
+    def _give_up(self, reasons: list[str], best_effort: bool) -> Sound:
+        """Proven: nothing is guaranteed. The plan that comes nearest, if that is wanted."""
+        if not best_effort:
+            raise InfeasibleError(reasons)
+        offer = self.best.offer if self.best else nearest(self.needs, self.limits)[0]
+        if offer is None:
+            crowded = unplaceable(self.problem)
+            offer = self._beyond_caps()
+            if offer is None:
+                raise InfeasibleError(crowded)
+            reasons = [*reasons, *(reason for reason in crowded if reason not in reasons)]
+        return self._result(self._polished(self._try(offer)), tuple(reasons))
+
+    def _beyond_caps(self) -> Offer | None:
+        """With caps that are exceeded as little as can be; None: something else is in the way."""
+        widened = least_violation.widened(self.problem, self.limits)
+        if widened is None:
+            return None
+        self.problem, self.needs = widened, replace(self.needs, problem=widened, unbounded=[])
+        return nearest(self.needs, self.limits)[0]
+
+    def _why(self) -> list[str]:
+        """The rows that leave nothing."""
+        offer, said = nearest(self.needs, self.limits)
+        if offer is None:
+            return unplaceable(self.problem)
+        if said:
+            return said
+        assert self.best is not None  # then placements were tried, and each is proven impossible
+        return [f"{self.best.late} (of the placements, the one that comes nearest)"]
+
+    def _result(self, tried: _Tried, impossible: tuple[str, ...]) -> Sound:
+        traffic = routes.traffic(self.problem, tried.offer.hops)
+        least = min(self.least or 0.0, float(traffic))
+        proven = tried.standing.holds and not self.tighten and least >= float(traffic) - 1e-6
+        return Sound(
+            tried.search.draft,
+            tried.standing,
+            self.problem,
+            tried.offer.place,
+            proven,
+            least,
+            self.analyses,
+            self.cuts,
+            self.seen,
+            impossible,
+            time.monotonic() >= self.until,
+        )
+
+    def _tell(self) -> None:
+        if self.watch and self.best:
+            traffic = float(routes.traffic(self.problem, self.best.offer.hops))
+            seconds = time.monotonic() - self.began
+            yet = f"no guaranteed plan yet, {counted(self.seen, 'placement')} looked at"
+            self.watch(Progress(seconds, self.best.standing.holds, 0.0, traffic, None, self.least, yet))

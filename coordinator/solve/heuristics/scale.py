@@ -1,0 +1,235 @@
+"""Large problems: a plan at once, bettered until it is proven or time is up, and a proven bound beside it.
+
+One thread proves bounds (its solver leaves Python's lock free), the other searches: greedy start, descent, the places
+that the bound's own model suggests, then large neighbourhoods. An interrupt from the keyboard ends the search, and the
+best plan so far is the result.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.model import routes
+from coordinator.model.problem import Problem
+from coordinator.model.progress import Progress, Watch
+from coordinator.solve.heuristics import allot, bound, bound_laxity, greedy, neighbourhood
+from coordinator.solve.heuristics.board import Board, Score
+from coordinator.solve.milp import milp
+from coordinator.solve.milp.deadline import Allocation
+from coordinator.solve.milp.milp import Limits
+
+PROVER = "prover"  # a thread; HiGHS heeds no interrupter, so it may go on until the search's time is over
+SMALLEST = 400  # choices (nodes beyond the first, summed over items not held) from which on this road is taken
+LARGEST_WHOLE = 5000  # items times nodes up to which the whole model is tried as well
+CLOSE = 1e-6
+DESCENT_SECONDS = 3.0  # what it does not find, the neighbourhoods find sooner
+LATE = 14  # items placed anew together for NLR
+SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that have to give way
+
+
+def takes(problem: Problem, limits: Limits) -> bool:
+    """Whether a problem is for this road: large, every stream may go straight, and no memory, link or ruled-out
+    placement could bind, which the board does not know."""
+    choices = sum(len(item.nodes) - 1 for index, item in enumerate(problem.items) if index not in problem.held)
+    plain = problem.meshed and not problem.stores and not problem.conflicts
+    return choices >= SMALLEST and plain and limits.solver == "highs"
+
+
+def allocate(problem: Problem, limits: Limits, watch: Watch | None = None, patience: float | None = None) -> Allocation:
+    """The best plan found in the time given, with proven bounds. Raises InfeasibleError where none is possible,
+    OutOfTimeError where none was found, then after `patience` seconds already."""
+    search = _Search(problem, limits, watch, limits.seconds if patience is None else patience)
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        if search.best is None or search.best[0].over > 0:
+            raise
+    return search.result()
+
+
+@dataclass
+class _Proof:
+    """Filled by the proving thread. `even`: of plans with NLR 0; `any`: of all plans; None: not known yet."""
+
+    even: float | None = None
+    even_impossible: bool = False
+    any: float | None = None
+    impossible: bool = False
+    nlr: float = 0.0
+    guides: list[dict[int, bound.Label]] = field(default_factory=list)
+    error: Exception | None = None
+
+
+class _Search:
+    def __init__(self, problem: Problem, limits: Limits, watch: Watch | None, patience: float) -> None:
+        self.problem, self.limits, self.watch = problem, limits, watch
+        self.began = time.monotonic()
+        self.until = self.began + limits.seconds
+        self.patience = patience
+        self.even_ns = milp.proportional(problem)
+        self.board = Board(problem, self.even_ns)
+        self.dice = random.Random(limits.seed)  # noqa: S311 - a search, no secret
+        self.proof = _Proof()
+        self.best: tuple[Score, dict[int, int]] | None = None
+
+    def run(self) -> None:
+        """Everything until proven or out of time."""
+        stop = self._stop
+        greedy.start(self.board, stop)
+        self._keep()
+        # No daemon: an interpreter that ends while the solver runs crashes. `coordinator` does not wait for it.
+        threading.Thread(target=self._prove, name=PROVER).start()
+        self._descend()
+        turn = 0
+        while not stop():
+            if self.proof.guides:
+                self._follow(self.proof.guides.pop(0))
+            score = self.board.score()
+            late = greedy.late(self.board, self.dice, LATE) if turn % 4 or score.over > 0 else []
+            if late and (score.over > 0 or score.nlr > self.proof.nlr * (1 + CLOSE)):
+                greedy.recreate(self.board, late, self.dice)
+            else:
+                self._neighbourhood(turn)
+            self._keep()
+            turn += 1
+
+    def _neighbourhood(self, turn: int) -> None:
+        size, others = SIZES[turn % len(SIZES)]
+        items = neighbourhood.ball(self.board, self.dice, size)
+        items += neighbourhood.crowd(self.board, items, self.dice, others)
+        left = Limits(max(0.1, self.until - time.monotonic()), self.limits.seed + turn)
+        neighbourhood.improve(self.board, items, self._due_ns(), self.dice, left)
+
+    def result(self) -> Allocation:
+        """The best plan as an allocation."""
+        if self.proof.error:
+            raise self.proof.error
+        if self.proof.impossible:
+            raise InfeasibleError(["no placement and sub-deadlines hold every deadline"])
+        if self.best is None or self.best[0].over > 0:
+            seconds = self.limits.seconds
+            raise OutOfTimeError(f"no placement was found within {seconds:g} s; give more with --time-limit")
+        score, place = self.best
+        self.board.load_placement(place)
+        wanted = {index: Fraction(share) for index, share in self.board.wanted_ns().items()}
+        d_ns = allot.settle(self.problem, place, wanted)
+        if d_ns is None:
+            raise InfeasibleError(
+                ["the placement found misses a deadline by less than its tolerance; relax a deadline by 1 us"]
+            )
+        hops = routes.direct(self.problem, place)
+        nlr = round(score.nlr, 6)
+        nlr_bound, traffic_bound = self._bounds(score)
+        proven = self._closed(score)
+        found = Allocation(self.problem, place, d_ns, hops, nlr, min(nlr, round(nlr_bound, 6)), proven, "model")
+        return replace(found, traffic_bound=min(float(found.traffic), traffic_bound or 0.0))
+
+    def _stop(self) -> bool:
+        if time.monotonic() >= self.until or self.proof.impossible or self.proof.error:
+            return True
+        if self.best is None or self.best[0].over > 0:
+            return time.monotonic() >= self.began + self.patience
+        return self._closed(self.best[0])
+
+    def _bounds(self, score: Score) -> tuple[float, float | None]:
+        """NLR and traffic of any plan at least; the traffic of one with NLR 0 where this one has it."""
+        return self.proof.nlr, self.proof.even if score.nlr == 0 else self.proof.any
+
+    def _closed(self, score: Score) -> bool:
+        nlr_bound, traffic_bound = self._bounds(score)
+        if score.over > 0 or traffic_bound is None or score.nlr > nlr_bound * (1 + CLOSE) + CLOSE:
+            return False
+        return score.traffic <= traffic_bound * (1 + 2 * CLOSE) + CLOSE
+
+    def _keep(self) -> None:
+        """Remembers the board's placement where it is the best, else goes back to that; tells who watches."""
+        score = self.board.score()
+        if self.best is None or score.better(self.best[0]):
+            self.best = score, dict(enumerate(self.board.place))
+        elif self.best[0].better(score):
+            self.board.load_placement(self.best[1])
+        if self.watch:
+            score = self.best[0]
+            nlr_bound, traffic_bound = self._bounds(score)
+            seconds = time.monotonic() - self.began
+            self.watch(Progress(seconds, score.over == 0, score.nlr, score.traffic, nlr_bound, traffic_bound))
+
+    def _due_ns(self) -> list[int]:
+        """What every item may take at most with NLR as it is."""
+        if self.board.score().nlr == 0 and self.board.score().over == 0:
+            return self.board.due
+        wanted = self.board.wanted_ns()
+        return [max(self.board.least[index], int(wanted[index])) for index in range(len(self.board.place))]
+
+    def _follow(self, guide: dict[int, bound.Label]) -> None:
+        groups, kinds = bound.parts(self.problem), bound.kinds(self.problem)
+        greedy.from_guide(self.board, guide, groups, kinds)
+        self._descend()
+
+    def _descend(self) -> None:
+        until = time.monotonic() + DESCENT_SECONDS
+        greedy.descend(self.board, self.dice, lambda: self._stop() or time.monotonic() >= until)
+        self._keep()
+
+    def _prove(self) -> None:
+        """Linear relaxations first, for a bound at once; then whole items; then, where that leaves a gap, the whole
+        model itself, if it is small enough to hope."""
+        try:
+            self._prove_all()
+        except Exception as error:  # raised again where the search ends: no plan with half its proof
+            self.proof.error = error
+
+    def _prove_all(self) -> None:
+        even = bound.TrafficModel(self.problem, self.even_ns)
+        self._even(even, False, self.until)
+        if self.best and self.best[0].nlr > 0:
+            self._prove_any()
+        if not self.proof.even_impossible:
+            first = time.monotonic() + (self.until - time.monotonic()) / 4
+            if not self._even(even, True, first):  # its solution guides the search early; a second try proves more
+                self._even(even, True, self.until)
+            if len(self.board.place) * len(self.board.here) <= LARGEST_WHOLE:
+                self._whole()
+
+    def _even(self, model: bound.TrafficModel, whole: bool, until: float) -> bool:
+        """Whether the model is solved."""
+        found = model.bound(self.limits, until, whole)
+        self.proof.even_impossible = found.infeasible
+        if not found.infeasible:
+            self.proof.even = max(self.proof.even or 0.0, found.value)
+        if whole and found.values:
+            self.proof.guides.append(model.guide(found))
+        return found.closed or found.infeasible
+
+    def _prove_any(self) -> None:
+        """Of plans with NLR above 0: stops as soon as one with NLR 0 is found."""
+        laxity = bound_laxity.LaxityModel(self.problem)
+        traffic = bound.TrafficModel(self.problem, bound.latest_ns(self.problem))
+        for whole in (False, True):
+            for model in (laxity, traffic):
+                if self.best is None or (self.best[0].nlr == 0 and self.best[0].over == 0):
+                    return
+                until = self.until if not whole else time.monotonic() + (self.until - time.monotonic()) / 2
+                found = model.bound(self.limits, until, whole)
+                self.proof.impossible = self.proof.impossible or found.infeasible
+                if found.infeasible:
+                    return
+                if model is laxity:
+                    self.proof.nlr = max(self.proof.nlr, found.value)
+                else:
+                    self.proof.any = max(self.proof.any or 0.0, found.value)
+
+    def _whole(self) -> None:
+        """The unpruned model with all sub-deadlines at (1)."""
+        model = milp.base(self.problem)
+        milp.proportional_rows(model)
+        found = milp.bound(model, model.traffic(), self.limits, self.until)
+        if found.values:
+            values = found.values
+            self.proof.guides.append({i: ("node", n) for (i, n), one in model.z.items() if values[one] > 0.5})
+        self.proof.even = max(self.proof.even or 0.0, found.value * (1 - bound.SAFETY))

@@ -1,0 +1,293 @@
+"""From files to a plan: parse, check, build the problem, solve, extract units, audit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError
+from coordinator.guarantee import declarations
+from coordinator.guarantee.charges import MEASURED, Charges
+from coordinator.model import incumbent, problem
+from coordinator.model.chains import Contract
+from coordinator.model.incumbent import Kept
+from coordinator.model.progress import Watch
+from coordinator.model.units import Units
+from coordinator.plan import assemble
+from coordinator.plan.layout import Layout
+from coordinator.solve import failover, option_checks
+from coordinator.solve.audit.audit import audit
+from coordinator.solve.guaranteed import audit as sound_audit
+from coordinator.solve.guaranteed import outcome
+from coordinator.solve.guaranteed.draft import Setting
+from coordinator.solve.guaranteed.search import Finder
+from coordinator.solve.heuristics import allot, scale
+from coordinator.solve.milp import deadline, sqpr
+from coordinator.solve.milp.deadline import Allocation
+from coordinator.solve.milp.infeasible import explain
+from coordinator.solve.milp.milp import Limits
+from coordinator.spec import cluster as clusters
+from coordinator.spec import costs, graph, places, policies, query_checks
+from coordinator.spec import query as queries
+from coordinator.spec.cluster import Cluster
+from coordinator.spec.costs import Costs
+from coordinator.spec.files.yaml_source import Edit
+from coordinator.spec.query import Query
+from coordinator.spec.sharing.compose import compose
+from protos.plan_document import PaperAlternative, Plan, Solver
+
+Allocator = Literal["deadline", "sqpr"]
+Model = Literal["sound", "paper"]
+LARGEST_ALTERNATIVES = 12
+ALTERNATIVE_SECONDS = 5.0
+FIRST_ATTEMPT_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a user may choose beside the two files. `place`: operators held to a node; `policy` overrides every
+    node's, written like bts:phi=100ms,k=5; `charges`: what bounds charge for the runtime; `tighten`: the output whose
+    bound is made as small as the others allow; `survive`: how many nodes may fail; `best_effort`: a plan even where no
+    guarantee is possible; `quick`: without alternatives and without reasons, for whoever plans again and again;
+    `conflicts`: operators that may not all be in these places; `kept`: what runs already and stays as it is;
+    `loading_ns`: the longest stretch of loading another plan that has to have room as well (model `sound`)."""
+
+    allocator: Allocator = "deadline"
+    model: Model = "sound"
+    units: Units = "path"
+    policy: str | None = None
+    place: dict[str, str] = field(default_factory=dict)
+    sub_deadlines: sqpr.SubDeadlines = "model"
+    limits: Limits = field(default_factory=Limits)
+    charges: Charges = MEASURED
+    tighten: str | None = None
+    survive: int = 0
+    best_effort: bool = False
+    quick: bool = False
+    conflicts: tuple[Mapping[str, frozenset[str]], ...] = ()
+    kept: Kept = field(default_factory=Kept)
+    loading_ns: int = 0
+
+    def held(self, cluster: Cluster) -> dict[str, str]:
+        """Operators that are not free, and where they are: by choice, or since they run there."""
+        return {**self.place, **self.kept.exact({node.name: node.cores for node in cluster.nodes.values()})}
+
+
+def load(
+    query_paths: Path | Sequence[Path],
+    cluster_path: Path | None,
+    edits: tuple[Edit | None, Edit | None] = (None, None),
+    share: bool = True,
+    measured: Costs | None = None,
+) -> tuple[Query, Cluster | None, dict[str, str]]:
+    """The files, checked against each other, and the streams' types; `edits`: what changes queries and the cluster
+    before they are checked. Several queries, which need a cluster, become one; `share`: with the operators that they
+    have in common; `measured`: costs in place of those that the queries declare. Raises BadInputError with the problems
+    of all files."""
+    paths = [query_paths] if isinstance(query_paths, Path) else list(query_paths)
+    problems = []
+    found: list[Query] = []
+    cluster: Cluster | None = None
+    for path in paths:
+        try:
+            found.append(queries.load(path, edits[0]))
+        except BadInputError as error:
+            problems += error.problems
+    try:
+        cluster = clusters.load(cluster_path, edits[1]) if cluster_path else None
+    except BadInputError as error:
+        problems += error.problems
+    known = None if problems else cluster
+    types: dict[str, str] = {}
+    if not problems:
+        costs.check(measured, [query.name for query in found])
+    for number, given in enumerate(found):
+        try:
+            found[number] = query = costs.applied(given, measured, known.catalog if known else None)
+            types = dict(query_checks.check(query, known))
+            if not problems:
+                declarations.check(query)
+        except BadInputError as error:
+            problems += error.problems
+    if problems:
+        raise BadInputError(problems)
+    if cluster is None:
+        assert len(found) == 1  # where several may be shared depends on the cluster
+        return found[0], None, types
+    resolved = [places.resolve(query, cluster) for query in found]
+    if len(resolved) == 1:
+        return resolved[0], cluster, types
+    composed = compose(resolved, cluster, share).query
+    return composed, cluster, dict(graph.types(composed, cluster.catalog))
+
+
+def make_plan(
+    query_paths: Path | Sequence[Path],
+    cluster_path: Path,
+    choices: Choices,
+    watch: Watch | None = None,
+    share: bool = True,
+) -> Plan:
+    """The plan for the files of one query or several, and a cluster. Raises BadInputError, InfeasibleError,
+    OutOfTimeError, and AuditError where the planner itself is wrong. `watch` is told how the search for a large
+    problem goes; `share`: as of `load`."""
+    query, cluster, types = load(query_paths, cluster_path, share=share)
+    assert cluster is not None  # a path was given
+    return plan(query, cluster, types, choices, watch)
+
+
+def plan(
+    query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None = None
+) -> Plan:
+    """As `make_plan`, of a query and a cluster that are checked already; `types`: of every stream."""
+    option_checks.check(query, cluster, choices)
+    cluster = policies.everywhere(cluster, policies.read(choices.policy) if choices.policy is not None else None)
+    if crowded := incumbent.crowded(query, choices.kept):
+        raise InfeasibleError(crowded)
+    if choices.survive:
+        made = failover.survivable(query, cluster, types, choices, plan, watch)
+    elif choices.allocator == "deadline" and choices.model == "sound":
+        made = _sound(query, cluster, types, choices, watch)
+    else:
+        made = _printed(query, cluster, types, choices, watch)
+    violations = audit(made) or sound_audit.audit(made)
+    if violations:
+        raise AuditError(violations)
+    return made
+
+
+def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None) -> Plan:
+    """By the guarantee: placement and sub-deadlines such that every output's bound is within its deadline."""
+    setting = Setting(query, cluster, types, choices.units, choices.kept)
+    charged = replace(choices.charges, loading_ns=choices.loading_ns) if choices.loading_ns else choices.charges
+    held, conflicts, spared = choices.held(cluster), choices.conflicts, choices.kept.spared
+    finder = Finder(setting, charged, choices.limits, held, choices.tighten, watch, conflicts, spared)
+    found = finder.run(choices.best_effort, choices.quick)
+    other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
+    shares = found.draft.per_operator(found.standing.due_ns)
+    place, hops, stay = found.draft.place, found.draft.hops, choices.kept.units
+    layout = Layout(query, cluster, types, place, shares, hops, policies.SOUND, choices.units, stay)
+    solver = Solver(
+        name=choices.limits.solver,
+        seed=choices.limits.seed,
+        contracted="fixed",
+        outcome=found.outcome,
+        why=tuple(found.impossible),
+        tighten=choices.tighten,
+        placements=found.placements,
+        analyses=found.analyses,
+        cuts=found.cuts,
+        over_caps=outcome.over_caps(found, cluster) or None,
+    )
+    return assemble.build(
+        layout,
+        outcome.allocation(found),
+        choices.allocator,
+        solver,
+        choices.place,
+        other.alternatives,
+        choices.charges,
+        model="sound",
+        paper=other.paper,
+        kept=choices.kept,
+    )
+
+
+def _printed(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices, watch: Watch | None) -> Plan:
+    """By the `paper` model, or by the baseline without deadlines."""
+    allocation, contracted = _allocate(query, cluster, choices, watch)
+    names = list(cluster.nodes)
+    item_of = allocation.problem.item_of()
+    place = {operator.name: names[allocation.place[item_of[operator.name]]] for operator in query.operators}
+    shares = allot.per_operator(allocation.problem, allocation.d_ns)
+    if choices.kept.place:
+        shares = incumbent.fitted(query, shares, choices.kept)
+        allocation = _as_kept(allocation, shares)
+    stay = choices.kept.units
+    layout = Layout(query, cluster, types, place, shares, allocation.hops, policies.SOUND, choices.units, stay)
+    solver = Solver(name=choices.limits.solver, seed=choices.limits.seed, contracted=contracted)
+    alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" and not choices.quick else {}
+    return assemble.build(
+        layout,
+        allocation,
+        choices.allocator,
+        solver,
+        choices.place,
+        alternatives,
+        choices.charges,
+        kept=choices.kept,
+    )
+
+
+def _as_kept(allocation: Allocation, shares: Mapping[str, int]) -> Allocation:
+    """With sub-deadlines that are not the model's own: what runs keeps its, so (6) is not claimed, and NLR is that of
+    these. Which nodes new operators go to is the model's choice."""
+    d_ns = {index: sum(shares[name] for name in item.members) for index, item in enumerate(allocation.problem.items)}
+    nlr = round(outcome.laxity(allocation.problem, d_ns), 6)
+    return replace(allocation, d_ns=d_ns, nlr=nlr, bound=0.0, proven=False, sub_deadlines="kept")
+
+
+def _allocate(
+    query: Query, cluster: Cluster, choices: Choices, watch: Watch | None = None
+) -> tuple[Allocation, Contract]:
+    """Pinned chains contracted; where that model has no solution, or none in time, runs of free operators as well.
+
+    The printed rows (6) take the operators of a free chain for jobs of one instant, so long free chains have no
+    solution, and proving so is slow. A short attempt, then the coarser model, then the finer one for as long as is
+    left.
+    """
+    seconds = choices.limits.seconds
+    until = time.monotonic() + seconds
+    held, hops = choices.held(cluster), choices.kept.hops
+    fine = problem.build(query, cluster, held, conflicts=choices.conflicts, kept=hops)
+    if choices.allocator == "sqpr":
+        return sqpr.allocate(fine, choices.limits, choices.sub_deadlines), "fixed"
+    coarse = problem.build(query, cluster, held, "linear", conflicts=choices.conflicts, kept=hops)
+    attempts: list[tuple[problem.Problem, Contract, float]] = [(fine, "fixed", seconds)]
+    if len(coarse.items) < len(fine.items):
+        first = min(FIRST_ATTEMPT_SECONDS, seconds / 4)
+        attempts = [(fine, "fixed", first), (coarse, "linear", seconds / 2), (fine, "fixed", seconds / 2 - first)]
+    impossible: set[str] = set()
+    for model, contracted, share in attempts:
+        if contracted in impossible:
+            continue
+        try:
+            limits = replace(choices.limits, seconds=share)
+            if scale.takes(model, limits):  # takes what is left of all the time, unless nothing is found in its share
+                left = replace(limits, seconds=max(share, until - time.monotonic()))
+                found = scale.allocate(model, left, watch, patience=share)
+            else:
+                found = deadline.allocate(model, limits)
+        except InfeasibleError:
+            impossible.add(contracted)
+        except OutOfTimeError:
+            continue
+        else:
+            settled = contracted == "fixed" or "fixed" in impossible
+            return replace(found, proven=found.proven and settled), contracted
+    if len(impossible) < len({contracted for _, contracted, _ in attempts}):
+        raise OutOfTimeError(f"no placement was found within {seconds:g} s; give more with --time-limit")
+    raise InfeasibleError(["no placement holds"] if choices.quick else explain(coarse, choices.limits, finest=fine))
+
+
+def _alternatives(allocation: Allocation, names: Sequence[str]) -> assemble.Alternatives:
+    """What the optimum would be with one free operator elsewhere, where there are few enough of them to solve again."""
+    problem_ = allocation.problem
+    free = [i for i in range(len(problem_.items)) if i not in problem_.held]
+    moves = [(i, node) for i in free for node in problem_.items[i].nodes if node != allocation.place[i]]
+    found: dict[str, dict[str, PaperAlternative | None]] = {}
+    for index, node in moves if len(moves) <= LARGEST_ALTERNATIVES else ():
+        figures: PaperAlternative | None = None
+        try:
+            other = deadline.allocate(problem_, Limits(ALTERNATIVE_SECONDS), fixed={index: node})
+            figures = PaperAlternative(nlr=other.nlr, traffic=float(other.traffic))
+        except InfeasibleError:
+            pass
+        except OutOfTimeError:
+            continue
+        for name in problem_.items[index].members:
+            found.setdefault(name, {})[names[node]] = figures
+    return found

@@ -1,0 +1,1 @@
+"""What a user asks for, as values: queries, clusters, operators, costs."""

@@ -1,0 +1,34 @@
+"""Value expressions: what a tuple is worth, written by a user, checked here, evaluated by an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coordinator.spec.expressions.kinds import Fields, Kind, MessageFields
+from coordinator.spec.expressions.parser import Tree, parse
+from coordinator.spec.expressions.tokens import ExpressionError
+from coordinator.spec.expressions.written import written
+from coordinator.spec.files.yaml_source import Source
+
+
+def checked(source: Source, keys: Sequence[object], text: object, known: Kind = None) -> Tree:
+    """The tree of the expression `text` that stands under `keys` of a file, over tuples of kind `known`.
+
+    What is wrong with it is noted in `source`, whose `check` raises BadInputError with all that was noted; None is then
+    returned.
+    """
+    name = str(keys[-1]) if keys else "the expression"
+    if isinstance(text, (int, float)) and not isinstance(text, bool):
+        text = repr(text)  # YAML has read `value: 3` as a number
+    if not isinstance(text, str):
+        source.wrong(keys, f"{name} is no expression; write one, like 'speed' or 'if(car.speed > 3, 2, 1)'")
+        return None
+    try:
+        return parse(text, known)
+    except ExpressionError as error:
+        shown = text if len(text) <= 60 else f"{text[:57]}..."
+        source.wrong(keys, f"{name}: {shown!r}, {error}")
+        return None
+
+
+__all__ = ["ExpressionError", "Fields", "Kind", "MessageFields", "Tree", "checked", "parse", "written"]

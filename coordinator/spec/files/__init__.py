@@ -1,0 +1,1 @@
+"""The shapes of the files that a user writes."""

@@ -1,0 +1,52 @@
+"""The shape of costs.yaml: what operators were measured to cost, by query, operator and node."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from coordinator.spec.files.quantities import NAME, Duration, Name, Strict
+from coordinator.spec.overload import ADD
+
+DEGRADED = ".degraded"
+OPERATOR = rf"^{NAME}({ADD.replace('.', '[.]')}|[.]degraded)?$"
+
+
+class MeasuredFile(Strict):
+    """Of an operator on one node: CPU time of a call in that node's own time, at its `speed`. `p99` is an upper bound;
+    `cv`: standard deviation over mean; `elapsed`: mean of the time that went by; `rt`: with the real-time class."""
+
+    mean: Duration
+    p99: Duration
+    worst: Duration
+    elapsed: Duration
+    cv: Annotated[float, Field(ge=0, le=1e9)]
+    samples: Annotated[int, Field(ge=1, le=2**62, strict=True)]
+    speed: Annotated[float, Field(gt=0, le=1e6)] = 1.0
+    rt: bool = False
+    measured: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\dZ$")]
+    plan: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
+
+    @model_validator(mode="after")
+    def _ordered(self) -> MeasuredFile:
+        if self.worst < max(self.mean, self.p99):
+            raise ValueError("has a 'worst' below its 'mean' or its 'p99'; measure again with 'coordinator profile'")
+        return self
+
+
+class OperatorCostsFile(Strict):
+    """`run`, `version` and `with`: what was measured; the cost of something else is not used. `on`: by node."""
+
+    run: str
+    version: str = "1"
+    with_: dict[str, Any] = Field(default={}, alias="with")
+    on: dict[Name, MeasuredFile] = Field(min_length=1)
+
+
+class CostsFile(Strict):
+    """costs.yaml. An operator `W` with a window has two costs: `W.add` is that of a tuple, `W` that of a window;
+    `O.degraded` is that of what runs in place of `O` when tuples are late."""
+
+    shimekiri: Literal[1]
+    costs: dict[Name, dict[Annotated[str, Field(pattern=OPERATOR, max_length=80)], OperatorCostsFile]]

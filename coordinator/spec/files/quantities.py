@@ -1,0 +1,49 @@
+"""What single values in the two files may be: durations, sizes, names; pydantic types that check and convert."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from coordinator.units import duration_ns, size_bytes
+
+NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
+
+
+def _above_zero(text: object) -> int:
+    value = duration_ns(text)
+    if value <= 0:
+        raise ValueError(f"is '{text}'; it has to be longer than 0, like '30 ms'")
+    return value
+
+
+def _not_negative(text: object) -> int:
+    value = duration_ns(text)
+    if value < 0:
+        raise ValueError(f"is '{text}'; it cannot be negative")
+    return value
+
+
+def _memory(text: object) -> int:
+    value = size_bytes(text)
+    if value <= 0:
+        raise ValueError(f"is '{text}'; it has to be above 0, like '256 MiB'")
+    return value
+
+
+DURATION_SCHEMA = {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(ns|us|µs|ms|s|min|h)\s*$", "examples": ["30 ms"]}
+Duration = Annotated[int, BeforeValidator(_above_zero), WithJsonSchema(DURATION_SCHEMA)]
+DurationOrZero = Annotated[int, BeforeValidator(_not_negative), WithJsonSchema(DURATION_SCHEMA)]
+Name = Annotated[str, Field(pattern=rf"^{NAME}$", max_length=64)]
+Place = Annotated[str, Field(pattern=rf"^{NAME}(\.[0-9]+)?$", max_length=68)]  # a node, or one of its cores: a.1
+Memory = Annotated[int, BeforeValidator(_memory), WithJsonSchema({"type": "string", "examples": ["256 MiB"]})]
+Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+Pair = tuple[Name, Name]
+Places = tuple[Place, Place]
+
+
+class Strict(BaseModel):
+    """Unknown keys, NaN and infinity are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)

@@ -1,0 +1,106 @@
+"""How a cluster's parties know each other: on loopback not at all, else by certificates, over mutual TLS.
+
+A certificate names who and not where, so that addresses may change: each has one name, `a.node.shimekiri` for node a,
+`coordinator.shimekiri`, or `client.shimekiri` for whatever feeds and listens. An identity is a folder with `ca.pem`,
+`cert.pem` and `key.pem`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from coordinator.spec.files.yaml_source import Source
+
+INSECURE, MUTUAL_TLS = "insecure-loopback", "mutual-tls"
+CERTIFICATES = "certs"  # where they are unless `certificates:` says otherwise
+CA_FILE, CERT_FILE, KEY_FILE = "ca.pem", "cert.pem", "key.pem"
+COORDINATOR, CLIENT = "coordinator", "client"  # identities beside the nodes'; folders of these names
+NODE_SUFFIX = ".node.shimekiri"
+LONGEST_LABEL = 63  # of a name in DNS form
+HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?\.?")
+
+
+def name_of_node(node: str) -> str:
+    """The name in the certificate of a node."""
+    return node + NODE_SUFFIX
+
+
+def name_of(identity: str) -> str:
+    """The name in the certificate of an identity: a node, or `coordinator`, or `client`."""
+    return f"{identity}.shimekiri" if identity in (COORDINATOR, CLIENT) else name_of_node(identity)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody else can reach it. host: an IP address or a name."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def check(security: object, certificates: str | None, file: Source) -> str:
+    """What `security:` says; what is wrong with it, or with `certificates:` beside it, is noted in the file."""
+    both = f"write 'security: {MUTUAL_TLS}', or 'security: {INSECURE}' where all addresses are on loopback"
+    if security not in (INSECURE, MUTUAL_TLS):
+        file.wrong(("security",), f"security '{security}': is unknown; {both}")
+    if certificates is not None and security == INSECURE:
+        text = f"certificates are not used with 'security: {INSECURE}'; remove it, or write '{MUTUAL_TLS}' there"
+        file.wrong(("certificates",), text)
+    return str(security)
+
+
+def check_addresses(addresses: Mapping[str, str], security: str, file: Source) -> None:
+    """HOST:PORT, each its own; without encryption only on loopback. addresses: by node. Notes what is wrong."""
+    taken: dict[str, str] = {}
+    for name, address in addresses.items():
+        keys = ("nodes", name, "address")
+        host, _, port = address.rpartition(":")
+        if not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+            file.wrong(keys, f"nodes.{name}.address '{address}' is not HOST:PORT; write it like '127.0.0.1:7700'")
+            continue
+        if int(port) and address in taken:
+            file.wrong(keys, f"nodes.{name}.address is also that of node '{taken[address]}'; give each its own port")
+        taken[address] = name
+        if security == INSECURE and not is_loopback(host):
+            mend = f"write 'security: {MUTUAL_TLS}' and run 'coordinator certs {file.path}', or use 127.0.0.1 or ::1"
+            file.wrong(keys, f"nodes.{name}.address '{host}' is off loopback, where insecure is refused; {mend}")
+        elif wrong := _host_problem(host):
+            file.wrong(keys, f"nodes.{name}.address '{host}' {wrong}")
+
+
+def _host_problem(host: str) -> str | None:
+    if ":" in host and not (host.startswith("[") and host.endswith("]")):
+        return None if is_loopback(host) else f"is IPv6, which needs brackets before a port: '[{host}]:7700'"
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        numbers = host.replace(".", "").isdigit()
+        if numbers or not HOST_NAME.fullmatch(host):
+            return "is neither an IP address nor a host name"
+        return None
+    if address.is_unspecified or address.is_multicast:
+        return "is nowhere to connect to; write the address at which others reach the node"
+    return None
+
+
+def check_names(nodes: Iterable[str], file: Source) -> None:
+    """Names that certificates can tell apart: they know no case. Notes what is wrong."""
+    seen: dict[str, str] = {}
+    for name in nodes:
+        keys = ("nodes", name)
+        if (other := seen.setdefault(name.lower(), name)) != name:
+            file.wrong(keys, f"node '{name}' differs from node '{other}' by case only, which certificates do not see")
+        if name.lower() in (COORDINATOR, CLIENT):
+            file.wrong(keys, f"node '{name}' has the name of the {name.lower()}'s own certificate; rename the node")
+        if len(name) > LONGEST_LABEL:
+            file.wrong(keys, f"node '{name}' has {len(name)} letters; certificates hold at most {LONGEST_LABEL}")
+
+
+def folder(cluster: Path, certificates: str | None) -> Path:
+    """Where a cluster file's certificates are."""
+    return cluster.parent / (certificates or CERTIFICATES)

@@ -1,0 +1,119 @@
+"""What query.yaml says about windows, limits and late tuples, from its shapes to values; a window operator becomes two
+operators."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from coordinator.spec import expressions
+from coordinator.spec.files import yaml_source
+from coordinator.spec.files.query_file import OperatorFile, SourceFile
+from coordinator.spec.files.window_file import OnLateFile, WindowFile
+from coordinator.spec.overload import ADD
+from coordinator.units import LARGEST, counted
+from protos.plan_document import Limit, OnLate, Queue, Window
+
+if TYPE_CHECKING:
+    from coordinator.spec.query import Operator
+
+DEFAULT_HANG_NS = 10**9
+
+
+def hang_ns(cost_ns: int) -> int:
+    """When an operator of that cost is killed, unless its query says so."""
+    return max(DEFAULT_HANG_NS, min(10 * cost_ns, LARGEST))
+
+
+def limit(given: SourceFile, file: yaml_source.Source, keys: tuple[object, ...]) -> Limit | None:
+    """Of a source; None: all that it admits goes on."""
+    if given.max_rate is None:
+        return None
+    found = Limit(tuples=given.max_rate.tuples, span_ns=given.max_rate.per)
+    if given.value is None:
+        return found
+    tree = expressions.checked(file, (*keys, "value"), given.value)
+    return replace(found, value=str(given.value), tree=tree)
+
+
+def windowed(operator: Operator, given: OperatorFile, window: WindowFile, file: yaml_source.Source) -> list[Operator]:
+    """The two operators of a window: what collects its inputs, at `cost` per tuple, and what makes results of it, at
+    `close` per window."""
+    on = _on(operator, given, file)
+    kept = Window(
+        kind="count" if window.count is not None else "sized" if window.size is not None else "time",
+        length=window.length,
+        hop=window.hop_,
+        lateness_ns=window.lateness,
+        first=window.deadline == "first",
+        wait_ns=window.wait or 0,
+        by=window.by or "",
+        on=on,
+        size=window.size or "",
+        shed=window.shed,
+        most=window.queue,
+        keep=given.late == "deliver",
+    )
+    name = operator.name + ADD
+    close_ns = window.close or operator.cost_ns
+    killed_ns = given.hang or hang_ns(close_ns)
+    if killed_ns <= close_ns:
+        text = f"operator '{operator.name}' would be killed within its 'close:'; make 'hang:' longer"
+        file.wrong((*operator.keys, "window", "close"), text)
+    # Closing reads what the other has collected, so nothing but the node it is on is left to choose.
+    closing = replace(
+        operator,
+        inputs=(name,),
+        ports=None,
+        cost_ns=close_ns,
+        hang_ns=killed_ns,
+        memory_bytes=0,
+        closes=name,
+        queue=None,
+        cost_from=operator.cost_from if window.close is None else None,
+    )
+    return [replace(operator, name=name, window=kept, forbidden=()), closing]
+
+
+def _on(operator: Operator, given: OperatorFile, file: yaml_source.Source) -> tuple[str, ...]:
+    """The key's field of each input of a join in a window."""
+    if given.on is None:
+        return ()
+    keys = (*operator.keys, "on")
+    if len(operator.inputs) != 2:
+        number = counted(len(operator.inputs), "stream")
+        text = f"operator '{operator.name}' joins {number} in a window, which takes two"
+        file.wrong((*operator.keys, "in"), f"{text}; write 'in: [a, b]', or join the others before or behind it")
+        return ("", "")
+    if isinstance(given.on, str):
+        return (given.on, given.on)
+    names = operator.ports or operator.inputs
+    if set(given.on) != set(names):
+        text = f"operator '{operator.name}' has inputs {' and '.join(names)}, but 'on' names {', '.join(given.on)}"
+        file.wrong(keys, f"{text}; write 'on: {{{names[0]}: FIELD, {names[1]}: FIELD}}'")
+        return ("", "")
+    return (given.on[names[0]], given.on[names[1]])
+
+
+def on_late(given: OperatorFile) -> OnLate | None:
+    """None: a late tuple runs like any other, and of windows, which have a field for it."""
+    if isinstance(given.late, OnLateFile):
+        variant = given.late.degrade
+        return OnLate(run=variant.run, cost_ns=variant.cost, parameters=plain(variant.with_))
+    return OnLate() if given.late == "drop" and given.window is None else None
+
+
+def queue(given: OperatorFile) -> Queue | None:
+    """Before an operator; None: as long as the node's memory allows."""
+    return Queue(most_bytes=given.queue.most, on_full=given.queue.on_full) if given.queue else None
+
+
+def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters without ruamel's own types, where they are JSON; what is not is refused later, by name."""
+    try:
+        plain: dict[str, Any] = json.loads(json.dumps(parameters))
+    except (TypeError, ValueError):
+        return dict(parameters)
+    return plain

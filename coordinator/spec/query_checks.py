@@ -1,0 +1,151 @@
+"""Checks of a query that need the whole graph, and of a query against a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from graphlib import CycleError
+
+from coordinator.spec import graph, overload_checks, places
+from coordinator.spec.catalog import Catalog, Installed
+from coordinator.spec.cluster import Cluster
+from coordinator.spec.files.yaml_source import nearest
+from coordinator.spec.query import Operator, Query
+
+
+def check(query: Query, cluster: Cluster | None) -> Mapping[str, str]:
+    """The type of every stream. Raises BadInputError with every problem of the query, its nodes only if a cluster is
+    given."""
+    catalog = cluster.catalog if cluster else Catalog()
+    graph.size(query)
+    _streams_exist(query)
+    _operators_exist(query, catalog)
+    if cluster:
+        _nodes_exist(query, cluster)
+    query.file.check()
+    _cycles(query)
+    _consumers(query)
+    _lineages(query, catalog)
+    query.file.check()
+    found = graph.noted(query, catalog)
+    overload_checks.check(query, catalog, found)
+    query.file.check()
+    return found
+
+
+def _streams_exist(query: Query) -> None:
+    sources = {source.name for source in query.sources}
+    known = sources | {operator.name for operator in query.operators if operator.window is None}
+    for operator in query.operators:
+        for name in operator.inputs if not operator.closes else ():
+            if name not in known:
+                text = f"operator '{operator.said}' reads stream '{name}', which is unknown"
+                query.file.wrong((*operator.keys, "in"), text + nearest(name, known - {operator.said}))
+        if len(set(operator.inputs)) != len(operator.inputs):
+            query.file.wrong((*operator.keys, "in"), f"operator '{operator.said}' reads a stream twice; name it once")
+        for port, name in operator.side.items():
+            if name not in known:
+                text = f"side input '{port}' of operator '{operator.name}' reads stream '{name}', which is unknown"
+                query.file.wrong((*operator.keys, "side", port), text + nearest(name, known))
+    for output in query.outputs:
+        if output.origin in sources:
+            text = f"output '{output.name}' comes straight from source '{output.origin}'"
+            query.file.wrong((*output.keys, "from"), text + "; put an operator between, like 'run: pass'")
+        elif output.origin not in known:
+            text = f"output '{output.name}' comes from '{output.origin}', which is unknown"
+            query.file.wrong((*output.keys, "from"), text + nearest(output.origin, known - sources))
+
+
+def _operators_exist(query: Query, catalog: Catalog) -> None:
+    for operator in query.operators:
+        installed = catalog.operators.get(operator.run)
+        if operator.closes:
+            continue  # its other half is looked at
+        if installed is None:
+            if catalog.complete:
+                text = f"operator '{operator.said}' runs '{operator.run}', which no node has installed"
+                query.file.wrong((*operator.keys, "run"), text + catalog.unknown(operator.run))
+            continue
+        _inputs_fit(query, operator, installed)
+        for port in operator.side:
+            if port not in installed.side:
+                text = f"operator '{operator.name}' ({operator.run}) has no side input '{port}'"
+                query.file.wrong((*operator.keys, "side", port), text + nearest(port, installed.side))
+        for text in catalog.wrong_parameters(operator.run, operator.parameters):
+            query.file.wrong((*operator.keys, "with"), f"operator '{operator.said}': {text}")
+
+
+def _inputs_fit(query: Query, operator: Operator, installed: Installed) -> None:
+    """As many inputs as the operator takes, called as it calls them."""
+    count, wanted = len(operator.inputs), len(installed.inputs)
+    if operator.window is not None or installed.kind == "aggregate":
+        if not operator.inputs or (operator.ports and installed.kind == "aggregate"):
+            text = f"operator '{operator.said}' ({operator.run}) takes any number of streams, all of them alike"
+            query.file.wrong((*operator.keys, "in"), text + "; write 'in: a' or 'in: [a, b]'")
+    elif installed.variadic and count < 2:
+        text = f"operator '{operator.name}' ({operator.run}) has {count} input; give it two or more: in: [a, b]"
+        query.file.wrong((*operator.keys, "in"), text)
+    elif not installed.variadic and count != wanted:
+        ports = ", ".join(installed.inputs)
+        text = f"operator '{operator.name}' has {count} inputs, but {operator.run} takes {wanted} ({ports})"
+        query.file.wrong((*operator.keys, "in"), text + "; correct 'in:'")
+    elif operator.ports and not installed.variadic and set(operator.ports) != set(installed.inputs):
+        for port in sorted(set(operator.ports) - set(installed.inputs)):
+            text = f"operator '{operator.name}' has no input '{port}'{nearest(port, installed.inputs)}"
+            query.file.wrong((*operator.keys, "in", port), text)
+
+
+def _nodes_exist(query: Query, cluster: Cluster) -> None:
+    places.check(query, cluster)
+    for source in query.sources:
+        if source.type not in cluster.catalog.codecs:
+            text = f"source '{source.name}' has type '{source.type}', which no node has a codec for"
+            query.file.wrong((*source.keys, "type"), text + nearest(source.type, cluster.catalog.codecs))
+
+
+def _cycles(query: Query) -> None:
+    try:
+        graph.order(query)
+    except CycleError as error:
+        inner = {operator.name for operator in query.operators if operator.window is not None}
+        names = [name for name in reversed(error.args[1]) if name not in inner]
+        first = next(operator for operator in query.operators if operator.name in names)
+        text = f"operators feed each other in a cycle: {' -> '.join(names)}; read one of them through 'side:' or cut it"
+        query.file.wrong((*first.keys, "in"), text)
+        query.file.check()
+
+
+def _consumers(query: Query) -> None:
+    read = {name for operator in query.operators for name in (*operator.inputs, *operator.side.values())}
+    read |= {output.origin for output in query.outputs}
+    for one in query.producers:
+        if one.name not in read:
+            query.file.wrong(
+                one.keys, f"stream '{one.name}' has no consumer; read it, deliver it as an output, or remove it"
+            )
+    useful, before = {output.origin for output in query.outputs}, -1
+    while len(useful) != before:
+        before = len(useful)
+        for operator in query.operators:
+            if operator.name in useful:
+                useful |= {*operator.inputs, *operator.side.values()}
+    for operator in query.operators:
+        if operator.name not in useful and operator.name in read and operator.window is None:
+            query.file.wrong(operator.keys, f"operator '{operator.name}' leads to no output; add one, or remove it")
+
+
+def _lineages(query: Query, catalog: Catalog) -> None:
+    """A join waits for all inputs of one lineage, so its inputs must have a source in common, or it never fires."""
+    reach: dict[str, set[str]] = {source.name: {source.name} for source in query.sources}
+    for operator in graph.order(query):
+        if operator.window is not None:
+            reach[operator.name] = {operator.name}
+            continue
+        inputs = [reach[name] for name in operator.inputs]
+        installed = catalog.operators.get(operator.run)
+        joins = installed.kind == "join" if installed and not operator.closes else len(inputs) > 1
+        reach[operator.name] = set.intersection(*inputs) if joins else set.union(*inputs)
+        if not reach[operator.name] and all(inputs):
+            text = f"join '{operator.name}' has inputs without a source in common, so it never fires"
+            query.file.wrong(
+                (*operator.keys, "in"), text + "; join branches of one source, or read the other through 'side:'"
+            )
