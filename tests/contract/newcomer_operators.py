@@ -13,7 +13,7 @@ from tests.contract.newcomer_stage import Case, Stage, Step, change, cut, does, 
 LIST = "node-agent operators --operators operators.py --json"
 DEPLOY = "coordinator deploy plan.json"
 SIMULATE = "sim-vehicles simulate plan.json --operators operators.py --tuples belt=feed.jsonl --tuples scale=feed.jsonl"
-NO_JAVA = "from pathlib import Path; from coordinator.report import java; java.find.__defaults__ = (Path(\"/nowhere\"),); import os; os.environ.update(PATH=\"/nowhere\", JAVA_HOME=\"\")"
+NO_JAVA = "from pathlib import Path; from coordinator.report.spark import java; java.find.__defaults__ = (Path(\"/nowhere\"),); import os; os.environ.update(PATH=\"/nowhere\", JAVA_HOME=\"\")"
 RUN = does(f"{SIMULATE} --out run")
 AGAIN = "node-agent operators --operators FILE.py --json > operators.json"
 NONE = '{"shimekiri": 1, "codecs": ["json"], "operators": {}}'

@@ -219,7 +219,7 @@ def test_a_proof_that_goes_on_neither_crashes_nor_keeps_the_process() -> None:
     code = """if True:
         import sys, threading
         from coordinator import __main__ as command
-        from coordinator.placement import scale
+        from coordinator.solve.heuristics import scale
         assert command.PROVER == scale.PROVER
         threading.Thread(target=threading.Event().wait, name=scale.PROVER).start()
         sys.argv = ["coordinator", *sys.argv[1:]]
