@@ -16,7 +16,7 @@ echo "python $*" >> $LOG
 case "$*" in
 *ensurepip*) [ -e $THERE/python3-venv ];;
 *"-m venv"*) mkdir -p .venv/bin && cp "$0" .venv/bin/python;;
-*report.java*)
+*report.spark.java*)
     [ -z "${JAVA_HOME:-}" ] && java=$(ls $THERE | grep jre) && echo "Java ($java)" && exit
     echo "no Java" >&2; exit 1;;
 esac

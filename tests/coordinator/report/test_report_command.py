@@ -131,7 +131,6 @@ def test_names_from_files_cannot_break_out_of_the_page(tmp_path: Path) -> None:
     document = plan_document(
         [evil], {"s": evil}, [{"name": evil + "o", "at": evil, "in": ["s"]}], {evil: (evil + "o", evil, MS)}
     )
-    document["allocator"] = evil
     cluster = Cluster(document, 1, mishaps=0, many=0)
     cluster.nodes[0].name = "a"  # a directory of a node that the plan lacks: named under completeness
     read = read_run(cluster.save(tmp_path / "run"))
