@@ -78,7 +78,7 @@ class Figures:
             "runtime_bytes": {node: dict(zip(("first", "most"), self.growth(node), strict=True)) for node in self.caps},
             "queue_bytes": {node: self.queued(node) for node in self.caps},
             "memory_bytes": dict(self.caps),
-            "control_answer_s": {"median": self._median(), "worst": max(each or 0.0 for each in self.answers_s)},
+            "control_answer_s": {"median": self.answer_s(), "worst": max(each or 0.0 for each in self.answers_s)},
             "windows": {"given": self.windows.given, "all": self.windows.all, "wrong": self.windows.wrong},
             "drop": {
                 "worst_wait_ns": self.waiting.worst_ns,
@@ -92,7 +92,8 @@ class Figures:
             "run": self.run,
         }  # fmt: skip
 
-    def _median(self) -> float:
+    def answer_s(self) -> float:
+        """Median of the times that control took to answer."""
         return median(each for each in self.answers_s if each is not None)
 
 
@@ -111,7 +112,7 @@ def table(figures: Figures) -> Table:
         )  # fmt: skip
         shown.add_row(f"queued in {node}", f"at most {figures.queued(node) / MIB:.2f} MiB", "")
     worst = max(each or 0.0 for each in figures.answers_s)
-    shown.add_row("control answers in", f"{figures._median() * 1e3:.0f} ms, at worst {worst * 1e3:.0f} ms", "5 s")
+    shown.add_row("control answers in", f"{figures.answer_s() * 1e3:.0f} ms, at worst {worst * 1e3:.0f} ms", "5 s")
     windows = figures.windows
     shown.add_row("windows", f"{windows.given} of {windows.all} given, {windows.wrong} wrong", "0 wrong")
     waited, most_ns = figures.waiting.worst_ns, figures.deadline_ns + figures.waiting.unit_ns

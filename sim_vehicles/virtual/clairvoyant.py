@@ -16,6 +16,7 @@ Valid for every schedule of the whole system, because only constraints are left 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 MOST_TASKS = 40  # of a set that is searched
 STATES = 20_000  # of one search, after which the relaxation has to do
@@ -143,20 +144,29 @@ def _relaxed(tasks: Sequence[Task], parts: Sequence[_Local]) -> int:
         for need in part.needs:
             users[need.task] = users.get(need.task, 0) + 1
     jobs = [
-        (part.earliest_ns, part.latest_ns, sum(tasks[need.task].cost_ns // users[need.task] for need in part.needs))
+        Job(part.earliest_ns, part.latest_ns, sum(tasks[need.task].cost_ns // users[need.task] for need in part.needs))
         for part in parts
     ]
     return late_jobs(jobs)
 
 
-def late_jobs(jobs: Iterable[tuple[int, int, int]]) -> int:
-    """At least that many of the jobs (release, due, cost) are late on one machine, which may interrupt them.
+class Job(NamedTuple):
+    """Work for one machine, which may interrupt it."""
+
+    release_ns: int
+    due_ns: int
+    cost_ns: int
+
+
+def late_jobs(jobs: Iterable[Job]) -> int:
+    """At least that many of the jobs are late on one machine.
 
     most[s]: late jobs among those whose windows end by s. From s on, all jobs with later releases are there at once.
     """
     given = list(jobs)
-    ordered = sorted((job for job in given if job[0] + job[2] <= job[1]), key=lambda job: job[1])
-    starts = sorted({job[0] for job in ordered})
+    in_reach = (job for job in given if job.release_ns + job.cost_ns <= job.due_ns)
+    ordered = sorted(in_reach, key=lambda job: job.due_ns)
+    starts = sorted({job.release_ns for job in ordered})
     limit = max(8, JOB_STARTS // max(1, len(ordered)))
     if len(starts) > limit:
         starts = [starts[i * len(starts) // limit] for i in range(limit)]

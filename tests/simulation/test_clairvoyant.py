@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim_vehicles.virtual.clairvoyant import Bound, Need, Result, Task, Workload, late_jobs, least_missed, search
+from sim_vehicles.virtual.clairvoyant import Bound, Job, Need, Result, Task, Workload, late_jobs, least_missed, search
 from sim_vehicles.virtual.schedule import fewest_missed
 
 EXAMPLES = settings(max_examples=150, deadline=None, print_blob=True)
@@ -146,27 +146,27 @@ def test_over_a_link_a_task_waits_for_the_one_before() -> None:
         assert fewest_missed(Workload(tasks, results)) == missed
 
 
-jobs = st.tuples(st.integers(0, 12), st.integers(1, 24), st.integers(1, 6))
+jobs = st.builds(Job, st.integers(0, 12), st.integers(1, 24), st.integers(1, 6))
 
 
 @EXAMPLES
 @given(st.lists(jobs, max_size=6))
-def test_the_relaxation_is_below_the_optimum_of_independent_jobs(given_jobs: list[tuple[int, int, int]]) -> None:
-    tasks = [Task("a", cost, release) for release, _, cost in given_jobs]
-    needs = [(Need(number, due),) for number, (_, due, _) in enumerate(given_jobs)]
+def test_the_relaxation_is_below_the_optimum_of_independent_jobs(given_jobs: list[Job]) -> None:
+    tasks = [Task("a", job.cost_ns, job.release_ns) for job in given_jobs]
+    needs = [(Need(number, job.due_ns),) for number, job in enumerate(given_jobs)]
     exact = search(tasks, needs, 0, 100_000)
     assert exact is not None
     relaxed = late_jobs(given_jobs)
     assert relaxed <= exact
-    if len({release for release, _, _ in given_jobs}) == 1:
+    if len({job.release_ns for job in given_jobs}) == 1:
         assert relaxed == exact, "with equal releases the rule is exact"
 
 
 def test_bursts_that_cannot_be_met_add_up() -> None:
     """Three jobs of 4 within 10, then three again later: one late each time, though the first one's could run on."""
-    burst = [(0, 10, 4)] * 3
+    burst = [Job(0, 10, 4)] * 3
     assert late_jobs(burst) == 1
-    assert late_jobs(burst + [(100 + release, 100 + due, cost) for release, due, cost in burst]) == 2
+    assert late_jobs(burst + [Job(100, 110, 4)] * 3) == 2
 
 
 def test_a_task_that_several_results_need_is_done_once() -> None:
@@ -192,5 +192,5 @@ def test_a_search_that_takes_too_long_leaves_the_relaxation() -> None:
 @pytest.mark.parametrize("count", [200])
 def test_many_jobs_are_bounded_from_chosen_instants(count: int) -> None:
     """Ten jobs of 3 every 20, due 20 later: at most 7 or so of each burst can be met however they are looked at."""
-    many = [(20 * (number // 10), 20 * (number // 10) + 20, 3) for number in range(count)]
+    many = [Job(20 * (number // 10), 20 * (number // 10) + 20, 3) for number in range(count)]
     assert late_jobs(many) == 4 * count // 10
