@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from protos.plan_document import BurstArrival, Plan, Source
 from sim_vehicles.errors import BadInputError
@@ -28,21 +26,6 @@ class Feed:
     @property
     def order(self) -> int:
         return TYPES.index(self.type)
-
-
-def read_json(path: Path, what: str) -> dict[str, Any]:
-    """A JSON object from a file; BadInputError with file:line."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInputError(f"{path}: there is no such file; it should be {what}") from None
-    except json.JSONDecodeError as bad:
-        raise BadInputError(f"{path}:{bad.lineno}: is not JSON: {bad.msg}") from None
-    except (OSError, UnicodeDecodeError) as bad:
-        raise BadInputError(f"{path}: cannot be read: {bad}") from None
-    if not isinstance(value, dict):
-        raise BadInputError(f"{path}:1: is not a JSON object; it should be {what}")
-    return value
 
 
 def feeds(plan: Plan, path: Path, v2v: int | None) -> list[Feed]:

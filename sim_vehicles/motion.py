@@ -1,24 +1,16 @@
-"""Recorded motion: reading it, and the state of a vehicle at any instant.
+"""Recorded motion, and the state of a vehicle at any instant.
 
-Our own format is a CSV table, plain or gzip, with the columns of `COLUMNS` in any order (further ones are ignored):
-seconds, metres, metres per second; heading in mathematical radians (0 east, counter-clockwise); (x, y) is the centre
-of the vehicle's box. Rows may be ordered by time or by vehicle; within one vehicle time must grow.
+Seconds, metres, metres per second; heading in mathematical radians (0 east, counter-clockwise); (x, y) is the centre of
+the vehicle's box.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import pi
-from pathlib import Path
 from typing import NamedTuple
 
-COLUMNS = ("t_s", "id", "type", "length_m", "width_m", "x_m", "y_m", "heading_rad", "speed_mps")
-NUMBERS = tuple(name for name in COLUMNS if name not in ("id", "type"))
 MAX_SPEED_MPS = 100.0  # nothing on a road is faster; 300 m/s is a wrong unit
 MAX_TIME_S = 4e9  # seconds since 1970 are below, milliseconds above
 MAX_SIZE_M = 60.0  # the longest road vehicles are just below
@@ -89,31 +81,6 @@ class Motion:
     def with_track(self, track: Track) -> Motion:
         """The same recording with this motion of one of its vehicles."""
         return Motion({**self.tracks, track.id: track}, self.source, self.skipped)
-
-
-def read_motion(path: Path, skip_bad_rows: bool = False) -> Motion:
-    """Reads a recording, its format told by its content: our CSV, SUMO's floating-car data (XML or CSV), a CommonRoad
-    scenario (XML); each plain or gzip. See `sim_vehicles.readers`.
-
-    A row that cannot be (a field that is no finite number, time that does not grow for its vehicle, over 100 m/s by its
-    speed or by the distance from the record before, a vehicle of no size) raises BadInputError with its line; with
-    `skip_bad_rows` it is left out and noted in `Motion.skipped`. A file that is none of these is always refused.
-    MissingToolError where a format needs a package that is not installed.
-    """
-    from sim_vehicles.readers.formats import read  # they make tracks, so they import this module
-
-    return read(path, skip_bad_rows)
-
-
-def write_motion(path: Path, rows: Iterable[tuple[str, Track, State]]) -> None:
-    """Writes (t as printed, track, state) rows as a gzip CSV; its bytes depend on the rows alone (no time, no name)."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for t_s, track, state in rows:
-        numbers = (f"{state.x_m:.3f}", f"{state.y_m:.3f}", f"{state.heading_rad:.4f}", f"{state.speed_mps:.3f}")
-        writer.writerow((t_s, track.id, track.type, f"{track.length_m:g}", f"{track.width_m:g}", *numbers))
-    path.write_bytes(gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0))
 
 
 def wrap(angle_rad: float) -> float:

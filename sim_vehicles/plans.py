@@ -1,16 +1,31 @@
-"""plan.json, read by the one document model; what is wrong with it is told in a sentence."""
+"""plan.json and other files of JSON that a user names; what is wrong with one is said in a sentence."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from protos import plan_document
 from protos.plan_document import Plan, PlanFileError
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.feed import read_json
 
 MEND = "make it with `coordinator plan`"
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """A JSON object from a file; BadInputError with file:line."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInputError(f"{path}: there is no such file; it should be {what}") from None
+    except json.JSONDecodeError as bad:
+        raise BadInputError(f"{path}:{bad.lineno}: is not JSON: {bad.msg}") from None
+    except (OSError, UnicodeDecodeError) as bad:
+        raise BadInputError(f"{path}: cannot be read: {bad}") from None
+    if not isinstance(value, dict):
+        raise BadInputError(f"{path}:1: is not a JSON object; it should be {what}")
+    return value
 
 
 def read_plan(path: Path, what: str = "plan.json, made by `coordinator plan`") -> Plan:

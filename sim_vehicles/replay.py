@@ -8,14 +8,15 @@ from pathlib import Path
 
 from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.feed import Feed, feeds, read_json
+from sim_vehicles.feed import Feed, feeds
 from sim_vehicles.inputs import InputOptions, Inputs
 from sim_vehicles.listening import WARNING, Output, outputs
 from sim_vehicles.load import utilisation
 from sim_vehicles.loop.brake import AUTO, Brake
 from sim_vehicles.loop.lap import phase_ns
-from sim_vehicles.plans import MEND, read_plan
-from sim_vehicles.scene import Scenario, load_scenario
+from sim_vehicles.plans import MEND, read_json, read_plan
+from sim_vehicles.readers.scenarios import load_scenario
+from sim_vehicles.scene import Scenario
 from sim_vehicles.sense import Burst
 from sim_vehicles.v2v.channel import IDEAL, Channel
 

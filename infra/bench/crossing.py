@@ -11,7 +11,7 @@ from sim_vehicles.feed import Feed
 from sim_vehicles.inputs import InputOptions, Inputs
 from sim_vehicles.loop.fixed import crash_table
 from sim_vehicles.operators.chain import Chain
-from sim_vehicles.scene import load_scenario
+from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.traffic.measures import document, in_all
 from sim_vehicles.traffic.run import Options, run_file
 from sim_vehicles.traffic.truth import Limits

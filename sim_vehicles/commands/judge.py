@@ -75,7 +75,7 @@ def complete(run: Path) -> dict[str, Any]:
     """Writes the split of every lap's deciding tuple into RUN/replay.json (or, as `split_missing`, why there is none)
     and RUN/scene.html; gives the new replay.json. BadInputError where something is not there."""
     from sim_vehicles.errors import BadInputError
-    from sim_vehicles.feed import read_json
+    from sim_vehicles.plans import read_json
     from sim_vehicles.story.page import write as write_page
     from sim_vehicles.story.reader import read_trace
     from sim_vehicles.summary import write_summary

@@ -23,7 +23,8 @@ from sim_vehicles.loop.lap import phase_ns
 from sim_vehicles.loop.meeting import meet
 from sim_vehicles.loop.physics import KMH, impact_mps
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain
-from sim_vehicles.scene import Scenario, load_scenario
+from sim_vehicles.readers.scenarios import load_scenario
+from sim_vehicles.scene import Scenario
 from sim_vehicles.sense import Burst
 from sim_vehicles.virtual.run import operators_here
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from sim_vehicles.geometry import Point
 from sim_vehicles.motion import wrap
-from sim_vehicles.scene import RECORDINGS
+from sim_vehicles.recordings import RECORDINGS
 
 CORNER_M = 4.0  # radius of a kerb's corner in a town
 CURVE_STEP_M = 1.0

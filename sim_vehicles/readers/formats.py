@@ -1,4 +1,4 @@
-"""Which format a recording has, by its content, and its motion."""
+"""Reads recorded motion: which format a recording has, by its content, and its motion."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import COLUMNS, Motion
+from sim_vehicles.motion import Motion
 from sim_vehicles.readers import commonroad, fcd, table
 from sim_vehicles.readers.content import opened
 from sim_vehicles.readers.markup import Start, events
 from sim_vehicles.readers.rules import gather
 from sim_vehicles.readers.sizes import Kind
+from sim_vehicles.readers.table import COLUMNS
 
 
-def read(path: Path, skip_bad_rows: bool = False, kinds: Mapping[str, Kind] | None = None) -> Motion:
-    """The motion in path: see `sim_vehicles.motion.read_motion`. `kinds`: SUMO's vehicle types, if they are known."""
+def read_motion(path: Path, skip_bad_rows: bool = False, kinds: Mapping[str, Kind] | None = None) -> Motion:
+    """Reads a recording, its format told by its content: our CSV, SUMO's floating-car data (XML or CSV), a CommonRoad
+    scenario (XML); each plain or gzip. `kinds`: SUMO's vehicle types, if they are known.
+
+    A row that cannot be (a field that is no finite number, time that does not grow for its vehicle, over 100 m/s by its
+    speed or by the distance from the record before, a vehicle of no size) raises BadInputError with its line; with
+    `skip_bad_rows` it is left out and noted in `Motion.skipped`. A file that is none of these is always refused.
+    MissingToolError where a format needs a package that is not installed.
+    """
     with opened(path) as stream:
         head = stream.peek(1024)
         if head.startswith(b"PAR1"):

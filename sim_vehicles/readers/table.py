@@ -1,18 +1,25 @@
-"""Tables: the lines of a CSV file, and our own columns as rows."""
+"""Tables: the lines of a CSV file, and our own columns as rows.
+
+Our own format is a CSV table, plain or gzip, with the columns of `COLUMNS` in any order (further ones are ignored), in
+the units of `motion`. Rows may be ordered by time or by vehicle; within one vehicle time must grow.
+"""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import IO
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import COLUMNS, NUMBERS
+from sim_vehicles.motion import State, Track
 from sim_vehicles.readers.rules import Bad, Row, number
 
+COLUMNS = ("t_s", "id", "type", "length_m", "width_m", "x_m", "y_m", "heading_rad", "speed_mps")
+NUMBERS = tuple(name for name in COLUMNS if name not in ("id", "type"))
 SEPARATORS = ",;\t"
 
 Line = tuple[int, list[str]]
@@ -46,6 +53,17 @@ def rows(path: Path, names: list[str], found: Iterator[Line]) -> Iterator[Row | 
             yield _row(line, cells, places, len(names))
         except ValueError as bad:
             yield Bad(line, str(bad))
+
+
+def write_motion(path: Path, rows: Iterable[tuple[str, Track, State]]) -> None:
+    """Writes (t as printed, track, state) rows as a gzip CSV; its bytes depend on the rows alone (no time, no name)."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for t_s, track, state in rows:
+        numbers = (f"{state.x_m:.3f}", f"{state.y_m:.3f}", f"{state.heading_rad:.4f}", f"{state.speed_mps:.3f}")
+        writer.writerow((t_s, track.id, track.type, f"{track.length_m:g}", f"{track.width_m:g}", *numbers))
+    path.write_bytes(gzip.compress(text.getvalue().encode(), compresslevel=9, mtime=0))
 
 
 def check_width(cells: list[str], width: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sim_vehicles.errors import MissingToolError
 from sim_vehicles.motion import State, Track
-from sim_vehicles.readers.formats import read
+from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.sizes import Kind
 from sim_vehicles.record.crossing import ARM_M, CARS, CONFLICT, CONFLICT_S, END_S, LANE_M, STEP_S, X_BEHIND_M, Crossing
 
@@ -160,7 +160,7 @@ def _standing(name: str, position_m: float) -> str:
 
 def _fcd(path: Path) -> Iterator[tuple[str, Track, State]]:
     """What SUMO wrote, in order of time and id, up to the end of the scene."""
-    motion = read(path, kinds={name: Kind(car.type, car.length_m, car.width_m) for name, car in CARS.items()})
+    motion = read_motion(path, kinds={name: Kind(car.type, car.length_m, car.width_m) for name, car in CARS.items()})
     states = [(state, track) for track in motion.tracks.values() for state in track.states if state.t_s <= END_S]
     for state, track in sorted(states, key=lambda one: (one[0].t_s, one[1].id)):
         yield f"{state.t_s:.2f}", track, state

@@ -19,8 +19,9 @@ from typing import NamedTuple
 from node_agent.operators.registry import Registry
 from protos.vehicle_pb2 import Cpm
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import Motion, read_motion
+from sim_vehicles.motion import Motion
 from sim_vehicles.operators.chain import Chain
+from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.scene import Scenario, Scene
 from sim_vehicles.sense import MS, Senses
 from sim_vehicles.traffic import truth

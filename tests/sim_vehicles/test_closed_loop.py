@@ -15,7 +15,8 @@ from sim_vehicles.loop.closed import ClosedLoop
 from sim_vehicles.loop.judge import Judge
 from sim_vehicles.loop.lap import Lap, phase_ns, worst
 from sim_vehicles.loop.record import record
-from sim_vehicles.scene import Scenario, load_scenario
+from sim_vehicles.readers.scenarios import load_scenario
+from sim_vehicles.scene import Scenario
 from sim_vehicles.sense import Burst
 
 PERIOD_NS = 500_000_000

@@ -11,7 +11,8 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.feed import Feed
 from sim_vehicles.inputs import CENTRE_LEAD_NS, InputOptions, Inputs, heard
 from sim_vehicles.motion import Track
-from sim_vehicles.scene import Scenario, load_scenario
+from sim_vehicles.readers.scenarios import load_scenario
+from sim_vehicles.scene import Scenario
 from sim_vehicles.sense import Burst, Senses, inputs_hash
 from sim_vehicles.sight import Sight, visible
 from sim_vehicles.v2v.channel import Channel, parse_channel

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim_vehicles.operators.lanes import LaneMap, LanePath, beside, known_maps, lanes, score, ways
-from sim_vehicles.scene import load_scenario
+from sim_vehicles.readers.scenarios import load_scenario
 
 ARMS = [("south", -pi / 2), ("north", pi / 2), ("west", pi), ("east", 0.0)]
 CORNER = LanePath("corner", [(0.0, 0.0), (10.0, 0.0), (10.0, 20.0)])  # east 10 m, then north 20 m

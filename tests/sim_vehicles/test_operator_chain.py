@@ -13,7 +13,7 @@ from protos.vehicle_pb2 import Cpm, Warning
 from sim_vehicles.feed import Feed
 from sim_vehicles.inputs import InputOptions, Inputs
 from sim_vehicles.operators.chain import NO_DEADLINE_NS, WARNING_QUERY, Chain
-from sim_vehicles.scene import load_scenario
+from sim_vehicles.readers.scenarios import load_scenario
 
 QUERY = Path(__file__).resolve().parents[2] / "sim_vehicles" / "queries" / "collision_warning.yaml"
 OPERATORS = """

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import COLUMNS, read_motion
 from sim_vehicles.readers import content
+from sim_vehicles.readers.formats import read_motion
+from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.readers.sizes import routes_of
-from sim_vehicles.scene import load_scenario
+from sim_vehicles.readers.table import COLUMNS
 
 try:
     import commonroad  # noqa: F401

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from sim_vehicles.errors import BadInputError, MissingToolError
-from sim_vehicles.motion import Motion, read_motion
+from sim_vehicles.motion import Motion
 from sim_vehicles.readers.commonroad import Lean
+from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.markup import events
 
 try:

@@ -6,9 +6,11 @@ from itertools import pairwise
 import pytest
 
 from sim_vehicles.geometry import blocked
+from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.record.crossing import CONFLICT_S, STRAIGHT_M, Crossing
 from sim_vehicles.record.facts import Facts, facts
-from sim_vehicles.scene import RECORDINGS, Scenario, load_scenario
+from sim_vehicles.recordings import RECORDINGS
+from sim_vehicles.scene import Scenario
 
 SPEEDS = sorted(STRAIGHT_M)
 

@@ -8,7 +8,7 @@ from sim_vehicles.feed import Feed
 from sim_vehicles.inputs import InputOptions, Inputs
 from sim_vehicles.loop.brake import AUTO, braked
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain
-from sim_vehicles.scene import load_scenario
+from sim_vehicles.readers.scenarios import load_scenario
 
 PERIOD_NS, LATENCY_NS = 500_000_000, 200_000_000
 FEEDS = [Feed("v2v", "a", "vehicle.Cpm", 20, PERIOD_NS), Feed("sensor", "a", "vehicle.Sensor", 10, PERIOD_NS)]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import COLUMNS
-from sim_vehicles.scene import load_scenario
+from sim_vehicles.readers.scenarios import load_scenario
+from sim_vehicles.readers.table import COLUMNS
 
 
 @pytest.fixture

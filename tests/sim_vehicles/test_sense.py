@@ -3,7 +3,7 @@ from math import cos, radians
 import pytest
 
 from protos.vehicle_pb2 import Cpm
-from sim_vehicles.scene import load_scenario
+from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.sense import EARTH_M, NO_NOISE, Burst, Senses, inputs_hash
 
 MS = 1_000_000

@@ -15,7 +15,7 @@ from sim_vehicles.loop.brake import AUTO
 from sim_vehicles.loop.closed import ClosedLoop
 from sim_vehicles.loop.lap import Lap
 from sim_vehicles.loop.record import record
-from sim_vehicles.scene import load_scenario
+from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.story.facts import read_story
 from sim_vehicles.story.page import page, write
 from sim_vehicles.story.playback import playback

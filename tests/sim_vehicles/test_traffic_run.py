@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from node_agent.operators.registry import Registry
 from sim_vehicles.cli import app
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import Motion, State, Track, wrap, write_motion
+from sim_vehicles.motion import Motion, State, Track, wrap
+from sim_vehicles.readers.table import write_motion
 from sim_vehicles.traffic import measures
 from sim_vehicles.traffic.run import EgoRun, FileRun, Options, Told, messages, run_ego, run_file
 from sim_vehicles.traffic.truth import Conflict, Limits, conflicts

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim_vehicles.motion import Motion, State, Track, read_motion
+from sim_vehicles.motion import Motion, State, Track
+from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.traffic import truth
 from sim_vehicles.traffic.truth import Conflict, Encounter, Limits
 

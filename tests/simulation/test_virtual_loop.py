@@ -20,7 +20,8 @@ from sim_vehicles.inputs import InputOptions
 from sim_vehicles.loop.brake import AUTO
 from sim_vehicles.loop.lap import Lap
 from sim_vehicles.loop.world import replay_virtual
-from sim_vehicles.scene import Scenario, load_scenario
+from sim_vehicles.readers.scenarios import load_scenario
+from sim_vehicles.scene import Scenario
 from sim_vehicles.virtual.run import operators_here, simulate
 from sim_vehicles.virtual.scenario import Scenario as Conditions
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
