@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from protos.policies import HELP, refused
-from sim_vehicles.loop.outcome import length
+from sim_vehicles.encounter.outcome import length
 
 ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "sim_vehicles" / "queries"

@@ -26,7 +26,7 @@ def main() -> None:
 
 def _main() -> None:
     try:
-        from sim_vehicles.cli import app
+        from sim_vehicles.cli.app import app
 
         app()  # commands import what they need when they run
     except ModuleNotFoundError as missing:

@@ -7,13 +7,13 @@ from time import perf_counter_ns
 from typing import Any
 
 from infra.bench.figures import Figure
-from sim_vehicles.feed import Feed
-from sim_vehicles.inputs import InputOptions, Inputs
-from sim_vehicles.loop.fixed import crash_table
+from sim_vehicles.closed_loop.constant_latency import crash_table
+from sim_vehicles.inputs.feed import Feed
+from sim_vehicles.inputs.stimuli import InputOptions, Inputs
 from sim_vehicles.operators.chain import Chain
 from sim_vehicles.readers.scenarios import load_scenario
+from sim_vehicles.traffic.ego_runs import Options, run_file
 from sim_vehicles.traffic.measures import document, in_all
-from sim_vehicles.traffic.run import Options, run_file
 from sim_vehicles.traffic.truth import Limits
 
 ROUNDS = 5

@@ -8,8 +8,8 @@ from math import cos, erfc, exp, isinf, sin, sqrt
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Warning
 from sim_vehicles.operators.conflict import ENCOUNTER, stopping_mps2
-from sim_vehicles.operators.its_time import since_ms
-from sim_vehicles.operators.recent import Recent
+from sim_vehicles.operators.models.its_time import since_ms
+from sim_vehicles.operators.models.recent import Recent
 
 SERIOUS_MPS2 = 3.35  # DRAC from which a conflict counts as serious (Archer 2005)
 COLLISION_RISK, CROSSING = 97, 2  # DENM cause and sub-cause (EN 302 637-3)

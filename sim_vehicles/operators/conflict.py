@@ -13,9 +13,9 @@ import numpy as np
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Motion, Passage, Path, Zone
-from sim_vehicles.motion import wrap
-from sim_vehicles.operators.corridor import Array, Corridor, corridor, crossing
-from sim_vehicles.operators.lanes import LanePath, lanes
+from sim_vehicles.operators.models.corridor import Array, Corridor, corridor, crossing
+from sim_vehicles.operators.models.lanes import LanePath, lanes
+from sim_vehicles.world.motion import wrap
 
 MOST_STEPS = 200
 FAR_M = 1000.0  # a lane goes straight on that far past both its ends

@@ -6,9 +6,9 @@ from math import hypot, pi, radians
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Ego, Sensor
-from sim_vehicles.motion import wrap
-from sim_vehicles.operators.ctrv import State, advance, motion_of
-from sim_vehicles.operators.its_time import since_ms
+from sim_vehicles.operators.models.ctrv import State, advance, motion_of
+from sim_vehicles.operators.models.its_time import since_ms
+from sim_vehicles.world.motion import wrap
 
 GAP_S = 1.0  # no dead reckoning over more than this
 JUMP_M = 10.0  # dead reckoning that far off is worth nothing: start again

@@ -6,10 +6,10 @@ from math import cos, isfinite, pi, radians, sin
 
 from node_agent.sdk import At, operator
 from protos.vehicle_pb2 import Encounter, Motion
-from sim_vehicles.motion import wrap
-from sim_vehicles.operators.ctrv import advance, motion_of, state_of
-from sim_vehicles.operators.its_time import age_s
-from sim_vehicles.operators.lanes import TIE_M, LaneMap, Match, lanes, score
+from sim_vehicles.operators.models.ctrv import advance, motion_of, state_of
+from sim_vehicles.operators.models.its_time import age_s
+from sim_vehicles.operators.models.lanes import TIE_M, LaneMap, Match, lanes, score
+from sim_vehicles.world.motion import wrap
 
 EARTH_M = 6_378_137.0  # WGS 84, equatorial
 LATITUDE, LONGITUDE = 35.0, 137.0  # default origin of the plane, degrees

@@ -6,10 +6,10 @@ from math import atan2, cos, hypot, pi, radians, sin
 
 from node_agent.sdk import At, operator
 from protos.vehicle_pb2 import Cpm, Ego, Encounter, PerceivedObject
-from sim_vehicles.motion import wrap
-from sim_vehicles.operators.ctrv import advance, state_of
-from sim_vehicles.operators.its_time import MODULUS, age_s, since_ms
+from sim_vehicles.operators.models.ctrv import advance, state_of
+from sim_vehicles.operators.models.its_time import MODULUS, age_s, since_ms
 from sim_vehicles.operators.place import LATITUDE, LONGITUDE, Plane
+from sim_vehicles.world.motion import wrap
 
 LATITUDE_E7, LONGITUDE_E7 = 900_000_000, 1_800_000_000  # one more means "unavailable"
 DISTANCE_CM = 131_070  # beyond: out of range (CartesianCoordinateLarge)

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Encounter, Gated
-from sim_vehicles.motion import wrap
-from sim_vehicles.operators.ctrv import State, advance, motion_of, state_of
-from sim_vehicles.operators.ekf import Ekf, Four, Spread, larger_axis
-from sim_vehicles.operators.its_time import since_ms
+from sim_vehicles.operators.models.ctrv import State, advance, motion_of, state_of
+from sim_vehicles.operators.models.ekf import Ekf, Four, Spread, larger_axis
+from sim_vehicles.operators.models.its_time import since_ms
+from sim_vehicles.operators.models.recent import KEEP_MS, Recent
 from sim_vehicles.operators.place import REVERSING_MPS
-from sim_vehicles.operators.recent import KEEP_MS, Recent
+from sim_vehicles.world.motion import wrap
 
 SLOW_MPS = 1.0  # the limit of a yaw rate at a lower speed is that at this one: a speed near 0 is mostly noise
 GATE = 9.21  # chi-square, 2 degrees of freedom, 99 %

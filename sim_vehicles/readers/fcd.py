@@ -18,12 +18,12 @@ from math import cos, pi, radians, sin
 from pathlib import Path
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import Motion, wrap
 from sim_vehicles.readers.markup import End, Start
 from sim_vehicles.readers.rules import Bad, Row, gather, number
 from sim_vehicles.readers.sizes import Kind, Sizes, read_types, routes_of
 from sim_vehicles.readers.table import Line, check_width
 from sim_vehicles.readers.units import MAX_HEADING_RAD
+from sim_vehicles.world.motion import Motion, wrap
 
 ROOT = "fcd-export"
 NEEDED = ("id", "x", "y", "angle", "speed")

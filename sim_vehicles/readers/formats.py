@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import Motion
 from sim_vehicles.readers import commonroad, fcd, table
 from sim_vehicles.readers.content import opened
 from sim_vehicles.readers.markup import Start, events
 from sim_vehicles.readers.rules import gather
 from sim_vehicles.readers.sizes import Kind
 from sim_vehicles.readers.table import COLUMNS
+from sim_vehicles.world.motion import Motion
 
 
 def read_motion(path: Path, skip_bad_rows: bool = False, kinds: Mapping[str, Kind] | None = None) -> Motion:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import MAX_GAP_S, MAX_SIZE_M, MAX_SPEED_MPS, MAX_TIME_S, Motion, State, Track, wrap
 from sim_vehicles.readers import units
+from sim_vehicles.world.motion import MAX_GAP_S, MAX_SIZE_M, MAX_SPEED_MPS, MAX_TIME_S, Motion, State, Track, wrap
 
 MAX_PLACE_M = 6e6  # from the plane's origin: farther off there is no latitude (UTM's northing passes up to 54 degrees)
 MEND = "mend the row, or pass --skip-bad-rows to leave such rows out"

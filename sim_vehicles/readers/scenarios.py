@@ -11,11 +11,11 @@ from math import hypot
 from pathlib import Path
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import Motion
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.scene_file import read_scene
 from sim_vehicles.recordings import RECORDINGS
-from sim_vehicles.scene import Scenario, Scene
+from sim_vehicles.world.motion import Motion
+from sim_vehicles.world.scene import Scenario, Scene
 
 
 def built_in() -> list[str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.geometry import Point
-from sim_vehicles.motion import MAX_TIME_S
-from sim_vehicles.scene import Scene
+from sim_vehicles.world.geometry import Point
+from sim_vehicles.world.motion import MAX_TIME_S
+from sim_vehicles.world.scene import Scene
 
 
 def read_scene(path: Path) -> Scene:

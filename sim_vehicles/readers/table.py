@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import State, Track
 from sim_vehicles.readers.rules import Bad, Row, number
+from sim_vehicles.world.motion import State, Track
 
 COLUMNS = ("t_s", "id", "type", "length_m", "width_m", "x_m", "y_m", "heading_rad", "speed_mps")
 NUMBERS = tuple(name for name in COLUMNS if name not in ("id", "type"))

@@ -15,7 +15,7 @@ from statistics import median, median_high, median_low
 from typing import NamedTuple
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import MAX_GAP_S, Motion, Track
+from sim_vehicles.world.motion import MAX_GAP_S, Motion, Track
 
 MAX_HEADING_RAD = 4 * pi  # two turns
 MAX_RATIO = 2.0  # of the way driven to what the speeds say, or the other way round

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import cos, pi, sin
 
-from sim_vehicles.geometry import Point
+from sim_vehicles.world.geometry import Point
 
 LANE_M = 3.2
 ARM_M = 400.0

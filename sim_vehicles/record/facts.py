@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from sim_vehicles.geometry import box, gap
-from sim_vehicles.loop.judge import Judge
-from sim_vehicles.motion import Motion, State
+from sim_vehicles.encounter.verdict import Judge
 from sim_vehicles.record.crossing import STEP_S
-from sim_vehicles.scene import Scenario, Scene
-from sim_vehicles.sight import perceived, visible
+from sim_vehicles.world.geometry import box, gap
+from sim_vehicles.world.motion import Motion, State
+from sim_vehicles.world.scene import Scenario, Scene
+from sim_vehicles.world.sight import perceived, visible
 
 
 class Facts(TypedDict):

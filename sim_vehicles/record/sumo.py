@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sim_vehicles.errors import MissingToolError
-from sim_vehicles.motion import State, Track
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.sizes import Kind
 from sim_vehicles.record.crossing import ARM_M, CARS, CONFLICT, CONFLICT_S, END_S, LANE_M, STEP_S, X_BEHIND_M, Crossing
+from sim_vehicles.world.motion import State, Track
 
 # Without these SUMO's junction model always lets one of the two wait.
 RECKLESS = 'jmIgnoreFoeProb="1" jmIgnoreFoeSpeed="50" jmIgnoreJunctionFoeProb="1"'

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.geometry import Point
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.scene_file import read_scene
 from sim_vehicles.readers.table import write_motion
 from sim_vehicles.record.crossing import CONFLICT, CONFLICT_S, LANE_M, STEP_S, Crossing
 from sim_vehicles.record.facts import Facts, facts
 from sim_vehicles.record.sumo import Recorded, run
+from sim_vehicles.world.geometry import Point
 
 RANGE_M = 150.0  # a long-range surround sensor; it is the buildings that hide X, not the reach
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from math import cos, degrees, pi, sin
 from typing import Any
 
-from sim_vehicles.motion import Motion, State, wrap
-from sim_vehicles.traffic.run import EgoRun, FileRun, Told
+from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, Told
 from sim_vehicles.traffic.truth import Conflict, Judgement, Limits, judged
+from sim_vehicles.world.motion import Motion, State, wrap
 
 KINDS = ("crossing", "closing")
 IN_A_ROW = 20  # messages of one burst of the query

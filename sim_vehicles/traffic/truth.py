@@ -31,7 +31,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sim_vehicles.motion import Motion, Track
+from sim_vehicles.world.motion import Motion, Track
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

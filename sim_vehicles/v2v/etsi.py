@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import hypot, radians
 
-from sim_vehicles.motion import State, wrap
+from sim_vehicles.world.motion import State, wrap
 
 CHECK_NS = 100_000_000  # T_CheckCamGen, T_CheckCpmGen
 SHORTEST_NS = 100_000_000  # T_GenCamMin (and T_GenCam_Dcc), T_GenCpmMin

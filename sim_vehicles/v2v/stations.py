@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from sim_vehicles.sense import CYCLE_NS, MS, Senses, Sent
 from sim_vehicles.v2v.etsi import CHECK_NS, LONGEST_NS, CamRule, CpmRule
 from sim_vehicles.v2v.radio import of_itself
+from sim_vehicles.world.sense import CYCLE_NS, MS, Senses, Sent
 
 CAM, CPM = "cam", "cpm"
 

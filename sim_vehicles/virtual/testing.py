@@ -16,7 +16,7 @@ from node_agent.operators.registry import Registry
 from node_agent.testing.loaded import with_codecs
 from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.plans import read_plan, typed
+from sim_vehicles.plan_file import read_plan, typed
 from sim_vehicles.virtual.arrivals import bursts
 from sim_vehicles.virtual.run import Simulation, operators_here, simulate
 from sim_vehicles.virtual.scenario import Scenario, Source, VirtualPlan, virtual_plan

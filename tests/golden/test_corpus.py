@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from coordinator.cli import app as coordinator
 from coordinator.cli import register
 from coordinator.errors import CoordinatorError
-from sim_vehicles.cli import build
+from sim_vehicles.cli.app import build
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).with_name("corpus")

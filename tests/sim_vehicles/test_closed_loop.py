@@ -7,17 +7,17 @@ import pytest
 
 from protos.vehicle_pb2 import Cpm, Sensor
 from protos.vehicle_pb2 import Warning as Told
-from sim_vehicles.feed import Feed
-from sim_vehicles.inputs import InputOptions, Inputs
-from sim_vehicles.loop import fixed
-from sim_vehicles.loop.brake import AUTO, NONE, Brake
-from sim_vehicles.loop.closed import ClosedLoop
-from sim_vehicles.loop.judge import Judge
-from sim_vehicles.loop.lap import Lap, phase_ns, worst
-from sim_vehicles.loop.record import record
+from sim_vehicles.closed_loop import constant_latency
+from sim_vehicles.closed_loop.closed import ClosedLoop
+from sim_vehicles.closed_loop.lap import Lap, phase_ns, worst
+from sim_vehicles.closed_loop.replay_record import record
+from sim_vehicles.encounter.brake import AUTO, NONE, Brake
+from sim_vehicles.encounter.verdict import Judge
+from sim_vehicles.inputs.feed import Feed
+from sim_vehicles.inputs.stimuli import InputOptions, Inputs
 from sim_vehicles.readers.scenarios import load_scenario
-from sim_vehicles.scene import Scenario
-from sim_vehicles.sense import Burst
+from sim_vehicles.world.scene import Scenario
+from sim_vehicles.world.sense import Burst
 
 PERIOD_NS = 500_000_000
 FEEDS = [
@@ -170,7 +170,7 @@ def test_the_phases_share_the_period_of_the_v2v_source() -> None:
 
 def test_crashes_grow_with_latency_and_the_closed_form_stands_beside_them() -> None:
     runs: list[None] = []
-    short, long = fixed.crash_table((50,), (200_000_000, 900_000_000), 3, lambda: runs.append(None))
+    short, long = constant_latency.crash_table((50,), (200_000_000, 900_000_000), 3, lambda: runs.append(None))
     assert len(runs) == 6
     assert (short["speed_kmh"], short["latency_ns"], short["phases"], short["warned"]) == (50, 200_000_000, 3, 3)
     assert short["crashes"] <= long["crashes"] == 3

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim_vehicles.operators.ctrv import SERIES_BELOW, State, advance, motion_of, state_of
+from sim_vehicles.operators.models.ctrv import SERIES_BELOW, State, advance, motion_of, state_of
 
 states = st.tuples(
     st.floats(-1000, 1000),

@@ -2,7 +2,7 @@ from math import pi
 
 import pytest
 
-from sim_vehicles.geometry import blocked, box, gap, inside, overlap, seen_share
+from sim_vehicles.world.geometry import blocked, box, gap, inside, overlap, seen_share
 
 HOUSE = [(2.0, 2.0), (6.0, 2.0), (6.0, 6.0), (2.0, 6.0)]
 

@@ -8,14 +8,14 @@ import pytest
 
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.feed import Feed
-from sim_vehicles.inputs import CENTRE_LEAD_NS, InputOptions, Inputs, heard
-from sim_vehicles.motion import Track
+from sim_vehicles.inputs.feed import Feed
+from sim_vehicles.inputs.stimuli import CENTRE_LEAD_NS, InputOptions, Inputs, heard
 from sim_vehicles.readers.scenarios import load_scenario
-from sim_vehicles.scene import Scenario
-from sim_vehicles.sense import Burst, Senses, inputs_hash
-from sim_vehicles.sight import Sight, visible
 from sim_vehicles.v2v.channel import Channel, parse_channel
+from sim_vehicles.world.motion import Track
+from sim_vehicles.world.scene import Scenario
+from sim_vehicles.world.sense import Burst, Senses, inputs_hash
+from sim_vehicles.world.sight import Sight, visible
 
 MS = 1_000_000
 S = 1000 * MS

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from protos.vehicle_pb2 import Warning as Told
+from sim_vehicles.encounter.brake import AUTO, NONE, Brake, braked
+from sim_vehicles.encounter.meeting import meet
+from sim_vehicles.encounter.outcome import is_near, length
+from sim_vehicles.encounter.swept_area import entry_m
+from sim_vehicles.encounter.verdict import Driven, Judge, Warned
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.loop.brake import AUTO, NONE, Brake, braked
-from sim_vehicles.loop.judge import Driven, Judge, Warned
-from sim_vehicles.loop.meeting import meet
-from sim_vehicles.loop.outcome import is_near, length
-from sim_vehicles.loop.strip import entry_m
-from sim_vehicles.motion import Motion, State, Track, wrap
-from sim_vehicles.scene import Scenario, Scene
+from sim_vehicles.world.motion import Motion, State, Track, wrap
+from sim_vehicles.world.scene import Scenario, Scene
 
 NAMES = {1: "A", 2: "E", 3: "X"}
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim_vehicles.operators.lanes import LaneMap, LanePath, beside, known_maps, lanes, score, ways
+from sim_vehicles.operators.models.lanes import LaneMap, LanePath, beside, known_maps, lanes, score, ways
 from sim_vehicles.readers.scenarios import load_scenario
 
 ARMS = [("south", -pi / 2), ("north", pi / 2), ("west", pi), ("east", 0.0)]

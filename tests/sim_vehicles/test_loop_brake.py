@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim_vehicles.encounter.brake import AUTO, DRIVER, NONE, STEP_S, Brake, braked, parse_brake
+from sim_vehicles.encounter.driven_path import Course
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.loop.brake import AUTO, DRIVER, NONE, STEP_S, Brake, braked, parse_brake
-from sim_vehicles.loop.course import Course
-from sim_vehicles.motion import MAX_GAP_S, State, Track
+from sim_vehicles.world.motion import MAX_GAP_S, State, Track
 
 
 def straight(speed_mps: float, end_s: float = 12.0, step_s: float = 0.05) -> Track:

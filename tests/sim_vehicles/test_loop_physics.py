@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim_vehicles.loop.physics import KMH, impact_mps, needed_m
+from sim_vehicles.encounter.physics import KMH, impact_mps, needed_m
 
 REACTION_S, DECELERATION_MPS2 = 0.2, 7.0
 LATENCIES_S = (0.3, 0.4, 0.5, 0.7, 1.0)

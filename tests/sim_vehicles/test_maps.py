@@ -1,7 +1,7 @@
 from protos import plan_document
 from protos.plan_document import Plan
-from sim_vehicles.maps import foreign_maps, foreign_origin, misfits
-from sim_vehicles.scene import Scene
+from sim_vehicles.inputs.maps import foreign_maps, foreign_origin, misfits
+from sim_vehicles.world.scene import Scene
 from tests.whole_plans import whole
 
 

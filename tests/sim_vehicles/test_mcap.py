@@ -10,8 +10,8 @@ import pytest
 from mcap.reader import make_reader
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.mcap_out import write_mcap
-from sim_vehicles.mcap_schemas import TOPICS
+from sim_vehicles.export.mcap_file import write_mcap
+from sim_vehicles.export.mcap_schemas import TOPICS
 
 
 def vehicle(x: list[float], y: list[float], speed: float, from_s: float = 4.0) -> dict[str, Any]:

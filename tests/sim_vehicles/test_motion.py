@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import State, Track
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.table import COLUMNS, write_motion
+from sim_vehicles.world.motion import State, Track
 
 HEAD = ",".join(COLUMNS)
 GOOD = ["0.0,7,car,4.5,1.8,0,0,0.1,10", "0.1,7,car,4.5,1.8,1,0,0.1,11", "0.2,7,car,4.5,1.8,2,0,0.1,12"]

@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
 from protos.vehicle_pb2 import Cpm, Warning
-from sim_vehicles.feed import Feed
-from sim_vehicles.inputs import InputOptions, Inputs
+from sim_vehicles.inputs.feed import Feed
+from sim_vehicles.inputs.stimuli import InputOptions, Inputs
 from sim_vehicles.operators.chain import NO_DEADLINE_NS, WARNING_QUERY, Chain
 from sim_vehicles.readers.scenarios import load_scenario
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from protos.vehicle_pb2 import Encounter, Motion, Warning, Zone
 from sim_vehicles.operators.alarm import MOST_MS, SERIOUS_MPS2, Hysteresis, Risk, Warn, normal
-from sim_vehicles.operators.recent import MOST
+from sim_vehicles.operators.models.recent import MOST
 
 KMH = 1 / 3.6
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protos.vehicle_pb2 import Ego, Encounter, Motion, Passage, Zone
-from sim_vehicles.geometry import box, overlap
 from sim_vehicles.operators.conflict import Arrival, Deceleration, Encroachment, Overlap, Predict, arrival_s
-from sim_vehicles.operators.ctrv import advance
-from sim_vehicles.operators.lanes import lanes
+from sim_vehicles.operators.models.ctrv import advance
+from sim_vehicles.operators.models.lanes import lanes
+from sim_vehicles.world.geometry import box, overlap
 
 NORTH, WEST, SOUTH, EAST = pi / 2, pi, -pi / 2, 0.0
 LONG, WIDE = 4.5, 1.8

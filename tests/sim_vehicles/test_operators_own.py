@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protos.vehicle_pb2 import Ego, Sensor
-from sim_vehicles.operators.ctrv import state_of
+from sim_vehicles.operators.models.ctrv import state_of
 from sim_vehicles.operators.own import Localise
 
 I32 = st.integers(-(2**31), 2**31 - 1)

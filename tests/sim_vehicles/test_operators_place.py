@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from node_agent.sdk import At
 from protos.vehicle_pb2 import Ego, Encounter, Motion
-from sim_vehicles.motion import wrap
-from sim_vehicles.operators.ctrv import state_of
-from sim_vehicles.operators.lanes import LaneMap, LanePath, lanes
+from sim_vehicles.operators.models.ctrv import state_of
+from sim_vehicles.operators.models.lanes import LaneMap, LanePath, lanes
 from sim_vehicles.operators.place import Extrapolate, Lane, Plane
+from sim_vehicles.world.motion import wrap
 
 MS = 1_000_000
 

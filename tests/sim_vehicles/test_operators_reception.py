@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from node_agent.sdk import At
 from protos.vehicle_pb2 import Cpm, Ego, Encounter, Motion, PerceivedObject
-from sim_vehicles.operators.its_time import age_s, since_ms
+from sim_vehicles.operators.models.its_time import age_s, since_ms
 from sim_vehicles.operators.reception import Attach, Closing, Decode
 
 MS = 1_000_000

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protos.vehicle_pb2 import Encounter, Gated, Motion
-from sim_vehicles.motion import wrap
-from sim_vehicles.operators.ekf import Array, Ekf, Spread, larger_axis, step
-from sim_vehicles.operators.recent import KEEP_MS, MOST, Recent
+from sim_vehicles.operators.models.ekf import Array, Ekf, Spread, larger_axis, step
+from sim_vehicles.operators.models.recent import KEEP_MS, MOST, Recent
 from sim_vehicles.operators.tracking import Associate, Confirm, Filter, Gate
+from sim_vehicles.world.motion import wrap
 
 
 def seen(

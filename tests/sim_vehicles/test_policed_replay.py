@@ -9,7 +9,7 @@ from coordinator.report.ledger.verdict import verdict
 from coordinator.report.page.page import page
 from coordinator.report.page.terminal import told
 from coordinator.solve import planner
-from sim_vehicles.cli import app
+from sim_vehicles.cli.app import app
 
 QUERIES = Path(__file__).resolve().parents[2] / "sim_vehicles" / "queries"
 STRETCH = ["--start", "9s", "--until", "11.5s"]

@@ -8,9 +8,9 @@ from coordinator.solve import planner
 from node_agent.operators.registry import Registry
 from protos import records
 from protos.segments import records_in
-from sim_vehicles.loop.brake import AUTO
-from sim_vehicles.loop.world import replay_virtual
-from sim_vehicles.replay import Options, prepare
+from sim_vehicles.closed_loop.in_virtual_time import replay_virtual
+from sim_vehicles.encounter.brake import AUTO
+from sim_vehicles.replay.preparation import Options, prepare
 
 QUERIES = Path(__file__).resolve().parents[2] / "sim_vehicles" / "queries"
 

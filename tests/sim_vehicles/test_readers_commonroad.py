@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from sim_vehicles.errors import BadInputError, MissingToolError
-from sim_vehicles.motion import Motion
 from sim_vehicles.readers.commonroad import Lean
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.markup import events
+from sim_vehicles.world.motion import Motion
 
 try:
     import commonroad  # noqa: F401

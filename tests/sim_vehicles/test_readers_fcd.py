@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import Motion
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.sizes import read_types, routes_of
+from sim_vehicles.world.motion import Motion
 
 # One turning lorry and one car, as SUMO 1.28 writes them; a person walks about.
 XML = """<?xml version="1.0" encoding="UTF-8"?>

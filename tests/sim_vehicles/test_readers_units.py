@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import Motion, State, Track
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.table import write_motion
 from sim_vehicles.recordings import RECORDINGS
+from sim_vehicles.world.motion import Motion, State, Track
 from tests.sim_vehicles.test_readers_bad_input import FORMATS, WRITERS, Record, written
 
 LANKERSHIM = Path(__file__).resolve().parents[3] / "shared" / "data" / "ngsim_lankershim"

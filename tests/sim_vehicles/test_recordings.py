@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from sim_vehicles.geometry import blocked
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.record.crossing import CONFLICT_S, STRAIGHT_M, Crossing
 from sim_vehicles.record.facts import Facts, facts
 from sim_vehicles.recordings import RECORDINGS
-from sim_vehicles.scene import Scenario
+from sim_vehicles.world.geometry import blocked
+from sim_vehicles.world.scene import Scenario
 
 SPEEDS = sorted(STRAIGHT_M)
 

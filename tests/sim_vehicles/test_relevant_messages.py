@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from sim_vehicles.feed import Feed
-from sim_vehicles.inputs import InputOptions, Inputs
-from sim_vehicles.loop.brake import AUTO, braked
+from sim_vehicles.encounter.brake import AUTO, braked
+from sim_vehicles.inputs.feed import Feed
+from sim_vehicles.inputs.stimuli import InputOptions, Inputs
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain
 from sim_vehicles.readers.scenarios import load_scenario
 

@@ -14,10 +14,10 @@ from node_agent.client.connection import NotAcceptedError
 from protos import plan_document
 from sim_vehicles.durations import duration_ns
 from sim_vehicles.errors import BadInputError, FeedError
-from sim_vehicles.live_laps import LiveReplay
-from sim_vehicles.load import utilisation
-from sim_vehicles.replay import Options, Prepared, parse_phase, parse_rate, prepare
-from sim_vehicles.summary import live_summary, virtual_summary, write_summary
+from sim_vehicles.inputs.load import utilisation
+from sim_vehicles.replay.live_laps import LiveReplay
+from sim_vehicles.replay.preparation import Options, Prepared, parse_phase, parse_rate, prepare
+from sim_vehicles.replay.replay_summary import live_summary, virtual_summary, write_summary
 from tests.sim_vehicles.replay_fakes import FakeAgents
 from tests.sim_vehicles.replay_plans import small_plan
 from tests.whole_plans import whole

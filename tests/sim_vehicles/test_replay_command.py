@@ -16,10 +16,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from node_agent.client.client import Source
-from sim_vehicles.cli import app
-from sim_vehicles.commands.replay import _stopped_by_signals
-from sim_vehicles.live_laps import LiveReplay
-from sim_vehicles.replay import Options, prepare
+from sim_vehicles.cli.app import app
+from sim_vehicles.cli.replay import _stopped_by_signals
+from sim_vehicles.replay.live_laps import LiveReplay
+from sim_vehicles.replay.preparation import Options, prepare
 from tests.sim_vehicles.replay_fakes import FakeAgents
 from tests.sim_vehicles.replay_plans import small_plan, write
 from tests.whole_plans import whole
@@ -128,7 +128,7 @@ def test_one_phase_is_called_that_in_every_file(plan: Path, tmp_path: Path) -> N
 
 
 def test_all_phases_and_the_run_directory(plan: Path, tmp_path: Path) -> None:
-    pytest.importorskip("sim_vehicles.story.page")
+    pytest.importorskip("sim_vehicles.story.page.scene_html")
     run = tmp_path / "run"
     done = virtual(plan, "--phases", 4, "--loop", 2, "--out", run)
     assert done.exit_code == 0, done.output
@@ -188,7 +188,9 @@ def test_overload_is_said_in_words(tmp_path: Path) -> None:
 
 
 def test_an_unreachable_agent(plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim_vehicles.live_laps.source", lambda address, name, tls: Source(address, name, timeout=0.2))
+    monkeypatch.setattr(
+        "sim_vehicles.replay.live_laps.source", lambda address, name, tls: Source(address, name, timeout=0.2)
+    )
     with socket.socket() as free:  # bound and not listening: nothing else can answer there
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -205,11 +207,11 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeAgents], None]:
     """Puts agents of this process in place of real ones, and waits for nothing after the last burst."""
 
     def put(agents: FakeAgents) -> None:
-        monkeypatch.setattr("sim_vehicles.live_laps.source", agents.connect)
-        monkeypatch.setattr("sim_vehicles.live_laps.sink", agents.listen)
-        monkeypatch.setattr("sim_vehicles.live_laps.MARGIN_S", -0.3)
-        monkeypatch.setattr("sim_vehicles.live_laps.QUIET_S", 0.0)
-        monkeypatch.setattr("sim_vehicles.live_laps.PAUSE_S", 0.0)
+        monkeypatch.setattr("sim_vehicles.replay.live_laps.source", agents.connect)
+        monkeypatch.setattr("sim_vehicles.replay.live_laps.sink", agents.listen)
+        monkeypatch.setattr("sim_vehicles.replay.live_laps.MARGIN_S", -0.3)
+        monkeypatch.setattr("sim_vehicles.replay.live_laps.QUIET_S", 0.0)
+        monkeypatch.setattr("sim_vehicles.replay.live_laps.PAUSE_S", 0.0)
 
     return put
 
@@ -230,12 +232,12 @@ def test_a_signal_stops_it_with_the_summary(plan: Path, tmp_path: Path) -> None:
         "--rate", "0.01", "--out", str(tmp_path / "run"), "--json",
     ]  # fmt: skip
     program = f"""
-from sim_vehicles import live_laps
+from sim_vehicles.replay import live_laps
 from tests.sim_vehicles.replay_fakes import FakeAgents
 agents = FakeAgents()
 agents.after = lambda warned: len(agents.sent) == 1 and print("running", flush=True)
 live_laps.source, live_laps.sink = agents.connect, agents.listen
-from sim_vehicles.cli import app
+from sim_vehicles.cli.app import app
 app({arguments!r})
 """
     with subprocess.Popen(

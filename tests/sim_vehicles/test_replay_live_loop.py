@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from node_agent.client.connection import UnreachableError
-from sim_vehicles import live_laps
-from sim_vehicles.agenda import Agenda
-from sim_vehicles.commands.account import outcome, rows
-from sim_vehicles.live_laps import LiveReplay
-from sim_vehicles.replay import Options, prepare
-from sim_vehicles.sense import Burst
-from sim_vehicles.summary import live_summary
+from sim_vehicles.cli.account import outcome, rows
+from sim_vehicles.inputs.send_schedule import Agenda
+from sim_vehicles.replay import live_laps
+from sim_vehicles.replay.live_laps import LiveReplay
+from sim_vehicles.replay.preparation import Options, prepare
+from sim_vehicles.replay.replay_summary import live_summary
+from sim_vehicles.world.sense import Burst
 from tests.node_agent.live import Agent, chain_plan, store, until
 from tests.sim_vehicles.replay_fakes import FakeAgents
 from tests.sim_vehicles.replay_plans import small_plan, write
@@ -182,7 +182,7 @@ def test_a_failure_of_the_loop_ends_the_replay(tmp_path: Path, monkeypatch: pyte
     def broken(*arguments: object) -> None:
         raise ZeroDivisionError("in the loop")
 
-    monkeypatch.setattr("sim_vehicles.loop.closed.ClosedLoop.warned", broken)
+    monkeypatch.setattr("sim_vehicles.closed_loop.closed.ClosedLoop.warned", broken)
     agents = FakeAgents(about=X)
     done = LiveReplay(prepare(options_of(tmp_path)), agents.connect, agents.listen)
     with pytest.raises(ZeroDivisionError, match="in the loop"):
@@ -266,7 +266,7 @@ def test_a_measurement_of_this_very_instant_ages_too_while_its_burst_is_late(tmp
     agents = FakeAgents()
     agents.after = lambda warned: time.sleep(0.05)  # the next burst is due after 1 ms
     one = next(burst for burst in prepared.bursts if burst.source == "v2v")
-    from sim_vehicles.live import Live
+    from sim_vehicles.replay.live import Live
 
     with Live(prepared.feeds, prepared.addresses, agents.connect) as live:
         live.run([Burst("v2v", 0, 0, one.values), Burst("v2v", MS, 0, one.values)])
@@ -278,7 +278,7 @@ def test_a_sender_that_waits_goes_on_with_what_is_new(tmp_path: Path) -> None:
     prepared = prepare(options_of(tmp_path, rate=1))
     agents = FakeAgents()
     far = [Burst("sensor", 0, 0, prepared.bursts[0].values), Burst("sensor", 3_600_000 * MS, 0, ())]
-    from sim_vehicles.live import Live
+    from sim_vehicles.replay.live import Live
 
     with Live(prepared.feeds, prepared.addresses, agents.connect) as live:
         waiting = Thread(target=live.run, args=(far,))

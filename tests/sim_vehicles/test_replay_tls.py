@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sim_vehicles.errors import BadInputError, FeedError
-from sim_vehicles.live_laps import LiveReplay
-from sim_vehicles.replay import Options, prepare
+from sim_vehicles.replay.live_laps import LiveReplay
+from sim_vehicles.replay.preparation import Options, prepare
 from tests.node_agent.live import Agent, chain_plan
 from tests.sim_vehicles.replay_plans import small_plan, write
 from tests.tls_identities import Authority

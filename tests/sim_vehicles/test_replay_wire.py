@@ -12,7 +12,7 @@ from node_agent.host.clock import clock_domain
 from node_agent.link.receiver import Arrived
 from node_agent.wire import frames
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
-from sim_vehicles.cli import app
+from sim_vehicles.cli.app import app
 from tests.whole_plans import whole
 
 CODECS = {"sensor": ("vehicle.Sensor", Sensor), "v2v": ("vehicle.Cpm", Cpm), "centre": ("vehicle.Hazard", Hazard)}

@@ -4,7 +4,7 @@ import pytest
 
 from protos.vehicle_pb2 import Cpm
 from sim_vehicles.readers.scenarios import load_scenario
-from sim_vehicles.sense import EARTH_M, NO_NOISE, Burst, Senses, inputs_hash
+from sim_vehicles.world.sense import EARTH_M, NO_NOISE, Burst, Senses, inputs_hash
 
 MS = 1_000_000
 S = 1_000 * MS

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
+from sim_vehicles.closed_loop.closed import ClosedLoop
+from sim_vehicles.closed_loop.lap import Lap
+from sim_vehicles.closed_loop.replay_record import record
+from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.feed import Feed
-from sim_vehicles.inputs import InputOptions, Inputs
-from sim_vehicles.loop.brake import AUTO
-from sim_vehicles.loop.closed import ClosedLoop
-from sim_vehicles.loop.lap import Lap
-from sim_vehicles.loop.record import record
+from sim_vehicles.inputs.feed import Feed
+from sim_vehicles.inputs.stimuli import InputOptions, Inputs
 from sim_vehicles.readers.scenarios import load_scenario
-from sim_vehicles.story.facts import read_story
-from sim_vehicles.story.page import page, write
-from sim_vehicles.story.playback import playback
-from sim_vehicles.story.way import Line
-from sim_vehicles.story.words import beside, outcome
+from sim_vehicles.story.page.playback import playback
+from sim_vehicles.story.page.run_story import read_story
+from sim_vehicles.story.page.scene_html import page, write
+from sim_vehicles.story.page.stopping_profile import Line
+from sim_vehicles.story.page.words import beside, outcome
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario as Conditions
 from tests.simulation.plans import MS, paper

@@ -12,10 +12,10 @@ from protos import records as rec
 from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, Record
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.story.gantt import gantt
-from sim_vehicles.story.reader import read_trace
-from sim_vehicles.story.split import explain, explain_in, split
-from sim_vehicles.story.walk import MissingRecordError, shares
+from sim_vehicles.story.timeline.gantt import gantt
+from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, shares
+from sim_vehicles.story.timeline.run_trace import read_trace
+from sim_vehicles.story.timeline.split import explain, explain_in, split
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
 from tests import traces

@@ -11,13 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from node_agent.operators.registry import Registry
-from sim_vehicles.cli import app
+from sim_vehicles.cli.app import app
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.motion import Motion, State, Track, wrap
 from sim_vehicles.readers.table import write_motion
 from sim_vehicles.traffic import measures
-from sim_vehicles.traffic.run import EgoRun, FileRun, Options, Told, messages, run_ego, run_file
+from sim_vehicles.traffic.ego_runs import EgoRun, FileRun, Options, Told, messages, run_ego, run_file
 from sim_vehicles.traffic.truth import Conflict, Limits, conflicts
+from sim_vehicles.world.motion import Motion, State, Track, wrap
 
 LANKERSHIM = Path(__file__).resolve().parents[3] / "shared" / "data" / "ngsim_lankershim"
 LIMITS = Limits()

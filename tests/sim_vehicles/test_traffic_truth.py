@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim_vehicles.motion import Motion, State, Track
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.traffic import truth
 from sim_vehicles.traffic.truth import Conflict, Encounter, Limits
+from sim_vehicles.world.motion import Motion, State, Track
 
 LANKERSHIM = Path(__file__).resolve().parents[3] / "shared" / "data" / "ngsim_lankershim"
 LENGTH_M, WIDTH_M = 4.0, 2.0

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protos.vehicle_pb2 import Cam
-from sim_vehicles.motion import Motion, State, Track
-from sim_vehicles.scene import Scenario, Scene
-from sim_vehicles.sense import NO_NOISE, Senses
 from sim_vehicles.v2v.etsi import CamRule, CpmRule, changed
 from sim_vehicles.v2v.radio import of_itself
 from sim_vehicles.v2v.stations import CAM, CPM, generated, tuples
+from sim_vehicles.world.motion import Motion, State, Track
+from sim_vehicles.world.scene import Scenario, Scene
+from sim_vehicles.world.sense import NO_NOISE, Senses
 
 MS = 1_000_000
 KMH = 1 / 3.6

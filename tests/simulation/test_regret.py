@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from node_agent.core.policies import POLICIES
 from protos.plan_document import Plan
-from sim_vehicles.cli import app
+from sim_vehicles.cli.app import app
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.regret import regret

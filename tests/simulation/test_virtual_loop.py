@@ -14,17 +14,17 @@ from node_agent.operators.registry import Registry
 from protos import records
 from protos.plan_document import Plan
 from protos.segments import records_in
+from sim_vehicles.closed_loop.in_virtual_time import replay_virtual
+from sim_vehicles.closed_loop.lap import Lap
+from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.feed import feeds
-from sim_vehicles.inputs import InputOptions
-from sim_vehicles.loop.brake import AUTO
-from sim_vehicles.loop.lap import Lap
-from sim_vehicles.loop.world import replay_virtual
+from sim_vehicles.inputs.feed import feeds
+from sim_vehicles.inputs.stimuli import InputOptions
 from sim_vehicles.readers.scenarios import load_scenario
-from sim_vehicles.scene import Scenario
 from sim_vehicles.virtual.run import operators_here, simulate
 from sim_vehicles.virtual.scenario import Scenario as Conditions
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
+from sim_vehicles.world.scene import Scenario
 from tests.simulation.operators_for_loop import __file__ as operators_file
 from tests.simulation.plans import MS, planned
 

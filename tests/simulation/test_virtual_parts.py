@@ -20,9 +20,9 @@ from node_agent.operators.registry import Registry
 from protos import records
 from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, RateArrival, TraceArrival
 from sim_vehicles.__main__ import main
-from sim_vehicles.cli import app
+from sim_vehicles.cli.app import app
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.plans import typed
+from sim_vehicles.plan_file import typed
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.arrivals import bursts
 from sim_vehicles.virtual.costs import parse_jitter
@@ -349,7 +349,7 @@ def test_ctrl_c_while_a_command_is_being_loaded_is_no_traceback(monkeypatch: pyt
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sim_vehicles.cli.app", interrupted)
+    monkeypatch.setattr("sim_vehicles.cli.app.app", interrupted)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 130

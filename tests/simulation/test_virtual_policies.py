@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from node_agent.core.policies import POLICIES
 from protos import records
 from protos.plan_document import Plan
-from sim_vehicles.cli import app
+from sim_vehicles.cli.app import app
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario

@@ -1,0 +1,111 @@
+"""`sim-vehicles judge`: completes a run by what its traces say: where the deciding time went, and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sim_vehicles.cli.ending import ended_by
+
+EXAMPLES = """Completes a replay's run directory from its traces, after `coordinator collect`.
+
+RUN holds replay.json, plan.json and trace/. The latency of the tuple that decided each lap is split into its stages,
+in replay.json; scene.html shows the scene, the brake, and what the nodes did. `replay --virtual --out` does the same
+at its end. What `replay` has told already is said again with --verbose.
+
+Examples:
+
+  sim-vehicles replay crossing_50 --to run/addresses.json --out run
+  coordinator collect --addresses run/addresses.json --plan run/plan.json -o runs
+  cp run/replay.json runs/20260101T120000Z-1a2b3c4d/
+  sim-vehicles judge runs/20260101T120000Z-1a2b3c4d
+
+Exit codes: 0 done, whatever the verdict is; 2 bad input; 1 anything else.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(help=EXAMPLES)(judge)
+
+
+def judge(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run directory with replay.json and collected traces.")],
+    verbose: Annotated[bool, typer.Option(help="The whole account, as `replay` tells it.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The verdict as one JSON object.")] = False,
+) -> None:
+    import json
+
+    from rich.console import Console
+
+    from sim_vehicles.cli.account import split, tell
+
+    told = Console(stderr=True, highlight=False)
+    with ended_by(told), _whole(run / "replay.json"):
+        what = complete(run)
+        said = told if as_json else Console(highlight=False)
+        if verbose:
+            tell(said, what)
+        elif (times := split(what["verdict"])) is not None:
+            said.print(times)
+        for why in sorted({why for lap in what["laps"] if (why := (lap["deciding"] or {}).get("split_missing"))}):
+            told.print(f"not split: {why}", markup=False, soft_wrap=True)
+    if as_json:
+        typer.echo(json.dumps(what["verdict"], indent=1, ensure_ascii=False))
+    else:
+        told.print(f"page: {run / 'scene.html'}", markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """BadInputError where something is not in the file, or not what it should be."""
+    from sim_vehicles.errors import BadInputError
+
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as bad:
+        raise BadInputError(f"{path}: is not complete: {type(bad).__name__} {bad}; make it again") from None
+
+
+def complete(run: Path) -> dict[str, Any]:
+    """Writes the split of every lap's deciding tuple into RUN/replay.json (or, as `split_missing`, why there is none)
+    and RUN/scene.html; gives the new replay.json. BadInputError where something is not there."""
+    from sim_vehicles.errors import BadInputError
+    from sim_vehicles.plan_file import read_json
+    from sim_vehicles.replay.replay_summary import write_summary
+    from sim_vehicles.story.page.scene_html import write as write_page
+    from sim_vehicles.story.timeline.run_trace import read_trace
+
+    if not run.is_dir():
+        raise BadInputError(f"{run}: is no directory; name a run, as `coordinator collect` writes it")
+    path = run / "replay.json"
+    what = read_json(path, "what `sim-vehicles replay --out` wrote; copy it into the collected run")
+    if not isinstance(what.get("verdict"), dict) or not isinstance(what.get("laps"), list):
+        why = what.get("not_judged") or "it has no verdict"
+        raise BadInputError(f"{path}: nothing to judge: {why}")
+    if not (run / "trace").is_dir():
+        raise BadInputError(
+            f"{run}: holds no traces; `coordinator collect` makes a directory with them: copy replay.json there"
+        )
+    trace = read_trace(run)
+    for verdict in (what["verdict"], *what["laps"]):
+        if verdict.get("deciding"):
+            _split(trace, verdict["deciding"], what)
+    write_summary(run, what)
+    write_page(run)
+    return what
+
+
+def _split(trace: Any, deciding: dict[str, Any], what: dict[str, Any]) -> None:
+    from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
+    from sim_vehicles.story.timeline.split import explain_in
+
+    deciding.pop("split_missing", None)
+    try:
+        deciding["split"] = [stage.document() for stage in explain_in(trace, deciding, what).stages]
+    except MissingRecordError as missing:
+        deciding["split"], deciding["split_missing"] = None, str(missing)

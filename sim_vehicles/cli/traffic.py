@@ -1,0 +1,141 @@
+"""`sim-vehicles traffic`: the warning query on recorded traffic, judged by what really happened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from sim_vehicles.cli.ending import ended_by
+
+EXAMPLES = """Run the collision-warning query on recorded traffic, each vehicle in turn as the ego.
+
+Every ego hears the others' CAMs. Printed per recording: warnings and false ones per vehicle-minute, conflicts that
+really happened and whether they were warned of, how many messages O3 hands on, and what a tuple costs here.
+
+A warning is true when a conflict of the two begins within 8 s: ground shared within 1.5 s at more than 30 degrees, or
+braking with 3.35 m/s2 and more that was really needed. It is undecidable ("open") when the recording of either vehicle
+ends before that; such warnings count as false in "at most". Missed: pairs of a crossing conflict of which neither was
+warned in time.
+
+Examples:
+
+  sim-vehicles traffic lankershim.csv
+
+  sim-vehicles traffic morning.csv evening.csv --jobs 2 --json
+
+  sim-vehicles traffic lankershim.csv --ego 2166 --ego 2168 --latency 300ms --out traffic.json
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(help=EXAMPLES)(traffic)
+
+
+def traffic(
+    files: Annotated[list[Path], typer.Argument(help="Recordings (CSV), plain or gzip.")],
+    ego: Annotated[list[str] | None, typer.Option(help="Only this vehicle as the ego; may be repeated.")] = None,
+    seed: Annotated[int, typer.Option(help="Of noise and of when stations send.")] = 1,
+    latency: Annotated[str, typer.Option(help="From measurement to warning.")] = "100ms",
+    range_m: Annotated[float, typer.Option("--range", help="How far a message is heard, metres.")] = 150.0,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write that JSON object to a file.")] = None,
+) -> None:
+    from sim_vehicles.durations import duration_ns
+    from sim_vehicles.errors import BadInputError
+    from sim_vehicles.traffic import measures
+    from sim_vehicles.traffic.ego_runs import Options, run_file
+
+    told = Console(stderr=True, highlight=False)
+    with ended_by(told):
+        latency_ns = 0 if latency.strip() == "0" else duration_ns(latency, "--latency")
+        options = Options(seed, latency_ns, range_m)
+        documents = []
+        for path in files:
+            with _progress(told, path.name) as each:
+                documents.append(measures.document(run_file(path, options, ego or (), jobs, each), options.limits))
+        result = {
+            "seed": seed,
+            "latency_ns": latency_ns,
+            "range_m": range_m,
+            "files": documents,
+            "all": measures.in_all(documents),
+        }
+        if out is not None:
+            try:
+                out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            except OSError as bad:
+                raise BadInputError(f"--out: {out} cannot be written: {bad.strerror or bad}") from None
+    if as_json:
+        typer.echo(json.dumps(result))
+    else:
+        _print(result)
+
+
+@contextmanager
+def _progress(told: Console, name: str) -> Iterator[Callable[[str], None] | None]:
+    """A line on a terminal that says which vehicle is done."""
+    if not told.is_terminal:
+        yield None
+        return
+    with told.status(name) as status:
+        yield lambda ego: status.update(f"{name}: vehicle {ego}")
+
+
+def _print(result: dict[str, Any]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    shown = Console(highlight=False)
+    table = Table(
+        title=f"vehicle-minutes, warnings; latency {result['latency_ns'] / 1e6:g} ms, seed {result['seed']}",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("recording", overflow="fold")
+    for heading in ("minutes", "warned", "true", "false", "open", "false/min", "at most", "missed"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in (*result["files"], result["all"]):
+        counts = [str(one[key]) for key in ("onsets", "true", "false", "undecidable")]
+        rates = [f"{one[key]:.3f}" for key in ("false_per_minute", "at_most_false_per_minute")]
+        table.add_row(one["file"], f"{one['vehicle_minutes']:.2f}", *counts, *rates, str(one["missed"]["crossing"]))
+    shown.print(table)
+    for one in result["files"]:
+        for conflict in one["conflicts"]:
+            shown.print(_conflict_line(one["file"], conflict), soft_wrap=True)
+        for warning in one["warnings"]:
+            if warning["judgement"] != "true":
+                shown.print(_warning_line(one["file"], warning), soft_wrap=True)
+    shown.print(_load_line(result["all"]), soft_wrap=True)
+
+
+def _conflict_line(file: str, one: dict[str, Any]) -> str:
+    if one["kind"] == "crossing":
+        what = f"crossing, PET {one['pet_s']:.2f} s at {one['angle_deg']:.0f} degrees"
+    else:
+        what = f"closing in, {one['needed_mps2']:.1f} m/s2 needed"
+    before = one["warned_before_s"]
+    said = "not warned in time" if before is None else f"warned {before:.2f} s before"
+    return f"{file}: {one['ego']} and {one['other']} at {one['until_s']:.2f} s: {what}: {one['ego']} {said}"
+
+
+def _warning_line(file: str, one: dict[str, Any]) -> str:
+    return f"{file}: {one['judgement']}: {one['ego']} of {one['other']} at {one['at_s']:.2f} s ({one['situation']})"
+
+
+def _load_line(one: dict[str, Any]) -> str:
+    o3, cost = one["o3"], one["cost"]
+    if not o3["heard"]:
+        return "nothing was heard"
+    return (
+        f"O3 hands on {o3['relevant']} of {o3['heard']} messages ({o3['mean']:.3f}), at most {o3['most_of_20']} of any"
+        f" 20 in a row; a message costs {cost['per_tuple_us']:.0f} us here, one that goes all the way"
+        f" {cost['per_relevant_tuple_us']:.0f} us"
+    )

@@ -1,0 +1,1 @@
+"""A replay as a file for other programs: MCAP, which Foxglove opens."""

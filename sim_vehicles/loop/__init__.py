@@ -1,1 +1,0 @@
-"""The closed loop: a warning makes the ego brake, and the motion of the boxes says what came of it."""

@@ -1,0 +1,1 @@
+"""What the operators compute with: motion models, lanes, corridors, ITS time."""

@@ -1,0 +1,246 @@
+"""What the page tells of a run, read and worked out once: the lap it shows, its events in order, and words for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from protos.plan_document import Plan
+from sim_vehicles import plan_file
+from sim_vehicles.encounter.brake import AUTO
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.story.page.stopping_profile import Way, way
+from sim_vehicles.story.timeline.gantt import Gantt, gantt_in
+from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
+from sim_vehicles.story.timeline.run_trace import RunTrace, read_json, read_trace
+from sim_vehicles.story.timeline.split import KEY, explain_in
+
+KMH = 3.6
+Verdict = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened, in seconds of the recording. kind: sight, message, knew, limit, brake, stop, contact."""
+
+    kind: str
+    at_s: float
+    text: str
+    left_m: float | None = None
+
+
+@dataclass(frozen=True)
+class Story:
+    """A run. stages: of the deciding tuple's split, as in replay.json; without_split, without_gantt: why there is none.
+
+    deadline_ns: of the output that the deciding tuple is of, None where that is not known.
+    """
+
+    run: str
+    replay: Mapping[str, Any]
+    plan: Plan | None
+    run_document: Mapping[str, Any]
+    verdict: Verdict
+    laps: Sequence[Verdict]
+    way: Way | None
+    stages: Sequence[Mapping[str, Any]] = ()
+    without_split: str = ""
+    gantt: Gantt | None = None
+    without_gantt: str = ""
+    deadline_ns: int | None = None
+    uncertain_ns: int = 0
+    damage: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def scene(self) -> Mapping[str, Any]:
+        scene: Mapping[str, Any] = self.replay["scene"]
+        return scene
+
+    @property
+    def ego(self) -> str:
+        return str(self.scene["ego"])
+
+    @property
+    def other(self) -> str:
+        """The crossing vehicle's id; empty where the scene names none."""
+        return str(self.scene.get("crossing") or "")
+
+    @property
+    def deciding(self) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = self.verdict.get("deciding")
+        return found
+
+    @property
+    def crashed(self) -> bool:
+        return str(self.verdict["outcome"]) == "CRASH"
+
+    @property
+    def virtual(self) -> bool:
+        return bool(self.run_document.get("virtual", False))
+
+    @property
+    def deceleration_mps2(self) -> float:
+        """The brake's; the automatic one's where this lap's did nothing."""
+        brake = self.verdict.get("brake") or {}
+        return float(brake.get("deceleration_mps2") or AUTO.deceleration_mps2)
+
+    @property
+    def reaction_s(self) -> float:
+        brake = self.verdict.get("brake") or {}
+        return float(brake["reaction_s"]) if brake else AUTO.reaction_s
+
+    @property
+    def real_time(self) -> bool:
+        """Whether the nodes' time is the recording's: not at another rate than 1."""
+        return bool(self.replay.get("rate", 1) == 1)
+
+    @property
+    def latency_s(self) -> float | None:
+        """Measurement to delivery of the deciding tuple in the recording's time, upper bound."""
+        return None if self.deciding is None else self.latency_of(self.deciding)
+
+    def latency_of(self, deciding: Mapping[str, Any]) -> float:
+        """As latency_s, of any lap's."""
+        if self.real_time:
+            return float(deciding["latency_ns"][1]) / 1e9
+        return float(deciding["delivered_s"]) - float(deciding["measured_s"])
+
+    @cached_property
+    def speed_mps(self) -> float | None:
+        """The ego's before braking, as recorded; at the deciding measurement where that is known."""
+        kmh = self.verdict.get("speed_kmh")
+        return None if kmh is None else float(kmh) / KMH
+
+    @cached_property
+    def number(self) -> int | None:
+        """Place of the lap that is shown among all laps."""
+        same = ("burst_phase", "outcome", "deciding", "impact_s", "gap_m", "knew")
+        shown = [{key: lap.get(key) for key in same} for lap in self.laps]
+        mine = {key: self.verdict.get(key) for key in same}
+        return shown.index(mine) if mine in shown else None
+
+    @cached_property
+    def warnings(self) -> list[Mapping[str, Any]]:
+        """Those of the lap that is shown."""
+        return [each for each in self.replay.get("warnings") or () if each.get("lap") in {self.number, None}]
+
+    @cached_property
+    def handed_s(self) -> float | None:
+        """When the deciding message was handed to the ego's node: the one of the scene's messages that it was."""
+        told = self.deciding
+        if told is None:
+            return None
+        same = [
+            float(each["at_s"])
+            for each in self.scene.get("messages") or ()
+            if (each["station"], each["object"]) == (told.get("station"), told.get("object"))
+            and abs(each["measured_s"] - told["measured_s"]) < 2e-3
+            and each["at_s"] <= told["delivered_s"]
+        ]
+        return max(same, default=None)
+
+    @cached_property
+    def end_s(self) -> float | None:
+        """When the ego stood, or hit."""
+        found = self.verdict.get("impact_s") if self.crashed else (self.verdict.get("brake") or {}).get("stopped_s")
+        return None if found is None else float(found)
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """In the order of time; of one instant, in that of cause and effect."""
+        verdict, told, ego, other = self.verdict, self.deciding, self.ego, self.other
+        first, knew, brake = verdict.get("first_perceivable"), verdict.get("knew"), verdict.get("brake")
+        found = []
+        if first:
+            found.append(Event("sight", float(first["at_s"]), f"{first['by']} can see {other}"))
+        if told:
+            found.append(Event("message", float(told["measured_s"]), f"{told['station']} measures {other}"))
+        if self.handed_s is not None and told:
+            found.append(Event("message", self.handed_s, f"{ego} receives it"))
+        if knew:
+            found.append(Event("knew", float(knew["at_s"]), f"{ego} is warned"))
+        if self.way is not None and self.way.latest_s is not None:
+            found.append(Event("limit", self.way.latest_s, f"last moment to command {ego}’s brake"))
+        if brake and not (self.crashed and self.end_s is not None and brake["begins_s"] > self.end_s):
+            found.append(Event("brake", float(brake["begins_s"]), f"{ego} brakes"))
+        if self.end_s is not None:
+            text = f"{ego} hits {other or 'another vehicle'}" if self.crashed else f"{ego} stands"
+            found.append(Event("contact" if self.crashed else "stop", self.end_s, text))
+        return sorted((self._placed(event) for event in found), key=lambda event: event.at_s)
+
+    def left_m(self, at_s: float) -> float | None:
+        """The way from the ego's front to the strip at that instant."""
+        return None if self.way is None else self.way.left.at(at_s)
+
+    def _placed(self, event: Event) -> Event:
+        return Event(event.kind, event.at_s, event.text, self.left_m(event.at_s))
+
+
+def read_story(run: Path) -> Story:
+    """Everything the page needs. Raises BadInputError where replay.json has no verdict and scene."""
+    replay = read_json(run / "replay.json")
+    verdict, scene = replay.get("verdict"), replay.get("scene")
+    if not isinstance(verdict, dict) or not isinstance(scene, dict):
+        raise BadInputError(
+            f"{run / 'replay.json'}: has no verdict or no scene, so there is nothing to show; "
+            "replay with a plan whose warnings come back (sim-vehicles replay)"
+        )
+    try:
+        return _story(run, replay, verdict)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as bad:
+        raise BadInputError(
+            f"{run / 'replay.json'}: is not complete: {type(bad).__name__} {bad}; make it again"
+        ) from None
+
+
+def _story(run: Path, replay: Mapping[str, Any], verdict: Verdict) -> Story:
+    plan = plan_file.read_plan(run / "plan.json") if (run / "plan.json").is_file() else None
+    run_document = read_json(run / "run.json") if (run / "run.json").is_file() else {}
+    brake = verdict.get("brake") or {}
+    reaction_s = float(brake["reaction_s"]) if brake else AUTO.reaction_s
+    deceleration_mps2 = float(brake.get("deceleration_mps2") or AUTO.deceleration_mps2)
+    traced = _traced(run, replay, verdict.get("deciding"))
+    return Story(
+        run=run.resolve().name,
+        replay=replay,
+        plan=plan,
+        run_document=run_document,
+        verdict=verdict,
+        laps=replay.get("laps") or [verdict],
+        way=way(replay["scene"], reaction_s, deceleration_mps2),
+        **traced,
+    )
+
+
+def _traced(run: Path, replay: Mapping[str, Any], deciding: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the trace says of the deciding tuple; what replay.json says where there is no trace."""
+    if not deciding:
+        why = "No warning about the crossing vehicle was delivered, so no tuple decided."
+        return {"without_split": why, "without_gantt": why}
+    told: dict[str, Any] = {"stages": deciding.get("split") or ()}
+    trace: RunTrace | None = None
+    try:
+        trace = read_trace(run)
+        if not trace.incarnations:
+            raise MissingRecordError("there is no trace beside replay.json; collect it")
+        found = explain_in(trace, deciding, replay)
+        told["stages"] = [stage.document() for stage in found.stages]
+        told |= {"uncertain_ns": found.uncertain_ns, "deadline_ns": found.deadline_ns}
+    except (MissingRecordError, BadInputError) as error:
+        told["without_split"] = f"The trace is incomplete for the deciding tuple: {error}."
+    try:
+        if trace is None or not trace.incarnations:
+            raise MissingRecordError("there is no trace beside replay.json; collect it")
+        told["gantt"] = gantt_in(trace, deciding)
+    except MissingRecordError as error:
+        told["without_gantt"] = f"The trace is incomplete for the deciding tuple: {error}."
+    told["damage"] = () if trace is None else trace.damage
+    return told
+
+
+def key_of(deciding: Mapping[str, Any]) -> str:
+    """Lineage and ordinal, as people read them."""
+    return "/".join(str(deciding.get(name)) for name in KEY[:3]) + f".{deciding.get('ordinal')}"

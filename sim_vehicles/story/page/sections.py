@@ -1,0 +1,155 @@
+"""The page's upper sections: outcome, answers, the scene. Texts from files are escaped, numbers go through a format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from sim_vehicles.encounter.outcome import NOTHING, others
+from sim_vehicles.story.page.bars import joined
+from sim_vehicles.story.page.plots import EVENT_COLOURS
+from sim_vehicles.story.page.run_story import Story
+from sim_vehicles.story.page.words import beside, how, kind, metres, milliseconds, ms, outcome, phase, seconds, word
+
+BEFORE = ("sensing", "channel", "sending")  # stages before the system has the tuple
+SPEEDS = ((0.1, "1/10"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1"), (2.0, "2"))
+
+
+def head(story: Story) -> str:
+    """The outcome, and what it is the outcome of."""
+    verdict = story.verdict
+    colour = kind(story, verdict)
+    above = f"{escape(str(story.scene.get('name', '')))} · {escape(how(story))}"
+    badges = [f'<span class="badge {colour}"><b>{word(story, verdict).capitalize()}</b></span>']
+    laps = int(verdict.get("laps") or len(story.laps))
+    if laps > 1:
+        badges.append(_crashes(story, int(verdict.get("crashes") or 0), laps))
+        badges.append('<span class="badge">shown: the worst lap</span>')
+    badges.append(f'<span class="badge">{escape(phase(story))}</span>' if phase(story) else "")
+    if verdict.get("valid"):
+        why = "virtual time" if story.virtual else "real time"
+        badges.append(f'<span class="badge{" good" if story.other else ""}">valid: {why}</span>')
+    else:
+        badges.append('<span class="badge">not valid</span>')
+    more = f'<p class="beside">{escape(beside(story))}</p>' if beside(story) else ""
+    note = str(verdict.get("note") or "").removeprefix(f"{NOTHING}, and ")
+    note = f"<p class=soft>{escape(note)}</p>" if note else ""
+    return (
+        f'<p class="over">{above}</p><h1 class="{colour}">{escape(outcome(story))}</h1>{more}'
+        f'<div class="badges">{"".join(badges)}</div>{note}'
+    )
+
+
+def _crashes(story: Story, crashes: int, laps: int) -> str:
+    if not story.other:
+        return f'<span class="badge">{crashes} of {laps} laps with a contact</span>'
+    counted = any(lap.get("valid") for lap in story.laps)
+    colour = "neutral" if not counted else "bad" if crashes else "good"
+    return f'<span class="badge {colour}">{crashes} of {laps} laps crash</span>'
+
+
+def tiles(story: Story) -> str:
+    """What an engineer asks first, with the answers."""
+    verdict, ego, other = story.verdict, story.ego, story.other
+    first, knew = verdict.get("first_perceivable"), verdict.get("knew")
+    asked: list[tuple[str, str, str]] = []
+    if first:
+        more = f"by {first['by']}; {metres(first['left_m'])} left"
+        asked.append((f"When could anyone see {other}?", seconds(first["at_s"]), more))
+    if knew:
+        later = f"; {seconds(knew['at_s'] - first['at_s'])} later" if first else ""
+        asked.append((f"When was {ego} warned?", seconds(knew["at_s"]), f"{metres(knew['left_m'])} left{later}"))
+    elif other:
+        asked.append((f"When was {ego} warned?", "never", f"no warning about {other} was delivered"))
+    latest_s = None if story.way is None else story.way.latest_s
+    if latest_s is not None:
+        spare = "" if not knew else _spare(latest_s - knew["at_s"])
+        asked.append(("Until when would a warning do?", seconds(latest_s), spare or "to stand before the strip"))
+    if story.deciding:
+        took, limit = _interval(story.deciding["latency_ns"]), ""
+        if story.deadline_ns:
+            limit = f"deadline {milliseconds(story.deadline_ns)}"
+        if not story.real_time:
+            recorded = milliseconds(round(story.latency_of(story.deciding) * 1e9))
+            took, limit = f"{recorded} of the recording", f"{took} in wall time, at rate {story.replay['rate']}"
+        asked.append(("How long did the warning take?", took, limit))
+    if story.stages:
+        asked.append(_largest(story))
+    told = verdict.get("warnings") or {}
+    if told and not other:
+        asked.append(("Warnings about others?", str(others(told)), "neither right nor false: nothing to judge them by"))
+    elif told:
+        missed = "the one that was due is missing" if told.get("missed") else "none missed"
+        text = f"{int(told['about_crossing'])} + {int(told['false'])} false"
+        asked.append((f"Warnings about {other}, and others?", text, missed))
+    body = "".join(
+        f'<div class="tile"><span class="ask">{escape(ask)}</span><b>{escape(answer)}</b>'
+        f"<span>{escape(more)}</span></div>"
+        for ask, answer, more in asked
+    )
+    return f'<div class="tiles">{body}</div>'
+
+
+def _spare(seconds_left: float) -> str:
+    return f"{seconds(abs(seconds_left))} {'to spare' if seconds_left >= 0 else 'too late'}"
+
+
+def _interval(latency_ns: Sequence[int]) -> str:
+    low, high = (int(each) for each in latency_ns)
+    return milliseconds(high) if ms(low) == ms(high) else f"{ms(low)} to {ms(high)} ms"
+
+
+def _largest(story: Story) -> tuple[str, str, str]:
+    spent = joined(story.stages)
+    before = sum(ns for stage, _, ns in spent if stage in BEFORE)
+    inside = [each for each in spent if each[0] not in {*BEFORE, "actuation"}] or spent
+    stage, where, ns = max(inside, key=lambda each: each[2])
+    more = f"{milliseconds(ns)} of the {milliseconds(sum(each[2] for each in inside))} since its admission"
+    return "Which stage took most?", f"{stage} {where}".strip(), f"{more}; {milliseconds(before)} before it"
+
+
+def scene(story: Story) -> str:
+    """The playable scene with its controls."""
+    chips = "".join(
+        f'<button type="button" data-at="{event.at_s:.6f}"><span class="dot" '
+        f'style="background:var(--{EVENT_COLOURS[event.kind]})"></span>'
+        f"{seconds(event.at_s)} {escape(event.text)}</button>"
+        for event in story.events
+    )
+    speeds = "".join(
+        f'<option value="{value}"{" selected" if value == 0.5 else ""}>{text} of real time</option>'
+        for value, text in SPEEDS
+    )
+    start, end = float(story.scene["start_s"]), float(story.scene["end_s"])
+    keys, notes = _legend(story)
+    legend = "".join(
+        f'<li><span class="dot" style="background:var(--{colour})"></span>{text}</li>' for text, colour in keys
+    )
+    return (
+        '<section><h2>What happened</h2><div class="stage">'
+        '<canvas id="scene" role="img" aria-label="The crossing from above"></canvas>'
+        '<div class="readout" aria-hidden="true"><b id="clock"></b> <span id="speed"></span>'
+        '<div class="said" id="said"></div></div></div>'
+        f'<div class="track" id="track" role="slider" tabindex="0" aria-label="time" aria-valuemin="{start:g}" '
+        f'aria-valuemax="{end:g}"><canvas id="times"></canvas></div>'
+        '<div class="bar"><button type="button" class="play" id="play">play</button>'
+        f'<select id="rate" aria-label="speed">{speeds}</select>'
+        '<span class="soft"><kbd>space</kbd> <kbd>←</kbd> <kbd>→</kbd>, ten times as far with <kbd>shift</kbd></span>'
+        f'</div><div class="chips" id="chips">{chips}</div><ul class="legend">{legend}</ul>'
+        f'<p class="soft">{notes}</p></section>'
+    )
+
+
+def _legend(story: Story) -> tuple[list[tuple[str, str]], str]:
+    """What the scene's colours and lines mean: (text, colour) and a sentence for each line."""
+    ego, other = escape(story.ego), escape(story.other)
+    keys = [(f"{ego}, as it drove", "ego")]
+    notes = "A message is drawn for 0.25 s from the instant it was admitted."
+    if other:
+        keys += [(other, "cross"), ("line of sight", "sight"), (f"message about {other}", "cross")]
+        notes += (
+            f" Dashed outline: {ego} as recorded, had it not braked. After a contact both go on as if there had been "
+            f"none. A dashed line joins {other} with who perceives it: at most {metres(story.scene.get('range_m'), 0)} "
+            "away, and two of five points of the box (corners, centre) not behind a building."
+        )
+    return [*keys, ("vehicle with a radio", "station"), ("other vehicle", "car"), ("other message", "radio")], notes

@@ -1,0 +1,144 @@
+"""The page's tables: every stage of the deciding tuple, every lap. Texts from files are escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from sim_vehicles.encounter.outcome import is_near, length, others
+from sim_vehicles.story.page.bars import STAGE_COLOURS
+from sim_vehicles.story.page.run_story import Story
+from sim_vehicles.story.page.words import DASH, kind, milliseconds, ms, word
+
+
+def table(head: Sequence[str], rows: Sequence[str]) -> str:
+    """A table that scrolls by itself where it is too wide."""
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    return (
+        '<div class="scroll" tabindex="0"><table><thead><tr>'
+        f"{cells}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def row(cells: Sequence[str], kind: str = "") -> str:
+    """One row of cells that are HTML already."""
+    return f"<tr{f' class={kind}' if kind else ''}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def split(story: Story) -> str:
+    """The stages as a table, to be checked line by line."""
+    if not story.stages:
+        return f"<p>{escape(story.without_split)}</p>"
+    whole = sum(int(each["ns"]) for each in story.stages)
+    rows, until = [], 0
+    for each in story.stages:
+        stage, ns = str(each["stage"]), int(each["ns"])
+        until += ns
+        sender = each.get("from_node")
+        where = f"{sender} → {each.get('node')}" if sender else str(each.get("node") or DASH)
+        mark = " *" if each.get("shared_out") else ""
+        colour = STAGE_COLOURS.get(stage, "#c9ced6")
+        rows.append(row([
+            f'<span class="dot" style="background:{colour}"></span>{escape(stage)}', escape(where),
+            escape(_operators(each)) + mark, ms(ns), ms(until),
+            f"{100 * ns / whole:.1f} %" if whole else DASH,
+        ]))  # fmt: skip
+    rows.append(row(["all", "", "", ms(whole), "", "100 %"], "total"))
+    notes = [
+        "Sensing: from the measurement until the message is sent. Queue: from the release of a unit’s instance to its "
+        "start. Handover: between two of these, in a runtime. Link: from SENT to RECEIVED. Actuation: from the "
+        "delivery until the brake begins.",
+    ]
+    if any(each.get("shared_out") for each in story.stages):
+        notes.append(
+            "* The trace holds when a unit ran; its time is shared out among its operators in proportion to the plan’s "
+            "costs."
+        )
+    if not story.real_time:
+        notes.append(f"The nodes’ own time: the replay ran at rate {story.replay['rate']}.")
+    if story.uncertain_ns:
+        notes.append(f"The nodes’ clocks are known to ± {milliseconds(story.uncertain_ns)}; the links carry that.")
+    text = "".join(f"<p class=soft>{escape(note)}</p>" for note in notes)
+    head_cells = ["stage", "node", "operators", "ms", "sum [ms]", "share"]
+    inner = table(head_cells, rows)
+    return (f"<details open><summary>every stage</summary>{inner}</details>" if len(rows) < 14 else
+            f"<details><summary>every stage ({len(rows) - 1} rows)</summary>{inner}</details>") + text  # fmt: skip
+
+
+def _operators(stage: Mapping[str, Any]) -> str:
+    names = [str(each) for each in stage.get("operators") or ()]
+    return DASH if not names else names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names)})"
+
+
+def laps(story: Story) -> str:
+    """All laps: a strip and a table."""
+    crashes = sum(lap["outcome"] == "CRASH" for lap in story.laps)
+    fastest = max([float(lap.get("impact_kmh") or 0) for lap in story.laps] + [1.0])
+    widest = max([float(lap.get("gap_m") or 0) for lap in story.laps] + [1.0])
+    cells = "".join(_cell(story, number, lap, fastest, widest) for number, lap in enumerate(story.laps))
+    rows = [_lap(story, number, lap) for number, lap in enumerate(story.laps)]
+    columns = [
+        "lap", "phase", "bursts later [ms]", "outcome", "impact [km/h]", "least gap [m]", "warned [s]", "left then [m]",
+        "latency [ms]" if story.real_time else "latency, wall time [ms]", "D needed [m]", "left at measuring [m]",
+        "closed form [km/h]", "warnings", "false" if story.other else "about others", "missed", "valid",
+    ]  # fmt: skip
+    summary = _counted(story, crashes)
+    title = "This lap" if len(story.laps) == 1 else "All laps: the bursts at every phase against the geometry"
+    return (
+        f"<section><h2>{title}</h2><p class=soft>{escape(summary)}</p>"
+        f'<div class="strip">{cells}</div>{table(columns, rows)}</section>'
+    )
+
+
+def _counted(story: Story, crashes: int) -> str:
+    told = [lap.get("warnings") or {} for lap in story.laps]
+    if not story.other:
+        warned = sum(others(each) for each in told)
+        return f"{crashes} of {len(story.laps)} laps with a contact. {warned} warnings, neither right nor false."
+    false, missed = sum(int(each.get("false") or 0) for each in told), sum(bool(each.get("missed")) for each in told)
+    near = sum(is_near(lap) for lap in story.laps)
+    just = f", {near} only just avoid it" if near else ""
+    invalid = sum(not lap.get("valid") for lap in story.laps)
+    grey = f" Grey: {invalid} not valid." if invalid else ""
+    return (
+        f"{crashes} of {len(story.laps)} laps crash{just}. {false} false warnings; {missed} laps without the warning "
+        f"that was due. Each phase with its impact speed, or its least gap.{grey}"
+    )
+
+
+def _cell(story: Story, number: int, lap: Mapping[str, Any], fastest: float, widest: float) -> str:
+    crashed = lap["outcome"] == "CRASH"
+    value = float(lap.get("impact_kmh") or 0) if crashed else float(lap.get("gap_m") or 0)
+    share = value / (fastest if crashed else widest)
+    text, unit = (f"{value:.0f}", "km/h") if crashed else length(value).rsplit(" ", 1)
+    looks = f"lap {kind(story, lap)}"
+    looks += " shown" if number == story.number else ""
+    looks += "" if lap.get("valid") else " invalid"
+    name = lap.get("burst_phase")
+    label = number if name is None else int(name)
+    return (
+        f'<div class="{looks}"><div class="rod"><span style="height:{100 * share:.0f}%"></span></div>'
+        f"<b>{escape(text.replace('under ', '<'))}</b><small>{unit}</small><i>{label}</i></div>"
+    )
+
+
+def _lap(story: Story, number: int, lap: Mapping[str, Any]) -> str:
+    told, knew, form = lap.get("deciding"), lap.get("knew") or {}, lap.get("closed_form") or {}
+    counts = lap.get("warnings") or {}
+    about_others = counts.get("false") if story.other else others(counts)
+    late = lap.get("burst_phase_ns")
+
+    def number_of(value: Any, digits: int) -> str:
+        return DASH if value is None else f"{float(value):.{digits}f}"
+
+    return row([
+        str(number + 1), number_of(lap.get("burst_phase"), 0), DASH if late is None else f"{int(late) / 1e6:.1f}",
+        f'<b class="{kind(story, lap)}">{word(story, lap)}</b>',
+        number_of(lap.get("impact_kmh"), 1), number_of(lap.get("gap_m"), 2), number_of(knew.get("at_s"), 3),
+        number_of(knew.get("left_m"), 2), DASH if not told else ms(int(told["latency_ns"][1])),
+        number_of(form.get("needed_m"), 2), number_of(form.get("left_m"), 2), number_of(form.get("impact_kmh"), 1),
+        number_of(counts.get("about_crossing"), 0), number_of(about_others, 0),
+        "yes" if counts.get("missed") else "no",
+        "yes" if lap.get("valid") else f'<span class="soft">{escape(str(lap.get("why_not_valid") or "no"))}</span>',
+    ], "shown" if number == story.number else "")  # fmt: skip

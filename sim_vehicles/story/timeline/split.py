@@ -1,0 +1,154 @@
+"""Where one result's time went: from the instant its object was measured to the instant the brake begins.
+
+The result is followed backwards from its OUTPUT record: the unit that gave it, what that unit was triggered by, the
+link it came over, and so on to its admission. Each stage is the difference of two neighbouring instants, so the
+stages add up to delivered - origin + reaction exactly, in nanoseconds. Only the triggering path is followed: a side
+input triggers nothing, and at a join it is the tuple's own lineage, the branch that came last.
+
+| stage | from | to |
+|---|---|---|
+| sensing | the measurement | the message leaves the station |
+| channel | the message leaves the station | it is handed to the node |
+| sending | it is handed to the node | ADMITTED |
+| handover | it is at the node, or ready there | RAN's release, or SENT: a runtime's inbox, a batch, a join's partner |
+| queue | release | start, and the times in between where it was switched away from |
+| execution | start | the operator whose output goes on has ended |
+| link | SENT at the one node | RECEIVED at the other: both sockets' waiting is included |
+| actuation | delivered | the brake begins (the brake's reaction) |
+
+A trace says when a unit ran, not when each of its operators did. The time of a unit of several is shared out in
+proportion to what the plan says they cost (`shared_out`), the remainders going to the first ones.
+
+Between nodes of different clocks an origin is an interval. Its middle is taken; what the last such link gets is the
+rest of the latency, and `uncertain_ns` says how far either may be off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, Stage, Walk
+from sim_vehicles.story.timeline.run_trace import Lineage, PlanView, RunTrace, read_json, read_trace
+
+CLOSE_NS = 1_000  # recording time is written in seconds with decimals: closer than this is the same instant
+KEY = ("source", "epoch", "seq", "ordinal")
+
+
+@dataclass(frozen=True)
+class Split:
+    """stages: oldest first. latency_ns: their sum without actuation, delivered - origin (middle of its interval).
+
+    uncertain_ns: half the interval, which is the links' between nodes of different clocks; 0 on one clock.
+    deadline_ns: of the output, from the origin.
+    """
+
+    stages: tuple[Stage, ...]
+    latency_ns: int
+    uncertain_ns: int
+    deadline_ns: int
+
+
+def split(run: Path, deciding: Mapping[str, Any], reaction_ns: int | None = None) -> list[dict[str, Any]] | None:
+    """The stages for replay.json; None where the trace is incomplete for this tuple (`explain` says what is missing).
+
+    deciding: of a verdict. reaction_ns: of the brake; None: what replay.json says of the lap that this tuple decided.
+    """
+    try:
+        found = explain(run, deciding, reaction_ns)
+    except MissingRecordError:
+        return None
+    return [stage.document() for stage in found.stages]
+
+
+def explain(run: Path, deciding: Mapping[str, Any], reaction_ns: int | None = None) -> Split:
+    """As `split`. Raises MissingRecordError, and BadInputError where there is no plan."""
+    replay = read_json(run / "replay.json") if (run / "replay.json").is_file() else {}
+    return explain_in(read_trace(run), deciding, replay, reaction_ns)
+
+
+def explain_in(
+    trace: RunTrace, deciding: Mapping[str, Any], replay: Mapping[str, Any], reaction_ns: int | None = None
+) -> Split:
+    """As `explain`, of files that have been read."""
+    walk = Walk(trace, lineage_of(trace.plan, deciding))
+    last = walk.delivered(int(deciding.get("ordinal") or 0), deciding.get("output"))
+    walk.back(*last)
+    path = _balanced(walk.path, walk.latency_ns, walk.crossings)
+    stages = [*_age(path[0], deciding, replay), *path[1:]]
+    reaction_ns = reaction_of(replay, deciding) if reaction_ns is None else reaction_ns
+    if reaction_ns:
+        stages.append(Stage("actuation", reaction_ns))
+    return Split(tuple(stages), walk.latency_ns, walk.uncertain_ns, walk.deadline_ns)
+
+
+def lineage_of(plan: PlanView, deciding: Mapping[str, Any]) -> Lineage:
+    """(source, epoch, seq); the source may be given by its name. Raises MissingRecordError."""
+    source = deciding.get("source")
+    if isinstance(source, str):
+        source = next((number for number, (name, _, _) in plan.sources.items() if name == source), None)
+    try:
+        return int(source), int(deciding["epoch"]), int(deciding["seq"])  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError):
+        raise MissingRecordError(f"no lineage: source {deciding.get('source')!r}, epoch and seq are needed") from None
+
+
+def reaction_of(replay: Mapping[str, Any], deciding: Mapping[str, Any]) -> int:
+    """Reaction in ns of the brake in the lap that this tuple decided; 0 where there is none."""
+    for verdict in (replay.get("verdict"), *(replay.get("laps") or ())):
+        told, brake = (verdict or {}).get("deciding"), (verdict or {}).get("brake")
+        if told and brake and all(told.get(name) == deciding.get(name) for name in KEY):
+            return round(float(brake.get("reaction_s") or 0) * 1e9)
+    return 0
+
+
+def _balanced(path: list[Stage], latency_ns: int, crossings: list[int]) -> list[Stage]:
+    """The path with its last link between different clocks made to fit the latency."""
+    rest_ns = latency_ns - sum(stage.ns for stage in path)
+    if not rest_ns:
+        return path
+    if not crossings:
+        raise MissingRecordError(f"the records contradict one another by {rest_ns} ns: a record is damaged")
+    place = len(path) - 1 - crossings[0]  # the walk counts from the newest
+    return [*path[:place], replace(path[place], ns=path[place].ns + rest_ns), *path[place + 1 :]]
+
+
+def _age(age: Stage, deciding: Mapping[str, Any], replay: Mapping[str, Any]) -> list[Stage]:
+    """The age on admission, split as far as the instants of measuring, sending and handing over are known."""
+    measured_s, sent_s, handed_s = _instants(deciding, replay)
+    if measured_s is None or handed_s is None:
+        return [age]
+    told_ns = round((handed_s - measured_s) * 1e9)
+    if not 0 <= told_ns <= age.ns + CLOSE_NS:
+        return [age]
+    told_ns = age.ns if abs(told_ns - age.ns) <= CLOSE_NS else told_ns
+    channel_ns = 0 if sent_s is None else min(told_ns, max(0, round((handed_s - sent_s) * 1e9)))
+    stages = [Stage("sensing", told_ns - channel_ns)]
+    if channel_ns:
+        stages.append(Stage("channel", channel_ns))
+    if age.ns > told_ns:
+        stages.append(Stage("sending", age.ns - told_ns, age.node))
+    return stages
+
+
+def _instants(
+    deciding: Mapping[str, Any], replay: Mapping[str, Any]
+) -> tuple[float | None, float | None, float | None]:
+    """Measured, sent and handed over, in seconds of the recording. The scene holds the messages as they came."""
+    measured_s, delivered_s = deciding.get("measured_s"), deciding.get("delivered_s")
+    sent_s, handed_s = deciding.get("sent_s"), deciding.get("at_s")
+    if measured_s is None or handed_s is not None:
+        return measured_s, sent_s, handed_s
+    same = [
+        message
+        for message in (replay.get("scene") or {}).get("messages") or ()
+        if (message.get("station"), message.get("object")) == (deciding.get("station"), deciding.get("object"))
+        and abs(message.get("measured_s", -1) - measured_s) * 1e9 <= CLOSE_NS
+        and (delivered_s is None or message["at_s"] <= delivered_s)
+    ]
+    if not same:
+        return measured_s, None, None
+    last = max(same, key=lambda message: float(message["at_s"]))
+    return measured_s, last.get("sent_s"), last["at_s"]

@@ -1,0 +1,180 @@
+"""The collision-warning query on recorded traffic: each vehicle in turn is the ego and hears the others.
+
+No nodes and no queues: every tuple takes the same `latency_ns` from measurement to warning. The ego's own state comes
+every 100 ms. The others send what ETSI's rules for CAM make them send (EN 302 637-2); a message is heard within
+`range_m`. The recorded motion goes on whatever is warned of: nobody brakes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from math import hypot
+from pathlib import Path
+from random import Random
+from time import perf_counter_ns
+from typing import NamedTuple
+
+from node_agent.operators.registry import Registry
+from protos.vehicle_pb2 import Cpm
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.operators.chain import Chain
+from sim_vehicles.readers.formats import read_motion
+from sim_vehicles.traffic import truth
+from sim_vehicles.traffic.truth import Conflict, Limits
+from sim_vehicles.v2v.etsi import CHECK_NS, CamRule
+from sim_vehicles.v2v.radio import of_itself
+from sim_vehicles.world.motion import Motion
+from sim_vehicles.world.scene import Scenario, Scene
+from sim_vehicles.world.sense import MS, Senses
+
+CYCLE_NS = 100 * MS  # of the ego's own sensor
+NO_MAP = {"O9": {"map": ""}, "O14": {"map": ""}}  # the query names the map of a scene that is not this one
+
+
+@dataclass(frozen=True)
+class Options:
+    """`latency_ns`: from measurement to warning, of every tuple. `range_m`: how far a message is heard."""
+
+    seed: int = 1
+    latency_ns: int = 100 * MS
+    range_m: float = 150.0
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.latency_ns <= 10_000 * MS:
+            raise BadInputError("--latency: must be from 0 to 10 s")
+        if not 0 < self.range_m <= 10_000:
+            raise BadInputError("--range: must be in (0, 10000] metres")
+
+
+class Heard(NamedTuple):
+    """A message as it is sent."""
+
+    at_ns: int
+    station: str
+    x_m: float
+    y_m: float
+    value: Cpm
+
+
+class Told(NamedTuple):
+    """A warning as it comes out of the query, at recording time; level 0: nothing to do."""
+
+    at_s: float
+    object: str
+    level: int
+
+
+@dataclass
+class EgoRun:
+    """What one ego was told. `relevant`: of each V2V tuple in order, whether O3 handed it on; times of this machine."""
+
+    ego: str
+    seconds: float
+    told: list[Told]
+    relevant: list[bool]
+    spent_ns: dict[str, int]
+    calls: dict[str, int]
+
+
+@dataclass
+class FileRun:
+    """One recording with what really happened in it and what its vehicles were told."""
+
+    name: str
+    motion: Motion
+    conflicts: list[Conflict]
+    runs: list[EgoRun]
+
+
+def run_file(
+    path: Path,
+    options: Options,
+    egos: Sequence[str] = (),
+    jobs: int = 1,
+    progress: Callable[[str], None] | None = None,
+) -> FileRun:
+    """Every vehicle of the recording, or those of `egos`, as the ego; `jobs` processes. `progress` is told each ego.
+
+    BadInputError for a recording that cannot be read, and for an ego that it does not have.
+    """
+    motion = read_motion(path)
+    for ego in egos:
+        if ego not in motion.tracks:
+            some = ", ".join(sorted(motion.tracks)[:5])
+            raise BadInputError(f"{path}: --ego {ego!r} is not in the recording; it has {some}, ...")
+    chosen = list(dict.fromkeys(egos)) or sorted(motion.tracks)
+    runs = []
+    for run in _each(motion, chosen, options, jobs):
+        runs.append(run)
+        if progress is not None:
+            progress(run.ego)
+    return FileRun(path.name, motion, truth.conflicts(motion, options.limits), runs)
+
+
+def run_ego(motion: Motion, ego: str, heard: Sequence[Heard], options: Options, registry: Registry) -> EgoRun:
+    """Feeds the chain with the ego's own states and what it hears, in the order in which a node would work on them."""
+    senses = Senses(Scenario(motion, Scene("traffic", ego, ())), options.seed)
+    track = motion.tracks[ego]
+    first_ns, last_ns = (round(state.t_s * 1e9) for state in (track.states[0], track.states[-1]))
+    chain = Chain(registry=registry, parameters=NO_MAP, clock_ns=perf_counter_ns)
+    names = {number: name for name, number in senses.numbers.items()}
+    run = EgoRun(ego, (last_ns - first_ns) / 1e9, [], [], chain.spent_ns, chain.calls)
+    states = iter(range(first_ns, last_ns + 1, CYCLE_NS))
+    next_ns = next(states, None)
+    for one in heard:
+        now_ns = one.at_ns + options.latency_ns
+        here = track.at(one.at_ns / 1e9)
+        if one.station == ego or here is None or hypot(one.x_m - here.x_m, one.y_m - here.y_m) > options.range_m:
+            continue
+        while next_ns is not None and next_ns <= now_ns:  # the newest own state is there before a tuple that needs it
+            for state in senses.sensor(next_ns, 1, CYCLE_NS):
+                chain.admit("sensor", state, next_ns, next_ns)
+            next_ns = next(states, None)
+        passed = chain.calls["O4"]
+        for _, warning in chain.admit("v2v", one.value, now_ns, one.at_ns):
+            run.told.append(Told(now_ns / 1e9, names[warning.object_id], warning.level))
+        run.relevant.append(chain.calls["O4"] > passed)
+    return run
+
+
+def messages(motion: Motion, options: Options) -> list[Heard]:
+    """What every vehicle sends of itself over the whole recording, in order of time; the same for every ego."""
+    names = sorted(motion.tracks)
+    senses = Senses(Scenario(motion, Scene("traffic", names[0], ())), options.seed)
+    sent = [one for name in names for one in _sent_by(name, senses, motion)]
+    return sorted(sent, key=lambda one: (one.at_ns, one.station))
+
+
+def _sent_by(name: str, senses: Senses, motion: Motion) -> Iterator[Heard]:
+    """Each station asks its rule every 100 ms, at a phase of its own."""
+    track, rule = motion.tracks[name], CamRule()
+    phase_ns = Random(f"{senses.seed}:{name}:radio").randrange(CHECK_NS // MS) * MS  # noqa: S311 (a phase, not secrets)
+    first_ns, last_ns = (round(state.t_s * 1e9) for state in (track.states[0], track.states[-1]))
+    for at_ns in range(first_ns + phase_ns, last_ns + 1, CHECK_NS):
+        state = track.at(at_ns / 1e9)
+        if state is not None and rule.due(at_ns, state):
+            yield Heard(at_ns, name, state.x_m, state.y_m, of_itself(senses.cam(at_ns, name)))
+
+
+def _each(motion: Motion, egos: Sequence[str], options: Options, jobs: int) -> Iterator[EgoRun]:
+    if jobs <= 1 or len(egos) < 2:
+        yield from _some(motion, egos, options)
+        return
+    shares = [share for share in (egos[k::jobs] for k in range(jobs)) if share]
+    with ProcessPoolExecutor(len(shares)) as pool:
+        done = pool.map(_list_of_some, [(motion, share, options) for share in shares])
+        runs = {run.ego: run for some in done for run in some}
+    yield from (runs[ego] for ego in egos)
+
+
+def _some(motion: Motion, egos: Sequence[str], options: Options) -> Iterator[EgoRun]:
+    heard, registry = messages(motion, options), Registry()
+    for ego in egos:
+        yield run_ego(motion, ego, heard, options, registry)
+
+
+def _list_of_some(work: tuple[Motion, Sequence[str], Options]) -> list[EgoRun]:
+    return list(_some(*work))
