@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from infra.bench import change, crossing, figures, placement, policies, shed_cost
-from infra.bench.agent import agent, deploy_hop, hops, send_paced
-from infra.bench.bare_socket import bare_hops_ns, fifo_class
+from infra.bench.agent.bare_socket import bare_hops_ns, fifo_class
+from infra.bench.agent.process import agent, deploy_hop, hops, send_paced
 from infra.bench.cores import core_hop
-from infra.bench.engine import engine_ns
+from infra.bench.engine.floor import floor_ns
+from infra.bench.engine.instance_cost import engine_ns
+from infra.bench.engine.runtime_loop import chained_runtime, runtime_ns
 from infra.bench.figures import Figure, paired_ratio, percentile
-from infra.bench.floor import floor_ns
-from infra.bench.runtime import chained_runtime, runtime_ns
 
 INSTANCES = 21_000
 REPETITIONS = 61

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from infra.papers.batching_load import MS, Setting, Streams, policy, trial
+from infra.papers.batching.query_trees import MS, Setting, Streams, policy, trial
 from infra.papers.pool import spread
 
 SEED, SEEDS = 101, 1

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import thread_time_ns
 
+from infra.bench.engine.runtime_loop import MEMORY
 from infra.bench.figures import Figure, percentile
-from infra.bench.runtime import MEMORY
 from node_agent.core.slices import Slices
 from node_agent.host import plan_files
 from node_agent.host.clock import now_ns

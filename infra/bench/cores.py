@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from infra.bench.bare_socket import pace, wait_until
+from infra.bench.agent.bare_socket import pace, wait_until
 from infra.bench.figures import Figure, percentile
 from node_agent.sdk import Admitted, Source
 from protos import records

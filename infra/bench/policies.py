@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from infra.bench.engine import NoCommands, circle_plan, ring_facts
+from infra.bench.engine.floor import no_operation
+from infra.bench.engine.instance_cost import NoCommands, circle_plan, ring_facts
 from infra.bench.figures import Figure
-from infra.bench.floor import no_operation
 from node_agent.core.engine.engine import Engine
 from node_agent.core.parts import Job, Lineage
 from node_agent.core.policies import POLICIES, policy

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from coordinator.solve import planner
 from infra.bench.instances import SHAPES, Recipe, write
-from infra.papers.collision import MS, plan
+from infra.papers.placement.collision_plans import MS, plan
 from infra.papers.pool import spread
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.regret import Regret, regret

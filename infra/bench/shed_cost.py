@@ -13,7 +13,7 @@ import sys
 from statistics import median
 from time import thread_time_ns
 
-from infra.bench.engine import NoCommands, ring_facts
+from infra.bench.engine.instance_cost import NoCommands, ring_facts
 from infra.bench.figures import Figure
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine

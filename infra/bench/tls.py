@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter_ns
 
-from infra.bench.agent import Agent, agent, deploy_hop, hops, send_paced
-from infra.bench.bare_socket import fifo_class
+from infra.bench.agent.bare_socket import fifo_class
+from infra.bench.agent.process import Agent, agent, deploy_hop, hops, send_paced
 from infra.bench.figures import Figure, percentile
 from node_agent.tls import identity
 from node_agent.tls.names import certificate_name

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from infra.papers.batching_load import MS, Setting, measure
+from infra.papers.batching.query_trees import MS, Setting, measure
 from infra.papers.pool import spread
 
 STREAM = 10_000  # tuples, as [A] 4.1

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from infra.papers import (
-    batching,
-    batching_control,
-    batching_streams,
-    batching_theory,
-    guarantee_batches,
-    guarantee_composed,
-    guarantee_sharing,
-    guarantee_sweeps,
-    guarantee_table2,
-    guarantee_table3,
-    placement_figure6,
-    placement_figure7,
-    placement_section41,
-    placement_table,
-    shedding,
-)
+from infra.papers.batching import batch_length, control, streams, theory
 from infra.papers.figures import Reproduction
+from infra.papers.guarantee import batches, composed, sharing, sweeps, table2, table3
+from infra.papers.placement import both_placements, figure6, figure7, section41
+from infra.papers.shedding import comparison
 
 PAPERS = {
     "placement": "[P] Placement, sub-deadlines and EDF",
@@ -29,21 +16,21 @@ PAPERS = {
 }
 
 REPRODUCTIONS = (
-    Reproduction("placement", "figure6", placement_figure6.run, fixed=True),
-    Reproduction("placement", "section41", placement_section41.run, fixed=True),
-    Reproduction("placement", "placements", placement_table.run),
-    Reproduction("placement", "figure7", placement_figure7.run),
-    Reproduction("guarantee", "table3", guarantee_table3.run, fixed=True),
-    Reproduction("guarantee", "figure9", guarantee_sharing.run),
-    Reproduction("guarantee", "sharing", guarantee_composed.run),
-    Reproduction("guarantee", "table2", guarantee_table2.run),
-    Reproduction("guarantee", "figures5to7", guarantee_sweeps.run),
-    Reproduction("guarantee", "figure8", guarantee_batches.run),
-    Reproduction("batching", "figures", batching.run),
-    Reproduction("batching", "control", batching_control.run),
-    Reproduction("batching", "streams", batching_streams.run),
-    Reproduction("batching", "theory", batching_theory.run),
-    Reproduction("shedding", "windows", shedding.run),
+    Reproduction("placement", "figure6", figure6.run, fixed=True),
+    Reproduction("placement", "section41", section41.run, fixed=True),
+    Reproduction("placement", "placements", both_placements.run),
+    Reproduction("placement", "figure7", figure7.run),
+    Reproduction("guarantee", "table3", table3.run, fixed=True),
+    Reproduction("guarantee", "figure9", sharing.run),
+    Reproduction("guarantee", "sharing", composed.run),
+    Reproduction("guarantee", "table2", table2.run),
+    Reproduction("guarantee", "figures5to7", sweeps.run),
+    Reproduction("guarantee", "figure8", batches.run),
+    Reproduction("batching", "figures", batch_length.run),
+    Reproduction("batching", "control", control.run),
+    Reproduction("batching", "streams", streams.run),
+    Reproduction("batching", "theory", theory.run),
+    Reproduction("shedding", "windows", comparison.run),
 )
 
 

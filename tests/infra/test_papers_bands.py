@@ -6,17 +6,17 @@ from fractions import Fraction
 import pytest
 
 from coordinator.guarantee.theorems import sharper
-from infra.papers import guarantee_composed
-from infra.papers.batching_control import pairs, shocked
-from infra.papers.batching_load import MS, Setting, Streams, load, measure, policy, trial
-from infra.papers.batching_theory import ARITHMETIC, apart, counted, decisions, limits
-from infra.papers.controller import controlled
+from infra.papers.batching.control import pairs, shocked
+from infra.papers.batching.printed_controller import controlled
+from infra.papers.batching.query_trees import MS, Setting, Streams, load, measure, policy, trial
+from infra.papers.batching.theory import ARITHMETIC, apart, counted, decisions, limits
 from infra.papers.figures import Figure
-from infra.papers.guarantee_batches import sizes, unsound
-from infra.papers.guarantee_composed import guaranteed, missed_alone, missed_composed, most
-from infra.papers.guarantee_load import draw, limit
-from infra.papers.guarantee_sharing import missed as shared_missed
-from infra.papers.guarantee_table2 import FACTOR, misses
+from infra.papers.guarantee import composed
+from infra.papers.guarantee.batches import sizes, unsound
+from infra.papers.guarantee.composed import guaranteed, missed_alone, missed_composed, most
+from infra.papers.guarantee.random_queries import draw, limit
+from infra.papers.guarantee.sharing import missed as shared_missed
+from infra.papers.guarantee.table2 import FACTOR, misses
 from infra.papers.one_node import Query, Workload, run
 from infra.papers.registry import REPRODUCTIONS
 from node_agent.core.plan import Parameters
@@ -67,7 +67,7 @@ def test_printed_pqeds_batches_grow_up_to_the_limit_and_fall_beyond_it() -> None
 
 
 def test_sharing_admits_more_by_the_test_and_misses_nothing_at_its_limit() -> None:
-    counts = {us: most(lambda count, us=us: guarantee_composed.tested(count, us)) for us in (0, 100, 500, 800)}  # type: ignore[misc]
+    counts = {us: most(lambda count, us=us: composed.tested(count, us)) for us in (0, 100, 500, 800)}  # type: ignore[misc]
     assert counts == {0: 6, 100: 7, 500: 12, 800: 29}
     for branch_us in (100, 500, 800):
         assert missed_alone(counts[branch_us], branch_us, share=True) == 0

@@ -6,8 +6,8 @@ from tempfile import TemporaryDirectory
 
 from coordinator.model.units import Units
 from coordinator.solve import planner
-from infra.papers.collision import MS, QUERIES, with_sub_deadlines
-from infra.papers.collision import plan as paper
+from infra.papers.placement.collision_plans import MS, QUERIES, with_sub_deadlines
+from infra.papers.placement.collision_plans import plan as paper
 from node_agent.operators.registry import Registry
 from protos.plan_document import Plan
 

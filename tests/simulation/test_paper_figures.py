@@ -7,9 +7,9 @@ its sub-deadlines from DeadlineAlloc. The allowed values are the paper's arithme
 
 import pytest
 
-from infra.papers.placement_figure6 import instances as figure6
-from infra.papers.placement_figure7 import WAYS, missed, without_jitter
-from infra.papers.placement_section41 import batch_by_batch, latencies, tuple_by_tuple
+from infra.papers.placement.figure6 import instances as figure6
+from infra.papers.placement.figure7 import WAYS, missed, without_jitter
+from infra.papers.placement.section41 import batch_by_batch, latencies, tuple_by_tuple
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.plans import MS, paper

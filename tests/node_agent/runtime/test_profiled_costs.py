@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.bench.runtime import chain_plan
+from infra.bench.engine.runtime_loop import chain_plan
 from node_agent.host import ipc
 from node_agent.runtime.deployments.cost_meter import EARLY, Cost, bucket, rows, upper_ns
 from node_agent.runtime.in_process import in_process, run_queued

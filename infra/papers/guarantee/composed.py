@@ -18,7 +18,7 @@ from coordinator.guarantee.theorems import QosQuery, sharper
 from coordinator.solve import planner
 from coordinator.solve.milp.milp import Limits
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
-from infra.papers.guarantee_load import MS
+from infra.papers.guarantee.random_queries import MS
 from infra.papers.one_node import Query, Workload
 from infra.papers.one_node import run as alone
 from infra.papers.policies import POLICIES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.papers.batching_load import MS, PHI_NS, SLOWER, Result, Setting, load, measure
+from infra.papers.batching.query_trees import MS, PHI_NS, SLOWER, Result, Setting, load, measure
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.pool import spread
 

@@ -9,8 +9,8 @@ from functools import reduce
 
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.pool import spread
-from infra.papers.shedding_node import Outcome, Setting
-from infra.papers.shedding_node import run as simulate
+from infra.papers.shedding.window_node import Outcome, Setting
+from infra.papers.shedding.window_node import run as simulate
 from node_agent.core.windows.shedding import best_share
 
 POLICIES = ("front", "random", "drop-tail", "window-aware")

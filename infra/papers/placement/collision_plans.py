@@ -13,7 +13,7 @@ from protos.plan_document import Plan
 from protos.plan_pb2 import LocalPlan
 
 MS = 1_000_000
-QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"
+QUERIES = Path(__file__).parents[3] / "sim_vehicles" / "queries"
 
 
 @cache

@@ -7,8 +7,8 @@ from random import Random
 
 from coordinator.guarantee.theorems import sharper
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
-from infra.papers.guarantee_load import Drawn, admitted, densest, draw, workload
-from infra.papers.guarantee_table2 import FACTOR, WINDOW_NS
+from infra.papers.guarantee.random_queries import Drawn, admitted, densest, draw, workload
+from infra.papers.guarantee.table2 import FACTOR, WINDOW_NS
 from infra.papers.one_node import Outcome
 from infra.papers.one_node import run as simulate
 from infra.papers.policies import POLICIES

@@ -8,7 +8,7 @@ from random import Random
 
 from coordinator.guarantee.theorems import sharper, theorem4
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
-from infra.papers.guarantee_load import MS, Drawn, at_random, densest, draw, limit
+from infra.papers.guarantee.random_queries import MS, Drawn, at_random, densest, draw, limit
 from infra.papers.one_node import Workload
 from infra.papers.one_node import run as simulate
 from infra.papers.policies import POLICIES

@@ -3,7 +3,7 @@
 from time import monotonic_ns
 from typing import Any
 
-from infra.bench.floor import IN_FLIGHT, RING_RECORDS, no_operation
+from infra.bench.engine.floor import IN_FLIGHT, RING_RECORDS, no_operation
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import Facts, Stretch

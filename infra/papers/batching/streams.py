@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.papers.batching import HOW, LAMBDA, LENGTH, missed, told
-from infra.papers.batching_load import RANKS, Result, Setting, Streams, measure
+from infra.papers.batching.batch_length import HOW, LAMBDA, LENGTH, missed, told
+from infra.papers.batching.query_trees import RANKS, Result, Setting, Streams, measure
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.pool import spread
 

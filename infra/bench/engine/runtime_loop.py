@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from infra.bench.engine import UNITS
-from infra.bench.floor import IN_FLIGHT
+from infra.bench.engine.floor import IN_FLIGHT
+from infra.bench.engine.instance_cost import UNITS
 from node_agent.core import plan as plans
 from node_agent.runtime.in_process import in_process, run_queued
 from node_agent.runtime.loop import Runtime

@@ -8,8 +8,8 @@ from random import Random
 
 from coordinator.guarantee.service import deadlines
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
-from infra.papers.guarantee_load import MS
-from infra.papers.guarantee_table3 import SHARING, queries
+from infra.papers.guarantee.random_queries import MS
+from infra.papers.guarantee.table3 import SHARING, queries
 from infra.papers.one_node import Query, Workload
 from infra.papers.one_node import run as simulate
 from infra.papers.policies import POLICIES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from infra.papers.batching import HOW, LENGTH
-from infra.papers.batching_load import DEADLINES_S, MS, PHI_NS, SLOWER, Result, S, Setting, measure
+from infra.papers.batching.batch_length import HOW, LENGTH
+from infra.papers.batching.query_trees import DEADLINES_S, MS, PHI_NS, SLOWER, Result, S, Setting, measure
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.pool import spread
 

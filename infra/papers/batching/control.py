@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from infra.papers.batching import HOW, LENGTH
-from infra.papers.batching_load import DEADLINES_S, MS, Result, Setting, measure, trial
-from infra.papers.controller import Ratio, controlled
+from infra.papers.batching.batch_length import HOW, LENGTH
+from infra.papers.batching.printed_controller import Ratio, controlled
+from infra.papers.batching.query_trees import DEADLINES_S, MS, Result, Setting, measure, trial
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.pool import spread
 from node_agent.core.plan import Parameters

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from infra.bench.bare_socket import pace, wait_until
+from infra.bench.agent.bare_socket import pace, wait_until
 from node_agent.sdk import Admitted, Source
 from protos import records
 

@@ -1,0 +1,1 @@
+"""A real agent to measure, and a bare socket to compare it with."""

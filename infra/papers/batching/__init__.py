@@ -1,0 +1,1 @@
+"""[A]: batching (ATS)."""

@@ -1,0 +1,1 @@
+"""[Q]: deterministic QoS (QED, PQED)."""

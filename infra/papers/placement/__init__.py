@@ -1,0 +1,1 @@
+"""[P]: placement, sub-deadlines and EDF."""

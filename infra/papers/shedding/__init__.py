@@ -1,0 +1,1 @@
+"""[S]: shedding of aggregate queries."""
