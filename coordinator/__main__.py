@@ -31,11 +31,17 @@ def program() -> None:
 
 
 def main() -> None:
-    """Runs the command line; says what to install where the coordinator's extra, or a part of it, is missing."""
+    """Runs the command line; Ctrl-C ends it at any point with the code that shells give."""
     try:
-        _main()
+        _run_mended()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def _run_mended() -> None:
+    """Names what to install where the coordinator's extra, or a part of it, is missing."""
+    try:
+        _run()
     except Exception as error:
         from protos import requirements
 
@@ -46,7 +52,7 @@ def main() -> None:
         raise SystemExit(1) from error
 
 
-def _main() -> None:
+def _run() -> None:
     try:
         from coordinator.cli import run
 

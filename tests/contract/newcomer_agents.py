@@ -55,7 +55,7 @@ RUNNING = (
 )
 STARTING = (
     Case("a port that is taken", "node-agent run --name a --data {a_data} --state other", 1, "cannot listen on {a_data} for data: Address already in use", "give another with --data"),
-    Case("a control port that is taken", "coordinator up cluster.yaml", 1, "node a: the agent did not start: control port", "give another with --control", (change("cluster.yaml", "127.0.0.1:7700", "{a_control}"),)),
+    Case("a control port that is taken", "coordinator up cluster.yaml", 1, "node a: the agent did not start: control port", "give another with --control", (change("cluster.yaml", "127.0.0.1:7700", "{taken}"),)),
     Case("a state directory that is taken", "node-agent run --name b --state {a_state}", 1, "uses the state directory {a_state}", "stop it or give another with --state"),
     Case("a state directory that is a file", "node-agent run --name a --state feed.jsonl", 1, "feed.jsonl: it is a file", "give another with --state"),
     Case("a state directory without room", "node-agent run --name a --state small", 1, "cannot start: File too large", "make room in {folder}/small", alone=NO_ROOM),

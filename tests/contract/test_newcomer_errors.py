@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -65,7 +67,21 @@ def agents(right: Path) -> Iterator[dict[str, str]]:
             words |= {f"{key}_control": f"127.0.0.1:{agent.ready['control']}", f"{key}_data": agent.data}
         ready = stack.enter_context(_old(root / "state_old"))
         words |= {f"old_{what}": f"127.0.0.1:{ready[what]}" for what in ("control", "data")}
+        words["taken"] = f"127.0.0.1:{stack.enter_context(_taken()).getsockname()[1]}"
         yield words
+
+
+def _taken() -> socket.socket:
+    """Listens on a port whose neighbour is free, and stays so: both are below those that the kernel hands out."""
+    for port in random.Random(os.getpid()).sample(range(20000, 32000), 1000):
+        taken, neighbour = socket.socket(), socket.socket()
+        with neighbour, contextlib.suppress(OSError):
+            taken.bind(("127.0.0.1", port))
+            neighbour.bind(("127.0.0.1", port + 1))
+            taken.listen()
+            return taken
+        taken.close()
+    raise AssertionError("no two ports beside each other are free")
 
 
 @contextlib.contextmanager

@@ -3,9 +3,7 @@ a union, filters and a side input across nodes; and once more with an agent kill
 """
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +15,7 @@ from typing import Any
 import pytest
 
 from node_agent.sdk import Admitted, Source
+from tests.node_agent.live import cut_power
 
 pytestmark = pytest.mark.long
 
@@ -65,7 +64,7 @@ class Line:
         )
 
     def kill(self, name: str) -> None:
-        os.kill(self.node(name)["pid"], signal.SIGKILL)
+        cut_power(self.node(name)["pid"])
 
     def restart(self, name: str) -> None:
         """Start the killed agent again by hand, as its machine's owner would."""

@@ -30,6 +30,7 @@ from node_agent.sdk import Source
 from protos import agent_pb2
 from protos.plan_document import Plan
 from protos.segments import records_in
+from tests.node_agent.live import cut_power
 from tests.whole_plans import hashed
 
 pytestmark = pytest.mark.long
@@ -100,12 +101,9 @@ class Street:
         self.addresses.write()
 
     def kill(self, name: str) -> None:
-        """As a crash does: the whole agent at once."""
         agent = self.agents[name]
-        children = psutil.Process(agent.process.pid).children()
-        agent.process.kill()
+        cut_power(agent.process.pid)
         agent.process.wait()
-        psutil.wait_procs(children, timeout=10)
 
     def restart(self, name: str) -> None:
         """With the same state directory, at the same addresses."""

@@ -27,6 +27,16 @@ WHOLE = b'{"stands for":"the whole plan"}'
 HASH = hashlib.sha256(WHOLE).hexdigest()
 
 
+def cut_power(pid: int) -> None:
+    """The whole agent is gone at once. Killed alone, its runtime may outlive it by a moment and end in order."""
+    supervisor = psutil.Process(pid)
+    supervisor.suspend()
+    family = [*supervisor.children(recursive=True), supervisor]
+    for process in family:
+        process.kill()
+    psutil.wait_procs(family, timeout=30)
+
+
 def chain_plan(node: str = "a", run: str = "pass", **changes: Any) -> plan_pb2.LocalPlan:
     """source `in` -> operator O1 -> output `out`, on one node."""
     values: dict[str, Any] = {
