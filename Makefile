@@ -1,6 +1,7 @@
 # Shimekiri. `make demo` and `make test` need nothing but Linux and Python 3.11 or later.
 .DEFAULT_GOAL := help
 BIN := .venv/bin
+export PYTHONDONTWRITEBYTECODE := # what is compiled is kept, or else every process of a test compiles it again
 SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 
 .venv/.ready: pyproject.toml requirements.lock infra/setup.sh
