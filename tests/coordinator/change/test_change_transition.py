@@ -22,7 +22,7 @@ from coordinator.guarantee.selectivity import ONE
 from coordinator.model import incumbent
 from coordinator.solve import planner
 from protos.plan_document import Plan, QueryPart
-from tests.simulation.edf_node import Job, instants
+from tests.simulation.guarantees.edf_node import Job, instants
 from tests.whole_plans import hashed
 
 EVERY = 20

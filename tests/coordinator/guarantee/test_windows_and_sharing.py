@@ -14,7 +14,7 @@ from coordinator.guarantee.curves import Bursts, Jcp, RateBurst, Spanned, Time
 from coordinator.guarantee.service import DelayBound, RateLatency, Service
 from coordinator.guarantee.theorems import Answer, QosQuery, sharper, theorem4, theorem5
 from coordinator.guarantee.windows import CountWindows, TimeWindows, WindowCost, windows_by_count, windows_by_time
-from tests.simulation.edf_node import instants
+from tests.simulation.guarantees.edf_node import instants
 
 SETS = 150
 

@@ -20,7 +20,7 @@ from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.random_plans import registry
-from tests.simulation.random_queries_virtual import MS, Two, by_traffic
+from tests.simulation.sharing.random_queries_virtual import MS, Two, by_traffic
 
 CLUSTER = """
 shimekiri: 1

@@ -22,7 +22,7 @@ from tests.coordinator.report.alterations import MS, altered, records, replaced,
 from tests.coordinator.report.synthetic import Cluster, Lineage, everything, plan_document, play
 from tests.coordinator.report.test_report_changes import CLUSTER, FIRST
 from tests.simulation.random_plans import registry
-from tests.simulation.random_queries_virtual import Two, by_traffic
+from tests.simulation.sharing.random_queries_virtual import Two, by_traffic
 from tests.traces import Kind
 
 SAMPLE, SWEEP = 60, 2000

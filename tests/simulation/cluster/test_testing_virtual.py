@@ -1,0 +1,188 @@
+"""A whole query in virtual time inside a test: what is said of it in node_agent/TESTING.md, and what goes wrong."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.wrappers_pb2 import Int64Value
+
+from coordinator.errors import BadInputError as Unplanned
+from coordinator.errors import InfeasibleError
+from infra.testing import Choices, FailedError, Scenario, planned, simulated
+from node_agent.operators import api
+from node_agent.sdk import aggregate, operator
+from protos.plan_document import Plan
+from sim_vehicles.errors import BadInputError
+from sim_vehicles.virtual import testing
+
+ROOT = Path(__file__).parents[3]
+MANUAL = ROOT / "node_agent" / "TESTING.md"
+MS = 1_000_000
+QUERY = """
+shimekiri: 1
+query: q
+sources:
+  p: {at: a, type: json, arrival: {burst: 2, period: 100 ms}}
+  s: {at: a, type: json, arrival: {burst: 1, period: 10 ms}}
+operators:
+  tens: {run: t.tens, in: p, side: {base: s}, cost: 3 ms, nodes: [b]}
+outputs:
+  o: {from: tens, at: b, deadline: DEADLINE}
+"""
+WINDOWS = """
+shimekiri: 1
+query: w
+sources:
+  p: {at: a, type: json, arrival: {burst: 2, period: 100 ms}, max_age: 1 s}
+operators:
+  sums: {run: t.sum, in: p, cost: 1 ms, window: {count: 2}, nodes: [b]}
+outputs:
+  o: {from: sums, at: b, deadline: 1 s}
+"""
+CLUSTER = """
+shimekiri: 1
+nodes:
+  a: {address: "127.0.0.1:7700"}
+  b: {address: "127.0.0.1:7701"}
+links: [{between: [a, b], latency: 1 ms}]
+security: insecure-loopback
+"""
+
+
+@operator("t.tens", inputs={"n": "json"}, side={"base": "json"})
+def tens(n: int, *, base: int | None) -> int | None:
+    if n < 0:
+        raise ValueError("below 0")
+    return None if n == 5 else 10 * n + (base or 0)
+
+
+@operator("t.tens", inputs={"n": "json"}, side={"base": "json"})
+def emptying(n: list[int], *, base: int | None) -> int:
+    n.clear()
+    return 0
+
+
+@operator("t.tens", inputs={"n": "t.Number"}, side={"base": "json"})
+def raised(n: Int64Value, *, base: int | None) -> int:
+    return n.value + 1
+
+
+@aggregate("t.sum")
+class Sum:
+    def start(self) -> int:
+        return 0
+
+    def add(self, state: int, value: int) -> int:
+        return state + value
+
+    def result(self, state: int) -> int:
+        return state
+
+
+def files(folder: Path, deadline: str = "50 ms") -> tuple[Path, Path]:
+    (folder / "query.yaml").write_text(QUERY.replace("DEADLINE", deadline))
+    (folder / "cluster.yaml").write_text(CLUSTER)
+    return folder / "query.yaml", folder / "cluster.yaml"
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return planned(*files(tmp_path_factory.mktemp("plan")), [tens])
+
+
+def test_values_latencies_and_counts(plan: Plan) -> None:
+    done = testing.simulated(plan, {"p": [1, 2, 5, 7]}, [tens])
+    assert list(done) == ["o"] and done["o"].values == [10, 20, 70] and done.admitted == 4
+    first, second, fourth = done["o"].latencies_ns
+    assert first >= 4 * MS and second - first == 3 * MS and fourth == second
+    assert (done["o"].met, done["o"].late, done["o"].deadline_ns) == (3, 0, 50 * MS)
+    assert [(each.source, each.seq) for each in done["o"].deliveries] == [("p", 1), ("p", 2), ("p", 4)]
+    assert done["o"].deliveries[-1].at_ns - fourth == 100 * MS, "the second burst came a period later"
+    assert not done.failures and not done.shed and not done.refused
+    with pytest.raises(KeyError, match="no output 'x'; there are: o"):
+        done["x"]
+
+
+def test_every_tuple_is_admitted_once_whatever_the_other_sources_do(plan: Plan) -> None:
+    done = testing.simulated(plan, {"p": [1, 2, 3], "s": list(range(25))}, [tens])
+    assert done.admitted == 28 and len(done["o"].values) == 3 and done["o"].values[0] == 10
+    assert testing.simulated(plan, {}, [tens])["o"].values == []
+    twice = testing.simulated(plan, {"p": [1]}, [tens], Scenario(trials=2, ages_ns={"p": 60 * MS}))
+    assert twice["o"].values == [10, 10] and twice["o"].late == 2
+
+
+def test_operators_that_fail_fail_the_test(plan: Plan) -> None:
+    with pytest.raises(FailedError, match="operator tens on node b raised 2 times, first: ValueError: below 0"):
+        testing.simulated(plan, {"p": [-1, 1, -2]}, [tens])
+    done = testing.simulated(plan, {"p": [-1, 1, -2]}, [tens], may_fail=True)
+    assert done["o"].values == [10] and len(done.failures) == 1
+    with pytest.raises(FailedError, match=r"t\.tens changed its input"):
+        testing.simulated(plan, {"p": [[1]]}, [emptying])
+
+
+def test_what_does_not_fit_is_said(plan: Plan, tmp_path: Path) -> None:
+    cases: list[tuple[Callable[[], Any], str]] = [
+        (lambda: testing.simulated(plan, {"q": [1]}, [tens]), "the plan has no source 'q'; it has p, s"),
+        (lambda: testing.simulated(plan, {"p": [1, {2}]}, [tens]), "source p, tuple 2: not a JSON value"),
+        (lambda: testing.simulated(plan, {"p": [1]}), "no operator 't.tens' is installed here"),
+        (lambda: testing.simulated(plan, {"p": [1]}, "ops.py"), r"write operators=\['ops.py'\]"),
+        (lambda: testing.simulated(plan, {"p": [1]}, [tmp_path / "no.py"]), "no such file of operators"),
+        (lambda: testing.simulated(tmp_path / "no.json", {}), "there is no such file; it should be plan.json"),
+        (lambda: testing.simulated(plan, {"p": [1]}, [tens], Scenario(burst={"p": 0})), "its 1 tuples never come"),
+    ]
+    for call, why in cases:
+        with pytest.raises(BadInputError, match=why):
+            call()
+
+
+def test_what_cannot_be_planned_is_said_as_the_planner_says_it(tmp_path: Path) -> None:
+    query, cluster = files(tmp_path, "5 ms")
+    with pytest.raises(Unplanned, match=r"query.yaml:8: .*t.tens"):
+        planned(query, cluster)
+    with pytest.raises(InfeasibleError, match="o"):
+        planned(query, cluster, [tens])
+    tried = simulated(query, cluster, {"p": [1, 2]}, [tens], choices=Choices(best_effort=True, policy="edf"))
+    assert tried["o"].values == [10, 20] and (tried["o"].met, tried["o"].late) == (1, 1)
+    hopeless = simulated(query, cluster, {"p": [1, 2]}, [tens], choices=Choices(best_effort=True, policy="slack"))
+    assert hopeless["o"].values == [10] and hopeless["o"].late == 0 and hopeless.shed == {"late": 1}
+    cluster.write_text("- a\n")
+    with pytest.raises(Unplanned, match=r"cluster.yaml"):
+        planned(query, cluster, [tens])
+
+
+def test_windows_and_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "declared_codecs", [])
+    query, cluster = files(tmp_path)
+    query.write_text(WINDOWS)
+    done = simulated(query, cluster, {"p": [3, 4, 6, 1, 9]}, [Sum], choices=Choices(best_effort=True))
+    assert [(each["first"], each["result"]) for each in done["o"].values] == [(1, 7), (3, 7)]
+
+    api.codec("t.Number", Int64Value)
+    query.write_text(QUERY.replace("DEADLINE", "50 ms").replace("p: {at: a, type: json", "p: {at: a, type: t.Number"))
+    plan = planned(query, cluster, [raised])
+    assert testing.simulated(plan, {"p": [1, Int64Value(value=2)]}, [raised])["o"].values == [2, 3]
+    with pytest.raises(BadInputError, match=r"source p, tuple 1: not a t\.Number in JSON"):
+        testing.simulated(plan, {"p": ["x"]}, [raised])
+
+
+def test_a_missing_extra_is_named() -> None:
+    code = "import sys; sys.modules['pydantic'] = None; import infra.testing"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    last = done.stderr.splitlines()[-1]
+    assert last == "ModuleNotFoundError: infra.testing needs pydantic: pip install 'shimekiri[coordinator]'"
+
+
+def test_the_pages_example_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("python sorting.py", "yaml query.yaml", "yaml cluster.yaml"):
+        (found,) = re.findall(rf"```{re.escape(name)}\n(.*?)```", MANUAL.read_text(), re.S)
+        (tmp_path / name.split()[1]).write_text(found)
+    monkeypatch.chdir(tmp_path)
+    example = re.findall(r"```python example\n(.*?)```", MANUAL.read_text(), re.S)[4]
+    names: dict[str, Any] = {}
+    exec(compile(example, "example 5", "exec"), names)
+    names["test_the_gates_open_in_time"]()
+    assert "sorting" not in sys.modules, "operators of a file are loaded as such"

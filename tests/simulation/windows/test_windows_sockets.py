@@ -1,0 +1,96 @@
+"""Bounds behind windows with what the runtime costs: heartbeats, marks and tuples wait for instances, and are read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from coordinator.guarantee import policing
+from coordinator.guarantee.analysis import analyse
+from coordinator.guarantee.bounds import claims
+from coordinator.guarantee.charges import MEASURED
+from coordinator.guarantee.system import read
+from node_agent.core import plan as core
+from node_agent.core.parts import Loaded
+from protos import records
+from sim_vehicles.virtual import cluster
+from sim_vehicles.virtual.events import DISPATCHED
+from sim_vehicles.virtual.node import VirtualNode
+from sim_vehicles.virtual.run import simulate
+from sim_vehicles.virtual.scenario import Scenario
+from tests.simulation.guarantees.test_sockets_virtual import CLUSTER, MS, Sockets
+from tests.simulation.plans import planned
+from tests.simulation.windows.window_queries import registry
+
+QUERY = """
+shimekiri: 1
+query: sockets
+sources:
+  s: {at: a, type: json, arrival: {burst: 3, period: 40 ms}, max_age: 1 ms}
+  t: {at: r, type: json, arrival: {jcp: {period: 25 ms, min_gap: 1 ms, early: 0 ms, late: 25 ms}}, max_age: 1 ms}
+operators:
+  first: {run: filter, in: s, with: {keep: 1, of: 2}, cost: 1 ms, selectivity: {mean: 0.5, at_most: [[1, 1], [2, 1]]}}
+  busy: {run: pass, in: t, cost: 5 ms}
+  both: {run: aggregate, with: {n: count}, in: [first, busy], cost: 500 us,
+    window: {time: 110 ms, hop: 55 ms, close: 2 ms, shed: none, wait: 200 ms}}
+  five: {run: aggregate, with: {n: count}, in: t, cost: 300 us, window: {count: 5, hop: 2, shed: none, wait: 200 ms}}
+  last: {run: pass, in: both, cost: 500 us}
+outputs:
+  seen: {from: last, at: a, deadline: 190 ms}
+  counted: {from: five, at: a, deadline: 190 ms}
+  worked: {from: busy, at: a, deadline: 190 ms}
+"""
+
+
+class Beating(Sockets):
+    """Heartbeats wait as tuples do, and are said when everything that came before them has been read."""
+
+    __slots__ = ()
+
+    def beat(self, at_ns: int, loaded: Loaded, source: core.Source, upto: int, first: int) -> None:
+        """Later."""
+        if self.committed is None or at_ns == self._events.now_ns == 0:
+            super().beat(at_ns, loaded, source, upto, first)
+            return
+        self.inbox.append((-1, True, (loaded, source, upto, first), None))  # type: ignore[arg-type]
+        self._wake(at_ns)
+
+    def _read(self, at_ns: int, item: tuple[int, bool, Any, Any]) -> None:
+        if item[0] >= 0:
+            super()._read(at_ns, item)
+            return
+        VirtualNode.beat(self, at_ns, *item[2])
+        self.looked_ns = -MS if self.inbox else at_ns
+        self._waking = True
+        self._events.at(at_ns, DISPATCHED, self._dispatch, None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_bound_of_a_window_is_exceeded_where_sockets_wait(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operators anywhere, any sub-deadlines; nothing that keeps its promise is shed, and no window is left out."""
+    monkeypatch.setattr(cluster, "VirtualNode", Beating)
+    dice = Random(seed)
+    place = {name: dice.choice(["a", "r", "b.0", "b.1"]) for name in ("first", "busy", "both", "five", "last")}
+    text = CLUSTER.replace("policy: R", "policy: edf")
+    plan = planned(QUERY, text, place, registry(), dice.choice(["path", "operator"]))
+    for local in plan.nodes.values():
+        for unit in local.units:
+            unit.sub_deadline_ns = dice.randint(1, 40) * MS
+    analysis = analyse(read(plan), MEASURED)
+    told = claims(analysis)
+    assert all(claim.bound_ns is not None for claim in told.values())
+    plan = replace(plan, nodes=policing.enforced(plan, analysis)[0])
+    for turn in range(3):
+        phases = {"s": dice.choice([0, 1, MS]), "t": dice.choice([0, 1, 3 * MS])}
+        scenario = Scenario(bursts=8, seed=turn, phase_ns=phases, decision_ns=MEASURED.decision_ns)
+        done = simulate(plan, scenario, registry())
+        for name, output in done.outputs.items():
+            bound_ns = told[name].bound_ns
+            assert output.latencies_ns
+            assert bound_ns is not None
+            assert max(output.latencies_ns) <= bound_ns, (name, phases)
+        facts = [fact for trace in done.traces for fact in records.unpack_records(trace.records)]
+        assert not [fact for fact in facts if fact.kind == records.SHED and told["seen"].guaranteed]
