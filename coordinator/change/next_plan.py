@@ -15,6 +15,7 @@ from coordinator.model.incumbent import Kept
 from coordinator.model.progress import Watch
 from coordinator.plan import assemble, reopen
 from coordinator.plan.layout import Layout
+from coordinator.plan.policy_choice import SOUND, of_node
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.guaranteed import audit as sound_audit
@@ -27,7 +28,6 @@ from coordinator.spec import query as queries
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
 from coordinator.spec.files.yaml_source import nearest
-from coordinator.spec.policies import SOUND, of_node
 from coordinator.spec.query import Query
 from coordinator.spec.sharing import compose, standing
 from coordinator.spec.sharing.compose import Composite

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from coordinator.errors import AuditError
 from coordinator.guarantee import bounds
 from coordinator.guarantee.analysis import analyse
-from coordinator.guarantee.charges import NOTHING, Charges
 from coordinator.guarantee.system import System, read
 from coordinator.model.incumbent import hops
+from coordinator.spec.runtime_charges import NOTHING, Charges
 from protos.plan_document import Claim, Plan
 
 LOADING_NS = 10**6  # assumed: the longest stretch for which a runtime loads a plan without looking up

@@ -60,11 +60,11 @@ def register(app: typer.Typer) -> None:
         from coordinator.commands.plan import pair
         from coordinator.errors import InfeasibleError
         from coordinator.explain import cost_lines, explanation
-        from coordinator.guarantee import charges
         from coordinator.plan import deadline_breakdown, plan_file, reopen
         from coordinator.solve import planner
         from coordinator.solve.repair import mends
         from coordinator.solve.repair.trial import Case, Outcome, told
+        from coordinator.spec import runtime_charges
         from coordinator.spec.sharing import account
         from protos import json_shape
 
@@ -83,7 +83,7 @@ def register(app: typer.Typer) -> None:
                 units=units,
                 policy=policy,
                 place=dict(pair(text) for text in place or []),
-                charges=charges.MEASURED if overhead == "measured" else charges.NOTHING,
+                charges=runtime_charges.MEASURED if overhead == "measured" else runtime_charges.NOTHING,
             )
             case = Case(query, cluster, types, choices)
             try:

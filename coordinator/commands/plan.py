@@ -118,16 +118,16 @@ def register(app: typer.Typer) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
         from coordinator.commands.lines import tell
         from coordinator.fleet import running_plan
-        from coordinator.guarantee import charges
         from coordinator.plan import plan_file
         from coordinator.solve import planner
         from coordinator.solve.milp.milp import Limits
+        from coordinator.spec import runtime_charges
 
         queries, cluster = query_files.split(files)
         measured = query_files.costs(costs, costs_of, margin)
         held = dict(pair(text) for text in place or [])
         limits = Limits(seconds=time_limit, seed=seed, solver=solver)
-        charged = charges.MEASURED if overhead == "measured" else charges.NOTHING
+        charged = runtime_charges.MEASURED if overhead == "measured" else runtime_charges.NOTHING
         choices = planner.Choices(
             allocator,
             model,
@@ -249,7 +249,7 @@ def _at_least(objective: Objective) -> str:
 def _outcome(plan: Plan) -> list[str]:
     """What the search of model sound ended with."""
     from coordinator.plan.deadline_breakdown import ADMITTED, beyond_caps, standing
-    from coordinator.spec.policies import covered, of_node
+    from coordinator.plan.policy_choice import covered, of_node
     from coordinator.units import counted
 
     solver, claims = plan.solver, plan.guarantee.values()
@@ -275,8 +275,8 @@ def _show(plan: Plan, path: Path) -> None:
 
     from coordinator.explain import cost_lines, failover_lines, window_lines
     from coordinator.guarantee import bounds
+    from coordinator.plan import policy_choice
     from coordinator.plan.deadline_breakdown import MISSED, asked, left_out, left_out_of_several, standing, verdict
-    from coordinator.spec import policies
     from coordinator.spec.sharing import account, owners
     from coordinator.units import show_ns
 
@@ -285,7 +285,7 @@ def _show(plan: Plan, path: Path) -> None:
     for heading in ("node", "policy", "unit", "operators", "sub-deadline"):
         table.add_column(heading, justify="right" if heading in ("unit", "sub-deadline") else "left")
     for node, tasks in plan.tasks.items():
-        policy = policies.of_node(plan.cluster.nodes[node]).name
+        policy = policy_choice.of_node(plan.cluster.nodes[node]).name
         for task in tasks:
             names = task.operators
             text = ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])}, ..., {names[-1]} ({len(names)})"
@@ -301,7 +301,7 @@ def _show(plan: Plan, path: Path) -> None:
         "proportional": "in proportion to cost (1): no demand check holds",
         "kept": "kept of what runs already, the others of the deadline model",
     }[solver.sub_deadlines]
-    for line in (*cost_lines.lines(plan), *policies.sentences(plan)):
+    for line in (*cost_lines.lines(plan), *policy_choice.sentences(plan)):
         console.print(line, soft_wrap=True, highlight=False)
     if plan.model == "sound":
         for line in _outcome(plan):

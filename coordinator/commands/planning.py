@@ -64,7 +64,7 @@ def hinting(files: Sequence[Path | str], choices: Choices, query: Query | None =
     guesses."""
     from coordinator.errors import InfeasibleError
     from coordinator.explain import cost_lines
-    from coordinator.guarantee.charges import NOTHING
+    from coordinator.spec.runtime_charges import NOTHING
 
     given = [
         f"--model {choices.model}",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coordinator.explain import cost_lines, failover_lines, in_short, window_lines
-from coordinator.plan import deadline_breakdown
+from coordinator.plan import deadline_breakdown, policy_choice
 from coordinator.solve.repair.mends import Findings
-from coordinator.spec import policies
 from coordinator.spec.sharing import account
 from coordinator.spec.sharing.owners import owners
 from coordinator.units import counted, show_ns
@@ -25,7 +24,7 @@ def short(plan: Plan) -> dict[str, list[str]]:
     title = f"Plan {plan.hash[:8]} of query {plan.query}: {holding} of {counted(len(claims), 'output')} guaranteed"
     lines = [line for name in plan.graph.outputs for line in deadline_breakdown.sentences(plan, name)]
     lines += deadline_breakdown.left_out_of_several(plan.guarantee).values()
-    lines += policies.sentences(plan)
+    lines += policy_choice.sentences(plan)
     said = [*in_short.lines(plan), *deadline_breakdown.beyond_caps(plan), *cost_lines.lines(plan)]
     told = {window_lines.TITLE: found} if (found := window_lines.of_plan(plan)) else {}
     several = {SEVERAL: account.sentences(plan)} if owners(plan) else {}

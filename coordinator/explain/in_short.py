@@ -13,10 +13,10 @@ from itertools import groupby
 
 from coordinator.guarantee import bounds
 from coordinator.guarantee.analysis import analyse
-from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.system import read
 from coordinator.plan.deadline_breakdown import SAID, totals
 from coordinator.spec.overload import ADD
+from coordinator.spec.runtime_charges import Charges
 from coordinator.spec.sharing.owners import whose
 from coordinator.units import show_ns
 from protos.plan_document import Alternative, Claim, PaperAlternative, Plan

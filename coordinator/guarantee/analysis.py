@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.guarantee import demand, links
-from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.curves import Bursts
 from coordinator.guarantee.demand import Load, Task, UnboundedError, Verdict
 from coordinator.guarantee.flow import jittered, total
@@ -25,6 +24,7 @@ from coordinator.guarantee.propagate import Delays, Streams, propagate
 from coordinator.guarantee.response import load_responses
 from coordinator.guarantee.selectivity import ONE
 from coordinator.guarantee.system import Node, System, Unit
+from coordinator.spec.runtime_charges import Charges
 from protos.plan_document import NodeCharges
 
 WORTH_HAVING = 5  # times the longest deadline

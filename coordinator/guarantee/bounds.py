@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from coordinator.guarantee.analysis import Analysis, analyse
-from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.guarantee.curves import Time
 from coordinator.guarantee.demand import Verdict
 from coordinator.guarantee.facts import Facts
 from coordinator.guarantee.losses import losses
 from coordinator.guarantee.propagate import Late, Part, Trail, age
-from coordinator.guarantee.qos import Check, checked, checks
+from coordinator.guarantee.quality_checks import Check, checked, checks
 from coordinator.guarantee.response import ahead
 from coordinator.guarantee.system import read
+from coordinator.spec.runtime_charges import MEASURED, Charges
 from coordinator.units import counted, show_ns
 from protos import plan_document
 from protos.plan_document import Ahead, Blocker, NodeAnalysis, NodeCharged, Plan, Tightest

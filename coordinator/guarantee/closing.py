@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.curves import Curve, Jcp
 from coordinator.guarantee.streams import Closing, Delays, Flow, Late, Part, Streams
 from coordinator.guarantee.system import Source, System, Unit
 from coordinator.guarantee.windowed import Windows
+from coordinator.spec.runtime_charges import Charges
 from coordinator.units import counted, show_ns
 
 AHEAD = 4096  # reports of one source that wait for lower numbers: what a node remembers

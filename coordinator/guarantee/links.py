@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.curves import Curve, TooLongError
 from coordinator.guarantee.demand import Task, UnboundedError, load
 from coordinator.guarantee.flow import total
 from coordinator.guarantee.selectivity import ONE
 from coordinator.guarantee.system import Link
+from coordinator.spec.runtime_charges import Charges
 
 NS_BITS = 8 * 10**9
 

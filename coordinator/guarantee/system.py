@@ -15,9 +15,9 @@ from math import ceil
 from coordinator.guarantee.curves import Bursts, Curve, Jcp, RateBurst, Recorded
 from coordinator.guarantee.facts import Facts
 from coordinator.guarantee.flow import jittered
-from coordinator.guarantee.qos import NOTHING, Qos
 from coordinator.guarantee.selectivity import ONE, Selectivity, UndeclaredError, declared
 from coordinator.guarantee.windowed import Door, Windows, read_doors, read_windows
+from coordinator.spec.quality import NOTHING, Qos
 from protos import plan_document, plan_pb2
 from protos.plan_document import NodeCharges
 

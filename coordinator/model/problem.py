@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 
-from coordinator.guarantee.charges import MEASURED
 from coordinator.model import capacity, chains
 from coordinator.model.capacity import Conflict, Pipe, Store
 from coordinator.model.chains import Contract
@@ -21,6 +20,7 @@ from coordinator.spec import graph, places
 from coordinator.spec.catalog import Catalog
 from coordinator.spec.cluster import Cluster, Node
 from coordinator.spec.query import Operator, Query
+from coordinator.spec.runtime_charges import MEASURED
 
 
 @dataclass(frozen=True)

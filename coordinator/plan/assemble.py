@@ -8,17 +8,17 @@ from typing import Literal
 
 from coordinator.guarantee import bounds, policing, system
 from coordinator.guarantee.analysis import Analysis, analyse
-from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.model.flows import mean_selectivity
 from coordinator.model.incumbent import Kept
 from coordinator.model.progress import relative_gap
-from coordinator.plan import layout_windows
+from coordinator.plan import layout_windows, policy_choice
 from coordinator.plan.deadline_breakdown import MISSED, standing
 from coordinator.plan.layout import Layout
 from coordinator.solve.milp.deadline import Allocation
-from coordinator.spec import graph, places, policies
+from coordinator.spec import graph, places
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator
+from coordinator.spec.runtime_charges import MEASURED, Charges
 from protos import plan_document
 from protos.plan_document import VERSION, Claim, Inputs, Objective, PaperChoice, Plan, Selectivity, Solver, Task
 from protos.plan_pb2 import LocalPlan
@@ -106,12 +106,12 @@ def _promised(layout: Layout, charges: Charges) -> _Promised:
     free = [node.name for node in layout.cluster.nodes.values() if node.policy is None and layout.tasks[node.name]]
     if not free or any(_any_promise(claim) for claim in found.guarantee.values()):
         return found
-    best = _analysed(replace(layout, policy=policies.BEST), charges)
+    best = _analysed(replace(layout, policy=policy_choice.BEST), charges)
     told = {
         name: replace(claim, why=f"{claim.why}; under edf: {found.guarantee[name].why}")
         for name, claim in best.guarantee.items()
     }
-    return replace(best, guarantee=told, policy_why=policies.why_best(free))
+    return replace(best, guarantee=told, policy_why=policy_choice.why_best(free))
 
 
 def _analysed(layout: Layout, charges: Charges) -> _Promised:

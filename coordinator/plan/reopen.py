@@ -11,19 +11,19 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-from coordinator.guarantee.charges import Charges
-from coordinator.guarantee.qos import Qos
 from coordinator.model import incumbent
+from coordinator.plan import policy_choice
 from coordinator.solve.milp import sqpr
 from coordinator.solve.milp.milp import Limits
 from coordinator.solve.planner import Choices
-from coordinator.spec import policies
 from coordinator.spec.arrivals import Arrival
 from coordinator.spec.catalog import BUILTIN, Catalog, Installed
 from coordinator.spec.cluster import Cluster, Link, Node
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import SelectivityFile
+from coordinator.spec.quality import Qos
 from coordinator.spec.query import Operator, Output, Query, Source
+from coordinator.spec.runtime_charges import Charges
 from coordinator.spec.sharing.compose import SEPARATOR
 from protos import json_shape, plan_document
 from protos.plan_document import (
@@ -187,7 +187,7 @@ def _node(name: str, facts: plan_document.Node) -> Node:
         cores=facts.cores,
         memory_bytes=facts.memory_bytes,
         cap=Fraction(str(facts.cap)),
-        policy=policies.given(facts),
+        policy=policy_choice.given(facts),
         emulate_cost_ns=facts.emulate_cost_ns,
         cpu=facts.cpu,
         charges=facts.charges,

@@ -32,9 +32,9 @@ from fractions import Fraction
 from functools import cached_property
 from math import floor
 
-from coordinator.guarantee.charges import MEASURED
 from coordinator.spec.graph import order
 from coordinator.spec.query import Operator, Output, Query
+from coordinator.spec.runtime_charges import MEASURED
 from protos import plan_pb2
 from protos.plan_document import Arrival, BurstArrival, JcpArrival, RateArrival, TraceArrival
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from coordinator.errors import CoordinatorError
-from coordinator.spec import places, policies
+from coordinator.plan import policy_choice
+from coordinator.spec import places, policy_names
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Query
@@ -44,7 +45,7 @@ def check(query: Query, cluster: Cluster, choices: Choices) -> None:
     if choices.survive not in (0, 1):
         wrong.append(f"--survive {choices.survive}: plans can survive 0 or 1 failing nodes; write --survive 1")
     try:
-        policies.read(choices.policy or policies.SOUND.name)
+        policy_names.read(choices.policy or policy_choice.SOUND.name)
     except ValueError as error:
         wrong.append(f"--policy {choices.policy}: {error}")
     outputs = {output.name for output in query.outputs}

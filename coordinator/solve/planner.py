@@ -10,13 +10,12 @@ from typing import Literal
 
 from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError
 from coordinator.guarantee import declarations
-from coordinator.guarantee.charges import MEASURED, Charges
 from coordinator.model import incumbent, problem
 from coordinator.model.chains import Contract
 from coordinator.model.incumbent import Kept
 from coordinator.model.progress import Watch
 from coordinator.model.units import Units
-from coordinator.plan import assemble
+from coordinator.plan import assemble, policy_choice
 from coordinator.plan.layout import Layout
 from coordinator.solve import failover, option_checks
 from coordinator.solve.audit.audit import audit
@@ -30,12 +29,13 @@ from coordinator.solve.milp.deadline import Allocation
 from coordinator.solve.milp.infeasible import explain
 from coordinator.solve.milp.milp import Limits
 from coordinator.spec import cluster as clusters
-from coordinator.spec import costs, graph, places, policies, query_checks
+from coordinator.spec import costs, graph, places, policy_names, query_checks
 from coordinator.spec import query as queries
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
 from coordinator.spec.files.yaml_source import Edit
 from coordinator.spec.query import Query
+from coordinator.spec.runtime_charges import MEASURED, Charges
 from coordinator.spec.sharing.compose import compose
 from protos.plan_document import PaperAlternative, Plan, Solver
 
@@ -144,7 +144,9 @@ def plan(
 ) -> Plan:
     """As `make_plan`, of a query and a cluster that are checked already; `types`: of every stream."""
     option_checks.check(query, cluster, choices)
-    cluster = policies.everywhere(cluster, policies.read(choices.policy) if choices.policy is not None else None)
+    cluster = policy_choice.everywhere(
+        cluster, policy_names.read(choices.policy) if choices.policy is not None else None
+    )
     if crowded := incumbent.crowded(query, choices.kept):
         raise InfeasibleError(crowded)
     if choices.survive:
@@ -169,7 +171,7 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
     other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
     shares = found.draft.per_operator(found.standing.due_ns)
     place, hops, stay = found.draft.place, found.draft.hops, choices.kept.units
-    layout = Layout(query, cluster, types, place, shares, hops, policies.SOUND, choices.units, stay)
+    layout = Layout(query, cluster, types, place, shares, hops, policy_choice.SOUND, choices.units, stay)
     solver = Solver(
         name=choices.limits.solver,
         seed=choices.limits.seed,
@@ -207,7 +209,7 @@ def _printed(query: Query, cluster: Cluster, types: Mapping[str, str], choices: 
         shares = incumbent.fitted(query, shares, choices.kept)
         allocation = _as_kept(allocation, shares)
     stay = choices.kept.units
-    layout = Layout(query, cluster, types, place, shares, allocation.hops, policies.SOUND, choices.units, stay)
+    layout = Layout(query, cluster, types, place, shares, allocation.hops, policy_choice.SOUND, choices.units, stay)
     solver = Solver(name=choices.limits.solver, seed=choices.limits.seed, contracted=contracted)
     alternatives = _alternatives(allocation, names) if choices.allocator == "deadline" and not choices.quick else {}
     return assemble.build(

@@ -9,8 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from coordinator.guarantee.charges import MEASURED
-from coordinator.guarantee.qos import NOTHING, Qos
 from coordinator.spec import arrivals, overload_given
 from coordinator.spec.arrivals import Arrival
 from coordinator.spec.cost_source import GUESS_NS, GUESSED
@@ -25,6 +23,8 @@ from coordinator.spec.files.query_file import (
     SelectivityFile,
 )
 from coordinator.spec.overload import ADD
+from coordinator.spec.quality import NOTHING, Qos
+from coordinator.spec.runtime_charges import MEASURED
 from coordinator.units import show_ns
 from protos.plan_document import CostOrigin, Limit, OnLate, QueryPart, Queue, Window
 

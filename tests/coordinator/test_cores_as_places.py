@@ -10,10 +10,10 @@ import pytest
 
 from coordinator.errors import BadInputError
 from coordinator.guarantee.bounds import bounds
-from coordinator.guarantee.charges import NOTHING
 from coordinator.solve import option_checks, planner
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
+from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
 from sim_vehicles.virtual.scenario import virtual_plan
 

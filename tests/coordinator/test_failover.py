@@ -18,7 +18,6 @@ from coordinator.commands import explain as explain_command
 from coordinator.commands import plan as plan_command
 from coordinator.errors import InfeasibleError
 from coordinator.explain import failover_lines
-from coordinator.guarantee.charges import NOTHING
 from coordinator.model import problem
 from coordinator.solve import option_checks, planner
 from coordinator.solve.audit.audit import audit
@@ -28,6 +27,7 @@ from coordinator.solve.survivors import without
 from coordinator.spec import places
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
+from coordinator.spec.runtime_charges import NOTHING
 from infra.bench.instances import Recipe, write
 from protos.plan_document import Plan
 from tests.whole_plans import altered

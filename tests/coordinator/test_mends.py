@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.system import arrival_curve
 from coordinator.plan import reopen
 from coordinator.solve import planner, what_if
@@ -25,6 +24,7 @@ from coordinator.solve.repair.mend import Mend
 from coordinator.solve.repair.mends import Findings, find
 from coordinator.solve.repair.trial import Case, outcome
 from coordinator.spec.arrivals import Arrival
+from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import JcpArrival
 from tests.coordinator.guarantee.plans import FREE, QUERIES, cluster
 

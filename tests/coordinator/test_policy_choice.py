@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from coordinator.explain import explanation
 from coordinator.guarantee.bounds import bounds
-from coordinator.guarantee.charges import NOTHING
-from coordinator.plan import reopen
+from coordinator.plan import policy_choice, reopen
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
-from coordinator.spec import policies
+from coordinator.spec.runtime_charges import NOTHING
 from coordinator.units import duration_ns
 from node_agent.core.policies import policy as live_policy
 from node_agent.wire.plan import core_plan
@@ -52,7 +51,7 @@ def plan(a: str = "", b: str = "", query: str = QUERY, **choices: Any) -> Plan:
 
 
 def runs(made: Plan) -> list[str]:
-    return [policies.of_node(facts).written for facts in made.cluster.nodes.values()]
+    return [policy_choice.of_node(facts).written for facts in made.cluster.nodes.values()]
 
 
 # -- the grammar
@@ -152,7 +151,7 @@ def test_a_plan_says_which_phi_its_nodes_will_use_and_they_do(policy: str, phi_m
 
     running: Any = tuner(Units(), local.parameters)  # type: ignore[arg-type]
     running.loaded()
-    assert running.phi_ns == used_ns == policies.of_node(made.cluster.nodes["a"]).phi([sub_ns])
+    assert running.phi_ns == used_ns == policy_choice.of_node(made.cluster.nodes["a"]).phi([sub_ns])
 
 
 # -- guarantees

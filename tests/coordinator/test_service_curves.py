@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from coordinator.explain import explanation
 from coordinator.guarantee.bounds import bounds
-from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.curves import Jcp
-from coordinator.guarantee.qos import Qos
 from coordinator.guarantee.service import DelayBound, QueueBound, RateLatency, composite
 from coordinator.plan import deadline_breakdown, reopen
 from coordinator.plan.service_curves import Division, affine
 from coordinator.solve.audit.audit import audit
+from coordinator.spec.quality import Qos
+from coordinator.spec.runtime_charges import NOTHING
 from node_agent.core.plan import Service, Unit
 from node_agent.core.policies.papers.qed import qos
 from protos import records

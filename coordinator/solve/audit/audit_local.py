@@ -7,9 +7,9 @@ from typing import Any
 
 from coordinator.guarantee import policing
 from coordinator.guarantee.system import read
+from coordinator.plan import policy_choice
 from coordinator.plan.service_curves import CURVES
 from coordinator.solve.audit.audit_overload import onward, overload
-from coordinator.spec import policies
 from coordinator.spec.catalog import BUILTIN
 from protos import plan_pb2
 from protos.plan_document import Operator, Plan
@@ -47,7 +47,7 @@ def _local(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
     found = []
     if (local.version, local.query, local.node, local.index) != (VERSION, plan.query, node, facts.index):
         found.append("its local plan is of another version, query, node or number")
-    named = policies.of_node(facts)
+    named = policy_choice.of_node(facts)
     if local.policy != plan_pb2.Policy(name=named.name, **{"largest_batch": 1, **named.parameters}):
         found.append(f"it does not run {named.written}, as the plan says")
     stated = (facts.memory_bytes, facts.emulate_cost_ns, facts.cpu)

@@ -7,8 +7,8 @@ demand rows (6) are not promised here: the bounds take their place.
 from __future__ import annotations
 
 from coordinator.guarantee.bounds import bounds
-from coordinator.guarantee.charges import Charges
-from coordinator.spec import policies
+from coordinator.plan import policy_choice
+from coordinator.spec.runtime_charges import Charges
 from protos.plan_document import Plan
 
 
@@ -27,7 +27,7 @@ def audit(plan: Plan) -> list[str]:
             )
         bound_ns = claim.bound_ns if claim.bound_ns is not None else claim.from_admission_ns
         late = bound_ns is None or bound_ns > claim.deadline_ns
-        edf = all(policies.covered(policies.of_node(node)) for node in plan.cluster.nodes.values())
+        edf = all(policy_choice.covered(policy_choice.of_node(node)) for node in plan.cluster.nodes.values())
         if plan.solver.outcome == "guaranteed" and edf and late:
             violations.append(f"output {name}: the plan is called guaranteed, but its bound is {bound_ns} ns")
     return violations

@@ -14,9 +14,9 @@ from coordinator.guarantee.system import System, read
 from coordinator.model.incumbent import Kept
 from coordinator.model.routes import Hops
 from coordinator.model.units import Units
+from coordinator.plan import policy_choice
 from coordinator.plan.assemble import laid
 from coordinator.plan.layout import Layout
-from coordinator.spec import policies
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
 
@@ -34,7 +34,7 @@ class Setting:
     @cached_property
     def assumed(self) -> Cluster:
         """Every node with a policy that has bounds."""
-        return policies.assumed(self.cluster)
+        return policy_choice.assumed(self.cluster)
 
 
 @dataclass(frozen=True)
@@ -83,5 +83,7 @@ def draft(setting: Setting, place: Mapping[str, str], hops: Hops) -> Draft:
     every = dict.fromkeys(place, 1)
     query, cluster = setting.query, setting.assumed
     kept = setting.kept
-    layout = Layout(query, cluster, setting.types, place, every, hops, policies.SOUND, setting.grouping, kept.units)
+    layout = Layout(
+        query, cluster, setting.types, place, every, hops, policy_choice.SOUND, setting.grouping, kept.units
+    )
     return Draft(place, hops, read(laid(layout)), kept.due_ns)

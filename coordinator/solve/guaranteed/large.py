@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
-from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.propagate import Part
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Watch
@@ -24,6 +23,7 @@ from coordinator.solve.heuristics.board import Board
 from coordinator.solve.milp import milp
 from coordinator.solve.milp.milp import Limits
 from coordinator.spec.cluster import Node
+from coordinator.spec.runtime_charges import Charges
 
 START_SHARE = 4  # part of the time for the first placement
 BOUND_SHARE = 6  # part of the time for the traffic bound

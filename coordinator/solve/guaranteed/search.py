@@ -14,7 +14,6 @@ from fractions import Fraction
 from math import prod
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
-from coordinator.guarantee.charges import Charges
 from coordinator.model import incumbent, problem, routes
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Progress, Watch
@@ -30,6 +29,7 @@ from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import capacity_rows, least_violation, milp
 from coordinator.solve.milp.milp import Limits
 from coordinator.solve.milp.unplaceable import unplaceable
+from coordinator.spec.runtime_charges import Charges
 from coordinator.units import counted
 
 FEW = 2000  # placements up to which all are looked at, one by one

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from coordinator.guarantee.analysis import Analysis, analyse
-from coordinator.guarantee.charges import Charges
 from coordinator.guarantee.propagate import age
-from coordinator.guarantee.qos import checks
+from coordinator.guarantee.quality_checks import checks
 from coordinator.guarantee.system import System
+from coordinator.spec.runtime_charges import Charges
 
 SCALE = 10**9  # relative figures are integers in billionths: exact to compare, and the same on any machine
 NO_BOUND = 10**15

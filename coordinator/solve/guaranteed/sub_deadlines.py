@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from coordinator.guarantee.charges import Charges
 from coordinator.solve.guaranteed.draft import Draft
 from coordinator.solve.guaranteed.standing import Rank, Standing, stand
 from coordinator.solve.guaranteed.ways import Way, fitted, ways
+from coordinator.spec.runtime_charges import Charges
 
 Due = dict[int, int]
 RELAXED = 1000  # times the deadline of an output that need not hold: it waits for all that have to

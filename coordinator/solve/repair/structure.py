@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from coordinator.plan import policy_choice
 from coordinator.solve.repair.bisect import first, step_of
 from coordinator.solve.repair.mend import Mend
 from coordinator.solve.repair.promise import host
 from coordinator.solve.repair.trial import Case, Trials
-from coordinator.spec import graph, policies
+from coordinator.spec import graph, policy_names
 from coordinator.spec.files.query_file import CHAIN_NAME
 from coordinator.spec.query import Operator
 from coordinator.spec.sharing.compose import SEPARATOR
@@ -96,14 +97,14 @@ def move(trials: Trials, name: str, node: str) -> Mend | None:
 def policy(trials: Trials) -> Mend | None:
     """The policy with bounds on every node that names another. None: it does not help, or all have bounds."""
     case = trials.case
-    chosen = policies.read(case.choices.policy) if case.choices.policy is not None else None
-    named = policies.everywhere(case.cluster, chosen).nodes.values()
-    other = [node for node in named if node.policy is not None and not policies.covered(node.policy)]
+    chosen = policy_names.read(case.choices.policy) if case.choices.policy is not None else None
+    named = policy_choice.everywhere(case.cluster, chosen).nodes.values()
+    other = [node for node in named if node.policy is not None and not policy_choice.covered(node.policy)]
     if not other:
         return None
-    nodes = {**case.cluster.nodes, **{node.name: replace(node, policy=policies.SOUND) for node in other}}
+    nodes = {**case.cluster.nodes, **{node.name: replace(node, policy=policy_choice.SOUND) for node in other}}
     changed = replace(case, cluster=replace(case.cluster, nodes=nodes), choices=replace(case.choices, policy=None))
-    sound = policies.SOUND.name
+    sound = policy_choice.SOUND.name
     if not trials.holds(changed, f"policy {sound}"):
         return None
     names = list(dict.fromkeys(host(node) for node in other))

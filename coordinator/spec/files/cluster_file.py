@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from coordinator.spec.files.quantities import Duration, DurationOrZero, Memory, Name, Pair, Strict
 from coordinator.spec.files.security import INSECURE, MUTUAL_TLS
-from coordinator.spec.policies import written
+from coordinator.spec.policy_names import written
 from coordinator.units import rate_bps
 from protos.policies import MEANING, NAMES, Chosen
 

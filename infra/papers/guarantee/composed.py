@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
-from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.curves import Bursts
 from coordinator.guarantee.service import DelayBound
 from coordinator.guarantee.theorems import QosQuery, sharper
 from coordinator.solve import planner
 from coordinator.solve.milp.milp import Limits
+from coordinator.spec.runtime_charges import NOTHING
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee.random_queries import MS
 from infra.papers.one_node import Query, Workload

@@ -12,10 +12,10 @@ from coordinator.change import account, next_plan, ways
 from coordinator.change.next_plan import Change, Wish
 from coordinator.change.verdict import promised
 from coordinator.errors import BadInputError
-from coordinator.guarantee.charges import NOTHING
 from coordinator.plan import plan_file
 from coordinator.solve import planner
 from coordinator.solve.milp.milp import Limits
+from coordinator.spec.runtime_charges import NOTHING
 from coordinator.spec.sharing import standing
 from coordinator.units import show_ns
 from protos.plan_document import Plan

@@ -13,7 +13,6 @@ import pytest
 from coordinator.change import transition
 from coordinator.errors import AuditError
 from coordinator.guarantee import demand
-from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.curves import Bursts, Jcp, Spanned
 from coordinator.guarantee.demand import Task, UnboundedError
 from coordinator.guarantee.flow import total
@@ -21,6 +20,7 @@ from coordinator.guarantee.response import load_responses
 from coordinator.guarantee.selectivity import ONE
 from coordinator.model import incumbent
 from coordinator.solve import planner
+from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan, QueryPart
 from tests.simulation.guarantees.edf_node import Job, instants
 from tests.whole_plans import hashed

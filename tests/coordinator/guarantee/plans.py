@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from coordinator.guarantee.charges import NOTHING
 from coordinator.solve import planner
+from coordinator.spec.runtime_charges import NOTHING
 from protos import plan_document
 from protos.plan_document import Plan
 

@@ -10,11 +10,11 @@ import pytest
 from coordinator.errors import BadInputError
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import bounds, failure
-from coordinator.guarantee.charges import MEASURED, NOTHING, Charges
 from coordinator.guarantee.curves import Bursts
 from coordinator.guarantee.flow import Jittered
 from coordinator.guarantee.propagate import Flow, Late, joined
 from coordinator.guarantee.system import read
+from coordinator.spec.runtime_charges import MEASURED, NOTHING, Charges
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario

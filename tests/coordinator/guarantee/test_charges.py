@@ -8,7 +8,7 @@ import pytest
 
 from coordinator.errors import BadInputError
 from coordinator.guarantee.bounds import assumed, bounds, documents
-from coordinator.guarantee.charges import MEASURED, NOTHING
+from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from protos import plan_document
 from protos.plan_document import NodeCharged, NodeCharges, Plan
 from tests.coordinator.guarantee.plans import MS, cluster, written

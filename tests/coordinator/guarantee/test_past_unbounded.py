@@ -7,8 +7,8 @@ import pytest
 from coordinator.guarantee import policing
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import bounds
-from coordinator.guarantee.charges import MEASURED, NOTHING
 from coordinator.guarantee.system import read
+from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from protos.plan_document import Plan
 from tests.coordinator.guarantee.plans import MS, written
 

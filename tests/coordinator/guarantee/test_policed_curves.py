@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from coordinator.guarantee import policing
 from coordinator.guarantee.analysis import analyse
-from coordinator.guarantee.charges import MEASURED, NOTHING, Charges
 from coordinator.guarantee.curves import Recorded, recorded_spans
 from coordinator.guarantee.flow import Known, jittered
 from coordinator.guarantee.selectivity import Selectivity
 from coordinator.guarantee.system import arrival_curve, read
 from coordinator.solve.audit.audit import audit
+from coordinator.spec.runtime_charges import MEASURED, NOTHING, Charges
 from node_agent.core.plan import Operator, Pace, Source
 from node_agent.core.policing import ArrivalPolice, SelectivityPolice
 from node_agent.wire.plan import core_plan

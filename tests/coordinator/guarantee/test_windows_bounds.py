@@ -10,9 +10,9 @@ import pytest
 from coordinator.change.transition import _beating_apart
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.bounds import Claim, bounds, claims
-from coordinator.guarantee.charges import MEASURED, NOTHING
 from coordinator.guarantee.system import read
 from coordinator.solve.audit.audit import audit
+from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from protos.plan_document import Plan, Task
 from tests.coordinator.guarantee.plans import MS, cluster, written
 from tests.whole_plans import altered

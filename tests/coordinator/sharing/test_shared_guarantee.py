@@ -11,17 +11,18 @@ import pytest
 
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import Claim, claims
-from coordinator.guarantee.charges import MEASURED, NOTHING, Charges
 from coordinator.guarantee.system import System, read
 from coordinator.model import problem, routes
 from coordinator.model.units import Units
+from coordinator.plan import policy_choice
 from coordinator.plan.assemble import laid
 from coordinator.plan.layout import Layout
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
-from coordinator.spec import graph, places, policies
+from coordinator.spec import graph, places
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
+from coordinator.spec.runtime_charges import MEASURED, NOTHING, Charges
 from coordinator.spec.sharing import compose
 from protos.plan_document import Plan
 from tests.coordinator.sharing.random_queries import several
@@ -37,7 +38,7 @@ def laid_out(
     names = list(cluster.nodes)
     at = {i: names.index(place[item.members[0]]) for i, item in enumerate(built.items)}
     types = graph.types(query, cluster.catalog)
-    layout = Layout(query, cluster, types, place, due_ns, routes.direct(built, at), policies.SOUND, grouping)
+    layout = Layout(query, cluster, types, place, due_ns, routes.direct(built, at), policy_choice.SOUND, grouping)
     return read(laid(layout))
 
 

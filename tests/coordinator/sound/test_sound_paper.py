@@ -12,10 +12,10 @@ import pytest
 from coordinator.errors import InfeasibleError
 from coordinator.explain.explanation import explain
 from coordinator.guarantee.bounds import bounds
-from coordinator.guarantee.charges import NOTHING
 from coordinator.solve import planner
 from coordinator.solve.guaranteed.audit import audit
 from coordinator.solve.option_checks import BadOptionError
+from coordinator.spec.runtime_charges import NOTHING
 from protos import plan_document
 from protos.plan_document import PaperChoice, Plan, SoundAlternative
 from tests.coordinator.guarantee.plans import FREE, MS, QUERIES, written

@@ -9,9 +9,9 @@ import pytest
 
 from coordinator.errors import InfeasibleError
 from coordinator.guarantee.bounds import bounds
-from coordinator.guarantee.charges import NOTHING
 from coordinator.model import problem
 from coordinator.solve import planner
+from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario

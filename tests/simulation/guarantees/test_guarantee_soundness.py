@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from coordinator.guarantee import demand
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import bounds, claims
-from coordinator.guarantee.charges import MEASURED, NOTHING
 from coordinator.guarantee.curves import Bursts, Jcp, RateBurst, Spanned
 from coordinator.guarantee.demand import Task, UnboundedError
 from coordinator.guarantee.response import load_responses
 from coordinator.guarantee.selectivity import ONE, declared
 from coordinator.guarantee.system import read
+from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from protos import plan_document, records
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import Simulation, simulate

@@ -13,10 +13,10 @@ from random import Random
 import pytest
 
 from coordinator.guarantee.bounds import bounds
-from coordinator.guarantee.charges import MEASURED, NOTHING
 from coordinator.guarantee.curves import Spanned
 from coordinator.guarantee.system import arrival_curve
 from coordinator.solve import planner
+from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from node_agent.operators.registry import Registry
 from protos import plan_document
 from protos.plan_document import BurstArrival, JcpArrival, Plan

@@ -11,8 +11,8 @@ import pytest
 from coordinator.guarantee import policing
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import claims
-from coordinator.guarantee.charges import MEASURED
 from coordinator.guarantee.system import read
+from coordinator.spec.runtime_charges import MEASURED
 from node_agent.core.parts import Lineage, Loaded
 from protos import records
 from sim_vehicles.virtual import cluster

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from coordinator.errors import InfeasibleError
-from coordinator.guarantee.charges import NOTHING
 from coordinator.solve import planner
+from coordinator.spec.runtime_charges import NOTHING
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.sound.sound_graphs import texts

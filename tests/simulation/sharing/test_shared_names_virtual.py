@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.guarantee.charges import NOTHING
 from coordinator.solve import planner
+from coordinator.spec.runtime_charges import NOTHING
 from node_agent.wire.plan import PlanError, core_plan
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate

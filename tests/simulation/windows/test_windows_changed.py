@@ -9,9 +9,9 @@ import pytest
 
 from coordinator.change import next_plan
 from coordinator.change.next_plan import Wish
-from coordinator.guarantee.charges import NOTHING
 from coordinator.solve import planner
 from coordinator.solve.milp.milp import Limits
+from coordinator.spec.runtime_charges import NOTHING
 from protos import records
 from protos.plan_document import Claim, Plan
 from sim_vehicles.virtual.course import Change

@@ -17,9 +17,9 @@ import pytest
 
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.guarantee.bounds import claims
-from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.losses import behind
 from coordinator.guarantee.system import read
+from coordinator.spec.runtime_charges import NOTHING
 from protos import records
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import Simulation, simulate

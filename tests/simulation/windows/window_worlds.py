@@ -8,11 +8,11 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
-from coordinator.guarantee.charges import NOTHING
 from coordinator.guarantee.curves import Spanned
 from coordinator.guarantee.system import arrival_curve
 from coordinator.solve import planner
 from coordinator.solve.milp.milp import Limits
+from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from tests.simulation.guarantees.edf_node import instants

@@ -18,70 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import accumulate
-from math import floor
 from typing import TYPE_CHECKING
 
 from coordinator.units import counted, show_bytes, show_ns
-from protos import plan_document
 from protos.plan_document import Checks, SizeCheck, TimeCheck
 
 if TYPE_CHECKING:
     from coordinator.guarantee.analysis import Analysis
     from coordinator.guarantee.system import System
-
-SECOND_NS = 10**9
-
-
-@dataclass(frozen=True)
-class Qos:
-    """Of one output; None: not asked. `throughput`: tuples a second, as written; with it `latency_ns`."""
-
-    wait_ns: int | None = None
-    throughput: float | None = None
-    latency_ns: int | None = None
-    queue_bytes: int | None = None
-
-    def document(self) -> plan_document.Qos | None:
-        """For plan.json: what is asked; None: nothing."""
-        if not self:
-            return None
-        return plan_document.Qos(
-            wait_ns=self.wait_ns,
-            throughput_per_s=self.throughput,
-            latency_ns=self.latency_ns,
-            queue_bytes=self.queue_bytes,
-        )
-
-    @classmethod
-    def read(cls, written: plan_document.Qos | None) -> Qos:
-        """From plan.json."""
-        if written is None:
-            return NOTHING
-        return cls(written.wait_ns, written.throughput_per_s, written.latency_ns, written.queue_bytes)
-
-    def __bool__(self) -> bool:
-        return self != NOTHING
-
-    @property
-    def every_ns(self) -> Fraction:
-        """1/P, exactly, in ns."""
-        assert self.throughput is not None
-        return SECOND_NS / Fraction(str(self.throughput))
-
-    @property
-    def served_ns(self) -> int | None:
-        """L + 1/P: by then rule 3 wants a tuple that finds nothing before it."""
-        return None if self.throughput is None else floor((self.latency_ns or 0) + self.every_ns)
-
-    @property
-    def admitted_ns(self) -> int | None:
-        """The longest from admission to a result that rules 2 and 3 allow; None: neither is asked."""
-        return min((each for each in (self.wait_ns, self.served_ns) if each is not None), default=None)
-
-
-NOTHING = Qos()
 
 
 @dataclass(frozen=True)

@@ -6,37 +6,16 @@ bound; where it guarantees none they run `slack`, which came nearest to what is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from coordinator.guarantee.analysis import COVERED
-from coordinator.units import duration_ns, show_ns
+from coordinator.spec.cluster import Cluster
+from coordinator.units import show_ns
 from protos.plan_document import Node, Plan
-from protos.policies import Chosen, PolicyError, chosen, percent, with_parameters
-
-if TYPE_CHECKING:
-    from coordinator.spec.cluster import Cluster
+from protos.policies import Chosen, percent
 
 SOUND, BEST = Chosen("edf"), Chosen("slack")
-
-
-def read(text: str) -> Chosen:
-    """`bts:phi=100ms,k=5`. Raises PolicyError."""
-    return chosen(text, duration_ns)
-
-
-def written(value: object) -> Chosen:
-    """As it stands in a file: that, or a mapping with a `name`. Raises PolicyError."""
-    if isinstance(value, Mapping):
-        rest = {str(key): each for key, each in value.items() if key != "name"}
-        name = value.get("name")
-        if not isinstance(name, str):
-            raise PolicyError("there is no 'name'; write it like {name: bts, phi: 100 ms, k: 5}")
-        return with_parameters(name, rest, duration_ns)
-    if not isinstance(value, str):
-        raise PolicyError(f"'{value}' is no name; write 'policy: edf', or {{name: bts, phi: 100 ms, k: 5}}")
-    return read(value)
 
 
 def covered(policy: Chosen) -> bool:
