@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.guarantee import demand, links
-from coordinator.guarantee.curves import Bursts
-from coordinator.guarantee.demand import Load, Task, UnboundedError, Verdict
-from coordinator.guarantee.flow import jittered, total
+from coordinator.calculus import demand
+from coordinator.calculus.curves import Bursts
+from coordinator.calculus.demand import Load, Task, UnboundedError, Verdict
+from coordinator.calculus.flow import jittered, total
+from coordinator.calculus.response import load_responses
+from coordinator.calculus.selectivity import ONE
+from coordinator.guarantee import links
 from coordinator.guarantee.propagate import Delays, Streams, propagate
-from coordinator.guarantee.response import load_responses
-from coordinator.guarantee.selectivity import ONE
 from coordinator.guarantee.system import Node, System, Unit
 from coordinator.spec.runtime_charges import Charges
 from protos.plan_document import NodeCharges

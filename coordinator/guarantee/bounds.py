@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from coordinator.calculus.curves import Time
+from coordinator.calculus.demand import Verdict
+from coordinator.calculus.response import ahead
 from coordinator.guarantee.analysis import Analysis, analyse
-from coordinator.guarantee.curves import Time
-from coordinator.guarantee.demand import Verdict
 from coordinator.guarantee.facts import Facts
 from coordinator.guarantee.losses import losses
 from coordinator.guarantee.propagate import Late, Part, Trail, age
 from coordinator.guarantee.quality_checks import Check, checked, checks
-from coordinator.guarantee.response import ahead
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED, Charges
 from coordinator.units import counted, show_ns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coordinator.guarantee.curves import Curve, Jcp
+from coordinator.calculus.curves import Curve, Jcp
 from coordinator.guarantee.streams import Closing, Delays, Flow, Late, Part, Streams
 from coordinator.guarantee.system import Source, System, Unit
 from coordinator.guarantee.windowed import Windows

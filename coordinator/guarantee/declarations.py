@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from coordinator.guarantee.selectivity import contradicting, contradiction
+from coordinator.calculus.selectivity import contradicting, contradiction
 from coordinator.spec.query import Query
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.guarantee.curves import Curve, TooLongError
-from coordinator.guarantee.demand import Task, UnboundedError, load
-from coordinator.guarantee.flow import total
-from coordinator.guarantee.selectivity import ONE
+from coordinator.calculus.curves import Curve, TooLongError
+from coordinator.calculus.demand import Task, UnboundedError, load
+from coordinator.calculus.flow import total
+from coordinator.calculus.selectivity import ONE
 from coordinator.guarantee.system import Link
 from coordinator.spec.runtime_charges import Charges
 

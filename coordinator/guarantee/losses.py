@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from coordinator.calculus.curves import Time
+from coordinator.calculus.flow import jittered
 from coordinator.guarantee.analysis import Analysis
-from coordinator.guarantee.curves import Time
-from coordinator.guarantee.flow import jittered
 from coordinator.guarantee.system import Source, Unit
 from coordinator.guarantee.windowed import Door
 from coordinator.units import counted, show_bytes, show_ns

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
+from coordinator.calculus.curves import Recorded, Staircase, Time, TooLongError
+from coordinator.calculus.flow import Known, jittered, least
+from coordinator.calculus.selectivity import UndeclaredError, declared
 from coordinator.guarantee.analysis import Analysis
-from coordinator.guarantee.curves import Recorded, Staircase, Time, TooLongError
 from coordinator.guarantee.facts import Facts
-from coordinator.guarantee.flow import Known, jittered, least
-from coordinator.guarantee.selectivity import UndeclaredError, declared
 from coordinator.guarantee.system import Source, System, arrival_curve
 from coordinator.guarantee.windowed import Windows
 from protos import plan_pb2

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coordinator.calculus.curves import Curve, Time
+from coordinator.calculus.flow import Spaced, jittered, least, selected, total
+from coordinator.calculus.response import Response
+from coordinator.calculus.selectivity import Selectivity
 from coordinator.guarantee import closing
-from coordinator.guarantee.curves import Curve, Time
-from coordinator.guarantee.flow import Spaced, jittered, least, selected, total
 from coordinator.guarantee.links import sending_ns
-from coordinator.guarantee.response import Response
-from coordinator.guarantee.selectivity import Selectivity
 from coordinator.guarantee.streams import Closing, Delays, Flow, Kind, Late, Part, Streams, Trail
 from coordinator.guarantee.system import Source, Stage, System, Unit
 from coordinator.spec.runtime_charges import Charges

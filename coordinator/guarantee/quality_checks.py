@@ -19,14 +19,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
+from coordinator.guarantee.analysis import Analysis
+from coordinator.guarantee.system import System
 from coordinator.units import counted, show_bytes, show_ns
 from protos.plan_document import Checks, SizeCheck, TimeCheck
-
-if TYPE_CHECKING:
-    from coordinator.guarantee.analysis import Analysis
-    from coordinator.guarantee.system import System
 
 
 @dataclass(frozen=True)

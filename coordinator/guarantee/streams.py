@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from coordinator.guarantee.curves import Curve
-from coordinator.guarantee.flow import Known, jittered
-from coordinator.guarantee.response import Response
+from coordinator.calculus.curves import Curve
+from coordinator.calculus.flow import Known, jittered
+from coordinator.calculus.response import Response
 
 Trail = tuple[tuple[str, int], ...]
 Kind = Literal["age", "unit", "socket", "link", "beat", "window"]

@@ -12,10 +12,10 @@ from fractions import Fraction
 from graphlib import TopologicalSorter
 from math import ceil
 
-from coordinator.guarantee.curves import Bursts, Curve, Jcp, RateBurst, Recorded
+from coordinator.calculus.curves import Bursts, Curve, Jcp, RateBurst, Recorded
+from coordinator.calculus.flow import jittered
+from coordinator.calculus.selectivity import ONE, Selectivity, UndeclaredError, declared
 from coordinator.guarantee.facts import Facts
-from coordinator.guarantee.flow import jittered
-from coordinator.guarantee.selectivity import ONE, Selectivity, UndeclaredError, declared
 from coordinator.guarantee.windowed import Door, Windows, read_doors, read_windows
 from coordinator.spec.quality import NOTHING, Qos
 from protos import plan_document, plan_pb2

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordinator.guarantee.curves import Curve, Jcp
+from coordinator.calculus.curves import Curve, Jcp
+from coordinator.calculus.flow import jittered, selected
+from coordinator.calculus.selectivity import Selectivity
 from coordinator.guarantee.facts import Facts
-from coordinator.guarantee.flow import jittered, selected
-from coordinator.guarantee.selectivity import Selectivity
 
 
 @dataclass(frozen=True)

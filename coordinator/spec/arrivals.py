@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from coordinator.guarantee.curves import recorded_spans
+from coordinator.calculus.curves import recorded_spans
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import ArrivalFile
 from protos import plan_document

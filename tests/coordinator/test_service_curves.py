@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordinator.calculus.curves import Jcp
+from coordinator.calculus.service import DelayBound, QueueBound, RateLatency, composite
 from coordinator.explain import explanation
 from coordinator.guarantee.bounds import bounds
-from coordinator.guarantee.curves import Jcp
-from coordinator.guarantee.service import DelayBound, QueueBound, RateLatency, composite
 from coordinator.plan import deadline_breakdown, reopen
 from coordinator.plan.service_curves import Division, affine
 from coordinator.solve.audit.audit import audit

@@ -7,12 +7,12 @@ analysis grows with what units take, so an output that is late even then is late
 
 from __future__ import annotations
 
-from coordinator.guarantee import demand
-from coordinator.guarantee.curves import Bursts, Curve, TooLongError
-from coordinator.guarantee.demand import Task, UnboundedError
+from coordinator.calculus import demand
+from coordinator.calculus.curves import Bursts, Curve, TooLongError
+from coordinator.calculus.demand import Task, UnboundedError
+from coordinator.calculus.response import Response, load_responses
+from coordinator.calculus.selectivity import ONE
 from coordinator.guarantee.propagate import Delays, Streams, age, propagate
-from coordinator.guarantee.response import Response, load_responses
-from coordinator.guarantee.selectivity import ONE
 from coordinator.guarantee.system import System, Unit
 from coordinator.spec.runtime_charges import Charges
 from coordinator.units import show_ns

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from coordinator.guarantee.selectivity import Selectivity, UndeclaredError, declared
+from coordinator.calculus.selectivity import Selectivity, UndeclaredError, declared
 from coordinator.guarantee.system import arrival_curve
 from coordinator.model.flows import mean_selectivity
 from coordinator.model.problem import Problem, deadlines, tuple_cost_ns

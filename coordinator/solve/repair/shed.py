@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
 
-from coordinator.guarantee.curves import Recorded
+from coordinator.calculus.curves import Recorded
 from coordinator.spec.arrivals import Arrival
 from coordinator.units import exact
 from protos.plan_document import BurstArrival, JcpArrival, RateArrival, TraceArrival

@@ -10,10 +10,10 @@ from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from coordinator.calculus.curves import Bursts
+from coordinator.calculus.service import DelayBound
+from coordinator.calculus.theorems import QosQuery, sharper
 from coordinator.errors import InfeasibleError, OutOfTimeError
-from coordinator.guarantee.curves import Bursts
-from coordinator.guarantee.service import DelayBound
-from coordinator.guarantee.theorems import QosQuery, sharper
 from coordinator.solve import planner
 from coordinator.solve.milp.milp import Limits
 from coordinator.spec.runtime_charges import NOTHING

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 
-from coordinator.guarantee.curves import Jcp
-from coordinator.guarantee.service import DelayBound, RateLatency, deadlines
-from coordinator.guarantee.theorems import Answer, QosQuery
+from coordinator.calculus.curves import Jcp
+from coordinator.calculus.service import DelayBound, RateLatency, deadlines
+from coordinator.calculus.theorems import Answer, QosQuery
 from infra.papers.one_node import Query, Workload
 from node_agent.core.plan import Arrivals, Service
 
@@ -91,7 +91,7 @@ Test = Callable[[Sequence[QosQuery]], Answer]
 
 
 def admitted(drawn: Sequence[Drawn], test: Test) -> bool:
-    """By one of the tests of `coordinator.guarantee.theorems`."""
+    """By one of the tests of `coordinator.calculus.theorems`."""
     return test([each.qos(str(number)) for number, each in enumerate(drawn)]).admitted
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from random import Random
 
-from coordinator.guarantee.service import deadlines
+from coordinator.calculus.service import deadlines
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee.random_queries import MS
 from infra.papers.guarantee.table3 import SHARING, queries

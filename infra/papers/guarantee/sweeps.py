@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from coordinator.guarantee.theorems import sharper
+from coordinator.calculus.theorems import sharper
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee.random_queries import Drawn, admitted, densest, draw, limit
 from infra.papers.guarantee.table2 import FACTOR, WINDOW_NS

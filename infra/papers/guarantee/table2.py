@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from coordinator.guarantee.theorems import sharper, theorem4
+from coordinator.calculus.theorems import sharper, theorem4
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee.random_queries import MS, Drawn, at_random, densest, draw, limit
 from infra.papers.one_node import Workload

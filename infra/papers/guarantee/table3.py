@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from coordinator.guarantee.curves import Jcp, RateBurst
-from coordinator.guarantee.service import DelayBound, RateLatency
-from coordinator.guarantee.theorems import QosQuery, sharper, theorem4, theorem5
+from coordinator.calculus.curves import Jcp, RateBurst
+from coordinator.calculus.service import DelayBound, RateLatency
+from coordinator.calculus.theorems import QosQuery, sharper, theorem4, theorem5
 from infra.papers.figures import Effort, Figure, Tell
 
 SHARING = 3  # the first three queries share

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from coordinator.calculus import demand
+from coordinator.calculus.curves import Bursts, Jcp, Spanned
+from coordinator.calculus.demand import Task, UnboundedError
+from coordinator.calculus.flow import total
+from coordinator.calculus.response import load_responses
+from coordinator.calculus.selectivity import ONE
 from coordinator.change import transition
 from coordinator.errors import AuditError
-from coordinator.guarantee import demand
-from coordinator.guarantee.curves import Bursts, Jcp, Spanned
-from coordinator.guarantee.demand import Task, UnboundedError
-from coordinator.guarantee.flow import total
-from coordinator.guarantee.response import load_responses
-from coordinator.guarantee.selectivity import ONE
 from coordinator.model import incumbent
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from coordinator.calculus.curves import Bursts
+from coordinator.calculus.flow import Jittered
 from coordinator.errors import BadInputError
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import bounds, failure
-from coordinator.guarantee.curves import Bursts
-from coordinator.guarantee.flow import Jittered
 from coordinator.guarantee.propagate import Flow, Late, joined
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED, NOTHING, Charges

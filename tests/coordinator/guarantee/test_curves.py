@@ -6,19 +6,10 @@ from itertools import accumulate
 
 import pytest
 
-from coordinator.guarantee.curves import (
-    Bursts,
-    Curve,
-    Jcp,
-    RateBurst,
-    Recorded,
-    Spanned,
-    Staircase,
-    recorded_spans,
-)
-from coordinator.guarantee.flow import Jittered, Known, Selected, Spaced, jittered, least, selected, total
-from coordinator.guarantee.selectivity import ONE, Selectivity, UndeclaredError, contradicting, contradiction, declared
-from coordinator.guarantee.windows import CountWindows, TimeWindows
+from coordinator.calculus.curves import Bursts, Curve, Jcp, RateBurst, Recorded, Spanned, Staircase, recorded_spans
+from coordinator.calculus.flow import Jittered, Known, Selected, Spaced, jittered, least, selected, total
+from coordinator.calculus.selectivity import ONE, Selectivity, UndeclaredError, contradicting, contradiction, declared
+from coordinator.calculus.window_tasks import CountWindows, TimeWindows
 
 SPANNED: list[Spanned] = [
     Jcp(10, 3, 25),

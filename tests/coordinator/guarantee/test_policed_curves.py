@@ -7,11 +7,11 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordinator.calculus.curves import Recorded, recorded_spans
+from coordinator.calculus.flow import Known, jittered
+from coordinator.calculus.selectivity import Selectivity
 from coordinator.guarantee import policing
 from coordinator.guarantee.analysis import analyse
-from coordinator.guarantee.curves import Recorded, recorded_spans
-from coordinator.guarantee.flow import Known, jittered
-from coordinator.guarantee.selectivity import Selectivity
 from coordinator.guarantee.system import arrival_curve, read
 from coordinator.solve.audit.audit import audit
 from coordinator.spec.runtime_charges import MEASURED, NOTHING, Charges

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from coordinator.guarantee import demand
-from coordinator.guarantee.curves import Bursts, Curve, Jcp, Time
-from coordinator.guarantee.demand import Task, UnboundedError, task
-from coordinator.guarantee.service import DelayBound
-from coordinator.guarantee.theorems import QosQuery, sharper, theorem5
+from coordinator.calculus import demand
+from coordinator.calculus.curves import Bursts, Curve, Jcp, Time
+from coordinator.calculus.demand import Task, UnboundedError, task
+from coordinator.calculus.service import DelayBound
+from coordinator.calculus.theorems import QosQuery, sharper, theorem5
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan

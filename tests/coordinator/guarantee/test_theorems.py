@@ -5,11 +5,11 @@ from itertools import islice
 
 import pytest
 
-from coordinator.guarantee import demand
-from coordinator.guarantee.curves import Bursts, Jcp, RateBurst
-from coordinator.guarantee.demand import UnboundedError, task
-from coordinator.guarantee.response import responses
-from coordinator.guarantee.service import (
+from coordinator.calculus import demand
+from coordinator.calculus.curves import Bursts, Jcp, RateBurst
+from coordinator.calculus.demand import UnboundedError, task
+from coordinator.calculus.response import responses
+from coordinator.calculus.service import (
     DelayBound,
     FirstWithin,
     QueueBound,
@@ -19,7 +19,7 @@ from coordinator.guarantee.service import (
     fluid_backlog,
     fluid_delay,
 )
-from coordinator.guarantee.theorems import QosQuery, sharper, theorem4, theorem5
+from coordinator.calculus.theorems import QosQuery, sharper, theorem4, theorem5
 
 EPSILON = Fraction(1, 10**9)
 

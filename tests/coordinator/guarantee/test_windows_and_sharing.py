@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
-from coordinator.guarantee.curves import Bursts, Jcp, RateBurst, Spanned, Time
-from coordinator.guarantee.service import DelayBound, RateLatency, Service
-from coordinator.guarantee.theorems import Answer, QosQuery, sharper, theorem4, theorem5
-from coordinator.guarantee.windows import CountWindows, TimeWindows, WindowCost, windows_by_count, windows_by_time
+from coordinator.calculus.curves import Bursts, Jcp, RateBurst, Spanned, Time
+from coordinator.calculus.service import DelayBound, RateLatency, Service
+from coordinator.calculus.theorems import Answer, QosQuery, sharper, theorem4, theorem5
+from coordinator.calculus.window_tasks import CountWindows, TimeWindows, WindowCost, windows_by_count, windows_by_time
 from tests.simulation.guarantees.edf_node import instants
 
 SETS = 150

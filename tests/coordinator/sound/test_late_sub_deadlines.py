@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from coordinator.guarantee.curves import Bursts
-from coordinator.guarantee.demand import Task
-from coordinator.guarantee.response import responses
-from coordinator.guarantee.selectivity import ONE
+from coordinator.calculus.curves import Bursts
+from coordinator.calculus.demand import Task
+from coordinator.calculus.response import responses
+from coordinator.calculus.selectivity import ONE
 
 
 def test_sockets_are_drained_before_a_late_job_too() -> None:

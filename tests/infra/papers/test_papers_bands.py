@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from coordinator.guarantee.theorems import sharper
+from coordinator.calculus.theorems import sharper
 from infra.papers.batching.control import pairs, shocked
 from infra.papers.batching.printed_controller import controlled
 from infra.papers.batching.query_trees import MS, Setting, Streams, load, measure, policy, trial

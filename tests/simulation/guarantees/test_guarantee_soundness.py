@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordinator.guarantee import demand
+from coordinator.calculus import demand
+from coordinator.calculus.curves import Bursts, Jcp, RateBurst, Spanned
+from coordinator.calculus.demand import Task, UnboundedError
+from coordinator.calculus.response import load_responses
+from coordinator.calculus.selectivity import ONE, declared
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import bounds, claims
-from coordinator.guarantee.curves import Bursts, Jcp, RateBurst, Spanned
-from coordinator.guarantee.demand import Task, UnboundedError
-from coordinator.guarantee.response import load_responses
-from coordinator.guarantee.selectivity import ONE, declared
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from protos import plan_document, records

@@ -12,8 +12,8 @@ from random import Random
 
 import pytest
 
+from coordinator.calculus.curves import Spanned
 from coordinator.guarantee.bounds import bounds
-from coordinator.guarantee.curves import Spanned
 from coordinator.guarantee.system import arrival_curve
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import MEASURED, NOTHING

@@ -7,8 +7,8 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+from coordinator.calculus.curves import Spanned
 from coordinator.errors import InfeasibleError, OutOfTimeError
-from coordinator.guarantee.curves import Spanned
 from coordinator.guarantee.system import arrival_curve
 from coordinator.solve import planner
 from coordinator.solve.milp.milp import Limits

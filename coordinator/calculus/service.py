@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from coordinator.guarantee.curves import Spanned, Time
+from coordinator.calculus.curves import Spanned, Time
 
 
 class Service(Protocol):

@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from coordinator.guarantee.curves import Time, TooLongError
-from coordinator.guarantee.demand import MOST_ROUNDS, Load, Steps, Task, UnboundedError, load
+from coordinator.calculus.curves import Time, TooLongError
+from coordinator.calculus.demand import MOST_ROUNDS, Load, Steps, Task, UnboundedError, load
 
 MOST_LOOKS = 400_000
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import merge
 
-from coordinator.guarantee.curves import LARGEST_POINTS, Curve, Staircase, Time, TooLongError
-from coordinator.guarantee.selectivity import Selectivity
+from coordinator.calculus.curves import LARGEST_POINTS, Curve, Staircase, Time, TooLongError
+from coordinator.calculus.selectivity import Selectivity
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from fractions import Fraction
 from itertools import takewhile
 from math import ceil
 
-from coordinator.guarantee.curves import Spanned, Time
-from coordinator.guarantee.service import Service, deadlines
+from coordinator.calculus.curves import Spanned, Time
+from coordinator.calculus.service import Service, deadlines
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from coordinator.guarantee.curves import Spanned, Time
-from coordinator.guarantee.service import Service
-from coordinator.guarantee.theorems import QosQuery
+from coordinator.calculus.curves import Spanned, Time
+from coordinator.calculus.service import Service
+from coordinator.calculus.theorems import QosQuery
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from coordinator.guarantee.curves import Curve, Staircase, Time, TooLongError
-from coordinator.guarantee.selectivity import ONE, Selectivity
+from coordinator.calculus.curves import Curve, Staircase, Time, TooLongError
+from coordinator.calculus.selectivity import ONE, Selectivity
 
 MOST_ROUNDS = 10_000
 

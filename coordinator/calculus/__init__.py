@@ -1,0 +1,1 @@
+"""Arithmetic of arrival, demand and service curves ([Q], network calculus). It knows no query and no plan."""
