@@ -23,8 +23,8 @@ from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.testing import FailedError, Operators, Output, Simulated, Tuples
 
 try:
+    from coordinator.model.choices import Choices
     from coordinator.solve import planner
-    from coordinator.solve.planner import Choices
     from coordinator.spec.files.yaml_source import Source
 except ModuleNotFoundError as missing:
     why = f"infra.testing needs {missing.name}: pip install 'shimekiri[coordinator]'"

@@ -11,7 +11,10 @@ from coordinator.change.verdict import Verdict, judged, promised
 from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError, Problem
 from coordinator.guarantee import declarations
 from coordinator.model import incumbent, problem, routes
+from coordinator.model.allocation import Allocation
+from coordinator.model.choices import Choices
 from coordinator.model.incumbent import Kept
+from coordinator.model.limits import Limits
 from coordinator.model.progress import Watch
 from coordinator.plan import assemble, reopen
 from coordinator.plan.layout import Layout
@@ -20,9 +23,6 @@ from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.guaranteed import audit as sound_audit
 from coordinator.solve.guaranteed import outcome
-from coordinator.solve.milp.deadline import Allocation
-from coordinator.solve.milp.milp import Limits
-from coordinator.solve.planner import Choices
 from coordinator.spec import costs, graph, places, query_checks
 from coordinator.spec import query as queries
 from coordinator.spec.cluster import Cluster

@@ -49,8 +49,8 @@ def register(app: typer.Typer) -> None:
         """
         from coordinator.change import next_plan
         from coordinator.errors import BadInputError
+        from coordinator.model.limits import Limits
         from coordinator.plan import plan_file
-        from coordinator.solve.milp.milp import Limits
 
         longest_ns = changing.loading_ns(loading)
         made = plan_file.read(plan)

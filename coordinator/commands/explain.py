@@ -60,6 +60,7 @@ def register(app: typer.Typer) -> None:
         from coordinator.commands.plan import pair
         from coordinator.errors import InfeasibleError
         from coordinator.explain import cost_lines, explanation
+        from coordinator.model.choices import Choices
         from coordinator.plan import deadline_breakdown, plan_file, reopen
         from coordinator.solve import planner
         from coordinator.solve.repair import mends
@@ -78,8 +79,8 @@ def register(app: typer.Typer) -> None:
                 *query_files.split(files), not no_sharing, query_files.costs(costs, costs_of, margin)
             )
             assert cluster is not None  # a path was given
-            choices = planner.Choices(
-                model=model or planner.Choices().model,
+            choices = Choices(
+                model=model or Choices().model,
                 units=units,
                 policy=policy,
                 place=dict(pair(text) for text in place or []),
@@ -113,9 +114,7 @@ def register(app: typer.Typer) -> None:
             typer.echo(json.dumps({"outputs": outputs, **queries, "mends": found.document(), "sections": sections}))
             return
         for title, lines in sections.items():
-            typer.echo(title)
-            for line in lines:
-                typer.echo(f"  {line}")
+            typer.echo("\n".join([title, *(f"  {line}" for line in lines)]))
 
 
 def _look(case: Case, now: Any, seconds: float, quiet: bool) -> Any:

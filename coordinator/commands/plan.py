@@ -15,7 +15,7 @@ from coordinator.model.progress import Watch, relative_gap
 from protos.policies import HELP
 
 if TYPE_CHECKING:
-    from coordinator.solve.planner import Choices
+    from coordinator.model.choices import Choices
     from coordinator.spec.cluster import Cluster
     from coordinator.spec.costs import Costs
     from coordinator.spec.query import Query
@@ -118,9 +118,10 @@ def register(app: typer.Typer) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
         from coordinator.commands.lines import tell
         from coordinator.fleet import running_plan
+        from coordinator.model.choices import Choices
+        from coordinator.model.limits import Limits
         from coordinator.plan import plan_file
         from coordinator.solve import planner
-        from coordinator.solve.milp.milp import Limits
         from coordinator.spec import runtime_charges
 
         queries, cluster = query_files.split(files)
@@ -128,7 +129,7 @@ def register(app: typer.Typer) -> None:
         held = dict(pair(text) for text in place or [])
         limits = Limits(seconds=time_limit, seed=seed, solver=solver)
         charged = runtime_charges.MEASURED if overhead == "measured" else runtime_charges.NOTHING
-        choices = planner.Choices(
+        choices = Choices(
             allocator,
             model,
             units,

@@ -12,7 +12,7 @@ from coordinator.commands.lines import tell
 from coordinator.model.progress import Watch
 
 if TYPE_CHECKING:
-    from coordinator.solve.planner import Choices
+    from coordinator.model.choices import Choices
     from coordinator.spec.query import Query
 
 

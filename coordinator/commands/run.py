@@ -188,11 +188,12 @@ def _plan(
 
 def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], edit: Edit | None, tell: Shown) -> Plan:
     from coordinator.commands.planning import hinting
+    from coordinator.model.choices import Choices
     from coordinator.solve import planner
 
     costs, best_effort = how
     measured = query_files.costs(costs, query_files.WORST, query_files.MARGIN)
-    choices = planner.Choices(best_effort=best_effort)
+    choices = Choices(best_effort=best_effort)
     loaded, known, types = planner.load(queries, cluster, (None, edit), measured=measured)
     assert known is not None  # a path was given
     also = query_files.costs_options(costs, query_files.WORST, query_files.MARGIN)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from coordinator.spec.cluster import Cluster
+from coordinator.spec.cluster import Cluster, Node
 
 Conflict = tuple[tuple[int, frozenset[int]], ...]  # items, each with nodes: not all of them there at once
 
@@ -29,6 +29,9 @@ class Pipe:
     end: str
     hops: frozenset[tuple[int, int]]
     bits_per_s: int
+
+
+Room = Node | Store | Pipe  # what a placement may fill
 
 
 def stores(cluster: Cluster, needs: Iterable[tuple[Sequence[int], int]]) -> tuple[Store, ...]:

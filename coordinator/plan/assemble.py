@@ -8,13 +8,13 @@ from typing import Literal
 
 from coordinator.guarantee import bounds, policing, system
 from coordinator.guarantee.analysis import Analysis, analyse
+from coordinator.model.allocation import Allocation
 from coordinator.model.flows import mean_selectivity
 from coordinator.model.incumbent import Kept
 from coordinator.model.progress import relative_gap
 from coordinator.plan import layout_windows, policy_choice
 from coordinator.plan.deadline_breakdown import MISSED, standing
 from coordinator.plan.layout import Layout
-from coordinator.solve.milp.deadline import Allocation
 from coordinator.spec import graph, places
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator

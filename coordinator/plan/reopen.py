@@ -12,10 +12,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from coordinator.model import incumbent
+from coordinator.model.choices import Choices, SubDeadlines
+from coordinator.model.limits import Limits
 from coordinator.plan import policy_choice
-from coordinator.solve.milp import sqpr
-from coordinator.solve.milp.milp import Limits
-from coordinator.solve.planner import Choices
 from coordinator.spec.arrivals import Arrival
 from coordinator.spec.catalog import BUILTIN, Catalog, Installed
 from coordinator.spec.cluster import Cluster, Link, Node
@@ -213,7 +212,7 @@ def choices(plan: Plan) -> Choices:
     )
 
 
-def _sub_deadlines(plan: Plan) -> sqpr.SubDeadlines:
+def _sub_deadlines(plan: Plan) -> SubDeadlines:
     said = plan.solver.sub_deadlines
     if plan.allocator != "sqpr":
         return "model"

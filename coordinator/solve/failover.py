@@ -15,20 +15,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.model import problem
+from coordinator.model.choices import Choices
+from coordinator.model.progress import Watch
 from coordinator.solve.survivors import Survivors, without
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
 from protos.plan_document import Plan, Survivor
 
-if TYPE_CHECKING:
-    from coordinator.model.progress import Watch
-    from coordinator.solve.planner import Choices
-
-Make = Callable[[Query, Cluster, Mapping[str, str], "Choices", "Watch | None"], Plan]
+Make = Callable[[Query, Cluster, Mapping[str, str], Choices, Watch | None], Plan]
 Conflict = dict[str, frozenset[str]]
 IMPOSSIBLE = "no plan survives the loss of any one node"
 MOST_TRIES = 200

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from coordinator.errors import CoordinatorError
+from coordinator.model.choices import Choices
 from coordinator.plan import policy_choice
 from coordinator.spec import places, policy_names
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Query
-
-if TYPE_CHECKING:
-    from coordinator.solve.planner import Choices
 
 
 class BadOptionError(CoordinatorError):

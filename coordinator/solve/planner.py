@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError
 from coordinator.guarantee import declarations
 from coordinator.model import incumbent, problem
+from coordinator.model.allocation import Allocation
 from coordinator.model.chains import Contract
-from coordinator.model.incumbent import Kept
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.model.progress import Watch
-from coordinator.model.units import Units
 from coordinator.plan import assemble, policy_choice
 from coordinator.plan.layout import Layout
 from coordinator.solve import failover, option_checks
@@ -25,9 +25,7 @@ from coordinator.solve.guaranteed.draft import Setting
 from coordinator.solve.guaranteed.search import Finder
 from coordinator.solve.heuristics import allot, scale
 from coordinator.solve.milp import deadline, sqpr
-from coordinator.solve.milp.deadline import Allocation
 from coordinator.solve.milp.infeasible import explain
-from coordinator.solve.milp.milp import Limits
 from coordinator.spec import cluster as clusters
 from coordinator.spec import costs, graph, places, policy_names, query_checks
 from coordinator.spec import query as queries
@@ -35,45 +33,12 @@ from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
 from coordinator.spec.files.yaml_source import Edit
 from coordinator.spec.query import Query
-from coordinator.spec.runtime_charges import MEASURED, Charges
 from coordinator.spec.sharing.compose import compose
 from protos.plan_document import PaperAlternative, Plan, Solver
 
-Allocator = Literal["deadline", "sqpr"]
-Model = Literal["sound", "paper"]
 LARGEST_ALTERNATIVES = 12
 ALTERNATIVE_SECONDS = 5.0
 FIRST_ATTEMPT_SECONDS = 10.0
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What a user may choose beside the two files. `place`: operators held to a node; `policy` overrides every
-    node's, written like bts:phi=100ms,k=5; `charges`: what bounds charge for the runtime; `tighten`: the output whose
-    bound is made as small as the others allow; `survive`: how many nodes may fail; `best_effort`: a plan even where no
-    guarantee is possible; `quick`: without alternatives and without reasons, for whoever plans again and again;
-    `conflicts`: operators that may not all be in these places; `kept`: what runs already and stays as it is;
-    `loading_ns`: the longest stretch of loading another plan that has to have room as well (model `sound`)."""
-
-    allocator: Allocator = "deadline"
-    model: Model = "sound"
-    units: Units = "path"
-    policy: str | None = None
-    place: dict[str, str] = field(default_factory=dict)
-    sub_deadlines: sqpr.SubDeadlines = "model"
-    limits: Limits = field(default_factory=Limits)
-    charges: Charges = MEASURED
-    tighten: str | None = None
-    survive: int = 0
-    best_effort: bool = False
-    quick: bool = False
-    conflicts: tuple[Mapping[str, frozenset[str]], ...] = ()
-    kept: Kept = field(default_factory=Kept)
-    loading_ns: int = 0
-
-    def held(self, cluster: Cluster) -> dict[str, str]:
-        """Operators that are not free, and where they are: by choice, or since they run there."""
-        return {**self.place, **self.kept.exact({node.name: node.cores for node in cluster.nodes.values()})}
 
 
 def load(

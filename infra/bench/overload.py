@@ -19,6 +19,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from infra.bench.instances import SHAPES, Recipe, write
 from infra.papers.placement.collision_plans import MS, plan
@@ -62,7 +63,7 @@ def generated(load: float, larger: int, room: float, seed: int) -> Sample:
     shape = SHAPES[seed % len(SHAPES)]
     with TemporaryDirectory() as folder:
         query, cluster = write(Recipe(NODES, OPERATORS, shape, room, seed), Path(folder))
-        choices = planner.Choices(allocator="sqpr", model="paper", sub_deadlines="proportional", policy="fifo")
+        choices = Choices(allocator="sqpr", model="paper", sub_deadlines="proportional", policy="fifo")
         planned = planner.make_plan(query, cluster, choices)
     made = virtual_plan(planned)
     burst = {source.name: larger * source.arrival.burst for source in made.sources}

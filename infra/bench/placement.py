@@ -10,11 +10,12 @@ from pathlib import Path
 
 from coordinator.errors import CoordinatorError
 from coordinator.model import problem
+from coordinator.model.allocation import Allocation
+from coordinator.model.limits import Limits
 from coordinator.model.progress import Progress, relative_gap
 from coordinator.solve import planner
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import deadline
-from coordinator.solve.milp.milp import Limits
 from infra.bench.figures import Figure
 from infra.bench.instances import Recipe, write
 
@@ -76,7 +77,7 @@ def _solved(size: Size, name: str, slack: float, seconds: float) -> list[Figure]
             first = min(first, now.seconds)
 
     began = time.perf_counter()
-    found: deadline.Allocation | None = None
+    found: Allocation | None = None
     said = ""
     try:
         found = scale.allocate(built, Limits(seconds), watch)
@@ -101,7 +102,7 @@ def _solved(size: Size, name: str, slack: float, seconds: float) -> list[Figure]
     return figures
 
 
-def _gaps(found: deadline.Allocation) -> tuple[float, float]:
+def _gaps(found: Allocation) -> tuple[float, float]:
     return relative_gap(found.nlr, found.bound), relative_gap(float(found.traffic), found.traffic_bound or 0.0)
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from infra.bench.instances import SHAPES, Recipe, write
 from infra.papers.placement.collision_plans import MS, plan
@@ -86,7 +87,7 @@ def generated(shape: Any, scale: float, seed: int, trials: int) -> Row:
     """A generated query of that shape, whose costs are `scale` times as declared, in several bursts."""
     with TemporaryDirectory() as folder:
         query, cluster = write(Recipe(NODES, OPERATORS, shape, seed=seed), Path(folder))
-        choices = planner.Choices(allocator="sqpr", model="paper", sub_deadlines="proportional", policy="fifo")
+        choices = Choices(allocator="sqpr", model="paper", sub_deadlines="proportional", policy="fifo")
         made = planner.make_plan(query, cluster, choices)
     scenario = Scenario(
         trials=trials, seed=seed, jitter=parse_jitter("lognormal:cv=1"), cost_scale=scale, bursts=BURSTS

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.policies import policy
@@ -18,7 +19,7 @@ FOLDER = Path(__file__).parents[1] / "coordinator" / "windows"
 @pytest.mark.parametrize("model", ["paper", "sound"])
 def test_local_plans_are_loaded(model: str) -> None:
     files = FOLDER / "example_query.yaml", FOLDER / "example_cluster.yaml"
-    plan = planner.make_plan(*files, planner.Choices(model=model, quick=True))  # type: ignore[arg-type]
+    plan = planner.make_plan(*files, Choices(model=model, quick=True))  # type: ignore[arg-type]
     registry = Registry()
     windows: dict[str, int] = {}
     for node, part in plan.nodes.items():

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from protos.plan_document import Plan
 
@@ -35,7 +36,7 @@ def paper_plan(paper: Callable[..., tuple[Path, Path]]) -> Callable[..., Plan]:
     """The plan of the collision query with n V2V tuples in a burst and these choices, model `paper` unless given."""
 
     def make(n: int, **choices: Any) -> Plan:
-        return planner.make_plan(*paper(n), planner.Choices(**({"model": "paper"} | choices)))
+        return planner.make_plan(*paper(n), Choices(**({"model": "paper"} | choices)))
 
     return make
 

@@ -10,6 +10,7 @@ import pytest
 
 from coordinator.errors import BadInputError
 from coordinator.guarantee.bounds import bounds
+from coordinator.model.choices import Choices
 from coordinator.solve import option_checks, planner
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
@@ -47,7 +48,7 @@ def _loaded(files: Files, query: str = QUERY, cluster: str = CLUSTER) -> tuple[Q
 
 
 def _plan(files: Files, query: str = QUERY, cluster: str = CLUSTER, **choices: Any) -> Plan:
-    return planner.make_plan(*files(query, cluster), planner.Choices(charges=NOTHING, **choices))
+    return planner.make_plan(*files(query, cluster), Choices(charges=NOTHING, **choices))
 
 
 def test_a_core_is_a_place(files: Files) -> None:

@@ -22,6 +22,7 @@ from coordinator.fleet import collect, deploy, local_agents
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents, AgentsError
 from coordinator.fleet.local_agents import LocalAgent, LocalAgentError, Wanted
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
 from coordinator.report.ledger.verdict import verdict
@@ -90,7 +91,7 @@ class Street:
         query, cluster, plan = (self.root / name for name in ("query.yaml", "cluster.yaml", "plan.json"))
         query.write_text(QUERY % run)
         cluster.write_text(CLUSTER % (7700, 7710))
-        made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
+        made = planner.make_plan(query, cluster, Choices(model="paper"))
         plan_file.write(made, plan)
         return made
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.explain import explanation, in_short
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from protos.plan_document import Plan
 
@@ -36,7 +37,7 @@ Files = Callable[[str, str], tuple[Path, Path]]
 
 
 def made(files: Files, query: str = QUERY, **choices: Any) -> Plan:
-    return planner.make_plan(*files(query, CLUSTER), planner.Choices(**choices))
+    return planner.make_plan(*files(query, CLUSTER), Choices(**choices))
 
 
 def test_what_a_colleague_would_tell_comes_first(files: Files) -> None:

@@ -19,10 +19,11 @@ from coordinator.commands import plan as plan_command
 from coordinator.errors import InfeasibleError
 from coordinator.explain import failover_lines
 from coordinator.model import problem
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.solve import option_checks, planner
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.heuristics import scale
-from coordinator.solve.milp.milp import Limits
 from coordinator.solve.survivors import without
 from coordinator.spec import places
 from coordinator.spec.cluster import Cluster
@@ -90,7 +91,7 @@ def test_what_dies_with_a_host(files: Files) -> None:
 def _plan(files: Files, query: str, cluster: str, **choices: Any) -> Plan:
     loaded = _loaded(files, query, cluster)
     given: dict[str, Any] = {"charges": NOTHING, "survive": 1, "model": "paper"} | choices
-    return planner.plan(*loaded, planner.Choices(**given))
+    return planner.plan(*loaded, Choices(**given))
 
 
 @pytest.mark.parametrize("model", ["paper", "sound"])
@@ -214,7 +215,7 @@ def _random(seed: int) -> str:
 
 def _holds(query: Query, cluster: Cluster, types: Mapping[str, str], place: Mapping[str, str], **choices: Any) -> bool:
     try:
-        made = planner.Choices(charges=NOTHING, place=dict(place), quick=True, **choices)
+        made = Choices(charges=NOTHING, place=dict(place), quick=True, **choices)
         planner.plan(query, cluster, types, made)
     except InfeasibleError:
         return False
@@ -247,7 +248,7 @@ def test_a_plan_that_survives_is_found_where_there_is_one(files: Files, seed: in
     allowed = [places.allowed(operator, cluster) for operator in query.operators]
     every = [dict(zip(names, nodes, strict=True)) for nodes in product(*allowed)]
     exists = any(survives(place) and _holds(query, cluster, types, place, model=model) for place in every)
-    choices = planner.Choices(charges=NOTHING, survive=1, model=model, quick=True)
+    choices = Choices(charges=NOTHING, survive=1, model=model, quick=True)
     if exists:
         found = planner.plan(query, cluster, types, choices)
         assert survives(found.placement) and audit(found) == []

@@ -10,6 +10,7 @@ import pytest
 
 from coordinator.fleet import collect, deploy
 from coordinator.fleet.agents import Agents
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
 from coordinator.report.ledger.verdict import verdict
@@ -36,7 +37,7 @@ def street(tmp_path: Path) -> Iterator[Street]:
     street = Street(tmp_path)
     (tmp_path / "query.yaml").write_text(QUERY)
     (tmp_path / "cluster.yaml").write_text(CLUSTER % (7700, 7710))
-    choices = planner.Choices(survive=1, place={"there": "b"})
+    choices = Choices(survive=1, place={"there": "b"})
     made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", choices)
     street.plan = made
     plan_file.write(street.plan, tmp_path / "plan.json")
@@ -85,7 +86,7 @@ def test_what_cannot_be_deployed_is_said(tmp_path: Path, host: str, said: str) -
     (tmp_path / "query.yaml").write_text(QUERY)
     (tmp_path / "cluster.yaml").write_text(CLUSTER % (7700, 7710))
     for survive in (0, 1):
-        plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices(survive=survive))
+        plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", Choices(survive=survive))
         plan_file.write(plan, tmp_path / "plan.json")
         done = cli("deploy", "plan.json", "--without", host, cwd=tmp_path)
         assert done.returncode == 2

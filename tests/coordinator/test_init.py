@@ -17,6 +17,7 @@ import pytest
 
 from coordinator.__main__ import main
 from coordinator.commands import init
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.files import schema
 
@@ -56,7 +57,7 @@ def test_all_files_are_there_and_name_their_schemas(written: Path) -> None:
 
 
 def test_its_plan_is_guaranteed_on_both_nodes(written: Path) -> None:
-    plan = planner.make_plan(written / "query.yaml", written / "cluster.yaml", planner.Choices(model="sound"))
+    plan = planner.make_plan(written / "query.yaml", written / "cluster.yaml", Choices(model="sound"))
     assert plan.guarantee["verdict"].guaranteed is True
     assert set(plan.placement.values()) == {"field", "desk"}
 
@@ -70,7 +71,7 @@ def test_what_stands_there_as_a_comment_may_stand_there(written: Path) -> None:
         text = (written / name).read_text()
         assert len(OPTION.findall(text)) >= 4
         (written / name).write_text(OPTION.sub(r"\1\2", text))
-    planner.make_plan(written / "query.yaml", written / "cluster.yaml", planner.Choices(model="paper"))
+    planner.make_plan(written / "query.yaml", written / "cluster.yaml", Choices(model="paper"))
 
 
 def _listed(folder: Path) -> dict[str, Any]:

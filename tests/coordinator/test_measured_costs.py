@@ -18,6 +18,7 @@ from coordinator import cli
 from coordinator.errors import BadInputError
 from coordinator.explain import cost_lines
 from coordinator.fleet import profile_file, profiling
+from coordinator.model.choices import Choices
 from coordinator.plan import reopen
 from coordinator.solve import planner, what_if
 from coordinator.spec import costs
@@ -81,7 +82,7 @@ def planned(files: Files, text: str = COSTS, query: str = QUERY, **use: Any) -> 
     path.write_text(text)
     loaded, cluster, types = planner.load(*paths, measured=costs.load(path, costs.Use(**use)))
     assert cluster is not None
-    return planner.plan(loaded, cluster, types, planner.Choices())
+    return planner.plan(loaded, cluster, types, Choices())
 
 
 def test_a_plan_takes_the_worst_of_all_nodes_at_speed_1_and_a_margin(files: Files) -> None:
@@ -218,7 +219,7 @@ def test_a_cost_that_nobody_wrote_is_guessed_aloud(files: Files, tmp_path: Path)
 
 
 def test_a_plan_of_declared_costs_says_so_and_its_hash_is_what_it_was(files: Files) -> None:
-    made = planner.make_plan(*files(QUERY, CLUSTER), planner.Choices())
+    made = planner.make_plan(*files(QUERY, CLUSTER), Choices())
     assert made.costs is None
     assert cost_lines.lines(made) == [
         "costs: all 4 as declared in the query, guesses until 'coordinator profile' has measured them"

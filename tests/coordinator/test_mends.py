@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.guarantee.system import arrival_curve
+from coordinator.model.choices import Choices
 from coordinator.plan import reopen
 from coordinator.solve import planner, what_if
 from coordinator.solve.repair import shed
@@ -53,7 +54,7 @@ class Files:
     def case(self, options: tuple[str, ...] = (), **choices: Any) -> Case:
         """Changed by options."""
         loaded = what_if.load(self.query, self.cluster, options)
-        return Case(*loaded, replace(planner.Choices(charges=NOTHING, model="paper"), **choices))
+        return Case(*loaded, replace(Choices(charges=NOTHING, model="paper"), **choices))
 
     def applied(self, mend: Mend, **choices: Any) -> Case:
         """With a mend's options."""

@@ -19,6 +19,7 @@ from coordinator.fleet import addresses as address_file
 from coordinator.fleet import collect, deploy, local_agents, local_cluster
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
 from coordinator.report.ledger.verdict import verdict
@@ -72,7 +73,7 @@ class Street:
         query, cluster, plan = (self.root / name for name in ("query.yaml", "cluster.yaml", "plan.json"))
         query.write_text(QUERY % (second, run, second))
         cluster.write_text(CLUSTER % cores)
-        made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
+        made = planner.make_plan(query, cluster, Choices(model="paper"))
         plan_file.write(made, plan)
         return made
 

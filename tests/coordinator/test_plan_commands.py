@@ -165,10 +165,11 @@ def test_the_json_schemas_are_current(kind: schema.Kind) -> None:
 
 
 def _saved(paper: Paper, change: Callable[[dict[str, Any]], object]) -> Path:
+    from coordinator.model.choices import Choices
     from coordinator.solve import planner
 
     query, cluster = paper(15)
-    plan = planner.make_plan(query, cluster, planner.Choices(model="paper")).to_json()
+    plan = planner.make_plan(query, cluster, Choices(model="paper")).to_json()
     change(plan)
     path = query.parent / "plan.json"
     path.write_text(json.dumps(plan))

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from coordinator.errors import InfeasibleError
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.solve import planner
-from coordinator.solve.milp.milp import Limits
 
 CHAIN = 40
 FREE = "".join(f"  f{i}: {{run: pass, in: {f'f{i - 1}' if i else 's'}, cost: 1 ms}}\n" for i in range(CHAIN))
@@ -58,7 +59,7 @@ def test_what_is_plainly_impossible_is_told_without_a_search(
 ) -> None:
     query, cluster = files(tmp_path, operators, **given)  # type: ignore[arg-type]
     with pytest.raises(InfeasibleError) as refused:  # a search would be out of time at once
-        planner.make_plan(query, cluster, planner.Choices(limits=Limits(seconds=1e-9)))
+        planner.make_plan(query, cluster, Choices(limits=Limits(seconds=1e-9)))
     assert said in "\n".join(refused.value.reasons)
 
 

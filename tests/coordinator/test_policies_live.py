@@ -14,6 +14,7 @@ from coordinator.fleet import deploy, local_agents
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
 from coordinator.fleet.local_agents import Wanted
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.solve import planner
 from node_agent.sdk import Sink, Source
@@ -45,7 +46,7 @@ def plan(root: Path, name: str) -> Plan:
     query, cluster = root / "query.yaml", root / "cluster.yaml"
     query.write_text(QUERY)
     cluster.write_text(CLUSTER.replace("POLICY", f"{name}:{given}" if given else name))
-    made = planner.make_plan(query, cluster, planner.Choices(model="paper"))
+    made = planner.make_plan(query, cluster, Choices(model="paper"))
     plan_file.write(made, root / "plan.json")
     return made
 

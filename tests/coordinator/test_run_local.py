@@ -22,6 +22,7 @@ from coordinator.errors import CoordinatorError
 from coordinator.local_run import files, installed
 from coordinator.local_run.agent_logs import exception
 from coordinator.local_run.files import Wishes, declared_rate, feeds
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.solve import planner
 from coordinator.spec import query as queries
@@ -221,7 +222,7 @@ def test_a_plan_runs_and_a_bad_line_is_named_and_the_rest_reported(
         assert found.written == here / "operators.json"
     with installed.listed(*given) as found:
         assert found == (None, None)
-    made = planner.make_plan(here / "query.yaml", here / "cluster.yaml", planner.Choices())
+    made = planner.make_plan(here / "query.yaml", here / "cluster.yaml", Choices())
     plan_file.write(made, here / "my.json")
     (here / "cluster.yaml").unlink()
     assert _run(monkeypatch, "--local", "--plan", "my.json", "--feed", "beat=feed.jsonl") == 2

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.errors import BadInputError
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec import cluster
 from coordinator.spec.files import security
@@ -35,16 +36,16 @@ def test_with_mutual_tls_any_address_of_a_node_will_do(files: Files, address: st
     paths = files(QUERY, _cluster(f'  a: {{address: "{address}"}}'))
     found = cluster.load(paths[1])
     assert found.security == "mutual-tls" and found.certificates == paths[1].parent / "certs"
-    plan = planner.make_plan(*paths, planner.Choices())  # certificates need not be there yet
+    plan = planner.make_plan(*paths, Choices())  # certificates need not be there yet
     assert plan.cluster.security == "mutual-tls" and "certificates" not in plan.to_json()["cluster"]
 
 
 def test_certificates_may_be_elsewhere_and_are_no_part_of_the_plan(files: Files) -> None:
     paths = files(QUERY, _cluster('  a: {address: "pi1:7700"}', "security: mutual-tls\ncertificates: ../keys"))
     assert cluster.load(paths[1]).certificates == paths[1].parent / "../keys"
-    elsewhere = planner.make_plan(*paths, planner.Choices()).cluster
+    elsewhere = planner.make_plan(*paths, Choices()).cluster
     paths[1].write_text(_cluster('  a: {address: "pi1:7700"}'))
-    assert planner.make_plan(*paths, planner.Choices()).cluster == elsewhere
+    assert planner.make_plan(*paths, Choices()).cluster == elsewhere
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 
 QUERY = """
@@ -23,7 +24,7 @@ CLUSTER = 'shimekiri: 1\nnodes: {a: {address: "127.0.0.1:0"}}\n'
 def test_an_operator_keeps_its_state_unless_the_query_says_fresh(
     files: Callable[[str, str], tuple[Path, Path]],
 ) -> None:
-    plan = planner.make_plan(*files(QUERY, CLUSTER), planner.Choices(model="paper"))
+    plan = planner.make_plan(*files(QUERY, CLUSTER), Choices(model="paper"))
     local = plan.nodes["a"]
     assert {each.name: each.fresh for each in local.operators} == {"kept": False, "anew": True, "C1": True, "C2": True}
     told = {name: each.state for name, each in plan.graph.operators.items()}

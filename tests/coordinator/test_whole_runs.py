@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.fleet import deploy
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import Run, read_run
 from coordinator.report.ledger.verdict import verdict
@@ -27,7 +28,7 @@ def deploy_next(street: Street, deadline: str) -> Plan:
     """Another plan of the same query takes the place of the one that runs."""
     query = street.root / "query.yaml"
     query.write_text(query.read_text().replace("deadline: 2 s", f"deadline: {deadline}"))
-    made = planner.make_plan(query, street.root / "cluster.yaml", planner.Choices(model="paper"))
+    made = planner.make_plan(query, street.root / "cluster.yaml", Choices(model="paper"))
     street.plan = made
     plan_file.write(street.plan, street.root / "plan.json")
     with street.connect() as agents:

@@ -11,6 +11,7 @@ import pytest
 from coordinator.fleet import collect, deploy, local_agents, local_cluster
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
 from coordinator.report.ledger.verdict import verdict
@@ -61,7 +62,7 @@ class Street:
         self.root = root
         (root / "query.yaml").write_text(QUERY)
         (root / "cluster.yaml").write_text(CLUSTER)
-        made = planner.make_plan(root / "query.yaml", root / "cluster.yaml", planner.Choices(model="paper"))
+        made = planner.make_plan(root / "query.yaml", root / "cluster.yaml", Choices(model="paper"))
         self.plan = made
         plan_file.write(self.plan, root / "plan.json")
         self.agents = local_agents.start(local_cluster.wanted(root / "cluster.yaml", root / "state", True, []))

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from coordinator.model.choices import Choices
 from coordinator.model.units import Units
 from coordinator.solve import planner
 from infra.papers.placement.collision_plans import MS, QUERIES, with_sub_deadlines
@@ -25,7 +26,7 @@ def planned(
         (folder / "query.yaml").write_text(query)
         (folder / "cluster.yaml").write_text(cluster)
         (folder / "operators.json").write_text(json.dumps((registry or Registry()).describe()))
-        choices = planner.Choices(
+        choices = Choices(
             allocator="sqpr",
             units=units,
             place=place or {},

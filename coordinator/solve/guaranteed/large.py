@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.guarantee.propagate import Part
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Watch
 from coordinator.solve.guaranteed.needs import Needs
@@ -21,7 +22,6 @@ from coordinator.solve.guaranteed.standing import Standing
 from coordinator.solve.heuristics import bound, greedy, scale
 from coordinator.solve.heuristics.board import Board
 from coordinator.solve.milp import milp
-from coordinator.solve.milp.milp import Limits
 from coordinator.spec.cluster import Node
 from coordinator.spec.runtime_charges import Charges
 

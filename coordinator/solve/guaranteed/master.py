@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coordinator.model import routes
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.routes import Hops
 from coordinator.solve.guaranteed.impossible import distances
 from coordinator.solve.guaranteed.needs import Needs, Row
 from coordinator.solve.milp import milp
-from coordinator.solve.milp.milp import MS, Limits, Model
+from coordinator.solve.milp.milp import MS
+from coordinator.solve.milp.programme import Model
 from coordinator.units import counted, show_ns
 
 LARGEST_PAIRS = 150  # pairs of nodes up to which a way's latency is by pair, not the least of all

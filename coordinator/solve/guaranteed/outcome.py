@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.model import routes
+from coordinator.model.allocation import Allocation
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.solve.guaranteed.draft import draft
 from coordinator.solve.guaranteed.search import Finder, Sound
 from coordinator.solve.guaranteed.sub_deadlines import Effort, Search
 from coordinator.solve.milp import deadline
-from coordinator.solve.milp.deadline import Allocation
-from coordinator.solve.milp.milp import Limits
 from coordinator.spec.cluster import Cluster
 from protos.plan_document import PaperChoice, SoundAlternative
 

@@ -15,6 +15,7 @@ from math import prod
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.model import incumbent, problem, routes
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Progress, Watch
 from coordinator.model.routes import Hops
@@ -27,7 +28,6 @@ from coordinator.solve.guaranteed.standing import Standing
 from coordinator.solve.guaranteed.sub_deadlines import RELAXED, Effort, Search
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import capacity_rows, least_violation, milp
-from coordinator.solve.milp.milp import Limits
 from coordinator.solve.milp.unplaceable import unplaceable
 from coordinator.spec.runtime_charges import Charges
 from coordinator.units import counted

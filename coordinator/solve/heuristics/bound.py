@@ -14,9 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem, Stream
 from coordinator.solve.milp import milp
-from coordinator.solve.milp.milp import MS, Limits
+from coordinator.solve.milp.milp import MS
+from coordinator.solve.milp.programme import Model
 
 SAFETY = 1e-6  # of the value: a solver's own tolerance
 Label = tuple[str, int]
@@ -71,7 +73,7 @@ class TrafficModel:
 
     def __init__(self, problem: Problem, due_ns: Mapping[int, int]) -> None:
         self.problem, self.due = problem, due_ns
-        self.model = milp.Model(problem, False)
+        self.model = Model(problem, False)
         self.kind = kinds(problem)
         self.own = self._own()
         self.z: dict[tuple[int, Label], Any] = {}

@@ -12,10 +12,12 @@ from bisect import bisect_left
 from dataclasses import replace
 from typing import Any
 
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem, Terminal
 from coordinator.solve.heuristics.bound import SAFETY, Label, kinds, latest_ns
 from coordinator.solve.milp import milp
-from coordinator.solve.milp.milp import MS, Limits
+from coordinator.solve.milp.milp import MS
+from coordinator.solve.milp.programme import Model
 
 RATIO = 1.12  # of the ends of neighbouring intervals: a finer grid is a better bound and a larger model
 
@@ -25,7 +27,7 @@ class LaxityModel:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.model = milp.Model(problem, False)
+        self.model = Model(problem, False)
         self.kind = kinds(problem)
         self.due, self.latest = milp.proportional(problem), latest_ns(problem)
         self.grid = self._grid()

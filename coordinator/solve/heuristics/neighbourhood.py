@@ -10,10 +10,12 @@ import random
 import time
 from collections.abc import Sequence
 
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Stream
 from coordinator.solve.heuristics.board import Board
 from coordinator.solve.milp import milp
-from coordinator.solve.milp.milp import MS, Limits
+from coordinator.solve.milp.milp import MS
+from coordinator.solve.milp.programme import Model
 
 SECONDS = 0.5  # of one; more small neighbourhoods found more than fewer large ones
 IDLE_NODES = 2
@@ -81,7 +83,7 @@ def improve(board: Board, items: Sequence[int], due_ns: Sequence[int], dice: ran
 def _solve(
     board: Board, items: Sequence[int], nodes: Sequence[int], due_ns: Sequence[int], limits: Limits
 ) -> dict[int, int] | None:
-    model = milp.Model(board.problem, False)
+    model = Model(board.problem, False)
     for index in items:
         for node in {*nodes, board.place[index]} & set(board.nodes[index]):
             if board.cost[index][node] <= due_ns[index]:
@@ -96,7 +98,7 @@ def _solve(
     return answer.solution.place if answer.solution else None
 
 
-def _rows(model: milp.Model, board: Board, moved: set[int], node: int, due_ns: Sequence[int]) -> None:
+def _rows(model: Model, board: Board, moved: set[int], node: int, due_ns: Sequence[int]) -> None:
     """Demand and utilisation of a node beside what stays there."""
     here = [index for index in moved if (index, node) in model.z]
     if not here:
@@ -118,7 +120,7 @@ def _rows(model: milp.Model, board: Board, moved: set[int], node: int, due_ns: S
             model.programme.add_linear_constraint(model.total(list(demand)) <= (limit_ns - fixed_ns) / MS)
 
 
-def _copies(model: milp.Model, board: Board, moved: set[int], number: int) -> list[object]:
+def _copies(model: Model, board: Board, moved: set[int], number: int) -> list[object]:
     """t >= z[consumer] - z[producer], with what stays as constants."""
     stream, terms = board.problem.streams[number], []
     tuples, nodes = board.tuples[number], range(len(board.here))
@@ -136,7 +138,7 @@ def _copies(model: milp.Model, board: Board, moved: set[int], number: int) -> li
     return terms
 
 
-def _origin(model: milp.Model, board: Board, moved: set[int], stream: Stream, node: int) -> object:
+def _origin(model: Model, board: Board, moved: set[int], stream: Stream, node: int) -> object:
     if stream.item is None or stream.item not in moved:
         start = stream.node if stream.item is None else board.place[stream.item]
         return 1.0 if start == node else 0.0

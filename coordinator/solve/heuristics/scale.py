@@ -15,13 +15,13 @@ from fractions import Fraction
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.model import routes
+from coordinator.model.allocation import Allocation
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Progress, Watch
 from coordinator.solve.heuristics import allot, bound, bound_laxity, greedy, neighbourhood
 from coordinator.solve.heuristics.board import Board, Score
 from coordinator.solve.milp import milp
-from coordinator.solve.milp.deadline import Allocation
-from coordinator.solve.milp.milp import Limits
 
 PROVER = "prover"  # a thread; HiGHS heeds no interrupter, so it may go on until the search's time is over
 SMALLEST = 400  # choices (nodes beyond the first, summed over items not held) from which on this road is taken

@@ -7,17 +7,14 @@ is false), so that they may go round it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from coordinator.model.capacity import Pipe, Store
+from coordinator.model.capacity import Room, Store
 from coordinator.model.problem import Problem
 from coordinator.model.routes import Hops
+from coordinator.solve.milp.programme import Model
 from coordinator.spec.cluster import Node
 
-if TYPE_CHECKING:
-    from coordinator.solve.milp.milp import Model
-
-Room = Node | Store | Pipe
 TOLERANCE = 1e-9
 
 

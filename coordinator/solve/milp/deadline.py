@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.model import routes
+from coordinator.model.allocation import Allocation
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
-from coordinator.model.routes import Hops
 from coordinator.solve.heuristics import allot
 from coordinator.solve.milp import milp
-from coordinator.solve.milp.milp import MS, Limits, Solution
-from protos.plan_document import SubDeadlines
-
-
-@dataclass(frozen=True)
-class Allocation:
-    """A placement with its sub-deadlines (per item, ns), routes and figures. `sub_deadlines`: where these come from;
-    `bound`: what NLR is at least; `traffic_bound`: what the traffic is at least, None where nothing is known beyond
-    `proven`."""
-
-    problem: Problem
-    place: Mapping[int, int]
-    d_ns: Mapping[int, int]
-    hops: Hops
-    nlr: float
-    bound: float
-    proven: bool
-    sub_deadlines: SubDeadlines
-    traffic_bound: float | None = None
-
-    @property
-    def traffic(self) -> Fraction:
-        """Tuples per burst that cross between nodes."""
-        return routes.traffic(self.problem, self.hops)
+from coordinator.solve.milp.milp import MS, Solution
 
 
 def allocate(problem: Problem, limits: Limits, fixed: Mapping[int, int] | None = None) -> Allocation:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.solve.heuristics import allot
 from coordinator.solve.milp import milp
-from coordinator.solve.milp.milp import Limits
 from coordinator.solve.milp.unplaceable import EXPLAIN_SECONDS, unplaceable
 from coordinator.units import show_ns
 

@@ -12,9 +12,9 @@ from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.solve.milp import milp
-from coordinator.solve.milp.milp import Limits
 from coordinator.solve.milp.unplaceable import EXPLAIN_SECONDS
 from coordinator.spec.cluster import Node
 

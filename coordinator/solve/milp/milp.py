@@ -12,24 +12,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Literal
+from typing import Any
 
-from coordinator.errors import CoordinatorError
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem, Stream
 from coordinator.solve.milp import capacity_rows, held_signals
-from coordinator.solve.milp.capacity_rows import Room
+from coordinator.solve.milp.programme import Model
 
 MS = 10**6
-Solver = Literal["highs", "gscip"]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long and with what to solve."""
-
-    seconds: float = 60.0
-    seed: int = 0
-    solver: Solver = "highs"
 
 
 @dataclass(frozen=True)
@@ -62,45 +52,6 @@ class Bound:
     closed: bool
     infeasible: bool
     values: Mapping[Any, float] | None = field(default=None, repr=False)
-
-
-@dataclass
-class Model:
-    """The variables of one programme, by the names of [P]: z[i,n], D[i] (5.2.6), d[s,i], E[s,i], x as hops."""
-
-    problem: Problem
-    routed: bool
-    mathopt: Any = field(init=False)
-    programme: Any = field(init=False)
-    z: dict[tuple[int, int], Any] = field(default_factory=dict)
-    d: dict[int, Any] = field(default_factory=dict)
-    hop: dict[tuple[str, int, int], Any] = field(default_factory=dict)
-    copy: dict[tuple[str, int], Any] = field(default_factory=dict)
-    share: dict[tuple[int, int], Any] = field(default_factory=dict)
-    nlr: list[Any] = field(default_factory=list)
-    excess: list[Any] = field(default_factory=list)
-    lack: list[tuple[Room, Any]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        try:
-            from ortools.math_opt.python import mathopt
-        except ImportError as error:
-            raise CoordinatorError(
-                "OR-Tools is not installed; pip install 'shimekiri[coordinator]'"
-                " (from a file: 'shimekiri-VERSION-py3-none-any.whl[coordinator]')"
-            ) from error
-        self.mathopt = mathopt
-        self.programme = mathopt.Model()
-
-    def total(self, terms: list[Any]) -> Any:
-        """A sum that is built in linear time."""
-        return self.mathopt.fast_sum(terms)
-
-    def traffic(self) -> Any:
-        """Tuples per burst that cross between nodes."""
-        tuples = {stream.name: float(stream.tuples) for stream in self.problem.streams}
-        terms = [tuples[name] * variable for (name, *_), variable in (self.hop if self.routed else self.copy).items()]
-        return self.total(terms)
 
 
 def base(

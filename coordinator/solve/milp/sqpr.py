@@ -12,17 +12,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.model import routes
+from coordinator.model.allocation import Allocation
+from coordinator.model.choices import SubDeadlines
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.solve.milp import deadline, milp
-from coordinator.solve.milp.deadline import Allocation
-from coordinator.solve.milp.milp import Limits
 from coordinator.solve.milp.unplaceable import unplaceable
 
-SubDeadlines = Literal["model", "deadline", "proportional"]
 CPU, NETWORK, IMBALANCE = 1.0, 1.0, 1.0
 
 

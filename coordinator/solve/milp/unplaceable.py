@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable, Iterator
 
 from coordinator.model.capacity import Store
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem, Stream
 from coordinator.solve.milp import milp
-from coordinator.solve.milp.milp import Limits
 from coordinator.spec.cluster import Node
 from coordinator.units import counted, show_bps, show_bytes
 

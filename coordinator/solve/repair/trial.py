@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.model.choices import Choices
 from coordinator.plan.deadline_breakdown import ADMITTED, standing
 from coordinator.solve import planner
-from coordinator.solve.planner import Choices
 from coordinator.solve.repair.bisect import OverError
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query

@@ -14,8 +14,9 @@ from coordinator.calculus.curves import Bursts
 from coordinator.calculus.service import DelayBound
 from coordinator.calculus.theorems import QosQuery, sharper
 from coordinator.errors import InfeasibleError, OutOfTimeError
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.solve import planner
-from coordinator.solve.milp.milp import Limits
 from coordinator.spec.runtime_charges import NOTHING
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee.random_queries import MS
@@ -79,7 +80,7 @@ def composed(count: int, branch_us: int, share: bool, best_effort: bool = False)
         paths = [folder / f"q{number}.yaml" for number in range(count)]
         for number, path in enumerate(paths):
             path.write_text(query(number, branch_us))
-        choices = planner.Choices(
+        choices = Choices(
             charges=NOTHING, quick=True, limits=Limits(seconds=SECONDS), best_effort=best_effort
         )  # fmt: skip
         return planner.make_plan(paths, folder / "cluster.yaml", choices, share=share)

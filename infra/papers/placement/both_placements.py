@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coordinator.errors import InfeasibleError
-from coordinator.solve import planner
+from coordinator.model.choices import Allocator
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.placement.collision_plans import MS, plan
 from protos.plan_document import Plan
@@ -18,7 +18,7 @@ def nlr(n: int, node: str | None) -> float | None:
     return None if found is None else found.objective.nlr
 
 
-def chosen(n: int, allocator: planner.Allocator) -> str | None:
+def chosen(n: int, allocator: Allocator) -> str | None:
     """Node of O3, as the paper counts them."""
     found = _plan(n, allocator, None)
     return None if found is None else {"a": "1", "b": "2"}[found.placement["O3"]]
@@ -32,7 +32,7 @@ def sub_deadlines_ms(n: int) -> dict[str, float]:
     }
 
 
-def _plan(n: int, allocator: planner.Allocator, node: str | None) -> Plan | None:
+def _plan(n: int, allocator: Allocator, node: str | None) -> Plan | None:
     try:
         return plan(n, allocator, o3=node, policy="fifo")
     except InfeasibleError:

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from coordinator.model.choices import Allocator, Choices
 from coordinator.model.units import Units
 from coordinator.solve import planner
 from protos.plan_document import Plan
@@ -19,7 +20,7 @@ QUERIES = Path(__file__).parents[3] / "sim_vehicles" / "queries"
 @cache
 def plan(
     n: int,
-    allocator: planner.Allocator = "deadline",
+    allocator: Allocator = "deadline",
     units: Units = "path",
     o3: str | None = None,
     policy: str | None = None,
@@ -35,7 +36,7 @@ def plan(
     with TemporaryDirectory() as folder:
         query = Path(folder) / "query.yaml"
         query.write_text(text.replace("burst: 20", f"burst: {n}"))
-        choices = planner.Choices(
+        choices = Choices(
             allocator=allocator,
             model="paper",
             units=units,

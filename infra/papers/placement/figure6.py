@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.placement.collision_plans import MS, with_sub_deadlines
@@ -53,7 +54,7 @@ def planned() -> Plan:
         (folder / "query.yaml").write_text(QUERY)
         (folder / "cluster.yaml").write_text(CLUSTER)
         (folder / "operators.json").write_text(json.dumps(Registry().describe()))
-        choices = planner.Choices(allocator="sqpr", sub_deadlines="proportional")
+        choices = Choices(allocator="sqpr", sub_deadlines="proportional")
         made = planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)
     made = with_sub_deadlines(made, O1=2 * MS, O3=5 * MS)
     often = BurstArrival(burst=1, period_ns=2 * MS)  # p2 is 2 after p1; no plan allows that for long

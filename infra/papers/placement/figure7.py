@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from coordinator.errors import InfeasibleError
-from coordinator.solve import planner
+from coordinator.model.choices import Allocator
 from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.placement.collision_plans import MS, plan
 from infra.papers.placement.section41 import largest_ms
@@ -15,7 +15,7 @@ from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 
-WAYS: dict[str, tuple[planner.Allocator, str]] = {
+WAYS: dict[str, tuple[Allocator, str]] = {
     "DA.EDF": ("deadline", "edf"),
     "EA.EDF": ("sqpr", "edf"),
     "DA.FIFO": ("deadline", "fifo"),

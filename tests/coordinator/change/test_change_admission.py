@@ -12,9 +12,10 @@ from coordinator.change import account, next_plan, ways
 from coordinator.change.next_plan import Change, Wish
 from coordinator.change.verdict import promised
 from coordinator.errors import BadInputError
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.plan import plan_file
 from coordinator.solve import planner
-from coordinator.solve.milp.milp import Limits
 from coordinator.spec.runtime_charges import NOTHING
 from coordinator.spec.sharing import standing
 from coordinator.units import show_ns
@@ -81,7 +82,7 @@ class Desk:
 
     def plan(self, *queries: str, **choices: Any) -> Plan:
         paths = [self.write(f"q{number}", text) for number, text in enumerate(queries)]
-        made = planner.make_plan(paths, self.root / "cluster.yaml", planner.Choices(quick=True, **choices))
+        made = planner.make_plan(paths, self.root / "cluster.yaml", Choices(quick=True, **choices))
         return self.kept(made)
 
     def kept(self, made: Plan | None) -> Plan:

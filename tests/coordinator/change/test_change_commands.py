@@ -17,9 +17,10 @@ from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
 from coordinator.fleet.local_agents import LocalAgent, Wanted
 from coordinator.fleet.two_phase import Verb
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.plan import plan_file
 from coordinator.solve import planner
-from coordinator.solve.milp.milp import Limits
 from protos import agent_pb2
 from protos.plan_document import Plan
 from tests.coordinator.change.test_change_admission import BASE, CLUSTER, FLEET, heavy
@@ -41,7 +42,7 @@ class Town:
 
     def make(self, *queries: str) -> Plan:
         paths = [self.root / f"{name}.yaml" for name in queries]
-        made = planner.make_plan(paths, self.root / "cluster.yaml", planner.Choices(quick=True))
+        made = planner.make_plan(paths, self.root / "cluster.yaml", Choices(quick=True))
         plan_file.write(made, self.plan)
         return made
 
@@ -230,7 +231,7 @@ def test_a_node_that_the_next_plan_does_not_have_ends_the_one_before(town: Town)
     assert town.run("deploy", str(town.plan))[0] == 0
     (town.root / "one.yaml").write_text('shimekiri: 1\nnodes:\n  a: {address: "127.0.0.1:7700"}\n')
     (town.root / "solo.yaml").write_text(BASE.replace("query: base", "query: solo").replace("at: b", "at: a"))
-    solo = planner.make_plan(town.root / "solo.yaml", town.root / "one.yaml", planner.Choices(quick=True))
+    solo = planner.make_plan(town.root / "solo.yaml", town.root / "one.yaml", Choices(quick=True))
     plan_file.write(solo, town.plan)
     assert town.run("deploy", str(town.plan))[0] == 2, "base would end"
     assert town.run("deploy", str(town.plan), "--replace")[0] == 0

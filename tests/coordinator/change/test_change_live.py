@@ -15,6 +15,7 @@ from coordinator.fleet import deploy, local_agents
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
 from coordinator.fleet.local_agents import LocalAgent, Wanted
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
 from coordinator.report.ledger.verdict import verdict
@@ -114,7 +115,7 @@ class Lane:
         self.addresses.write()
         for name, text in (("stands", STANDS), ("visits", VISITS), ("greedy", TOO_MUCH), ("cluster", CLUSTER)):
             (root / f"{name}.yaml").write_text(text)
-        choices = planner.Choices(quick=True)
+        choices = Choices(quick=True)
         plan_file.write(planner.make_plan(root / "stands.yaml", root / "cluster.yaml", choices), self.plan)
         with self.connect() as agents:
             deploy.deploy(plan_file.read(self.plan), agents)

@@ -19,6 +19,7 @@ from coordinator.calculus.selectivity import ONE
 from coordinator.change import transition
 from coordinator.errors import AuditError
 from coordinator.model import incumbent
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan, QueryPart
@@ -136,11 +137,11 @@ outputs:
 @pytest.fixture
 def plans(files: Files) -> tuple[Plan, Plan]:
     """A plan, and one with more beside it."""
-    first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices())
+    first = planner.make_plan(*files(FIRST, CLUSTER), Choices())
     more = FIRST.replace("outputs:", "  X: {run: pass, in: A, cost: 1 ms, nodes: [a]}\noutputs:")
     grown = files(more + "  x: {from: X, at: a, deadline: 40 ms}\n", CLUSTER)
     stays = incumbent.read(first, set(first.placement), first.hash)
-    second = planner.make_plan(*grown, planner.Choices(kept=stays))
+    second = planner.make_plan(*grown, Choices(kept=stays))
     more_ = QueryPart(sources=(), operators=(), outputs=(), sha256="")
     return first, replace(second, queries={**second.queries, "more": more_}).sealed()
 
@@ -155,7 +156,7 @@ def test_the_larger_plan_bounds_a_change_in_both_directions(plans: tuple[Plan, P
 
 
 def test_nothing_is_charged_where_the_runtime_costs_nothing(files: Files) -> None:
-    plan = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices(charges=NOTHING))
+    plan = planner.make_plan(*files(FIRST, CLUSTER), Choices(charges=NOTHING))
     found = transition.during(plan, plan)
     assert found.loading_ns == 0
     assert {name: claim.bound_ns for name, claim in found.claims.items()} == {

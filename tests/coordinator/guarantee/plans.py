@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from protos import plan_document
@@ -25,7 +26,7 @@ def written(query: str, cluster: str, **choices: Any) -> Plan:
         (folder / "query.yaml").write_text(query)
         (folder / "cluster.yaml").write_text(cluster)
         (folder / "operators.json").write_text((QUERIES / "operators.json").read_text())
-        given = replace(planner.Choices(charges=NOTHING, model="paper"), **choices)
+        given = replace(Choices(charges=NOTHING, model="paper"), **choices)
         return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", given)
 
 

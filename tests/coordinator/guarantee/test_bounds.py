@@ -203,6 +203,7 @@ def test_a_failing_node_is_told_with_u_star_and_who_demands_what() -> None:
 
 
 def test_a_recording_is_a_curve(files: Callable[[str, str], tuple[Any, Any]]) -> None:
+    from coordinator.model.choices import Choices
     from coordinator.solve import planner
 
     query, cluster_path = files(
@@ -210,7 +211,7 @@ def test_a_recording_is_a_curve(files: Callable[[str, str], tuple[Any, Any]]) ->
     )
     instants = [0, 0, 0, 5 * MS, 100 * MS, 101 * MS, 300 * MS]
     (query.parent / "r.txt").write_text("\n".join(map(str, instants)))
-    plan = planner.make_plan(query, cluster_path, planner.Choices(charges=NOTHING))
+    plan = planner.make_plan(query, cluster_path, Choices(charges=NOTHING))
     assert plan.guarantee["out"].bound_ns == 4 * MS  # three at once, and the age
 
 

@@ -16,6 +16,7 @@ from coordinator.calculus.curves import Bursts, Curve, Jcp, Time
 from coordinator.calculus.demand import Task, UnboundedError, task
 from coordinator.calculus.service import DelayBound
 from coordinator.calculus.theorems import QosQuery, sharper, theorem5
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
@@ -104,9 +105,7 @@ def two(folder: Path, shared_us: int, share: bool) -> Plan:
         name = path.stem
         path.write_text(QUERY.format(name=name, shared=shared_us, act=f"act_{name}", own=own, out=f"out_{name}",
                                      deadline=deadline))  # fmt: skip
-    return planner.make_plan(
-        paths, folder / "cluster.yaml", planner.Choices(charges=NOTHING, model="sound"), share=share
-    )
+    return planner.make_plan(paths, folder / "cluster.yaml", Choices(charges=NOTHING, model="sound"), share=share)
 
 
 def test_two_queries_that_only_fit_together_are_guaranteed_together(tmp_path: Path) -> None:
@@ -166,5 +165,5 @@ def test_table_3_as_a_plan_needs_more_than_theorem_5(tmp_path: Path, shared_us: 
         text = TABLE3.format(i=i, shared=shared_us, own=cost_us - shared_us, deadline=deadline)
         paths[i - 1].write_text(text)
     paths[3].write_text(FOURTH)
-    plan = planner.make_plan(paths, tmp_path / "cluster.yaml", planner.Choices(charges=NOTHING, model="sound"))
+    plan = planner.make_plan(paths, tmp_path / "cluster.yaml", Choices(charges=NOTHING, model="sound"))
     assert all(claim.guaranteed for claim in plan.guarantee.values()) is guaranteed

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
 from protos import plan_document
@@ -188,7 +189,7 @@ def _other(value: Any) -> Any:
 
 
 def test_no_field_of_a_local_plan_changes_unseen(files: Callable[[str, str], tuple[Path, Path]]) -> None:
-    plan = planner.make_plan(*files(DIAMOND, CLUSTER), planner.Choices(model="paper"))
+    plan = planner.make_plan(*files(DIAMOND, CLUSTER), Choices(model="paper"))
     assert audit(plan) == []
     leaves = list(_leaves(plan.to_json()["nodes"]))
     assert len(leaves) > 100

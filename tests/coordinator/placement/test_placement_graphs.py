@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from coordinator.errors import InfeasibleError
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.model.units import Use, extract
 from coordinator.solve import planner
-from coordinator.solve.milp.milp import Limits
 from protos import json_shape
 from protos.plan_document import Plan, Selectivity
 
@@ -40,7 +41,7 @@ outputs:
 
 
 def _plan(files: Files, query: str = QUERY, cluster: str = CLUSTER, **choices: Any) -> Plan:
-    return planner.make_plan(*files(query, cluster), planner.Choices(**({"model": "paper"} | choices)))
+    return planner.make_plan(*files(query, cluster), Choices(**({"model": "paper"} | choices)))
 
 
 def _sends(plan: Plan) -> set[tuple[str, str, str]]:
@@ -104,7 +105,7 @@ def test_side_inputs_are_shipped_and_are_in_no_deadline_path(files: Files) -> No
     (paths := files(query, CLUSTER + "operators: operators.json\n"))[0].with_name("operators.json").write_text(
         operators
     )
-    plan = planner.make_plan(*paths, planner.Choices(model="paper"))
+    plan = planner.make_plan(*paths, Choices(model="paper"))
     assert _sends(plan) == {("see", "a", "c"), ("state", "b", "c")}
     assert plan.objective.traffic == 5
     at_c = plan.nodes["c"]
@@ -256,7 +257,7 @@ def test_ports_are_put_in_the_operators_order(files: Files) -> None:
     (paths := files(query, CLUSTER + "operators: operators.json\n"))[0].with_name("operators.json").write_text(
         operators
     )
-    plan = planner.make_plan(*paths, planner.Choices(model="paper"))
+    plan = planner.make_plan(*paths, Choices(model="paper"))
     assert plan.graph.operators["both"].inputs == ("left", "right")
 
 

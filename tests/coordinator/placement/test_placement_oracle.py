@@ -13,11 +13,11 @@ import pytest
 
 from coordinator.errors import InfeasibleError
 from coordinator.model import problem, routes
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.solve import planner
 from coordinator.solve.heuristics import allot
 from coordinator.solve.milp import deadline, milp
-from coordinator.solve.milp.milp import Limits
 
 MS = 10**6
 CLUSTER = """

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from coordinator.errors import InfeasibleError
+from coordinator.model.limits import Limits
 from coordinator.solve import planner
-from coordinator.solve.milp.milp import Limits
 from protos.plan_document import Plan
 
 MS = 10**6

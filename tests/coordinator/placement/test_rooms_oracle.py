@@ -13,13 +13,14 @@ import pytest
 
 from coordinator.errors import InfeasibleError
 from coordinator.model import problem
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem, Stream
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import capacity_rows, deadline
 from coordinator.solve.milp.infeasible import explain
-from coordinator.solve.milp.milp import Limits
 from tests.coordinator.placement.test_placement_oracle import _even, _feasible
 from tests.whole_plans import altered
 
@@ -136,7 +137,7 @@ def test_rooms_against_every_placement_and_route(seed: int, files: Files) -> Non
     assert (found.nlr == 0) == bool(even)
     if even:
         assert found.traffic == min(traffic[one] for one in even)
-    assert audit(planner.make_plan(query.file.path, cluster.file.path, planner.Choices(model="paper"))) == []
+    assert audit(planner.make_plan(query.file.path, cluster.file.path, Choices(model="paper"))) == []
 
 
 def test_the_random_problems_are_of_every_kind(files: Files) -> None:
@@ -217,7 +218,7 @@ outputs:
 )
 def test_what_has_no_room_is_named(query: str, cluster: str, said: str, files: Files) -> None:
     with pytest.raises(InfeasibleError) as raised:
-        planner.make_plan(*files(query, cluster), planner.Choices(model="paper"))
+        planner.make_plan(*files(query, cluster), Choices(model="paper"))
     assert said in str(raised.value)
 
 
@@ -241,7 +242,7 @@ def _mutate(plan: dict[str, Any], change: str) -> None:
 )
 def test_the_audit_finds_what_has_no_room(change: str, said: str, files: Files) -> None:
     plan = planner.make_plan(
-        *files(SENT, LINE.replace("1 Mbit/s", "10 Mbit/s")), planner.Choices(model="paper", place={"one": "a"})
+        *files(SENT, LINE.replace("1 Mbit/s", "10 Mbit/s")), Choices(model="paper", place={"one": "a"})
     )
     assert audit(plan) == []
     assert said in audit(altered(plan, lambda values: _mutate(values, change)))

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.model import problem
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Progress
 from coordinator.solve import planner
@@ -24,7 +26,6 @@ from coordinator.solve.audit.audit import audit
 from coordinator.solve.heuristics import bound, bound_laxity, greedy, neighbourhood, scale
 from coordinator.solve.heuristics.board import Board, Score
 from coordinator.solve.milp import deadline, milp
-from coordinator.solve.milp.milp import Limits
 from infra.bench.instances import SHAPES, Recipe, generate, write
 
 pytestmark = pytest.mark.long
@@ -177,7 +178,7 @@ def test_large_plans_pass_the_audit(shape: str, slack: float, tmp_path: Path) ->
     recipe = Recipe(12, 44, shape, slack, 1)  # type: ignore[arg-type]
     paths = write(recipe, tmp_path)
     seen: list[Progress] = []
-    plan = planner.make_plan(*paths, planner.Choices(model="paper", limits=Limits(2)), seen.append)
+    plan = planner.make_plan(*paths, Choices(model="paper", limits=Limits(2)), seen.append)
     assert audit(plan) == []
     assert seen, "the road for large problems was not taken"
     objective = plan.objective

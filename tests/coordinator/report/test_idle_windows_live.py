@@ -10,6 +10,7 @@ from coordinator.fleet import collect, deploy, local_agents
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
 from coordinator.fleet.local_agents import Wanted
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
 from coordinator.report.ledger.verdict import verdict
@@ -53,7 +54,7 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
     """One tuple is let in and the others are policed, in other windows: at least one of two windows is missed."""
     (tmp_path / "query.yaml").write_text(QUERY)
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
-    made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices(model="sound"))
+    made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", Choices(model="sound"))
     plan = made
     plan_file.write(plan, tmp_path / "plan.json")
     with Agents(agents.of_plan(plan)) as connected:

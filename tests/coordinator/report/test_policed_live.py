@@ -9,6 +9,7 @@ from coordinator.fleet import collect, deploy, local_agents
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
 from coordinator.fleet.local_agents import LocalAgent, Wanted
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
 from coordinator.report.ledger.verdict import verdict
@@ -55,7 +56,7 @@ def agents(tmp_path: Path) -> Iterator[Addresses]:
 def make_plan(folder: Path, deadline: str = "4 s") -> Plan:
     (folder / "query.yaml").write_text(QUERY.replace("4 s", deadline))
     (folder / "cluster.yaml").write_text(CLUSTER)
-    made = planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", planner.Choices(model="sound"))
+    made = planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", Choices(model="sound"))
     plan_file.write(made, folder / "plan.json")
     assert all(claim.guaranteed for claim in made.guarantee.values())
     return made

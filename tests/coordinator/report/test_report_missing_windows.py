@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from coordinator.fleet import collect, deploy
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run, records_of
 from coordinator.report.ledger.verdict import verdict
@@ -248,7 +249,7 @@ def test_a_killed_agent_misses_windows(tmp_path: Path) -> None:
     street = Street(tmp_path)
     try:
         (tmp_path / "query.yaml").write_text(QUERY)
-        street.plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices())
+        street.plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", Choices())
         plan_file.write(street.plan, tmp_path / "plan.json")
         with street.connect() as agents:
             deploy.deploy(street.plan, agents)

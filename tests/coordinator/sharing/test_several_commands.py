@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from coordinator.commands import explain, plan, validate
 from coordinator.errors import BadInputError, CoordinatorError
+from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.solve import option_checks, planner, what_if
 from coordinator.solve.audit.audit import audit
@@ -179,7 +180,7 @@ def test_what_if_changes_a_source_in_all_its_queries(paths: list[Path], tmp_path
 def test_survive_and_tighten(paths: list[Path], tmp_path: Path) -> None:
     code, said = run("plan", *paths, "-o", tmp_path / "tight.json", "--tighten", "log")
     assert code == 0, said
-    loose = planner.make_plan(paths[:2], paths[2], planner.Choices())
+    loose = planner.make_plan(paths[:2], paths[2], Choices())
     tight = plan_file.read(tmp_path / "tight.json")
     assert 0 < (tight.guarantee["log"].bound_ns or 0) <= (loose.guarantee["log"].bound_ns or 0)
     code, said = run("plan", *paths, "-o", tmp_path / "survives.json", "--survive", 1)
@@ -194,7 +195,7 @@ def test_survive_and_tighten(paths: list[Path], tmp_path: Path) -> None:
 
 
 def test_the_audit_knows_which_query_needs_what(paths: list[Path]) -> None:
-    plan = planner.make_plan(paths[:2], paths[2], planner.Choices(quick=True))
+    plan = planner.make_plan(paths[:2], paths[2], Choices(quick=True))
     assert audit(plan) == []
 
     def wrong(change: Callable[[dict[str, Any]], object]) -> str:
@@ -211,7 +212,7 @@ def test_what_frees_an_operator_is_an_option_of_plan(paths: list[Path]) -> None:
     """Names of entries in mends are names that --what-if knows."""
     query, cluster, types = planner.load(paths[:2], paths[2])
     assert cluster is not None
-    case = Case(query, cluster, types, planner.Choices())
+    case = Case(query, cluster, types, Choices())
     entries = structure.pinned(case, {})
     assert set(entries) == {"look", "first/C1..C3"}
     for entry in entries:

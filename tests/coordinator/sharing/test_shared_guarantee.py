@@ -13,6 +13,7 @@ from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import Claim, claims
 from coordinator.guarantee.system import System, read
 from coordinator.model import problem, routes
+from coordinator.model.choices import Choices
 from coordinator.model.units import Units
 from coordinator.plan import policy_choice
 from coordinator.plan.assemble import laid
@@ -116,7 +117,7 @@ def test_what_is_shared_is_quick_enough_for_all(seed: int, model: Any) -> None:
     _, queries, cluster = several(seed)
     composite = compose.compose(queries, cluster)
     types = dict(graph.types(composite.query, cluster.catalog))
-    plan = planner.plan(composite.query, cluster, types, planner.Choices(model=model, best_effort=True, quick=True))
+    plan = planner.plan(composite.query, cluster, types, Choices(model=model, best_effort=True, quick=True))
     due_ns, operators = plan.sub_deadlines_ns, plan.graph.operators
     assert audit(plan) == []
 

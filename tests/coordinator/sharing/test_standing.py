@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec import graph, places
 from coordinator.spec.cluster import Cluster
@@ -55,7 +56,7 @@ def test_queries_rebuilt_and_planned_again(seed: int, cores: int, share: bool) -
     _, queries, cluster = several(seed, 2, cores)
     query = compose.compose(queries, cluster, share).query
     types = dict(graph.types(query, cluster.catalog))
-    choices = planner.Choices(allocator="sqpr", sub_deadlines="proportional", quick=True)
+    choices = Choices(allocator="sqpr", sub_deadlines="proportional", quick=True)
     plan = planner.plan(query, cluster, types, choices)
     assert_rebuilt(query, cluster, types, plan)
     found = standing.read(plan)
@@ -68,7 +69,7 @@ def test_the_shipped_queries(name: str, model: Any) -> None:
     query, cluster, types = planner.load(QUERIES / f"{name}.yaml", QUERIES / "cluster_paper.yaml")
     assert cluster is not None
     place = {"O3": "a"} if name != "collision_paper" else {}
-    choices = planner.Choices(model=model, best_effort=True, quick=True, place=place)
+    choices = Choices(model=model, best_effort=True, quick=True, place=place)
     plan = planner.plan(query, cluster, types, choices)
     assert_rebuilt(query, cluster, types, plan)
     found = standing.read(plan)
@@ -78,5 +79,5 @@ def test_the_shipped_queries(name: str, model: Any) -> None:
 def test_a_generated_instance(tmp_path: Path) -> None:
     query, cluster, types = planner.load(*write(Recipe(10, 60), tmp_path))
     assert cluster is not None
-    plan = planner.plan(query, cluster, types, planner.Choices(allocator="sqpr", sub_deadlines="proportional"))
+    plan = planner.plan(query, cluster, types, Choices(allocator="sqpr", sub_deadlines="proportional"))
     assert_rebuilt(query, cluster, types, plan)

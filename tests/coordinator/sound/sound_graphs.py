@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from coordinator.model import routes
+from coordinator.model.limits import Limits
 from coordinator.solve import planner
 from coordinator.solve.guaranteed.draft import Draft, Setting, draft
 from coordinator.solve.guaranteed.search import Finder
-from coordinator.solve.milp.milp import Limits
 from coordinator.spec.runtime_charges import NOTHING, Charges
 
 SECONDS = 300.0  # no search here ends by the clock

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from coordinator.model import incumbent
+from coordinator.model.choices import Choices
 from coordinator.plan import reopen
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
@@ -48,10 +49,10 @@ Files = Callable[[str, str], tuple[Path, Path]]
 
 def both(files: Files, model: str, **choices: Any) -> tuple[Plan, Plan]:
     """A plan, and the plan of more with all of the first kept."""
-    first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices(model=model))  # type: ignore[arg-type]
+    first = planner.make_plan(*files(FIRST, CLUSTER), Choices(model=model))  # type: ignore[arg-type]
     grown = files(FIRST.replace("outputs:", MORE + "outputs:") + OUTPUTS, CLUSTER)
     stays = incumbent.read(first, set(first.placement), first.hash)
-    return first, planner.make_plan(*grown, planner.Choices(model=model, kept=stays, **choices))  # type: ignore[arg-type]
+    return first, planner.make_plan(*grown, Choices(model=model, kept=stays, **choices))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("model", ["sound", "paper"])
@@ -79,12 +80,12 @@ def test_a_plan_with_kept_operators_says_so_and_can_be_planned_again(files: File
 
 
 def test_routes_are_kept_where_another_would_be_shorter_now(files: Files) -> None:
-    first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices())
+    first = planner.make_plan(*files(FIRST, CLUSTER), Choices())
     assert incumbent.hops(first)["B"] in ((("a", "c"),), (("a", "b"), ("b", "c")))
     other = (("a", "c"),) if len(incumbent.hops(first)["B"]) == 2 else (("a", "b"), ("b", "c"))
     stays = incumbent.read(first, set(first.placement), first.hash)
     stays = incumbent.Kept(stays.place, stays.due_ns, stays.units, {**stays.hops, "B": other}, stays.of)
-    second = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices(kept=stays))
+    second = planner.make_plan(*files(FIRST, CLUSTER), Choices(kept=stays))
     assert set(incumbent.hops(second)["B"]) == set(other)
 
 
@@ -96,23 +97,23 @@ def test_a_kept_unit_takes_no_fifth_exit(files: Files) -> None:
     )
     head = FIRST[: FIRST.index("  A:")]
     text = head + chain + "outputs:\n  out: {from: E, at: a, deadline: 50 ms}\n"
-    first = planner.make_plan(*files(text, CLUSTER), planner.Choices())
+    first = planner.make_plan(*files(text, CLUSTER), Choices())
     assert [task.operators for task in first.tasks["a"]] == [tuple(names)]
     stays = incumbent.read(first, set(names), first.hash)
     readers = "".join(f"  X{name}: {{run: pass, in: {name}, cost: 10 us, nodes: [a]}}\n" for name in names)
     ends = "".join(f"  x{name}: {{from: X{name}, at: a, deadline: 50 ms}}\n" for name in names)
     grown = files(text.replace("outputs:", readers + "outputs:") + ends, CLUSTER)
     with pytest.raises(planner.InfeasibleError, match=r"task unit A to E runs in one piece, and 5 streams"):
-        planner.make_plan(*grown, planner.Choices(kept=stays))
+        planner.make_plan(*grown, Choices(kept=stays))
 
 
 def test_sub_deadlines_that_leave_no_room_are_kept_all_the_same(files: Files) -> None:
-    first = planner.make_plan(*files(FIRST, CLUSTER), planner.Choices())
+    first = planner.make_plan(*files(FIRST, CLUSTER), Choices())
     stays = incumbent.read(first, set(first.placement), first.hash)
     due = first.sub_deadlines_ns["A"]
     more = f"outputs:\n  soon: {{from: N, at: a, deadline: {due - 1} ns}}"
     text = FIRST.replace("outputs:", "  N: {run: pass, in: A, cost: 1 us, nodes: [a]}\n" + more)
-    second = planner.make_plan(*files(text, CLUSTER), planner.Choices(kept=stays))
+    second = planner.make_plan(*files(text, CLUSTER), Choices(kept=stays))
     assert second.sub_deadlines_ns["A"] == due and second.guarantee["soon"].guaranteed, "bounds are enough"
     worse = replace(second, kept=None)
     assert any("output soon" in text for text in audit(worse)), "it is what is kept that breaks (5)"
@@ -122,7 +123,7 @@ def test_an_output_that_need_not_hold_spoils_nothing(files: Files) -> None:
     hopeless = FIRST + "  never: {from: B, at: c, deadline: 1 ms}\n"
     paths = files(hopeless, CLUSTER)
     with pytest.raises(planner.InfeasibleError):
-        planner.make_plan(*paths, planner.Choices())
-    made = planner.make_plan(*paths, planner.Choices(kept=incumbent.Kept(spared=frozenset({"never"}))))
+        planner.make_plan(*paths, Choices())
+    made = planner.make_plan(*paths, Choices(kept=incumbent.Kept(spared=frozenset({"never"}))))
     assert made.guarantee["out"].guaranteed and not made.guarantee["never"].guaranteed
     assert made.solver.outcome == "guaranteed, but for never"

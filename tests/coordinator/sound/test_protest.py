@@ -10,6 +10,7 @@ import pytest
 
 from coordinator.errors import InfeasibleError
 from coordinator.explain import explanation
+from coordinator.model.choices import Choices
 from coordinator.plan import deadline_breakdown
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
@@ -38,7 +39,7 @@ Files = Callable[[str, str], tuple[Path, Path]]
 
 
 def _plan(files: Files, query: str = QUERY, best_effort: bool = True, cluster: str = CLUSTER) -> Plan:
-    return planner.make_plan(*files(query, cluster), planner.Choices(best_effort=best_effort))
+    return planner.make_plan(*files(query, cluster), Choices(best_effort=best_effort))
 
 
 def test_the_caps_are_exceeded_as_little_as_can_be(files: Files) -> None:

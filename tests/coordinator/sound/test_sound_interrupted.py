@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.model.choices import Choices
 from coordinator.model.progress import Progress
 from coordinator.solve import planner
 from coordinator.solve.milp import held_signals
@@ -41,7 +42,7 @@ def test_the_best_so_far_is_the_plan(tmp_path: Path, deadline: str) -> None:
         seen.append(now)
         raise KeyboardInterrupt
 
-    made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", planner.Choices(), watch)
+    made = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", Choices(), watch)
     assert len(seen) == 1
     assert made.solver.placements == 1
     assert made.guarantee["out"].guaranteed == seen[0].held == (deadline == "60 ms")

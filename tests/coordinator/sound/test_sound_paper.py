@@ -12,7 +12,7 @@ import pytest
 from coordinator.errors import InfeasibleError
 from coordinator.explain.explanation import explain
 from coordinator.guarantee.bounds import bounds
-from coordinator.solve import planner
+from coordinator.model.choices import Choices
 from coordinator.solve.guaranteed.audit import audit
 from coordinator.solve.option_checks import BadOptionError
 from coordinator.spec.runtime_charges import NOTHING
@@ -127,4 +127,4 @@ def test_tighten_names_an_output_and_needs_the_model() -> None:
         sound(15, tighten="warnin")
     with pytest.raises(BadOptionError, match="needs '--model sound'"):
         written(*texts(15), model="paper", tighten="warning")
-    assert planner.Choices().model == "sound"
+    assert Choices().model == "sound"

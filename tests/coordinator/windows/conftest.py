@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from protos.plan_document import Plan
 
@@ -17,7 +18,7 @@ EXAMPLE = FOLDER / "example_query.yaml", FOLDER / "example_cluster.yaml"
 
 @cache
 def _planned(model: str) -> Plan:
-    return planner.make_plan(*EXAMPLE, planner.Choices(model=model, quick=True))  # type: ignore[arg-type]
+    return planner.make_plan(*EXAMPLE, Choices(model=model, quick=True))  # type: ignore[arg-type]
 
 
 @pytest.fixture

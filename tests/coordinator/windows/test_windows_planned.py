@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from coordinator.explain import window_lines
+from coordinator.model.choices import Choices
 from coordinator.plan import reopen
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
@@ -125,7 +126,7 @@ outputs:
   twos: {from: rest, at: a, deadline: 500 ms}
 """
     cluster = 'shimekiri: 1\nnodes: {a: {address: "127.0.0.1:7700"}}\nsecurity: insecure-loopback\n'
-    plan = planner.make_plan(*files(text, cluster), planner.Choices(model="paper"))
+    plan = planner.make_plan(*files(text, cluster), Choices(model="paper"))
     local = plan.nodes["a"]
     names = {one.id: one.name for one in local.operators}
     units = {unit.id: [names[one] for one in unit.operators] for unit in local.units}
@@ -135,7 +136,7 @@ outputs:
     assert [units[one] for one in shedding.path] == [["mid"], ["one.add"], ["two.add"]]
     assert (shedding.most, shedding.target_ns) == (50, 150_000_000)
     other = text.replace("  all: {from: first", "  all: {from: mid")
-    local = planner.make_plan(*files(other, cluster), planner.Choices(model="paper")).nodes["a"]
+    local = planner.make_plan(*files(other, cluster), Choices(model="paper")).nodes["a"]
     names = {one.id: one.name for one in local.operators}
     units = {unit.id: [names[one] for one in unit.operators] for unit in local.units}
     assert [units[one] for one in local.sheddings[0].units] == [["one.add"], ["two.add"]]
@@ -145,7 +146,7 @@ outputs:
 def test_planning_again_from_the_plan_makes_the_same_plan(example_plan: Planned, model: str) -> None:
     plan = example_plan(model)
     query, cluster, types, choices = reopen.inputs(plan, Path("plan.json"))
-    again = planner.plan(query, cluster, types, planner.Choices(model=choices.model, quick=True))
+    again = planner.plan(query, cluster, types, Choices(model=choices.model, quick=True))
     assert again == plan
     assert {one.name: one.entry for one in query.operators if one.windowed} == {
         name: name.removesuffix(".add") for name in plan.graph.operators if name not in ("clean", "seen", "shown")

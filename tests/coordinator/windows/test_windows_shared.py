@@ -9,9 +9,10 @@ import pytest
 
 from coordinator.change import next_plan
 from coordinator.errors import BadInputError
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.plan import plan_file
 from coordinator.solve import planner
-from coordinator.solve.milp.milp import Limits
 from coordinator.spec.sharing import account
 from protos.plan_document import Plan
 from tests.coordinator.windows.conftest import EXAMPLE
@@ -83,7 +84,7 @@ def _windows(plan: Plan | None) -> list[str]:
 
 def test_windows_come_and_go_whole(several: list[Path], tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    plan = planner.make_plan(several[:2], several[-1], planner.Choices(quick=True))
+    plan = planner.make_plan(several[:2], several[-1], Choices(quick=True))
     plan_file.write(plan, path)
     assert _windows(plan) == ["w"]
     wish = next_plan.Wish(Limits(20))

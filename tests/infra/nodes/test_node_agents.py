@@ -241,9 +241,10 @@ def test_the_example_is_guaranteed(tmp_path: Path) -> None:
         capture_output=True, cwd=ROOT, check=True,
     )  # fmt: skip
     (tmp_path / "two/operators.json").write_bytes(listed.stdout)
+    from coordinator.model.choices import Choices
     from coordinator.solve import planner
 
-    plan = planner.make_plan(tmp_path / "two/query.yaml", tmp_path / "two/cluster.yaml", planner.Choices())
+    plan = planner.make_plan(tmp_path / "two/query.yaml", tmp_path / "two/cluster.yaml", Choices())
     assert plan.guarantee["lamp"].guaranteed is True
     assert set(plan.placement.values()) == {"pi1", "pi2"}
     assert all(isinstance(json.loads(line), dict) for line in (tmp_path / "two/feed.jsonl").read_text().splitlines())

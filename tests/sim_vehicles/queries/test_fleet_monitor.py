@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from coordinator.guarantee import bounds
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.sharing import compose, standing
 
@@ -14,8 +15,8 @@ TOGETHER = [QUERIES / "collision_guaranteed.yaml", QUERIES / "fleet_monitor.yaml
 
 def test_the_fleet_costs_the_warning_nothing() -> None:
     """Deadlines and bounds in ms, charges for the runtime as assumed: control and warning are as they are alone."""
-    plan = planner.make_plan(TOGETHER, QUERIES / "cluster_paper.yaml", planner.Choices())
-    alone = planner.make_plan(TOGETHER[:1], QUERIES / "cluster_paper.yaml", planner.Choices())
+    plan = planner.make_plan(TOGETHER, QUERIES / "cluster_paper.yaml", Choices())
+    alone = planner.make_plan(TOGETHER[:1], QUERIES / "cluster_paper.yaml", Choices())
     both = {name: (claim.bound_ns or 0) / 1e6 for name, claim in plan.guarantee.items()}
     assert all(claim.guaranteed for claim in plan.guarantee.values())
     assert set(both) == {"control", "warning", "advisory", "whereabouts", "tracks"}

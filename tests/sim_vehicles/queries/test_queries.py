@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from node_agent.operators.registry import Registry
 from protos import records
@@ -65,7 +66,7 @@ def test_a_replay_keeps_what_the_guaranteed_query_declares(tmp_path: Path) -> No
     """No more of any inputs in a row pass O3 than declared, in the recorded motion with the ego braking. With O3 beside
     O2 they are one unit, whose records say what passed."""
     query, cluster = QUERIES / "collision_guaranteed.yaml", QUERIES / "cluster_paper.yaml"
-    plan = planner.make_plan(query, cluster, planner.Choices(model="paper", place={"O3": "a"}))
+    plan = planner.make_plan(query, cluster, Choices(model="paper", place={"O3": "a"}))
     (unit,) = [task.id for task in plan.tasks["a"] if task.operators == ("O2", "O3")]
     (tmp_path / "plan.json").write_text(plan.text())
     prepared = prepare(Options("crossing_50", virtual=tmp_path / "plan.json"))

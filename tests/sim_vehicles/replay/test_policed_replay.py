@@ -4,6 +4,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
+from coordinator.model.choices import Choices
 from coordinator.report.facts.reader import read_run
 from coordinator.report.ledger.verdict import verdict
 from coordinator.report.page.page import page
@@ -19,7 +20,7 @@ def test_policed_messages_do_not_read_as_nothing_missed(tmp_path: Path) -> None:
     """Fifteen messages per half second are declared, and every station sends by the rules of ETSI, several at once."""
     query, cluster = QUERIES / "collision_guaranteed.yaml", QUERIES / "cluster_paper.yaml"
     plan, out = tmp_path / "plan.json", tmp_path / "run"
-    plan.write_text(planner.make_plan(query, cluster, planner.Choices(model="sound")).text())
+    plan.write_text(planner.make_plan(query, cluster, Choices(model="sound")).text())
     arguments = ["replay", "crossing_50", "--virtual", plan, "--messages", "etsi", "--out", out, *STRETCH]
     done = CliRunner().invoke(app, [str(each) for each in arguments])
     assert done.exit_code in {0, 3}, done.output

@@ -10,6 +10,7 @@ import pytest
 from coordinator.errors import InfeasibleError
 from coordinator.guarantee.bounds import bounds
 from coordinator.model import problem
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
@@ -42,7 +43,7 @@ def _files(folder: Path, query: str = QUERY) -> tuple[Path, Path]:
 
 
 def _plan(folder: Path, query: str = QUERY, **choices: Any) -> Plan:
-    return planner.make_plan(*_files(folder, query), planner.Choices(charges=NOTHING, **choices))
+    return planner.make_plan(*_files(folder, query), Choices(charges=NOTHING, **choices))
 
 
 @pytest.mark.parametrize(("place", "took_ns"), [("a.0", 20 * MS), ("a.1", 20 * MS + 1_000_000), ("b", 10 * MS)])

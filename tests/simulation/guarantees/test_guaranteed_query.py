@@ -15,6 +15,7 @@ import pytest
 from coordinator.calculus.curves import Spanned
 from coordinator.guarantee.bounds import bounds
 from coordinator.guarantee.system import arrival_curve
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from node_agent.operators.registry import Registry
@@ -37,7 +38,7 @@ PERIODS = 2
 def shipped() -> Plan:
     """The plan of the shipped query on the paper's nodes, as anyone gets it."""
     query, cluster = QUERIES / "collision_guaranteed.yaml", QUERIES / "cluster_paper.yaml"
-    return planner.make_plan(query, cluster, planner.Choices(model="sound"))
+    return planner.make_plan(query, cluster, Choices(model="sound"))
 
 
 @cache

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.errors import InfeasibleError
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from sim_vehicles.virtual.run import simulate
@@ -19,7 +20,7 @@ def test_no_run_exceeds_its_claims(seed: int, tmp_path: Path) -> None:
     query, cluster = texts(seed)
     (tmp_path / "query.yaml").write_text(query)
     (tmp_path / "cluster.yaml").write_text(cluster)
-    choices = planner.Choices(model="sound", charges=NOTHING, quick=True)
+    choices = Choices(model="sound", charges=NOTHING, quick=True)
     try:
         plan = planner.make_plan(tmp_path / "query.yaml", tmp_path / "cluster.yaml", choices)
     except InfeasibleError:

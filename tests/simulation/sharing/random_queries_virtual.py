@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import strategies as st
 
+from coordinator.model.choices import Choices
 from coordinator.model.units import Units
 from coordinator.solve import planner
 from node_agent.operators.registry import Registry
@@ -48,7 +49,7 @@ class Two:
             path.write_text(text)
         return paths
 
-    def plan(self, *which: str, choices: planner.Choices, share: bool = True) -> Plan:
+    def plan(self, *which: str, choices: Choices, share: bool = True) -> Plan:
         """The plan of `first`, `second` or both."""
         with TemporaryDirectory() as name:
             first, second, cluster = self.write(Path(name))
@@ -171,6 +172,6 @@ def cluster_of(nodes: str) -> str:
     return "\n".join([*lines, "operators: operators.json", "security: insecure-loopback"]) + "\n"
 
 
-def by_traffic(units: Units = "path") -> planner.Choices:
+def by_traffic(units: Units = "path") -> Choices:
     """Plans that promise nothing and are made at once."""
-    return planner.Choices(allocator="sqpr", units=units, sub_deadlines="proportional", policy="edf")
+    return Choices(allocator="sqpr", units=units, sub_deadlines="proportional", policy="edf")

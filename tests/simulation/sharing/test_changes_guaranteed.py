@@ -22,8 +22,8 @@ from coordinator.change.next_plan import Change as Next
 from coordinator.change.next_plan import Wish
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.guarantee.system import arrival_curve
-from coordinator.solve.milp.milp import Limits
-from coordinator.solve.planner import Choices
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
 from sim_vehicles.virtual.costs import parse_jitter

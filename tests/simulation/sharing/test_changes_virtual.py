@@ -19,10 +19,10 @@ from coordinator.change import next_plan
 from coordinator.change.next_plan import Wish
 from coordinator.errors import InfeasibleError
 from coordinator.model import incumbent
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.report.facts.reader import read_run
 from coordinator.report.ledger.verdict import verdict
-from coordinator.solve.milp.milp import Limits
-from coordinator.solve.planner import Choices
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import BurstArrival, JcpArrival, Source
 from sim_vehicles.virtual.costs import parse_jitter

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from node_agent.operators.registry import Registry
 from protos import plan_document, records
@@ -50,7 +51,7 @@ def plan(near_ms: int = 20, far_ms: int = 60) -> Plan:
         paths = [folder / "near.yaml", folder / "far.yaml"]
         for path, own, deadline in zip(paths, (1, 2), (near_ms, far_ms), strict=True):
             path.write_text(QUERY.format(name=path.stem, own=own, deadline=deadline))
-        return planner.make_plan(paths, folder / "cluster.yaml", planner.Choices(model="paper"))
+        return planner.make_plan(paths, folder / "cluster.yaml", Choices(model="paper"))
 
 
 def facts(done: Simulation, kind: type[Kind]) -> list[Kind]:

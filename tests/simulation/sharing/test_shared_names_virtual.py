@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from node_agent.wire.plan import PlanError, core_plan
@@ -77,7 +78,7 @@ def results(folder: Path, *texts: str, share: bool = True) -> tuple[Plan, dict[t
         paths.append(folder / f"query{number}.yaml")
         paths[-1].write_text(text)
     (folder / "cluster.yaml").write_text(CLUSTER)
-    choices = planner.Choices(charges=NOTHING, quick=True)
+    choices = Choices(charges=NOTHING, quick=True)
     plan = planner.make_plan(paths, folder / "cluster.yaml", choices, share=share)
     world = World()
     assert simulate(plan, Scenario(), world=world).failures == ()

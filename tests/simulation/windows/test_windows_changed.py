@@ -9,8 +9,9 @@ import pytest
 
 from coordinator.change import next_plan
 from coordinator.change.next_plan import Wish
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.solve import planner
-from coordinator.solve.milp.milp import Limits
 from coordinator.spec.runtime_charges import NOTHING
 from protos import records
 from protos.plan_document import Claim, Plan
@@ -65,7 +66,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Plans:
     for name, text in (("first.yaml", FIRST), ("second.yaml", SECOND), ("cluster.yaml", CLUSTER)):
         (folder / name).write_text(text)
     (folder / "operators.json").write_text(json.dumps(registry().describe()))
-    choices = planner.Choices(quick=True, charges=NOTHING, limits=LIMITS)
+    choices = Choices(quick=True, charges=NOTHING, limits=LIMITS)
     one = planner.make_plan([folder / "first.yaml"], folder / "cluster.yaml", choices)
     both = next_plan.added(one, folder / "plan.json", folder / "second.yaml", Wish(LIMITS))
     assert both.after is not None, both.verdict.reasons

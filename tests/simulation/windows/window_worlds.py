@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 from coordinator.calculus.curves import Spanned
 from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.guarantee.system import arrival_curve
+from coordinator.model.choices import Choices
+from coordinator.model.limits import Limits
 from coordinator.solve import planner
-from coordinator.solve.milp.milp import Limits
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
 from sim_vehicles.virtual.world import Admission, Delivery, Offer
@@ -161,9 +162,9 @@ def planned(query: str, cluster: str, sound: bool) -> Plan | None:
         (folder / "operators.json").write_text(json.dumps(registry().describe()))
         if sound:
             limits = Limits(seconds=0.3)
-            choices = planner.Choices(model="sound", charges=NOTHING, limits=limits, best_effort=True, quick=True)
+            choices = Choices(model="sound", charges=NOTHING, limits=limits, best_effort=True, quick=True)
         else:
-            choices = planner.Choices(allocator="sqpr", sub_deadlines="proportional", policy="edf", charges=NOTHING)
+            choices = Choices(allocator="sqpr", sub_deadlines="proportional", policy="edf", charges=NOTHING)
         try:
             return planner.make_plan(folder / "query.yaml", folder / "cluster.yaml", choices)
         except (InfeasibleError, OutOfTimeError):
