@@ -9,29 +9,29 @@ from pathlib import Path
 from coordinator.change.transition import LOADING_NS, charged_ns
 from coordinator.change.verdict import Verdict, judged, promised
 from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError, Problem
-from coordinator.guarantee import declarations
 from coordinator.model import incumbent, problem, routes
 from coordinator.model.allocation import Allocation
 from coordinator.model.choices import Choices
 from coordinator.model.incumbent import Kept
 from coordinator.model.limits import Limits
 from coordinator.model.progress import Watch
-from coordinator.plan import assemble, reopen
+from coordinator.plan import assemble, reopen, standing
 from coordinator.plan.layout import Layout
 from coordinator.plan.policy_choice import SOUND, of_node
+from coordinator.plan.standing import Standing
 from coordinator.solve import planner
+from coordinator.solve.audit import audit_guarantee as sound_audit
 from coordinator.solve.audit.audit import audit
-from coordinator.solve.guaranteed import audit as sound_audit
 from coordinator.solve.guaranteed import outcome
-from coordinator.spec import costs, graph, places, query_checks
+from coordinator.spec import costs, graph, places
 from coordinator.spec import query as queries
+from coordinator.spec.checks import declarations, query_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Query
-from coordinator.spec.sharing import compose, standing
+from coordinator.spec.sharing import compose
 from coordinator.spec.sharing.compose import Composite
-from coordinator.spec.sharing.standing import Standing
 from protos.plan_document import Plan, SubDeadlines
 
 NEAREST_S = 10.0

@@ -80,7 +80,7 @@ def loading_ns(text: str) -> int:
 
 def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, dry_run: bool, as_json: bool) -> None:
     """Carries a change out, or tells it only. Raises RefusedError, or what deploying raises."""
-    from coordinator.change import account, carry
+    from coordinator.change import carry, change_summary
     from coordinator.explain import cost_lines
     from coordinator.fleet import addresses as address_file
     from coordinator.plan import plan_file
@@ -89,8 +89,8 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
         with untold():
             _refuse(change, plan, as_json)
     assert change.after is not None  # it is admitted
-    told: dict[str, Any] = account.document(change) | {"dry_run": dry_run, "deployed": False}
-    said = account.lines(change) + (cost_lines.lines(change.after) if change.added else [])
+    told: dict[str, Any] = change_summary.document(change) | {"dry_run": dry_run, "deployed": False}
+    said = change_summary.lines(change) + (cost_lines.lines(change.after) if change.added else [])
     if dry_run:
         if output is not None:
             if output.resolve() == plan.resolve():
@@ -115,7 +115,7 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
         on, now, then = ", ".join(done.deployed.nodes), change.before.hash[:8], change.after.hash[:8]
         said.append(f"plan {then} of {', '.join(change.after.queries)} is deployed on {on}; it is in {done.path}")
         said.append(f"plan {now} drains; its run is there for 'coordinator collect --plan {done.old}'")
-        said += account.held(change, done.held_ns)
+        said += change_summary.held(change, done.held_ns)
     if as_json:
         typer.echo(json.dumps(told))
     else:
@@ -125,7 +125,7 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
 
 def _refuse(change: Change, plan: Path, as_json: bool) -> None:
     """Says why, and what would make room. Raises RefusedError."""
-    from coordinator.change import account, ways
+    from coordinator.change import change_summary, ways
 
     if change.verdict.only_during:
         _refuse_way(change, plan, as_json)
@@ -137,7 +137,9 @@ def _refuse(change: Change, plan: Path, as_json: bool) -> None:
     if found.replacement is None and all(row.query in change.added for row in change.verdict.rows if row.why):
         lines.append("'--best-effort' adds it without a guarantee of its own, where that harms nobody else's")
     if as_json:
-        typer.echo(json.dumps(account.document(change) | found.document() | {"replacement_file": str(file or "")}))
+        typer.echo(
+            json.dumps(change_summary.document(change) | found.document() | {"replacement_file": str(file or "")})
+        )
     raise RefusedError(lines)
 
 
@@ -155,7 +157,7 @@ def _looking() -> Iterator[Callable[[str], None]]:
 
 def _refuse_way(change: Change, plan: Path, as_json: bool) -> None:
     """Where all is well after the change, and only the change itself takes too long. Raises RefusedError."""
-    from coordinator.change import account
+    from coordinator.change import change_summary
     from coordinator.units import show_ns
 
     file = _written(change.after, plan)
@@ -169,7 +171,7 @@ def _refuse_way(change: Change, plan: Path, as_json: bool) -> None:
         "is moved, and nothing is promised while it changes",
     ]
     if as_json:
-        typer.echo(json.dumps(account.document(change) | {"replacement_file": str(file or "")}))
+        typer.echo(json.dumps(change_summary.document(change) | {"replacement_file": str(file or "")}))
     raise RefusedError(lines)
 
 

@@ -59,14 +59,13 @@ def register(app: typer.Typer) -> None:
         not guaranteed, each found by planning again."""
         from coordinator.commands.plan import pair
         from coordinator.errors import InfeasibleError
-        from coordinator.explain import cost_lines, explanation
+        from coordinator.explain import cost_lines, explanation, sharing_lines
         from coordinator.model.choices import Choices
         from coordinator.plan import deadline_breakdown, plan_file, reopen
         from coordinator.solve import planner
         from coordinator.solve.repair import mends
         from coordinator.solve.repair.trial import Case, Outcome, told
         from coordinator.spec import runtime_charges
-        from coordinator.spec.sharing import account
         from protos import json_shape
 
         made: Plan | None = None
@@ -101,7 +100,7 @@ def register(app: typer.Typer) -> None:
             guesses = [told for told in (cost_lines.guesses(case.query),) if told]
             sections[f"Query {case.query.name} is infeasible"] = [*now.reasons, *guesses]
             if case.query.members:
-                sections[explanation.SEVERAL] = account.told(case.query, case.cluster)
+                sections[explanation.SEVERAL] = sharing_lines.told(case.query, case.cluster)
         else:
             sections |= explanation.short(made)
         if time_limit:

@@ -274,11 +274,11 @@ def _show(plan: Plan, path: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from coordinator.explain import cost_lines, failover_lines, window_lines
+    from coordinator.explain import cost_lines, failover_lines, sharing_lines, window_lines
     from coordinator.guarantee import bounds
     from coordinator.plan import policy_choice
     from coordinator.plan.deadline_breakdown import MISSED, asked, left_out, left_out_of_several, standing, verdict
-    from coordinator.spec.sharing import account, owners
+    from coordinator.spec.sharing import owners
     from coordinator.units import show_ns
 
     console = Console()
@@ -323,7 +323,7 @@ def _show(plan: Plan, path: Path) -> None:
         text = f"output {name}{whose}: deadline {deadline}, {bound}, {said}: {claim.why}"
         for line in (text, *(f"  {line}" for line in (*left_out(claim, several), *asked(claim)))):
             console.print(line, soft_wrap=True, highlight=False)
-    for line in (*several.values(), *window_lines.of_plan(plan), *account.sentences(plan)):
+    for line in (*several.values(), *window_lines.of_plan(plan), *sharing_lines.sentences(plan)):
         console.print(line, soft_wrap=True, highlight=False)
     if assumed := bounds.assumed(plan):
         console.print(assumed, soft_wrap=True, highlight=False)

@@ -43,10 +43,9 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Check a query, and against a cluster if one is given, or several that are to run together; every problem is
         told with its file and line."""
-        from coordinator.explain import cost_lines, window_lines
+        from coordinator.explain import cost_lines, sharing_lines, window_lines
         from coordinator.spec.catalog import Catalog
         from coordinator.spec.files.schema import schema_text
-        from coordinator.spec.sharing import account
         from coordinator.units import counted
 
         if schema is not None:
@@ -75,7 +74,7 @@ def register(app: typer.Typer) -> None:
         for line in window_lines.of_query(checked, known.catalog if known else Catalog()):
             typer.echo(line)
         if known and len(queries) > 1:
-            for line in account.told(checked, known):
+            for line in sharing_lines.told(checked, known):
                 typer.echo(line)
 
 

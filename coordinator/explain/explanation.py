@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.explain import cost_lines, failover_lines, in_short, window_lines
+from coordinator.explain import cost_lines, failover_lines, in_short, sharing_lines, window_lines
 from coordinator.plan import deadline_breakdown, policy_choice
 from coordinator.solve.repair.mends import Findings
-from coordinator.spec.sharing import account
 from coordinator.spec.sharing.owners import owners
 from coordinator.units import counted, show_ns
 from protos.plan_document import Alternative, PaperAlternative, Plan
@@ -27,7 +26,7 @@ def short(plan: Plan) -> dict[str, list[str]]:
     lines += policy_choice.sentences(plan)
     said = [*in_short.lines(plan), *deadline_breakdown.beyond_caps(plan), *cost_lines.lines(plan)]
     told = {window_lines.TITLE: found} if (found := window_lines.of_plan(plan)) else {}
-    several = {SEVERAL: account.sentences(plan)} if owners(plan) else {}
+    several = {SEVERAL: sharing_lines.sentences(plan)} if owners(plan) else {}
     return {
         title: said,
         PARTS: lines,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from coordinator.model.incumbent import Kept
 from coordinator.model.limits import Limits
-from coordinator.model.units import Units
+from coordinator.model.task_units import Units
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.runtime_charges import MEASURED, Charges
 

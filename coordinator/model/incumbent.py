@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from coordinator.model.units import LARGEST_EXITS
+from coordinator.model.task_units import LARGEST_EXITS
 from coordinator.spec.query import Query
 from protos import plan_document
 from protos.plan_document import Plan

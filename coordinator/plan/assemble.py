@@ -12,7 +12,7 @@ from coordinator.model.allocation import Allocation
 from coordinator.model.flows import mean_selectivity
 from coordinator.model.incumbent import Kept
 from coordinator.model.progress import relative_gap
-from coordinator.plan import layout_windows, policy_choice
+from coordinator.plan import layout_windows, local_plans, policy_choice
 from coordinator.plan.deadline_breakdown import MISSED, standing
 from coordinator.plan.layout import Layout
 from coordinator.spec import graph, places
@@ -157,7 +157,7 @@ def laid(layout: Layout) -> Laid:
         {operator.name: layout.place[operator.name] for operator in layout.query.operators},
         _graph(layout),
         _cluster(layout),
-        {node.name: layout.local_plan(node) for node in layout.cluster.nodes.values()},
+        {node.name: local_plans.of_node(layout, node) for node in layout.cluster.nodes.values()},
     )
 
 

@@ -1,32 +1,28 @@
-"""From a placement to what each node runs: task units, streams, sends, as protos.plan.LocalPlan messages.
+"""A placement with every choice made: task units, ids, deadlines, ways; `local_plans` has what each node runs.
 
-Ids count from 1 in the query's order, over the whole plan. A stream is listed on every node that admits, produces,
-receives or reads it; `producers` are the nodes that may send it there.
+Ids count from 1 in the query's order, over the whole plan.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from coordinator.model import units
-from coordinator.model.problem import deadlines
+from coordinator.model import task_units
+from coordinator.model.problem import deadlines, tuple_cost_ns
 from coordinator.model.routes import Hops
-from coordinator.plan import layout_shedding, layout_windows
-from coordinator.plan.service_curves import CURVES, Division
+from coordinator.plan.service_curves import Division
 from coordinator.spec import graph, windows
-from coordinator.spec.cluster import Cluster, Node
-from coordinator.spec.query import KEEP, Operator, Query
-from protos import plan_pb2
+from coordinator.spec.cluster import Cluster
+from coordinator.spec.query import Operator, Query
 from protos.policies import Chosen
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A checked query on a cluster with every choice made; gives ids, units and local plans. `policy`: of the nodes
-    that name none."""
+    """A checked query on a cluster with every choice made; gives ids and units. `policy`: of the nodes that name
+    none."""
 
     query: Query
     cluster: Cluster
@@ -35,7 +31,7 @@ class Layout:
     sub_deadline_ns: Mapping[str, int]
     hops: Hops
     policy: Chosen
-    grouping: units.Units
+    grouping: task_units.Units
     kept: tuple[tuple[str, ...], ...] = ()  # units that run already: they stay whole, and nothing joins them
 
     @cached_property
@@ -92,8 +88,26 @@ class Layout:
 
     @cached_property
     def late_ns(self) -> dict[str, int]:
-        """Per operator the greatest age at which what it begins with can still be in time."""
-        return layout_windows.late_ns(self)
+        """Per operator the greatest age at which a tuple that it begins with can still be in time for one output: the
+        deadline less what the shortest way there costs, operators at their declared costs and links at their
+        latencies."""
+        query, cluster = self.query, self.cluster
+        found: dict[str, int | None] = {one.name: None for one in query.operators}  # None: leads to no output
+        for output in query.outputs:
+            left = output.deadline_ns - self.way_ns(output.origin, output.at)
+            now = found[output.origin]
+            found[output.origin] = left if now is None else max(now, left)
+        for operator in reversed(self.order):
+            name, behind = operator.name, found[operator.name]
+            if behind is None:
+                continue
+            behind += windows.more_ns(operator) - tuple_cost_ns(operator, cluster.nodes[self.place[name]])
+            found[name] = behind
+            for stream in operator.inputs:
+                if stream in found:
+                    now, left = found[stream], behind - self.way_ns(stream, self.place[name])
+                    found[stream] = left if now is None else max(now, left)
+        return {name: 0 if left is None else left for name, left in found.items()}
 
     def way_ns(self, stream: str, at: str) -> int:
         """Latency of the links that a stream takes to a node."""
@@ -161,23 +175,23 @@ class Layout:
             stay = {name for unit in kept for name in unit}
             names = [name for name in sorted_names if self.place[name] == node and name not in stay]
             uses = {name: self._uses(name) for name in names}
-            found = kept + units.extract(names, uses, self._leaves, self.grouping)
+            found = kept + task_units.extract(names, uses, self._leaves, self.grouping)
             tasks[node] = []
             for unit in sorted(found, key=lambda unit: position[unit[0]]):
                 number += 1
                 tasks[node].append((number, unit))
         return tasks
 
-    def _uses(self, name: str) -> list[units.Use]:
+    def _uses(self, name: str) -> list[task_units.Use]:
         uses = []
         for operator in self.query.operators:
             if name in operator.inputs:
                 kind = graph.kind(operator, self.cluster.catalog)
                 here = self.place[operator.name] == self.place[name]
                 alone = len(operator.inputs) == 1 and kind == "map" and operator.queue is None
-                uses.append(units.Use(operator.name, self.deadline_ns[operator.name], here and alone))
+                uses.append(task_units.Use(operator.name, self.deadline_ns[operator.name], here and alone))
         delivered = [output.deadline_ns for output in self.query.outputs if output.origin == name]
-        return uses + [units.Use(None, deadline_ns, False) for deadline_ns in delivered]
+        return uses + [task_units.Use(None, deadline_ns, False) for deadline_ns in delivered]
 
     def _leaves(self, name: str, successor: str | None) -> bool:
         """Whether a stream has a consumer other than being the trigger of `successor`. What a window collects goes
@@ -195,110 +209,3 @@ class Layout:
         """The streams that leave a unit, in the operators' order."""
         following: list[str | None] = [*unit[1:], None]
         return [name for name, after in zip(unit, following, strict=True) if self._leaves(name, after)]
-
-    def local_plan(self, node: Node) -> plan_pb2.LocalPlan:
-        """What one node runs."""
-        plan = plan_pb2.LocalPlan(
-            version=1,
-            query=self.query.name,
-            node=node.name,
-            index=node.index,
-            policy=self._policy(node),
-            memory_bytes=node.memory_bytes,
-            emulate_cost_ns=node.emulate_cost_ns,
-            cpu=node.cpu,
-        )
-        self._add_streams(plan, node)
-        plan.sources.extend(layout_windows.sources(self, node.name))
-        for operator in self.query.operators:
-            if self.place[operator.name] == node.name:
-                self._add_operator(plan, operator)
-        curves = plan.policy.name in CURVES
-        for unit_id, members in self.tasks[node.name]:
-            plan.units.add(
-                id=unit_id,
-                operators=[self.operator_id[name] for name in members],
-                sub_deadline_ns=sum(self.sub_deadline_ns[name] for name in members),
-                deadline_ns=self.deadline_ns[members[0]],
-                exits=[self.stream_id[name] for name in self.exits(members)],
-                last_deadline_ns=self.last_deadline_ns[members[0]],
-                service=self.division.service(members) if curves else [],
-                **layout_windows.queue(self.by_name[members[0]]),
-            )
-        for output_id, output in enumerate(self.query.outputs, start=1):
-            if output.at == node.name:
-                stream = self.stream_id[output.origin]
-                plan.outputs.add(id=output_id, name=output.name, stream=stream, deadline_ns=output.deadline_ns)
-        plan.sheddings.extend(layout_shedding.of_node(self, node.name))
-        for run in sorted(_runs(plan)):
-            known = self.cluster.catalog.operators[run]
-            plan.installed.add(run=run, version=known.version, code=known.code)
-        self._add_links(plan, node)
-        return plan
-
-    def _policy(self, node: Node) -> plan_pb2.Policy:
-        runs = node.policy or self.policy
-        given = plan_pb2.Policy(name=runs.name, largest_batch=1)
-        for parameter, value in runs.parameters.items():
-            setattr(given, parameter, value)
-        return given
-
-    def _add_operator(self, plan: plan_pb2.LocalPlan, operator: Operator) -> None:
-        plan.operators.add(
-            id=self.operator_id[operator.name],
-            name=operator.name,
-            run=operator.run,
-            with_json=json.dumps(operator.parameters, sort_keys=True, separators=(",", ":"), allow_nan=False),
-            cost_ns=operator.cost_ns,
-            inputs=[self.stream_id[name] for name in self.ordered_inputs(operator)],
-            called=operator.called or (),
-            sides=[plan_pb2.Side(port=port, stream=self.stream_id[name]) for port, name in operator.side.items()],
-            output=self.stream_id[operator.name],
-            join=self.joins(operator),
-            hang_ns=operator.hang_ns,
-            sub_deadline_ns=self.sub_deadline_ns[operator.name],
-            fresh=operator.state != KEEP,
-            window=layout_windows.message(self, operator),
-            closes=self.operator_id[operator.closes] if operator.closes else 0,
-            late=layout_windows.late(self, operator),
-        )
-
-    def _add_streams(self, plan: plan_pb2.LocalPlan, node: Node) -> None:
-        here = {source.name for source in self.query.sources if source.at == node.name}
-        here |= {name for name, at in self.place.items() if at == node.name}
-        for name, stream_id in self.stream_id.items():
-            producers = sorted({one for one, other in self.hops.get(name, ()) if other == node.index})
-            if name in here or producers:
-                plan.streams.add(
-                    id=stream_id,
-                    name=name,
-                    codec=self.types[name],
-                    marked=name in self.marked,
-                    deadline_ns=self.deadline_ns[name],
-                    producers=producers,
-                    last_deadline_ns=self.last_deadline_ns[name],
-                    counted=name in self.counted,
-                )
-
-    def _add_links(self, plan: plan_pb2.LocalPlan, node: Node) -> None:
-        names = list(self.cluster.nodes)
-        peers: set[int] = set()
-        for name, stream_id in self.stream_id.items():
-            for one, other in self.hops.get(name, ()):
-                if one == node.index:
-                    plan.sends.add(stream=stream_id, peer=other)
-                    peers.add(other)
-                elif other == node.index:
-                    peers.add(one)
-        for index in sorted(peers):
-            link = self.cluster.link(node.name, names[index])
-            assert link is not None  # hops are taken over links only
-            plan.peers.add(index=index, name=names[index], latency_ns=link.latency_ns, bandwidth_bps=link.bandwidth_bps)
-
-
-def _runs(plan: plan_pb2.LocalPlan) -> set[str]:
-    """The installed operators that a node's part names."""
-    found = {operator.run for operator in plan.operators}
-    found |= {operator.late.run for operator in plan.operators}
-    found |= {operator.window.size for operator in plan.operators}
-    return found - {""}

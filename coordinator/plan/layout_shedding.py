@@ -7,13 +7,10 @@ Windows that read a stream side by side share a shedder: a tuple that one of the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from coordinator.plan import layout_windows
+from coordinator.plan.layout import Layout
 from protos import plan_pb2
-
-if TYPE_CHECKING:
-    from coordinator.plan.layout import Layout
 
 PERIOD_NS = 500_000_000  # of the control, as [S] has it
 

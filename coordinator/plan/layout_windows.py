@@ -10,16 +10,13 @@ follow for as long as that.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from coordinator.model.problem import tuple_cost_ns
+from coordinator.plan.layout import Layout
 from coordinator.spec import windows
 from coordinator.spec.query import Operator
 from protos import plan_pb2
 from protos.plan_document import BurstArrival, Window, Windows
-
-if TYPE_CHECKING:
-    from coordinator.plan.layout import Layout
 
 
 def feeds(layout: Layout, operator: Operator) -> dict[str, int]:
@@ -115,28 +112,6 @@ def late(layout: Layout, operator: Operator) -> plan_pb2.Late | None:
         with_json=_compact(given.parameters) if given.run else "",
         cost_ns=given.cost_ns,
     )
-
-
-def late_ns(layout: Layout) -> dict[str, int]:
-    """Per operator the greatest age at which a tuple that it begins with can still be in time for one output: the
-    deadline less what the shortest way there costs, operators at their declared costs and links at their latencies."""
-    query, cluster = layout.query, layout.cluster
-    found: dict[str, int | None] = {one.name: None for one in query.operators}  # None: leads to no output
-    for output in query.outputs:
-        left = output.deadline_ns - layout.way_ns(output.origin, output.at)
-        now = found[output.origin]
-        found[output.origin] = left if now is None else max(now, left)
-    for operator in reversed(layout.order):
-        name, behind = operator.name, found[operator.name]
-        if behind is None:
-            continue
-        behind += windows.more_ns(operator) - tuple_cost_ns(operator, cluster.nodes[layout.place[name]])
-        found[name] = behind
-        for stream in operator.inputs:
-            if stream in found:
-                now, left = found[stream], behind - layout.way_ns(stream, layout.place[name])
-                found[stream] = left if now is None else max(now, left)
-    return {name: 0 if left is None else left for name, left in found.items()}
 
 
 def _compact(value: object) -> str:

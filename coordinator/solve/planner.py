@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError
-from coordinator.guarantee import declarations
 from coordinator.model import incumbent, problem
 from coordinator.model.allocation import Allocation
 from coordinator.model.chains import Contract
@@ -17,18 +16,19 @@ from coordinator.model.limits import Limits
 from coordinator.model.progress import Watch
 from coordinator.plan import assemble, policy_choice
 from coordinator.plan.layout import Layout
-from coordinator.solve import failover, option_checks
+from coordinator.solve import failover, option_checks, sub_deadline_allocation
+from coordinator.solve.audit import audit_guarantee as sound_audit
 from coordinator.solve.audit.audit import audit
-from coordinator.solve.guaranteed import audit as sound_audit
 from coordinator.solve.guaranteed import outcome
 from coordinator.solve.guaranteed.draft import Setting
 from coordinator.solve.guaranteed.search import Finder
-from coordinator.solve.heuristics import allot, scale
+from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import deadline, sqpr
 from coordinator.solve.milp.infeasible import explain
 from coordinator.spec import cluster as clusters
-from coordinator.spec import costs, graph, places, policy_names, query_checks
+from coordinator.spec import costs, graph, places, policy_names
 from coordinator.spec import query as queries
+from coordinator.spec.checks import declarations, query_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
 from coordinator.spec.files.yaml_source import Edit
@@ -169,7 +169,7 @@ def _printed(query: Query, cluster: Cluster, types: Mapping[str, str], choices: 
     names = list(cluster.nodes)
     item_of = allocation.problem.item_of()
     place = {operator.name: names[allocation.place[item_of[operator.name]]] for operator in query.operators}
-    shares = allot.per_operator(allocation.problem, allocation.d_ns)
+    shares = sub_deadline_allocation.per_operator(allocation.problem, allocation.d_ns)
     if choices.kept.place:
         shares = incumbent.fitted(query, shares, choices.kept)
         allocation = _as_kept(allocation, shares)

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.spec import aggregates as planned
+from coordinator.spec.checks import aggregates as planned
 from node_agent.operators import aggregate_functions as installed
 
 NAMES = st.sampled_from(("speed", "n", "car.kg", "", "a..b", "count", "window", "start_ns", "last", "p95", "mean"))

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from coordinator.model.choices import Choices
-from coordinator.model.units import Units
+from coordinator.model.task_units import Units
 from coordinator.solve import planner
 from infra.papers.placement.collision_plans import MS, QUERIES, with_sub_deadlines
 from infra.papers.placement.collision_plans import plan as paper

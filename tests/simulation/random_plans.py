@@ -4,7 +4,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from coordinator.model.units import Units
+from coordinator.model.task_units import Units
 from node_agent.operators.registry import Registry
 from protos.plan_document import Plan
 from tests.simulation.operators_for_tests import __file__ as operators_file

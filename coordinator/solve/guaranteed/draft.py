@@ -13,7 +13,7 @@ from functools import cached_property
 from coordinator.guarantee.system import System, read
 from coordinator.model.incumbent import Kept
 from coordinator.model.routes import Hops
-from coordinator.model.units import Units
+from coordinator.model.task_units import Units
 from coordinator.plan import policy_choice
 from coordinator.plan.assemble import laid
 from coordinator.plan.layout import Layout

@@ -18,7 +18,7 @@ from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Watch
 from coordinator.solve.guaranteed.needs import Needs
-from coordinator.solve.guaranteed.standing import Standing
+from coordinator.solve.guaranteed.objective_rank import Standing
 from coordinator.solve.heuristics import bound, greedy, scale
 from coordinator.solve.heuristics.board import Board
 from coordinator.solve.milp import milp

@@ -24,7 +24,7 @@ from coordinator.solve.guaranteed.draft import Draft, Setting, draft
 from coordinator.solve.guaranteed.impossible import impossible
 from coordinator.solve.guaranteed.master import Master, Offer, nearest
 from coordinator.solve.guaranteed.needs import Needs
-from coordinator.solve.guaranteed.standing import Standing
+from coordinator.solve.guaranteed.objective_rank import Standing
 from coordinator.solve.guaranteed.sub_deadlines import RELAXED, Effort, Search
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import capacity_rows, least_violation, milp

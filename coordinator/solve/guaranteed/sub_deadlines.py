@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from coordinator.solve.guaranteed.draft import Draft
-from coordinator.solve.guaranteed.standing import Rank, Standing, stand
+from coordinator.solve.guaranteed.objective_rank import Rank, Standing, stand
 from coordinator.solve.guaranteed.ways import Way, fitted, ways
 from coordinator.spec.runtime_charges import Charges
 

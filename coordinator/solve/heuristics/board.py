@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from coordinator.model.problem import Problem
-from coordinator.solve.heuristics import allot
+from coordinator.solve import sub_deadline_allocation
 
 TOLERANCE = 1e-9
 
@@ -41,7 +41,7 @@ class Output:
 
     def __init__(self, problem: Problem, number: int) -> None:
         terminal = problem.terminals[number]
-        self.items = allot._topological(problem, terminal)
+        self.items = sub_deadline_allocation.topological(problem, terminal)
         at = {index: position for position, index in enumerate(self.items)}
         self.before = [tuple(at[one] for one in problem.items[index].before) for index in self.items]
         self.cost = [problem.items[index].weight_ns for index in self.items]

@@ -19,7 +19,8 @@ from coordinator.model.allocation import Allocation
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Progress, Watch
-from coordinator.solve.heuristics import allot, bound, bound_laxity, greedy, neighbourhood
+from coordinator.solve import sub_deadline_allocation
+from coordinator.solve.heuristics import bound, bound_laxity, greedy, neighbourhood
 from coordinator.solve.heuristics.board import Board, Score
 from coordinator.solve.milp import milp
 
@@ -117,7 +118,7 @@ class _Search:
         score, place = self.best
         self.board.load_placement(place)
         wanted = {index: Fraction(share) for index, share in self.board.wanted_ns().items()}
-        d_ns = allot.settle(self.problem, place, wanted)
+        d_ns = sub_deadline_allocation.settle(self.problem, place, wanted)
         if d_ns is None:
             raise InfeasibleError(
                 ["the placement found misses a deadline by less than its tolerance; relax a deadline by 1 us"]

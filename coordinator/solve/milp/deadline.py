@@ -11,7 +11,7 @@ from coordinator.model import routes
 from coordinator.model.allocation import Allocation
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
-from coordinator.solve.heuristics import allot
+from coordinator.solve import sub_deadline_allocation
 from coordinator.solve.milp import milp
 from coordinator.solve.milp.milp import MS, Solution
 
@@ -62,7 +62,7 @@ def _polished(problem: Problem, chosen: Solution, limits: Limits) -> tuple[dict[
 def _allocation(
     problem: Problem, chosen: Solution, wanted: Mapping[int, Fraction], nlr: float, bound: float, proven: bool
 ) -> Allocation:
-    d_ns = allot.settle(problem, chosen.place, wanted)
+    d_ns = sub_deadline_allocation.settle(problem, chosen.place, wanted)
     if d_ns is None:
         raise InfeasibleError(
             ["the solver's placement misses a deadline by less than its tolerance; relax a deadline by 1 us"]

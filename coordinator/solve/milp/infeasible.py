@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
-from coordinator.solve.heuristics import allot
+from coordinator.solve import sub_deadline_allocation
 from coordinator.solve.milp import milp
 from coordinator.solve.milp.unplaceable import EXPLAIN_SECONDS, unplaceable
 from coordinator.units import show_ns
@@ -37,7 +37,7 @@ def _too_costly(problem: Problem) -> list[str]:
     fastest = {index: min(item.cost_ns.values()) for index, item in enumerate(problem.items)}
     reasons = []
     for terminal in problem.terminals:
-        need_ns, path = allot.longest_path(problem, terminal, fastest)
+        need_ns, path = sub_deadline_allocation.longest_path(problem, terminal, fastest)
         if need_ns > terminal.deadline_ns:
             reasons.append(
                 f"output {terminal.name}: its path {_names(problem, path)} costs {show_ns(need_ns)} per burst even on "
@@ -48,10 +48,10 @@ def _too_costly(problem: Problem) -> list[str]:
 
 def _exceeded(problem: Problem, place: Mapping[int, int]) -> list[str]:
     """The outputs that a placement misses, and the demand rows on their paths."""
-    least = allot.least_ns(problem, place)
+    least = sub_deadline_allocation.least_ns(problem, place)
     reasons = []
     for terminal in problem.terminals:
-        need_ns, path = allot.longest_path(problem, terminal, least)
+        need_ns, path = sub_deadline_allocation.longest_path(problem, terminal, least)
         if need_ns <= terminal.deadline_ns:
             continue
         rows = "; ".join(_row(problem, place, index, least[index]) for index in path)

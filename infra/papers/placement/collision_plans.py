@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from coordinator.model.choices import Allocator, Choices
-from coordinator.model.units import Units
+from coordinator.model.task_units import Units
 from coordinator.solve import planner
 from protos.plan_document import Plan
 from protos.plan_pb2 import LocalPlan

@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from coordinator.change import account, next_plan, ways
+from coordinator.change import change_summary, next_plan, ways
 from coordinator.change.next_plan import Change, Wish
 from coordinator.change.verdict import promised
 from coordinator.errors import BadInputError
 from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
-from coordinator.plan import plan_file
+from coordinator.plan import plan_file, standing
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
-from coordinator.spec.sharing import standing
 from coordinator.units import show_ns
 from protos.plan_document import Plan
 from tests.coordinator.sharing import random_queries
@@ -130,12 +129,12 @@ def test_a_query_that_fits_is_added_and_nothing_that_runs_is_moved(desk: Desk) -
             and row.during.bound_ns
             and row.after.bound_ns < row.during.bound_ns <= row.deadline_ns
         )
-    told = "\n".join(account.lines(change))
+    told = "\n".join(change_summary.lines(change))
     assert "shared with what runs: A" in told and "new sources: t" in told and "nothing that runs is moved" in told
     now, then = plan.guarantee["out"].bound_ns, after.guarantee["out"].bound_ns
     assert now is not None and then is not None
     assert f"output out of base: guaranteed, bound {show_ns(now)} -> {show_ns(then)}" in told
-    assert account.document(change)["queries"] == {"base": ["out"], "fleet": ["x", "y"]}
+    assert change_summary.document(change)["queries"] == {"base": ["out"], "fleet": ["x", "y"]}
 
 
 def test_what_is_added_can_be_removed_and_added_again(desk: Desk) -> None:
@@ -154,7 +153,7 @@ def test_what_is_added_can_be_removed_and_added_again(desk: Desk) -> None:
 def test_what_holds_from_admission_on_only_is_not_called_guaranteed_without_saying_so(desk: Desk) -> None:
     base, fleet = (text.replace(", max_age: 1 ms", "") for text in (BASE, FLEET))
     change = desk.add(desk.plan(base), fleet)
-    told = [line for line in account.lines(change) if line.startswith("output ")]
+    told = [line for line in change_summary.lines(change) if line.startswith("output ")]
     assert change.verdict.admitted and len(told) == 3
     assert all(": guaranteed from admission on only, bound " in line for line in told), told
 
@@ -164,7 +163,7 @@ def test_what_remains_of_a_unit_keeps_its_place_in_the_order(desk: Desk) -> None
     rest = desk.remove(plan, "base")
     assert rest.verdict.admitted and rest.after is not None
     assert units(plan)["A", "B", "C"] == units(rest.after)[("A",)]
-    told = "\n".join(account.lines(rest))
+    told = "\n".join(change_summary.lines(rest))
     assert (
         "without base; fleet" in told
         and "no longer there: 2 operators (B, C)" in told
@@ -215,7 +214,7 @@ def test_best_effort_adds_what_nobody_is_harmed_by(desk: Desk) -> None:
         assert change.verdict.admitted, change.verdict.reasons
         assert change.after is not None and not change.after.guarantee["h"].guaranteed
         assert all(change.after.guarantee[name].guaranteed for name in ("out", "x", "y"))
-        assert "output h of heavy: NOT guaranteed" in "\n".join(account.lines(change))
+        assert "output h of heavy: NOT guaranteed" in "\n".join(change_summary.lines(change))
     harmful = desk.add(plan, heavy("9 ms", "30 ms"), best_effort=True)
     assert not harmful.verdict.admitted, "100 ms of work in 100 ms leave nobody a bound"
 
@@ -226,7 +225,7 @@ def test_an_output_that_is_late_now_keeps_nobody_out(desk: Desk) -> None:
     assert not plan.guarantee["out"].guaranteed and plan.guarantee["soon"].guaranteed
     change = desk.add(plan, FLEET)
     assert change.verdict.admitted, change.verdict.reasons
-    assert "output out of base: NOT guaranteed, as before" in "\n".join(account.lines(change))
+    assert "output out of base: NOT guaranteed, as before" in "\n".join(change_summary.lines(change))
 
 
 def test_a_plan_of_another_model_keeps_it(desk: Desk) -> None:

@@ -12,7 +12,7 @@ import pytest
 from coordinator.errors import InfeasibleError
 from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
-from coordinator.model.units import Use, extract
+from coordinator.model.task_units import Use, extract
 from coordinator.solve import planner
 from protos import json_shape
 from protos.plan_document import Plan, Selectivity

@@ -15,8 +15,7 @@ from coordinator.errors import InfeasibleError
 from coordinator.model import problem, routes
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
-from coordinator.solve import planner
-from coordinator.solve.heuristics import allot
+from coordinator.solve import planner, sub_deadline_allocation
 from coordinator.solve.milp import deadline, milp
 
 MS = 10**6
@@ -137,7 +136,7 @@ def test_against_every_placement(seed: int, files: Callable[[str, str], tuple[Pa
         traffic = min(routes.traffic(built, routes.direct(built, place)) for place in even)
         assert found.traffic == traffic
     for terminal in built.terminals:
-        assert allot.longest_path(built, terminal, found.d_ns)[0] <= terminal.deadline_ns
+        assert sub_deadline_allocation.longest_path(built, terminal, found.d_ns)[0] <= terminal.deadline_ns
 
 
 @pytest.mark.parametrize("seed", [1, 9, 26, 27])
@@ -185,12 +184,12 @@ def test_settling_takes_back_what_was_too_much(seed: int, files: Callable[[str, 
     assert cluster is not None
     built = problem.build(query, cluster, {})
     place = deadline.allocate(built, Limits()).place
-    settled = allot.settle(built, place, {index: Fraction(10**9) for index in place})
+    settled = sub_deadline_allocation.settle(built, place, {index: Fraction(10**9) for index in place})
     assert settled is not None
-    least = allot.least_ns(built, place)
+    least = sub_deadline_allocation.least_ns(built, place)
     assert all(settled[index] >= least[index] for index in place)
     for terminal in built.terminals:
-        assert allot.longest_path(built, terminal, settled)[0] <= terminal.deadline_ns
+        assert sub_deadline_allocation.longest_path(built, terminal, settled)[0] <= terminal.deadline_ns
 
 
 def test_proportional_rounds_down(files: Callable[[str, str], tuple[Path, Path]]) -> None:
@@ -199,7 +198,7 @@ def test_proportional_rounds_down(files: Callable[[str, str], tuple[Path, Path]]
     built = problem.build(query, cluster, {})
     due = milp.proportional(built)
     for terminal in built.terminals:
-        assert allot.longest_path(built, terminal, due)[0] <= terminal.deadline_ns
+        assert sub_deadline_allocation.longest_path(built, terminal, due)[0] <= terminal.deadline_ns
 
 
 def test_sub_deadlines_may_be_due_in_another_order_than_that_of_the_demand_rows(

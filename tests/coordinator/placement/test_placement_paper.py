@@ -168,9 +168,11 @@ def test_out_of_time_is_4(paper_plan: Make, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_plan_that_the_audit_refuses_is_not_made(paper_plan: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     from coordinator.errors import AuditError
-    from coordinator.solve.heuristics import allot
+    from coordinator.solve import sub_deadline_allocation
 
-    monkeypatch.setattr(allot, "settle", lambda _problem, place, _wanted: dict.fromkeys(place, 60 * MS))
+    monkeypatch.setattr(
+        sub_deadline_allocation, "settle", lambda _problem, place, _wanted: dict.fromkeys(place, 60 * MS)
+    )
     with pytest.raises(AuditError) as raised:
         paper_plan(15)
     assert raised.value.exit_code == 1

@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from coordinator.spec import cluster as clusters
-from coordinator.spec import places, query_checks
+from coordinator.spec import places
 from coordinator.spec import query as queries
+from coordinator.spec.checks import query_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
 

@@ -14,7 +14,7 @@ from coordinator.guarantee.bounds import Claim, claims
 from coordinator.guarantee.system import System, read
 from coordinator.model import problem, routes
 from coordinator.model.choices import Choices
-from coordinator.model.units import Units
+from coordinator.model.task_units import Units
 from coordinator.plan import policy_choice
 from coordinator.plan.assemble import laid
 from coordinator.plan.layout import Layout

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.model.choices import Choices
+from coordinator.plan import standing
 from coordinator.solve import planner
 from coordinator.spec import graph, places
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.query_file import SelectivityFile
 from coordinator.spec.query import Operator, Query
-from coordinator.spec.sharing import compose, standing
+from coordinator.spec.sharing import compose
 from infra.bench.instances import Recipe, write
 from protos import plan_document
 from protos.plan_document import Plan

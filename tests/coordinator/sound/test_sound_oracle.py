@@ -12,8 +12,8 @@ from coordinator.errors import InfeasibleError
 from coordinator.model.limits import Limits
 from coordinator.solve.guaranteed import alone, large
 from coordinator.solve.guaranteed.draft import Draft
+from coordinator.solve.guaranteed.objective_rank import stand
 from coordinator.solve.guaranteed.search import ANALYSES, Sound
-from coordinator.solve.guaranteed.standing import stand
 from coordinator.solve.guaranteed.sub_deadlines import Effort, Search
 from coordinator.spec.runtime_charges import NOTHING
 from tests.coordinator.sound.sound_graphs import SECONDS, finder, placements

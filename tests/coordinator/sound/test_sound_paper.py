@@ -13,7 +13,7 @@ from coordinator.errors import InfeasibleError
 from coordinator.explain.explanation import explain
 from coordinator.guarantee.bounds import bounds
 from coordinator.model.choices import Choices
-from coordinator.solve.guaranteed.audit import audit
+from coordinator.solve.audit.audit_guarantee import audit
 from coordinator.solve.option_checks import BadOptionError
 from coordinator.spec.runtime_charges import NOTHING
 from protos import plan_document

@@ -9,11 +9,11 @@ import pytest
 
 from coordinator.change import next_plan
 from coordinator.errors import BadInputError
+from coordinator.explain import sharing_lines
 from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.plan import plan_file
 from coordinator.solve import planner
-from coordinator.spec.sharing import account
 from protos.plan_document import Plan
 from tests.coordinator.windows.conftest import EXAMPLE
 
@@ -59,7 +59,7 @@ def test_equal_windows_are_one_operator_and_others_share_what_is_before(several:
         "dearer/w.add": (("f",), ""),
         "dearer/w": (("dearer/w.add",), "dearer/w.add"),
     }
-    lines = account.told(query, cluster)
+    lines = sharing_lines.told(query, cluster)
     assert "run once for one and two: w" in lines
     assert "w (one and two) and longer/w (longer) are not shared: window length 2 s; window length 3 s" in lines
     assert "w (one and two) and dearer/w (dearer) are not shared: closing cost 1 ms; closing cost 2 ms" in lines

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from coordinator.guarantee import bounds
 from coordinator.model.choices import Choices
+from coordinator.plan import standing
 from coordinator.solve import planner
-from coordinator.spec.sharing import compose, standing
+from coordinator.spec.sharing import compose
 
 QUERIES = Path(__file__).parents[3] / "sim_vehicles" / "queries"
 TOGETHER = [QUERIES / "collision_guaranteed.yaml", QUERIES / "fleet_monitor.yaml"]

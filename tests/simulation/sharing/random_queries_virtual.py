@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import strategies as st
 
 from coordinator.model.choices import Choices
-from coordinator.model.units import Units
+from coordinator.model.task_units import Units
 from coordinator.solve import planner
 from node_agent.operators.registry import Registry
 from protos.plan_document import Plan

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from coordinator.errors import InfeasibleError
-from coordinator.model.units import Units
+from coordinator.model.task_units import Units
 from protos import records
 from protos.plan_document import Plan
 from sim_vehicles.virtual.course import Change, course_of

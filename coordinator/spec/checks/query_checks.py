@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from graphlib import CycleError
 
-from coordinator.spec import graph, overload_checks, places
+from coordinator.spec import graph, places
 from coordinator.spec.catalog import Catalog, Installed
+from coordinator.spec.checks import overload_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Operator, Query

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coordinator.spec import aggregates, expressions, graph, windows
+from coordinator.spec import expressions, graph, windows
 from coordinator.spec.catalog import AGGREGATE, Catalog, Installed
+from coordinator.spec.checks import aggregates
 from coordinator.spec.expressions.kinds import Kind
 from coordinator.spec.overload import ADD
 from coordinator.spec.query import Operator, Query

@@ -7,8 +7,8 @@ from typing import Any
 
 from coordinator.change.next_plan import Change
 from coordinator.change.verdict import Row, bound_ns, promised
+from coordinator.explain.sharing_lines import almost
 from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, standing
-from coordinator.spec.sharing.account import almost
 from coordinator.units import counted, show_ns
 
 MOST_NAMES = 8

@@ -29,7 +29,7 @@ def longest_path(problem: Problem, terminal: Terminal, d_ns: Mapping[int, int]) 
     """(5): the longest path to a terminal under given sub-deadlines, in ns, and its items from source to end."""
     ends: dict[int, int] = {}
     back: dict[int, int | None] = {}
-    for index in _topological(problem, terminal):
+    for index in topological(problem, terminal):
         before = [(ends[one], one) for one in problem.items[index].before]
         latest = max(before, default=(0, None), key=lambda pair: pair[0])
         ends[index], back[index] = latest[0] + d_ns[index], latest[1]
@@ -41,7 +41,7 @@ def longest_path(problem: Problem, terminal: Terminal, d_ns: Mapping[int, int]) 
     return ends[terminal.end], path[::-1]
 
 
-def _topological(problem: Problem, terminal: Terminal) -> list[int]:
+def topological(problem: Problem, terminal: Terminal) -> list[int]:
     """Items of a terminal; a contracted chain stands where its head stands, so the built order is topological."""
     done: list[int] = []
     seen: set[int] = set()
