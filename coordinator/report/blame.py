@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from coordinator.report.counts import DURATION_LIMIT, INSTANT_LIMIT, Counts, Hop, Spent, nearest_rank
 from coordinator.report.facts.plan_view import UNIT, Reach, consumer_id
 from coordinator.report.ledger.books import Ledger, Row
 from coordinator.report.ledger.results import Key, instant
-from coordinator.report.shape import DURATION_LIMIT, INSTANT_LIMIT, Counts, Hop, Spent, nearest_rank
 from protos import records as rec
 
 Lineage = tuple[int, int, int]

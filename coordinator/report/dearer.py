@@ -12,16 +12,14 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import groupby, islice
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coordinator.report.facts.joined import own
 from coordinator.report.facts.reader import Incarnation, Run, records_of
 from coordinator.report.ledger.verdict import scan_trace
 from coordinator.units import show_ns
 from protos import records as rec
-
-if TYPE_CHECKING:
-    from protos.plan_document import Plan
+from protos.plan_document import Plan
 
 MOST_RECORDS = 1_000_000  # of an incarnation that are looked at: the first ones
 PERCENT = 1

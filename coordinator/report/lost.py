@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coordinator.errors import CoordinatorError
 from coordinator.fleet import addresses
 from coordinator.fleet.addresses import host_of
+from coordinator.report.counts import Counts
+from coordinator.report.facts.plan_view import PlanView
+from coordinator.report.facts.reader import Run
 from coordinator.units import counted
 from protos.records import CAUSE_OPERATOR_ERROR, CAUSE_OPERATOR_HUNG, CAUSES, LOST
-
-if TYPE_CHECKING:
-    from coordinator.report.facts.plan_view import PlanView
-    from coordinator.report.facts.reader import Run
-    from coordinator.report.shape import Counts
 
 UNIT_BITS = 0xFFFF  # of an id, without the number of its plan
 LOGGED = {CAUSES[CAUSE_OPERATOR_ERROR]: "raised an exception", CAUSES[CAUSE_OPERATOR_HUNG]: "hung"}

@@ -8,21 +8,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from coordinator.report.bound import window_bound
-from coordinator.report.facts.completeness import Status
+from coordinator.report.counts import Counts, Tally
+from coordinator.report.facts.completeness import Status, Trace
 from coordinator.report.facts.plan_view import OutputView, PlanView, Reach
+from coordinator.report.ledger.missing_windows import MissingWindows
+from coordinator.report.ledger.witnesses import Witnesses
+from coordinator.report.windows_view import WindowView
 from protos import records as rec
 from protos.records import SHED_POLICIES, WINDOW_CAUSES
-
-if TYPE_CHECKING:
-    from coordinator.report.facts.completeness import Trace
-    from coordinator.report.ledger.missing_windows import MissingWindows
-    from coordinator.report.ledger.witnesses import Witnesses
-    from coordinator.report.shape import Counts, Tally
-    from coordinator.report.windows_view import WindowView
-
 
 NO_CAUSE, STOPPED = 0, WINDOW_CAUSES.index("stopped")
 

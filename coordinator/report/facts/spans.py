@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from coordinator.report.counts import ADMITTED, BEGUN, TOLD, Span
 from coordinator.report.ledger.books import Row
-from coordinator.report.ledger.missing_windows import ADMITTED, BEGUN, TOLD, Span
 from coordinator.report.ledger.results import instant
 from protos import records as rec
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from coordinator.report.counts import Rank
 from coordinator.report.facts.completeness import Trace
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.problems import Problem
-from coordinator.report.shape import Rank
 from protos.records import Record
 
 Row = tuple[int, Record]  # incarnation, record: of this plan and of a kind that the ledger reads

@@ -7,13 +7,13 @@ has the rules in prose.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from coordinator.report.counts import POLICED, PROBLEMS_SHOWN, Counts, Outcome, Rank
 from coordinator.report.facts.completeness import Trace
 from coordinator.report.facts.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT, PlanView, consumer_id
 from coordinator.report.facts.problems import Fault, Problem, grouped
 from coordinator.report.facts.reader import Run
 from coordinator.report.ledger.books import Bucket, Ledger, Miss, Row
 from coordinator.report.ledger.settling import settle
-from coordinator.report.shape import POLICED, PROBLEMS_SHOWN, Counts, Outcome, Rank
 from coordinator.report.witness.compare import compare
 from protos import records as rec
 from protos.records import Lost, Ran, Record, Shed

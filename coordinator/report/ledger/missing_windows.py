@@ -10,47 +10,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from coordinator.report.facts.completeness import Status
+from coordinator.report.counts import ADMITTED, BEGUN, TOLD, Counts
+from coordinator.report.facts.completeness import Status, Trace
 from coordinator.report.facts.joined import ID_BITS
 from coordinator.report.facts.plan_view import PlanView, Reach
 from coordinator.report.windows_view import BY_TIME, WindowView
 from protos import records as rec
 
-if TYPE_CHECKING:
-    from coordinator.report.facts.completeness import Trace
-    from coordinator.report.shape import Counts
-
-TOLD, BEGUN, ADMITTED = range(3)  # what a Span is of
 Range = tuple[int, int]  # numbers, both included
-
-
-class Span(NamedTuple):
-    """Of one incarnation and source, ns: between which instants its records lie, and what they are about.
-
-    TOLD: windows, from the start of the first to the end of the last; BEGUN: those that were on their way as the
-    incarnation began; ADMITTED: a source's tuples, least and greatest lower bound of an origin.
-    """
-
-    first_at_ns: int
-    last_at_ns: int
-    low_ns: int
-    high_ns: int
-
-
-class Seen(NamedTuple):
-    """Numbers of a source that any record names: the least and the greatest."""
-
-    first: int
-    last: int
-
-
-class Came(NamedTuple):
-    """Results of windows at one incarnation: the least and the greatest lower bound of their origins, ns there."""
-
-    first_ns: int
-    last_ns: int
 
 
 @dataclass
@@ -310,4 +279,4 @@ def _both(ranges: Sequence[Range], others: Sequence[Range]) -> list[Range]:
     return [(first, last) for first, last in met if first <= last]
 
 
-__all__ = ["ADMITTED", "BEGUN", "TOLD", "Came", "Missing", "MissingWindows", "Seen", "Span"]
+__all__ = ["Missing", "MissingWindows"]

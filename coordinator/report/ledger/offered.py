@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coordinator.missed_share import MEANT, WINDOWS, interval
+from coordinator.report.counts import Counts, Tally
 from coordinator.report.facts.completeness import Status
 from coordinator.report.facts.plan_view import OUTPUT, PlanView, consumer_parts
 from coordinator.report.facts.problems import Fault, Problem
+from coordinator.report.windows_view import WindowView
 from protos import records as rec
-
-if TYPE_CHECKING:
-    from coordinator.report.shape import Counts, Tally
-    from coordinator.report.windows_view import WindowView
 
 
 class Offered:
@@ -80,7 +78,7 @@ class Offered:
     def output(self, output: int) -> dict[str, Any]:
         """`missed_of_offered` [lo, hi], or null where nothing was offered; `between`: what lies between, in results.
         `met_idle`: results of windows that nothing was fed into; they are not counted, as nothing was offered."""
-        from coordinator.report.shape import Rank
+        from coordinator.report.counts import Rank
 
         def n(*ranks: Rank) -> int:
             return sum(self._counts.results.get((output, rank), 0) for rank in ranks)

@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
+from coordinator.report.counts import INSTANT_LIMIT, QUANTILES, Above, Counts, Rank, nearest_rank
 from coordinator.report.facts.joined import number_of
 from coordinator.report.facts.plan_view import UNIT, Reach, consumer_parts
 from coordinator.report.ledger.books import Ledger, Miss, Row
 from coordinator.report.ledger.idle import Window
 from coordinator.report.ledger.settling import seen_filtering
-from coordinator.report.shape import INSTANT_LIMIT, QUANTILES, Above, Counts, Rank, nearest_rank
 from protos.records import Output
 
 Key = tuple[int, int, int, int, int]  # output, source, epoch, seq, ordinal

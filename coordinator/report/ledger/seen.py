@@ -4,11 +4,10 @@ node lacks records."""
 from collections import defaultdict
 from collections.abc import Iterable
 
+from coordinator.report.counts import Came, Counts, Seen
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.ledger.books import Row
-from coordinator.report.ledger.missing_windows import Came, Seen
 from coordinator.report.ledger.results import Key, instant
-from coordinator.report.shape import Counts
 from protos import records as rec
 
 

@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
+from coordinator.report.counts import LOST_LINK, LOST_RESTART, Outcome, Rank
 from coordinator.report.facts.completeness import Status, incomplete_nodes, unknown_nodes
 from coordinator.report.facts.plan_view import PEER, RESULT, UNIT, consumer_id, consumer_parts
 from coordinator.report.facts.problems import Fault, Problem
 from coordinator.report.facts.reader import Run
 from coordinator.report.ledger.books import Bucket, Cell, Ledger, Miss
-from coordinator.report.shape import LOST_LINK, LOST_RESTART, Outcome, Rank
 
 
 def settle(ledger: Ledger, run: Run) -> None:

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from coordinator.report.blame import duration
+from coordinator.report.counts import DURATION_LIMIT, Counts, Tally
 from coordinator.report.ledger.books import Row
 from coordinator.report.ledger.results import instant
-from coordinator.report.shape import DURATION_LIMIT, Counts, Tally
 from protos import records as rec
 from protos.records import Ran, Record, Refused, Shed
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from coordinator.report.blame import blame
+from coordinator.report.counts import Counts
 from coordinator.report.facts.completeness import ADMITTED_UNDER, FACT_KINDS, LEDGER_KINDS, Scan, judge_all
 from coordinator.report.facts.joined import MOST_PLANS, own
 from coordinator.report.facts.plan_view import PlanView
@@ -18,7 +19,7 @@ from coordinator.report.ledger.seen import see
 from coordinator.report.ledger.settling import seen_filtering
 from coordinator.report.ledger.tally import tally
 from coordinator.report.ledger.witnesses import lacking_sources
-from coordinator.report.shape import Counts, assemble
+from coordinator.report.shape import assemble
 from protos.records import PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_DRAINING, Gap, Load, Plan, Record
 
 

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from coordinator.report.facts.completeness import Status, lacking_nodes
+from coordinator.report.counts import ADMITTED, TOLD, Came, Counts
+from coordinator.report.facts.completeness import Status, Trace, lacking_nodes
 from coordinator.report.facts.joined import number_of
 from coordinator.report.facts.plan_view import Reach
-from coordinator.report.ledger.missing_windows import ADMITTED, TOLD, Came, MissingWindows
+from coordinator.report.facts.reader import Run
+from coordinator.report.ledger.missing_windows import MissingWindows
 from coordinator.report.windows_view import BY_TIME, WindowView
-
-if TYPE_CHECKING:
-    from coordinator.report.facts.completeness import Trace
-    from coordinator.report.facts.reader import Run
-    from coordinator.report.shape import Counts
 
 
 def lacking_sources(run: Run, traces: Iterable[Trace]) -> frozenset[int]:

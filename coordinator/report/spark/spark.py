@@ -12,13 +12,13 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from coordinator.report.counts import PROBLEMS_SHOWN, Above, Came, Counts, Hop, Rank, Seen, Span, Spent, Tally
 from coordinator.report.facts.completeness import ADMITTED_UNDER, LEDGER_KINDS, Scan, Trace, judge_all
 from coordinator.report.facts.joined import MOST_PLANS
 from coordinator.report.facts.problems import FIRST_OF_WITNESSES, Problem
 from coordinator.report.facts.reader import Run
-from coordinator.report.ledger.missing_windows import Came, Seen, Span
 from coordinator.report.ledger.witnesses import lacking_sources
-from coordinator.report.shape import PROBLEMS_SHOWN, Above, Counts, Hop, Rank, Spent, Tally, assemble
+from coordinator.report.shape import assemble
 from coordinator.report.spark import spark_ledger as ledger
 from coordinator.report.spark import spark_records, spark_tally
 from coordinator.report.spark import spark_results as results

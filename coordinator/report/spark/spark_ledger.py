@@ -12,10 +12,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from coordinator.report.counts import LOST_LINK, LOST_RESTART, POLICED, Outcome, Rank
 from coordinator.report.facts.completeness import Status
 from coordinator.report.facts.plan_view import PEER, RESULT, UNIT
 from coordinator.report.facts.problems import Fault
-from coordinator.report.shape import LOST_LINK, LOST_RESTART, POLICED, Outcome, Rank
 from coordinator.report.spark.spark_entries import arrivals, ends, links, settle
 from coordinator.report.spark.spark_records import (
     BUCKET,

@@ -5,8 +5,8 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from coordinator.report.counts import DURATION_LIMIT, INSTANT_LIMIT, QUANTILES, Hop, Rank
 from coordinator.report.facts.joined import ID_BITS
-from coordinator.report.shape import DURATION_LIMIT, INSTANT_LIMIT, QUANTILES, Hop, Rank
 from coordinator.report.spark.spark_records import LINEAGE, TUPLE, instance_ordinal, is_, value
 from coordinator.report.spark.spark_tables import Plans, col, lit
 from protos import records as rec

@@ -3,8 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from coordinator.report.ledger.missing_windows import ADMITTED, BEGUN, TOLD
-from coordinator.report.shape import DURATION_LIMIT, Rank
+from coordinator.report.counts import ADMITTED, BEGUN, DURATION_LIMIT, TOLD, Rank
 from coordinator.report.spark.spark_records import LINEAGE, flagged, is_, of_result, of_unit, value
 from coordinator.report.spark.spark_results import duration, instant
 from coordinator.report.spark.spark_tables import Plans, col, lit
