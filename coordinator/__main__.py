@@ -54,7 +54,7 @@ def _run_mended() -> None:
 
 def _run() -> None:
     try:
-        from coordinator.cli import run
+        from coordinator.cli.app import run
 
         run()  # commands import what they need when they run
     except ModuleNotFoundError as error:

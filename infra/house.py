@@ -103,7 +103,7 @@ def _longest(edges: Edges) -> int:
 
 def way() -> list[str]:
     """The rooms that `coordinator plan` enters, in order."""
-    from coordinator.cli import app, register
+    from coordinator.cli.app import app, register
 
     functions: dict[object, str] = {}
 

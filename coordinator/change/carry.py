@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator.change import running
-from coordinator.fleet import deploy
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import AgentError, Agents
+from coordinator.fleet.deployment import deploy, deployed_plans
 from coordinator.plan import plan_file
 from protos import agent_pb2
 from protos.plan_document import Plan
@@ -50,17 +49,17 @@ def out(
     if output is not None and output.resolve() == path.resolve():
         output = None
     target = output or path
-    waiting = running.beside(target, after.hash)
-    old = path if output is not None else running.beside(path, before.hash)
+    waiting = deployed_plans.beside(target, after.hash)
+    old = path if output is not None else deployed_plans.beside(path, before.hash)
     decided = False
 
     def on_decided() -> None:
         nonlocal decided
         decided = True
 
-    def check(statuses: running.Statuses) -> None:  # by what also says in which epoch it is deployed
-        running.expect(before, path, statuses)
-        running.refuse_begun(after, statuses)
+    def check(statuses: deployed_plans.Statuses) -> None:  # by what also says in which epoch it is deployed
+        deployed_plans.expect(before, path, statuses)
+        deployed_plans.refuse_begun(after, statuses)
 
     with Agents(addresses.of(dict.fromkeys([*before.nodes, *after.nodes]))) as agents:
         _alone(after, agents, progress)
@@ -93,7 +92,7 @@ def _alone(after: Plan, agents: Agents, progress: Callable[[str], None]) -> None
     began = time.monotonic()
     while True:
         statuses, waited_s = agents.status(), time.monotonic() - began
-        left, begun = running.draining(statuses), running.begun(after, statuses)
+        left, begun = deployed_plans.draining(statuses), deployed_plans.begun(after, statuses)
         if not left and not begun:
             return
         if begun and waited_s >= BEGUN_S:
@@ -101,7 +100,7 @@ def _alone(after: Plan, agents: Agents, progress: Callable[[str], None]) -> None
             deploy.give_up(set(begun), agents)
             continue
         if left and waited_s >= DRAIN_S:
-            raise running.OtherPlanError(
+            raise deployed_plans.OtherPlanError(
                 [
                     f"what ran before the present plan still drains after {DRAIN_S:g} s: {_told(left)}; nothing was "
                     "changed",

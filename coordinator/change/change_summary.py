@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coordinator.change.admission import Row, bound_ns, promised
 from coordinator.change.next_plan import Change
-from coordinator.change.verdict import Row, bound_ns, promised
 from coordinator.explain.sharing_lines import almost
 from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, standing
 from coordinator.units import counted, show_ns

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from coordinator.change.admission import Verdict, judged, promised
 from coordinator.change.transition import LOADING_NS, charged_ns
-from coordinator.change.verdict import Verdict, judged, promised
 from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError, Problem
 from coordinator.model import incumbent, problem, routes
 from coordinator.model.allocation import Allocation

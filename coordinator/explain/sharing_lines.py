@@ -10,7 +10,7 @@ from coordinator.spec import graph
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files import yaml_source
 from coordinator.spec.query import Operator, Query
-from coordinator.spec.sharing import compose, identity
+from coordinator.spec.sharing import compose, equivalence
 from coordinator.spec.sharing.owners import owners
 from coordinator.units import counted
 from protos.plan_document import Plan, QueryPart
@@ -65,7 +65,7 @@ def almost(query: Query, cluster: Cluster) -> list[str]:
         reads = (operator.run, *graph.ordered_inputs(operator, cluster.catalog))
         others = [one for one in alike.get(reads, ()) if not set(users[one.name]) & set(users[operator.name])]
         if others:
-            found = [(identity.differences(one, operator, cluster), one) for one in others]
+            found = [(equivalence.differences(one, operator, cluster), one) for one in others]
             if operator.window is not None:
                 end = closing[operator.name]
                 found = [(apart + _closing(closing[one.name], end, apart, cluster), one) for apart, one in found]
@@ -77,7 +77,7 @@ def almost(query: Query, cluster: Cluster) -> list[str]:
 
 def _closing(one: Operator, other: Operator, apart: list[tuple[str, str]], cluster: Cluster) -> list[tuple[str, str]]:
     """What windows differ in when they close, beside what was said."""
-    found = [pair for pair in identity.differences(one, other, cluster) if pair not in apart]
+    found = [pair for pair in equivalence.differences(one, other, cluster) if pair not in apart]
     return [(f"closing {left}", f"closing {right}") for left, right in found]
 
 

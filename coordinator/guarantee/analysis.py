@@ -22,7 +22,7 @@ from coordinator.calculus.demand import Load, Task, UnboundedError, Verdict
 from coordinator.calculus.flow import jittered, total
 from coordinator.calculus.response import load_responses
 from coordinator.calculus.selectivity import ONE
-from coordinator.guarantee import links
+from coordinator.guarantee import link_delay
 from coordinator.guarantee.propagate import Delays, Streams, propagate
 from coordinator.guarantee.system import Node, System, Unit
 from coordinator.spec.runtime_charges import Charges
@@ -111,7 +111,7 @@ def _grow_link(system: System, delays: Delays, charges: Charges, pair: tuple[str
         if why and link.bandwidth_bps:
             raise UnboundedError(f"what else it carries: {why}")
         curves = [flow.events for other in together for flow in streams.sent[other]]
-        found = links.delay_ns(link, curves, charges)
+        found = link_delay.delay_ns(link, curves, charges)
     except UnboundedError as error:
         delays.cut[pair] = f"the link from {pair[0]} to {pair[1]} has no bound: {error}"
         return True

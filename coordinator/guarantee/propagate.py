@@ -16,7 +16,7 @@ from coordinator.calculus.flow import Spaced, jittered, least, selected, total
 from coordinator.calculus.response import Response
 from coordinator.calculus.selectivity import Selectivity
 from coordinator.guarantee import closing
-from coordinator.guarantee.links import sending_ns
+from coordinator.guarantee.link_delay import sending_ns
 from coordinator.guarantee.streams import Closing, Delays, Flow, Kind, Late, Part, Streams, Trail
 from coordinator.guarantee.system import Source, Stage, System, Unit
 from coordinator.spec.runtime_charges import Charges

@@ -15,18 +15,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from coordinator import signals
-from coordinator.fleet import collect as collection
-from coordinator.fleet import deploy as deployment
-from coordinator.fleet import local_agents, profiling
 from coordinator.fleet.addresses import Addresses, AgentAddress, host_of
 from coordinator.fleet.agents import Agents, AgentsError
-from coordinator.fleet.local_agents import LOG, LocalAgent, Wanted
+from coordinator.fleet.collection import collect as collection
+from coordinator.fleet.deployment import deploy as deployment
+from coordinator.fleet.local import local_agents
+from coordinator.fleet.local.local_agents import LOG, LocalAgent, Wanted
+from coordinator.fleet.profile import profiling
 from coordinator.local_run import agent_logs
 from coordinator.local_run.agent_logs import Said
 from coordinator.local_run.feeding import Fed, Feeding
 from coordinator.local_run.files import Feed
 from coordinator.local_run.listening import Listening
-from coordinator.local_run.losses import Lost, lost
+from coordinator.local_run.lost_tuples import Lost, lost
 from coordinator.plan import plan_file
 from coordinator.spec.costs import waiting
 from coordinator.units import counted

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.errors import unwritable
-from coordinator.report.dearer import dearer
+from coordinator.report.cost_overrun import dearer
 from coordinator.report.facts.began_anew import began_anew
 from coordinator.report.facts.reader import Run
-from coordinator.report.lost import with_logs
 from coordinator.report.page.page import page
+from coordinator.report.summary.lost import with_logs
 from protos.records import RECORD_BYTES
 
 Progress = Callable[[str], None]
@@ -48,7 +48,7 @@ def _judged(
             if engine == "spark" or master is not None:
                 raise
             progress(f"{error}. This report is made so")
-    from coordinator.report.ledger.verdict import verdict
+    from coordinator.report.verdict import verdict
 
     reports = []
     for run in runs:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import known_names
+from coordinator.cli import completion
 from infra import completions
 from node_agent.tools import cli, shell_completion
 
@@ -93,14 +93,14 @@ def test_sim_vehicles_in_bash(folder: Path) -> None:
 
 def test_names_come_from_the_files_here_or_from_nowhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    assert known_names.outputs("") == ["gate"] and known_names.outputs("x") == []
-    assert known_names.operators_with_equals("o") == ["one="]
-    assert known_names.operators_with_equals("one=d") == ["one=desk"]
-    assert "edf" in known_names.policies("e")
-    assert known_names.queries("") == []
+    assert completion.outputs("") == ["gate"] and completion.outputs("x") == []
+    assert completion.operators_with_equals("o") == ["one="]
+    assert completion.operators_with_equals("one=d") == ["one=desk"]
+    assert "edf" in completion.policies("e")
+    assert completion.queries("") == []
     (folder / "plan.json").write_text('{"queries": {"pumps": {}}}')
-    assert known_names.queries("p") == ["pumps"]
+    assert completion.queries("p") == ["pumps"]
     for damaged in ("{", "[]", "nodes: 3", ""):
         for name in ("query.yaml", "cluster.yaml", "plan.json", "addresses.json"):
             (folder / name).write_text(damaged)
-        assert known_names.nodes("") == known_names.sources_with_equals("") == known_names.queries("") == []
+        assert completion.nodes("") == completion.sources_with_equals("") == completion.queries("") == []

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from coordinator.cli import app, register
-from coordinator.commands.addresses import _table, _warnings
+from coordinator.cli.app import app, register
+from coordinator.cli.commands.addresses import _table, _warnings
 from coordinator.errors import BadInputError
 from coordinator.fleet import addresses as address_file
 from coordinator.fleet import discovery, dns
@@ -22,8 +22,8 @@ from coordinator.fleet.addresses import AgentAddress
 from coordinator.fleet.agents import Agents, AgentsError
 from coordinator.fleet.discovery import Found
 from coordinator.fleet.identity import certificate_folder, certificates
-from coordinator.fleet.local_agents import LocalAgentError
-from coordinator.fleet.local_cluster import wanted
+from coordinator.fleet.local.local_agents import LocalAgentError
+from coordinator.fleet.local.local_cluster import wanted
 from coordinator.spec.cluster import machines
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import verification
 from typer.testing import CliRunner, Result
 
-from coordinator.cli import app, register
+from coordinator.cli.app import app, register
 from coordinator.errors import BadInputError
 from coordinator.fleet.identity import certificate_folder, certificates, identity
 from node_agent.tls import identity as agents_identity

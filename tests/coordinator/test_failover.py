@@ -14,8 +14,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator.commands import explain as explain_command
-from coordinator.commands import plan as plan_command
+from coordinator.cli.commands import explain as explain_command
+from coordinator.cli.commands import plan as plan_command
 from coordinator.errors import InfeasibleError
 from coordinator.explain import failover_lines
 from coordinator.model import problem

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.fleet import collect, deploy
 from coordinator.fleet.agents import Agents
+from coordinator.fleet.collection import collect
+from coordinator.fleet.deployment import deploy
 from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from coordinator.solve import planner
 from node_agent.sdk import Sink, Source
 from tests.coordinator.test_deploy_live import CLUSTER, Street, cli

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 from coordinator.__main__ import main
-from coordinator.commands import init
+from coordinator.cli.commands import init
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.files import schema

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from coordinator import signals
-from coordinator.fleet import deploy
-from coordinator.fleet.two_phase import TwoPhase, Verb
+from coordinator.fleet.deployment import deploy
+from coordinator.fleet.deployment.two_phase import TwoPhase, Verb
 from protos import agent_pb2
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.fleet import local_agents
-from coordinator.fleet.local_agents import LocalAgent, LocalAgentError, Wanted
+from coordinator.fleet.local import local_agents
+from coordinator.fleet.local.local_agents import LocalAgent, LocalAgentError, Wanted
 
 
 def test_the_last_words_are_those_of_this_start(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.commands import lines
+from coordinator.cli import lines
 
 ONE = """
 shimekiri: 1

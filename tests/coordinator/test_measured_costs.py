@@ -14,10 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from coordinator import cli
+from coordinator.cli import app
 from coordinator.errors import BadInputError
 from coordinator.explain import cost_lines
-from coordinator.fleet import profile_file, profiling
+from coordinator.fleet.profile import profile_file, profiling
 from coordinator.model.choices import Choices
 from coordinator.plan import reopen
 from coordinator.solve import planner, what_if
@@ -72,8 +72,8 @@ RUN = CliRunner()
 
 @pytest.fixture(autouse=True, scope="module")
 def _commands() -> None:
-    if not cli.app.registered_commands:
-        cli.register()
+    if not app.app.registered_commands:
+        app.register()
 
 
 def planned(files: Files, text: str = COSTS, query: str = QUERY, **use: Any) -> Plan:
@@ -202,19 +202,19 @@ def test_a_hang_limit_that_the_measured_cost_exceeds(files: Files) -> None:
 
 def test_a_cost_that_nobody_wrote_is_guessed_aloud(files: Files, tmp_path: Path) -> None:
     paths = files(QUERY.replace(", cost: 1 ms}", "}"), CLUSTER)
-    asked = RUN.invoke(cli.app, ["validate", *map(str, paths)])
+    asked = RUN.invoke(app.app, ["validate", *map(str, paths)])
     assert asked.exit_code == 0 and "1 GUESSED, since the query has no 'cost:' for clean" in asked.output
     plan = tmp_path / "plan.json"
-    made = RUN.invoke(cli.app, ["plan", *map(str, paths), "-o", str(plan)])
+    made = RUN.invoke(app.app, ["plan", *map(str, paths), "-o", str(plan)])
     assert "guaranteed, if the guessed costs hold" in made.output and "clean takes longer than 1 ms" in made.output
     document = json.loads(plan.read_text())
     assert document["graph"]["operators"]["clean"]["cost_ns"] == GUESS_NS
     assert document["costs"]["clean"]["kind"] == "guessed" and set(document["costs"]) == {"clean"}
-    told = RUN.invoke(cli.app, ["explain", str(plan), "--time-limit", "0"])
+    told = RUN.invoke(app.app, ["explain", str(plan), "--time-limit", "0"])
     assert "GUESSED" in told.output
     (tmp_path / "costs.yaml").write_text(COSTS)
     options = ["--costs", str(tmp_path / "costs.yaml"), "--costs-of", "p99", "--margin", "2", "-o", str(plan), "--json"]
-    values = json.loads(RUN.invoke(cli.app, ["plan", *map(str, paths), *options]).output)
+    values = json.loads(RUN.invoke(app.app, ["plan", *map(str, paths), *options]).output)
     assert values["costs"]["clean"]["declared_ns"] == 0 and values["costs"]["clean"]["margin"] == "2"
 
 
@@ -233,12 +233,12 @@ def test_a_query_that_joins_takes_measured_costs_and_shares_what_has_them(files:
     joins.write_text(
         QUERY.replace("query: belt", "query: other").replace("  out:", "  out2:").replace("  sum:", "  s2:")
     )
-    made = RUN.invoke(cli.app, ["plan", *map(str, paths), "-o", str(plan), "--costs", costs_file])
+    made = RUN.invoke(app.app, ["plan", *map(str, paths), "-o", str(plan), "--costs", costs_file])
     assert made.exit_code == 0, made.output
     shared = []
     for more in ([], ["--costs", costs_file]):
         done = RUN.invoke(
-            cli.app, ["add", str(joins), "--plan", str(plan), "--dry-run", "-o", str(tmp_path / "n.json"), *more]
+            app.app, ["add", str(joins), "--plan", str(plan), "--dry-run", "-o", str(tmp_path / "n.json"), *more]
         )
         assert done.exit_code == 0 and "costs: " in done.output, done.output
         document = json.loads((tmp_path / "n.json").read_text())

@@ -14,9 +14,9 @@ from typing import Any
 import psutil
 import pytest
 
-from coordinator.fleet import restart
 from coordinator.fleet.addresses import AgentAddress
-from coordinator.fleet.local_agents import Wanted
+from coordinator.fleet.local import restart
+from coordinator.fleet.local.local_agents import Wanted
 from node_agent.sdk import Admitted, Sink, Source
 from tests.coordinator.test_deploy_live import CLUSTER, QUERY, cli, wait_for
 

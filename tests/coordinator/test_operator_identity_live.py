@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.fleet import local_agents
 from coordinator.fleet.addresses import Addresses
-from coordinator.fleet.local_agents import LocalAgent, Wanted
+from coordinator.fleet.local import local_agents
+from coordinator.fleet.local.local_agents import LocalAgent, Wanted
 
 QUERY = """
 shimekiri: 1

@@ -14,15 +14,17 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator.commands import status as status_command
+from coordinator.cli.commands import status as status_command
 from coordinator.fleet import addresses as address_file
-from coordinator.fleet import collect, deploy, local_agents, local_cluster
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
+from coordinator.fleet.collection import collect
+from coordinator.fleet.deployment import deploy
+from coordinator.fleet.local import local_agents, local_cluster
 from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from coordinator.solve import planner
 from node_agent.sdk import Source
 from protos import agent_pb2

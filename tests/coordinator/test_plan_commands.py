@@ -100,7 +100,7 @@ def test_ctrl_c_while_a_command_is_being_loaded_is_no_traceback(monkeypatch: pyt
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("coordinator.cli.run", interrupted)
+    monkeypatch.setattr("coordinator.cli.app.run", interrupted)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 130

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.commands import planning
+from coordinator.cli import planning
 from coordinator.model.progress import Progress
 
 

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator.commands import plan
+from coordinator.cli.commands import plan
 from coordinator.plan.deadline_breakdown import verdict
 from protos.plan_document import Claim
 

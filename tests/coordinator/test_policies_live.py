@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from coordinator.errors import CoordinatorError
-from coordinator.fleet import deploy, local_agents
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
-from coordinator.fleet.local_agents import Wanted
+from coordinator.fleet.deployment import deploy
+from coordinator.fleet.local import local_agents
+from coordinator.fleet.local.local_agents import Wanted
 from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.solve import planner

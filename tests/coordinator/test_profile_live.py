@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from coordinator import cli
+from coordinator.cli import app
 from coordinator.errors import CoordinatorError
 from node_agent.sdk import Source
 
@@ -37,10 +37,10 @@ nodes:
 
 def coordinator(folder: Path, *arguments: str) -> tuple[int, str]:
     """A command in this process; its exit code, and what it said."""
-    if not cli.app.registered_commands:
-        cli.register()
+    if not app.app.registered_commands:
+        app.register()
     with contextlib.chdir(folder):
-        ended = CliRunner().invoke(cli.app, arguments)
+        ended = CliRunner().invoke(app.app, arguments)
     if isinstance(ended.exception, CoordinatorError):
         return ended.exception.exit_code, "\n".join(ended.exception.lines())
     return ended.exit_code, ended.output

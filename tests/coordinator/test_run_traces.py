@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.fleet import run_traces
-from coordinator.fleet.run_traces import RunTraces, TraceError
+from coordinator.fleet.collection import run_traces
+from coordinator.fleet.collection.run_traces import RunTraces, TraceError
 from protos import trace_pb2
 from protos.records import (
     ADMITTED,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from coordinator.__main__ import main
-from coordinator.fleet import deploy
 from coordinator.fleet.agents import AgentError
+from coordinator.fleet.deployment import deploy
 from coordinator.plan import deadline_breakdown
 from protos import agent_pb2
 from protos.plan_document import Claim

@@ -25,11 +25,11 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from coordinator.__main__ import main
-from coordinator.fleet import deploy
-from coordinator.watching import reply
-from coordinator.watching.app import Help, Main, Sorted, Top
-from coordinator.watching.details import NodeDetails, OutputDetails
-from coordinator.watching.watcher import Watcher
+from coordinator.fleet.deployment import deploy
+from coordinator.monitoring import reply
+from coordinator.monitoring.details import NodeDetails, OutputDetails
+from coordinator.monitoring.live_app import Help, Main, Sorted, Top
+from coordinator.monitoring.watcher import Watcher
 from node_agent.sdk import Admitted, Sink, Source
 from tests.coordinator.test_deploy_live import Street, wait_for
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.fleet.two_phase import Answer, Call, Result, TwoPhase, Verb
+from coordinator.fleet.deployment.two_phase import Answer, Call, Result, TwoPhase, Verb
 
 YES = Answer(True)
 NO = Answer(False, "operator my.x is not installed")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from coordinator.fleet.addresses import AgentAddress
-from coordinator.watching import explained, figures, idle, paths, reply, tables, text, words
-from coordinator.watching.figures import Frame, Look, between
+from coordinator.monitoring import empty_windows, explained, metrics, paths, reply, tables, text, words
+from coordinator.monitoring.metrics import Frame, Look, between
 from protos import agent_pb2, plan_document
 from protos.plan_document import Plan
 from tests.whole_plans import whole
@@ -93,7 +93,7 @@ def test_what_came_between_two_looks() -> None:
     assert (out.bound_ns, out.promise, out.query) == (9, "guaranteed", "q")
     (_, node) = frame(then, now).nodes
     assert node.utilisation == 0.25 and node.slack_ns == -20
-    unit = figures.units(node)[0]
+    unit = metrics.units(node)[0]
     assert (unit.per_s, unit.mean_ns, unit.recent_ns, unit.worst_ns) == (25.0, 20, 60, 300)
 
 
@@ -119,7 +119,7 @@ def test_an_incarnation_begins_with_nothing() -> None:
 def test_a_plan_that_was_loaded_anew_begins_with_nothing() -> None:
     then = look(status("a", 100, runs=500), status("b", 100))
     (node, _) = frame(then, look(status("a", 102, runs=10), status("b", 102))).nodes
-    unit = figures.units(node)[0]
+    unit = metrics.units(node)[0]
     assert (unit.per_s, unit.mean_ns) == (5.0, 20)
 
 
@@ -357,10 +357,12 @@ def test_empty_windows_of_all_plans_that_run_are_counted_as_often_as_they_have_r
     old = made(PLAN | {"graph": graph | {"outputs": {"slow": {"from": "apart"}}}})
     gone = {"windows.gone.empty": 5, "windows.apart.empty": 7, **windows(empty=10, empty_within=9)}
     values = reply.of(status("b", 1, counters=gone), HEALTHY)
-    assert idle.idle(idle.leading([plan], "slow"), values, None) == 2 + 5, "those of `apart` are not before it"
-    assert idle.idle(idle.leading([old, plan], "slow"), values, None) == 2 + 5 + 7
-    assert idle.idle(idle.leading([], "slow"), values, None) == 1 + 5 + 7, "without a plan any may be"
-    assert idle.idle(idle.leading([made()], "quick"), values, None) == 5, "of an earlier plan"
+    assert empty_windows.idle(empty_windows.leading([plan], "slow"), values, None) == 2 + 5, (
+        "those of `apart` are not before it"
+    )
+    assert empty_windows.idle(empty_windows.leading([old, plan], "slow"), values, None) == 2 + 5 + 7
+    assert empty_windows.idle(empty_windows.leading([], "slow"), values, None) == 1 + 5 + 7, "without a plan any may be"
+    assert empty_windows.idle(empty_windows.leading([made()], "quick"), values, None) == 5, "of an earlier plan"
 
 
 def test_what_a_runtime_counted_before_it_began_anew_is_not_known() -> None:

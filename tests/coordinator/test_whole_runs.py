@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.fleet import deploy
+from coordinator.fleet.deployment import deploy
 from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import Run, read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from coordinator.solve import planner
 from protos.plan_document import Plan
 from tests.coordinator.test_deploy_live import Street, cli

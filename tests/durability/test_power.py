@@ -8,9 +8,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from coordinator.fleet import collect, deploy
+from coordinator.fleet.collection import collect
+from coordinator.fleet.deployment import deploy
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from node_agent.host.state_dir import StateDir
 from node_agent.sdk import Sink, Source
 from protos.records import HEADER_BYTES, unpack_header

@@ -9,9 +9,9 @@ import pytest
 
 from coordinator.errors import BadInputError
 from coordinator.fleet.agents import Agents
-from coordinator.fleet.collect import collect
+from coordinator.fleet.collection.collect import collect
 from coordinator.report.facts.reader import NoRunError, read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from protos import run_document
 from tests.coordinator.report.synthetic import everything, play
 from tests.durability.damages import apply, damages

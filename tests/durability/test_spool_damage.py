@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.fleet.run_traces import RunTraces, TraceError
+from coordinator.fleet.collection.run_traces import RunTraces, TraceError
 from node_agent.control import spool_protocol
 from node_agent.control.spool_files import SpoolFiles
 from node_agent.host.state_dir import StateDir

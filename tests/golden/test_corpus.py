@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from coordinator.cli import app as coordinator
-from coordinator.cli import register
+from coordinator.cli.app import app as coordinator
+from coordinator.cli.app import register
 from coordinator.errors import CoordinatorError
 from sim_vehicles.cli.app import build
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from coordinator.most_results import MOST_GIVEN, most_results
-from coordinator.report.windows_view import WindowView, windows
+from coordinator.report.facts.most_results import MOST_GIVEN, most_results
+from coordinator.report.facts.windows_view import WindowView, windows
 from protos.plan_document import Claim, Plan, Selectivity
 from protos.plan_pb2 import LocalPlan
 from protos.records import stamp_of

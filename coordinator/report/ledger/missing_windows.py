@@ -16,7 +16,7 @@ from coordinator.report.counts import ADMITTED, BEGUN, TOLD, Counts
 from coordinator.report.facts.completeness import Status, Trace
 from coordinator.report.facts.joined import ID_BITS
 from coordinator.report.facts.plan_view import PlanView, Reach
-from coordinator.report.windows_view import BY_TIME, WindowView
+from coordinator.report.facts.windows_view import BY_TIME, WindowView
 from protos import records as rec
 
 Range = tuple[int, int]  # numbers, both included

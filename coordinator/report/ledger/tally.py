@@ -6,9 +6,9 @@ Facts are summed by incarnation, kind and what they are about; overload.py says 
 from collections import defaultdict
 from collections.abc import Iterable
 
-from coordinator.report.blame import duration
 from coordinator.report.counts import DURATION_LIMIT, Counts, Tally
 from coordinator.report.ledger.books import Row
+from coordinator.report.ledger.latency_breakdown import duration
 from coordinator.report.ledger.results import instant
 from protos import records as rec
 from protos.records import Ran, Record, Refused, Shed

@@ -16,8 +16,8 @@ from coordinator.report.facts.completeness import Status, Trace, lacking_nodes
 from coordinator.report.facts.joined import number_of
 from coordinator.report.facts.plan_view import Reach
 from coordinator.report.facts.reader import Run
+from coordinator.report.facts.windows_view import BY_TIME, WindowView
 from coordinator.report.ledger.missing_windows import MissingWindows
-from coordinator.report.windows_view import BY_TIME, WindowView
 
 
 def lacking_sources(run: Run, traces: Iterable[Trace]) -> frozenset[int]:

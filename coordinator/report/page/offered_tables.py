@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from coordinator import missed_share
+from coordinator.report import missed_share
 
 Reports = Sequence[tuple[str, Mapping[str, Any]]]  # name of the run, report
 

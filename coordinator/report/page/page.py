@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from coordinator import missed_share
-from coordinator.report import beyond, dearer, lost
+from coordinator.report import cost_overrun, missed_share
 from coordinator.report.facts import began_anew
 from coordinator.report.facts.reader import Run
-from coordinator.report.page import figures, offered_tables, overload_tables
+from coordinator.report.page import bound_violation, offered_tables, overload_tables, plots
 from coordinator.report.page.overload_tables import percent
 from coordinator.report.page.page_style import CSS, SCRIPT
 from coordinator.report.page.timeline import timeline
-from coordinator.report.shape import cause_text
+from coordinator.report.summary import lost
+from coordinator.report.summary.assembly import cause_text
 from coordinator.units import counted
 
 Verdict = Mapping[str, Any]
@@ -61,13 +61,13 @@ def page(entries: Sequence[tuple[Run, Verdict]]) -> str:
     named = [
         (name, run, verdict) for name, (run, verdict) in zip(labels([r for r, _ in entries]), entries, strict=True)
     ]
-    plots: dict[str, figures.Figure] = {}
+    drawn: dict[str, plots.Figure] = {}
     body = "".join(
         (_head(named), _outputs(named), _overload(named), _anew(named), _longer(named), _ledger(named),
-         _latencies(named, plots), _blames(named, plots), _timelines(named, plots), _placement(named))
+         _latencies(named, drawn), _blames(named, drawn), _timelines(named, drawn), _placement(named))
     )  # fmt: skip
     title = escape(", ".join(run.name for _, run, _ in named))
-    data = json.dumps(plots, allow_nan=False).replace("<", "\\u003c")
+    data = json.dumps(drawn, allow_nan=False).replace("<", "\\u003c")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -80,7 +80,7 @@ Named = Sequence[tuple[str, Run, Verdict]]
 
 
 def _dot(number: int) -> str:
-    return f'<span class="dot" style="background:{figures.RUN_COLOURS[number % len(figures.RUN_COLOURS)]}"></span>'
+    return f'<span class="dot" style="background:{plots.RUN_COLOURS[number % len(plots.RUN_COLOURS)]}"></span>'
 
 
 def _table(head: Sequence[str], rows: Sequence[str]) -> str:
@@ -140,7 +140,7 @@ def _outputs(named: Named) -> str:
     by_query = f"<p>Missed by query: {'; '.join(sums)}.</p>" if sums else ""
     note = f"Times in ms. Latencies are upper bounds, over delivered results. {offered_tables.NOTE}"
     open_ = _said(named, "warn", lambda verdict: list(offered_tables.sentences(verdict)))
-    more = f"{by_query}{open_}{_offered(named)}{_said(named, 'warn', beyond.sentences)}"
+    more = f"{by_query}{open_}{_offered(named)}{_said(named, 'warn', bound_violation.sentences)}"
     return f"<section><h2>Outputs</h2>{_table(head, rows)}{more}<p class=soft>{note}</p></section>"
 
 
@@ -181,7 +181,7 @@ def _anew(named: Named) -> str:
 
 def _longer(named: Named) -> str:
     """Units that ran longer than planned."""
-    found = _said(named, "warn", lambda verdict: dearer.sentences(verdict.get("dearer", [])))
+    found = _said(named, "warn", lambda verdict: cost_overrun.sentences(verdict.get("dearer", [])))
     return f"<section><h2>Longer than planned</h2>{found}</section>" if found else ""
 
 
@@ -244,32 +244,32 @@ def _list(lines: Sequence[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
 
 
-def _plot(plots: dict[str, figures.Figure], figure: figures.Figure) -> str:
-    name = f"plot{len(plots)}"
-    plots[name] = figure
+def _plot(drawn: dict[str, plots.Figure], figure: plots.Figure) -> str:
+    name = f"plot{len(drawn)}"
+    drawn[name] = figure
     keys = "".join(
-        f'<li><span class="key" style="background:{look}"></span>{text}' for text, look in figures.legend(figure)
+        f'<li><span class="key" style="background:{look}"></span>{text}' for text, look in plots.legend(figure)
     )
     place = f'<div class="plot" id="{name}" style="min-height:{figure["layout"]["height"]}px"></div>'
     return f'{place}<ul class="legend">{keys}</ul>'
 
 
-def _latencies(named: Named, plots: dict[str, figures.Figure]) -> str:
+def _latencies(named: Named, drawn: dict[str, plots.Figure]) -> str:
     parts = []
     for output in _names(named):
-        figure = figures.ecdf(output, [(name, verdict) for name, _, verdict in named])
+        figure = plots.ecdf(output, [(name, verdict) for name, _, verdict in named])
         parts.append(
-            f"<h3>{escape(output)}</h3>" + (_plot(plots, figure) if figure else "<p>Nothing was delivered.</p>")
+            f"<h3>{escape(output)}</h3>" + (_plot(drawn, figure) if figure else "<p>Nothing was delivered.</p>")
         )
     return f"<section><h2>Latency against the deadline</h2>{''.join(parts)}</section>"
 
 
-def _blames(named: Named, plots: dict[str, figures.Figure]) -> str:
+def _blames(named: Named, drawn: dict[str, plots.Figure]) -> str:
     parts = []
     for output in _names(named):
-        figure = figures.blame(output, [(name, verdict) for name, _, verdict in named])
+        figure = plots.blame(output, [(name, verdict) for name, _, verdict in named])
         if figure:
-            parts.append(f"<h3>{escape(output)}</h3>{_plot(plots, figure)}")
+            parts.append(f"<h3>{escape(output)}</h3>{_plot(drawn, figure)}")
     note = (
         "Of delivered results. <i>Rest</i> is what no hop explains: links between clocks that cannot be compared, "
         "waiting for a join's last partner, hand-over. Branches of a join overlap in time."
@@ -277,7 +277,7 @@ def _blames(named: Named, plots: dict[str, figures.Figure]) -> str:
     return f"<section><h2>Where the time went</h2>{''.join(parts)}<p class=soft>{note}</p></section>"
 
 
-def _timelines(named: Named, plots: dict[str, figures.Figure]) -> str:
+def _timelines(named: Named, drawn: dict[str, plots.Figure]) -> str:
     parts = []
     for number, (name, run, verdict) in enumerate(named):
         shown = timeline(run, verdict["outputs"])
@@ -287,7 +287,7 @@ def _timelines(named: Named, plots: dict[str, figures.Figure]) -> str:
             continue
         more = f" {shown.left_out:,} more stretches are left out." if shown.left_out else ""
         parts.append(
-            f"{title}<p class=soft>Around the {escape(shown.about)}.{more}</p>{_plot(plots, figures.gantt(shown))}"
+            f"{title}<p class=soft>Around the {escape(shown.about)}.{more}</p>{_plot(drawn, plots.gantt(shown))}"
         )
     return f"<section><h2>What the nodes did</h2>{''.join(parts)}</section>"
 

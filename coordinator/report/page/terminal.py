@@ -6,14 +6,14 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from coordinator import missed_share
-from coordinator.report import beyond, dearer, lost
+from coordinator.report import cost_overrun, missed_share
 from coordinator.report.facts import began_anew
 from coordinator.report.facts.reader import Run
-from coordinator.report.page import offered_tables, overload_tables
+from coordinator.report.page import bound_violation, offered_tables, overload_tables
 from coordinator.report.page.overload_tables import percent
 from coordinator.report.page.page import COLUMNS, LATENCIES, labels, milliseconds, operators_of
-from coordinator.report.shape import cause_text
+from coordinator.report.summary import lost
+from coordinator.report.summary.assembly import cause_text
 from coordinator.units import counted
 
 WIDE = 140  # columns of text; in less, results and latencies are two tables, and counts that are all 0 a line above
@@ -158,8 +158,8 @@ def told(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for report in reports:
         found = [
             *began_anew.sentences(report.get("began_anew", ())), *offered_tables.sentences(report),
-            *beyond.sentences(report), *overload_tables.window_sentences(report), *dearer.sentences(report["dearer"]),
-            *lost.sentences(report["lost_in_units"]),
+            *bound_violation.sentences(report), *overload_tables.window_sentences(report),
+            *cost_overrun.sentences(report["dearer"]), *lost.sentences(report["lost_in_units"]),
         ]  # fmt: skip
         yield from (f"{report['run']}: {line}" if len(reports) > 1 else line for line in found)
 

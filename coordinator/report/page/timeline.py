@@ -10,7 +10,7 @@ from typing import Any
 
 from coordinator.report.facts.joined import own
 from coordinator.report.facts.reader import Incarnation, Run, records_of
-from coordinator.report.ledger.verdict import scan_trace
+from coordinator.report.verdict import scan_trace
 from protos.records import Output, Ran
 
 BARS_PER_NODE = 400

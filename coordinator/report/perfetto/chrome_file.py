@@ -12,8 +12,8 @@ from typing import IO
 from coordinator.errors import CoordinatorError
 from coordinator.report.facts.one_clock import OneClock
 from coordinator.report.facts.reader import Incarnation, Run, usable
-from coordinator.report.ledger.verdict import scan_trace
 from coordinator.report.perfetto.chrome_trace import Events
+from coordinator.report.verdict import scan_trace
 from protos import records as rec
 from protos.records import Record, unpack_records
 

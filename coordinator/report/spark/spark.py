@@ -18,7 +18,6 @@ from coordinator.report.facts.joined import MOST_PLANS
 from coordinator.report.facts.problems import FIRST_OF_WITNESSES, Problem
 from coordinator.report.facts.reader import Run
 from coordinator.report.ledger.witnesses import lacking_sources
-from coordinator.report.shape import assemble
 from coordinator.report.spark import spark_ledger as ledger
 from coordinator.report.spark import spark_records, spark_tally
 from coordinator.report.spark import spark_results as results
@@ -35,6 +34,7 @@ from coordinator.report.spark.spark_tables import (  # fmt: skip
     traces,
     witnessed,
 )
+from coordinator.report.summary.assembly import assemble
 from protos import records as rec
 from protos.records import RECORD_BYTES, Gap, Load, Plan
 

@@ -16,8 +16,8 @@ from coordinator.errors import BadInputError
 from coordinator.spec import places
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator, Query, Source
-from coordinator.spec.sharing import identity, match
-from coordinator.spec.sharing.files import joined, rooted
+from coordinator.spec.sharing import equivalence, match
+from coordinator.spec.sharing.joined_files import joined, rooted
 from coordinator.units import show_ns
 from protos import json_shape
 from protos.plan_document import QueryPart
@@ -224,7 +224,7 @@ def _narrowed(operator: Operator, partner: Operator | None, cluster: Cluster) ->
     """An operator that is there, where both it and what takes part in it may run."""
     if partner is None:
         return operator
-    both = identity.common(operator, partner, cluster)
+    both = equivalence.common(operator, partner, cluster)
     if both == places.allowed(operator, cluster):
         return operator
     return replace(operator, nodes=both, barred=())

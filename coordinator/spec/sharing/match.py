@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from coordinator.spec import graph
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator, Query
-from coordinator.spec.sharing import identity
+from coordinator.spec.sharing import equivalence
 
 Place = Mapping[str, str]
 Pair = tuple[str, str]
@@ -21,7 +21,7 @@ def shared(there: Query, joining: Query, cluster: Cluster, place: Place | None =
     Of several that fit, the one of the same name, or else the first in the file. So the most is shared wherever no
     query has equal operators of its own.
     """
-    old, new = identity.classes([there, joining], cluster.catalog)
+    old, new = equivalence.classes([there, joining], cluster.catalog)
     by_class: dict[int, list[Operator]] = {}
     for operator in there.operators:
         by_class.setdefault(old[operator.name], []).append(operator)
@@ -54,7 +54,7 @@ def shared(there: Query, joining: Query, cluster: Cluster, place: Place | None =
 
 
 def _together(there: Operator, joining: Operator, cluster: Cluster, place: Place | None) -> bool:
-    both = identity.common(there, joining, cluster)
+    both = equivalence.common(there, joining, cluster)
     return bool(both) if place is None else place[there.name] in both
 
 

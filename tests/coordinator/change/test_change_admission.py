@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.change import change_summary, next_plan, ways
+from coordinator.change import change_summary, next_plan, remedies
+from coordinator.change.admission import promised
 from coordinator.change.next_plan import Change, Wish
-from coordinator.change.verdict import promised
 from coordinator.errors import BadInputError
 from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
@@ -261,7 +261,7 @@ def test_a_refusal_says_what_would_fit_if_what_runs_moved(desk: Desk) -> None:
     plan = desk.kept(desk.remove(both, "base").after)
     change = desk.add(plan, heavy("1500 us", "25 ms", "b"))
     assert not change.verdict.admitted
-    found = ways.ways(change)
+    found = remedies.ways(change)
     assert found.replacement is not None and found.moved, "planned anew X and Y go elsewhere"
     assert found.replacement.guarantee["h"].guaranteed
     assert found.replacement.placement["H"] == "b"
@@ -272,9 +272,9 @@ def test_a_refusal_says_what_would_fit_if_what_runs_moved(desk: Desk) -> None:
 
 
 def test_a_refusal_says_what_makes_room_where_nothing_fits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ways, "MEND_S", 2.0)
+    monkeypatch.setattr(remedies, "MEND_S", 2.0)
     change = desk.add(desk.plan(BASE), heavy("4 ms", "30 ms"))
-    found = ways.ways(change)
+    found = remedies.ways(change)
     assert found.replacement is None and "planned anew with every operator free it does not fit" in found.lines("")[0]
     for deadline in (mend for mend in found.mends if mend.way == "deadline"):  # as many as there was time for
         relaxed = next(one for one in deadline.case.query.outputs if one.name == "h").deadline_ns

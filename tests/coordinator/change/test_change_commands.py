@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from coordinator import cli
-from coordinator.change import carry, next_plan, running, ways
+from coordinator.change import carry, next_plan, remedies
 from coordinator.change.next_plan import Wish
+from coordinator.cli import app
 from coordinator.errors import CoordinatorError
 from coordinator.fleet import addresses as address_file
-from coordinator.fleet import deploy, local_agents
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
-from coordinator.fleet.local_agents import LocalAgent, Wanted
-from coordinator.fleet.two_phase import Verb
+from coordinator.fleet.deployment import deploy, deployed_plans
+from coordinator.fleet.deployment.two_phase import Verb
+from coordinator.fleet.local import local_agents
+from coordinator.fleet.local.local_agents import LocalAgent, Wanted
 from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.plan import plan_file
@@ -49,7 +50,7 @@ class Town:
     def run(self, *words: str) -> tuple[int, str, str]:
         """Exit code, what it says, and what is wrong."""
         given = [*words, "--addresses", str(self.addresses)]
-        done = CliRunner().invoke(cli.app, given, catch_exceptions=True)
+        done = CliRunner().invoke(app.app, given, catch_exceptions=True)
         if isinstance(done.exception, CoordinatorError):
             return done.exception.exit_code, done.stdout, "\n".join(done.exception.lines())
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
@@ -67,7 +68,7 @@ class Town:
             statuses = agents.status()
         found = {}
         for name, status in statuses.items():
-            one = running.committed(status)
+            one = deployed_plans.committed(status)
             seen = sorted(plan.hash.hex() for plan in status.plans if plan.state != agent_pb2.DRAINING)
             found[name] = (one.hash.hex() if one else "", one.epoch if one else 0, seen)
         return found
@@ -75,8 +76,8 @@ class Town:
 
 @pytest.fixture(scope="module", autouse=True)
 def commands() -> None:
-    if not cli.app.registered_commands:
-        cli.register()
+    if not app.app.registered_commands:
+        app.register()
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +154,7 @@ def test_a_cluster_or_a_plan_is_no_query_to_add(town: Town) -> None:
 
 
 def test_what_is_refused_changes_nothing(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ways, "MEND_S", 0.5)
+    monkeypatch.setattr(remedies, "MEND_S", 0.5)
     town.make("base", "fleet")
     assert town.run("deploy", str(town.plan))[0] == 0
     runs, there, content = town.runs(), files(town), town.plan.read_bytes()
@@ -266,10 +267,10 @@ def test_a_change_waits_for_the_one_before(town: Town, monkeypatch: pytest.Monke
     town.make("base")
     assert town.run("deploy", str(town.plan))[0] == 0
     drains = [{"0a1b2c3d": ["b"]}, {"0a1b2c3d": ["b"]}, {}]
-    monkeypatch.setattr(running, "draining", lambda _: drains.pop(0))
+    monkeypatch.setattr(deployed_plans, "draining", lambda _: drains.pop(0))
     code, _, said = town.change("add", str(town.root / "fleet.yaml"))
     assert code == 0 and not drains and said.count("waiting until plan 0a1b2c3d on b has drained") == 1, "told once"
-    monkeypatch.setattr(running, "draining", lambda _: {"0a1b2c3d": ["a", "b"]})
+    monkeypatch.setattr(deployed_plans, "draining", lambda _: {"0a1b2c3d": ["a", "b"]})
     monkeypatch.setattr(carry, "DRAIN_S", 0.2)
     runs = town.runs()
     code, _, wrong = town.change("remove", "base")
@@ -311,6 +312,6 @@ def test_somebody_else_was_quicker(town: Town) -> None:
     town.make("base", "fleet")
     assert town.run("deploy", str(town.plan))[0] == 0
     runs = town.runs()
-    with pytest.raises(running.OtherPlanError):
+    with pytest.raises(deployed_plans.OtherPlanError):
         carry.out(before, change.after, town.plan, address_file.load(town.addresses))
     assert town.runs() == runs

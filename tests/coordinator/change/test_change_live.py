@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from coordinator import cli
+from coordinator.cli import app
 from coordinator.errors import CoordinatorError
-from coordinator.fleet import deploy, local_agents
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
-from coordinator.fleet.local_agents import LocalAgent, Wanted
+from coordinator.fleet.deployment import deploy
+from coordinator.fleet.local import local_agents
+from coordinator.fleet.local.local_agents import LocalAgent, Wanted
 from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from coordinator.solve import planner
 from node_agent.client.client import NotAcceptedError, Sink, Source, UnreachableError
 
@@ -126,7 +127,7 @@ class Lane:
     def command(self, *words: str | Path, plan: Path | None = None) -> tuple[int, str]:
         """Exit code, and what it says."""
         given = [*map(str, words), "--addresses", str(self.addresses.path), "--plan", str(plan or self.plan)]
-        done = CliRunner().invoke(cli.app, given)
+        done = CliRunner().invoke(app.app, given)
         if isinstance(done.exception, CoordinatorError):
             return done.exception.exit_code, "\n".join(done.exception.lines())
         return done.exit_code, done.output
@@ -144,8 +145,8 @@ class Lane:
 
 @pytest.fixture(scope="module", autouse=True)
 def commands() -> None:
-    if not cli.app.registered_commands:
-        cli.register()
+    if not app.app.registered_commands:
+        app.register()
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A refused change says what takes most of the bound, not only where it waits."""
 
-from coordinator.change.verdict import _late
+from coordinator.change.admission import _late
 from protos.plan_document import Claim, Step
 
 MS = 1_000_000

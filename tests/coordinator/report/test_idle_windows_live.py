@@ -6,16 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.fleet import collect, deploy, local_agents
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
-from coordinator.fleet.local_agents import Wanted
+from coordinator.fleet.collection import collect
+from coordinator.fleet.deployment import deploy
+from coordinator.fleet.local import local_agents
+from coordinator.fleet.local.local_agents import Wanted
 from coordinator.model.choices import Choices
+from coordinator.monitoring import metrics, overload_status, reply
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from coordinator.solve import planner
-from coordinator.watching import figures, overload, reply
 from node_agent.sdk import Source
 from tests.node_agent.live import until
 
@@ -79,9 +81,9 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
         run = collect.new_run(tmp_path / "runs", plan, tmp_path / "plan.json", tmp_path / "addresses.json")
         assert collect.collect(run, plan, connected).problems == []
     told = verdict(read_run(run))["outputs"]["win"]
-    (live,) = figures.between(None, figures.Look(0.0, now), {plan.hash: plan}).outputs
+    (live,) = metrics.between(None, metrics.Look(0.0, now), {plan.hash: plan}).outputs
     assert told["missed_of_offered"] is not None and live.missed_of_offered is not None
     (least, most), (lo, hi) = live.missed_of_offered, told["missed_of_offered"]
     assert least <= lo <= hi <= most and hi >= 0.5 and live.met_idle >= IDLE
-    windows, of_run = overload.overload(now["a"], "a", {plan.hash: plan})["windows"]["w"], told["windows"]["w"]
+    windows, of_run = overload_status.overload(now["a"], "a", {plan.hash: plan})["windows"]["w"], told["windows"]["w"]
     assert (windows["all"], windows["given"]) == (of_run["all"], of_run["given"])

@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.fleet import collect, deploy, local_agents
 from coordinator.fleet.addresses import Addresses
 from coordinator.fleet.agents import Agents
-from coordinator.fleet.local_agents import LocalAgent, Wanted
+from coordinator.fleet.collection import collect
+from coordinator.fleet.deployment import deploy
+from coordinator.fleet.local import local_agents
+from coordinator.fleet.local.local_agents import LocalAgent, Wanted
 from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from coordinator.solve import planner
 from node_agent.sdk import Source
 from protos.plan_document import Plan

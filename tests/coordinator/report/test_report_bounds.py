@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from coordinator.report import beyond, lost
 from coordinator.report.command import judge
 from coordinator.report.facts.reader import Run, read_run, records_of
-from coordinator.report.page import figures
+from coordinator.report.page import bound_violation, plots
 from coordinator.report.page.page import page
+from coordinator.report.summary import lost
 from protos import records as rec
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, everything, hashed, plan_document, play
 
@@ -47,7 +47,7 @@ def test_results_beyond_the_bound_are_counted_and_never_silent(tmp_path: Path) -
         found = report["outputs"][name]
         assert (found["bound_ns"], found["above_bound"]) == (BOUND_NS, len(over))
         assert found["above_bound_by_ns"] == (max(over) if over else None)
-    lines = beyond.sentences(report)
+    lines = bound_violation.sentences(report)
     assert len(lines) == sum(map(bool, expected.values())) + 1
     assert "longer than the plan's bound, 7 ms, by up to" in lines[0]
     assert "does not cover operators that run longer than their cost (here: " in lines[-1]
@@ -76,7 +76,7 @@ def test_each_result_is_held_against_its_own_plans_bound(tmp_path: Path) -> None
 def test_without_a_bound_there_is_nothing_to_hold_results_against(tmp_path: Path) -> None:
     report = judged(read_run(play(bounded(None), 3, tuples=40).save(tmp_path / "run")))
     assert {(one["bound_ns"], one["above_bound"]) for one in report["outputs"].values()} == {(None, None)}
-    assert beyond.sentences(report) == []
+    assert bound_violation.sentences(report) == []
 
 
 def failing(path: Path) -> Path:
@@ -129,9 +129,9 @@ def test_units_look_different_and_each_the_same_everywhere() -> None:
     hops = [{"hop": f"{doing} {unit}", "kind": kind, "mean_ns": MS, "tail_mean_ns": MS}
             for unit in units for doing, kind in (("queued for", "queue"), ("running", "run"))]  # fmt: skip
     split = {"results": 1, "hops": hops}
-    figure = figures.blame("out", [("run", {"blame": {"out": split, "other": split}})])
+    figure = plots.blame("out", [("run", {"blame": {"out": split, "other": split}})])
     assert figure is not None
     looks = {trace["name"]: trace["marker"] for trace in figure["data"]}
     assert len({json.dumps(look) for look in looks.values()}) == 24
     assert all(looks[f"queued for {unit}"]["color"] == looks[f"running {unit}"]["color"] for unit in units)
-    assert len({css for _, css in figures.legend(figure)}) == 24
+    assert len({css for _, css in plots.legend(figure)}) == 24

@@ -11,9 +11,9 @@ from rich.console import Console
 from coordinator.report.facts.joined import MOST_PLANS, join
 from coordinator.report.facts.plan_view import read_plan
 from coordinator.report.facts.reader import NoRunError, Run, read_run
-from coordinator.report.ledger.verdict import verdict
 from coordinator.report.page.page import page
 from coordinator.report.page.terminal import tables
+from coordinator.report.verdict import verdict
 from protos.plan_document import Plan
 from protos.run_document import packed
 from sim_vehicles.virtual.course import Change

@@ -10,12 +10,12 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from coordinator.commands.report import UnbalancedError, register
+from coordinator.cli.commands.report import UnbalancedError, register
 from coordinator.report.facts.reader import NoRunError, read_run
-from coordinator.report.ledger.verdict import verdict
-from coordinator.report.page import figures
+from coordinator.report.page import plots
 from coordinator.report.page.page import page
 from coordinator.report.page.timeline import BARS_PER_NODE, timeline
+from coordinator.report.verdict import verdict
 from tests.coordinator.report.synthetic import MS, Cluster, everything, plan_document, play
 
 app = typer.Typer()
@@ -180,7 +180,7 @@ def test_timelines_are_bounded(tmp_path: Path) -> None:
     assert len(shown.bars) == BARS_PER_NODE
     assert shown.left_out > 0
     assert any(bar.mine for bar in shown.bars)
-    assert len(figures.gantt(shown)["data"][0]["x"]) < BARS_PER_NODE
+    assert len(plots.gantt(shown)["data"][0]["x"]) < BARS_PER_NODE
 
 
 def test_nothing_delivered_still_makes_a_page(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from coordinator.report.dearer import dearer, sentences
+from coordinator.report.cost_overrun import dearer, sentences
 from coordinator.report.facts.reader import Run, read_run, records_of
 from protos.records import RAN, Ran
 from tests.coordinator.report.synthetic import DECISION_NS, Cluster, Lineage, everything, plan_document, play

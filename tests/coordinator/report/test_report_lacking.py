@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.commands.report import UnbalancedError
+from coordinator.cli.commands.report import UnbalancedError
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests.coordinator.report.synthetic import MS, Lineage, plan_document
 from tests.coordinator.report.synthetic_windows import with_windows

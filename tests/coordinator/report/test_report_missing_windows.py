@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from coordinator.fleet import collect, deploy
+from coordinator.fleet.collection import collect
+from coordinator.fleet.deployment import deploy
 from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run, records_of
-from coordinator.report.ledger.verdict import verdict
 from coordinator.report.page.overload_tables import window_sentences
 from coordinator.report.page.page import page
 from coordinator.report.page.terminal import told as said
+from coordinator.report.verdict import verdict
 from coordinator.solve import planner
 from node_agent.sdk import Sink, Source
 from protos import records as rec

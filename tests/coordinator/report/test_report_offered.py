@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, Op, hashed, plan_document, write_trace
 from tests.coordinator.report.synthetic_windows import Z, with_windows

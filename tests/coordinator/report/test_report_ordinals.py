@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from coordinator.report.facts.reader import Run, read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 
 OPERATORS = """
 from node_agent.sdk import Many, operator

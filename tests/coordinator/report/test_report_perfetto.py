@@ -10,11 +10,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from coordinator.commands.report import register
+from coordinator.cli.commands.report import register
 from coordinator.report.facts.one_clock import OneClock
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
 from coordinator.report.perfetto import chrome_file
+from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests.coordinator.report.synthetic import (
     MS,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from coordinator.report.facts.reader import Run, read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests import traces
 from tests.coordinator.report import test_report_lacking, test_report_missing_windows

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coordinator.report.facts.reader import NoRunError, read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from protos import records as rec
 from tests.coordinator.report.synthetic import (
     MS,

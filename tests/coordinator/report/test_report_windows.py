@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from coordinator.report.bound import best_share, long_run_share
 from coordinator.report.facts.plan_view import Reach
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
 from coordinator.report.page.page import page
+from coordinator.report.summary.best_share import best_share, long_run_share
+from coordinator.report.verdict import verdict
 from node_agent.core.windows import shedding
 from protos import records as rec
 from tests.coordinator.report.synthetic import MS, Cluster, Lineage, plan_document

@@ -10,9 +10,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator.commands.report import UnbalancedError, register
+from coordinator.cli.commands.report import UnbalancedError, register
 from coordinator.report.facts.reader import Run, read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from protos import records as rec
 from protos.records import Record
 from protos.segments import segment

@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coordinator.commands import explain, plan, validate
+from coordinator.cli.commands import explain, plan, validate
 from coordinator.errors import BadInputError, CoordinatorError
 from coordinator.model.choices import Choices
 from coordinator.plan import plan_file

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from coordinator.commands import status as command
+from coordinator.cli.commands import status as command
+from coordinator.monitoring import reply as replies
+from coordinator.monitoring.metrics import Look, between
+from coordinator.monitoring.overload_status import lines, overload, told_here
 from coordinator.report.page.overload_tables import load_text
-from coordinator.report.shape import cause_text
-from coordinator.watching import reply as replies
-from coordinator.watching.figures import Look, between
-from coordinator.watching.overload import lines, overload, told_here
+from coordinator.report.summary.assembly import cause_text
 from protos import agent_pb2
 from protos.plan_document import Plan
 

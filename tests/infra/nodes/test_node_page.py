@@ -11,7 +11,7 @@ from typing import Literal
 
 import typer.main
 
-from coordinator import cli as coordinator
+from coordinator.cli import app as coordinator
 from coordinator.spec.files import schema
 from infra.nodes import __main__ as nodes
 from node_agent.tools import cli as node_agent

@@ -6,9 +6,9 @@ from typer.testing import CliRunner
 
 from coordinator.model.choices import Choices
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
 from coordinator.report.page.page import page
 from coordinator.report.page.terminal import told
+from coordinator.report.verdict import verdict
 from coordinator.solve import planner
 from sim_vehicles.cli.app import app
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from protos import records
 from sim_vehicles.virtual.run import Simulation, simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario

@@ -11,7 +11,7 @@ from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.system import read
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import Simulation, simulate, write_run

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from node_agent.operators.registry import Registry
 from protos import records
 from protos.plan_document import Plan

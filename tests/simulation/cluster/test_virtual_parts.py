@@ -15,7 +15,7 @@ from google.protobuf.wrappers_pb2 import DoubleValue
 from typer.testing import CliRunner
 
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from node_agent.operators.registry import Registry
 from protos import records
 from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, RateArrival, TraceArrival

@@ -22,7 +22,7 @@ from coordinator.model import incumbent
 from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import BurstArrival, JcpArrival, Source
 from sim_vehicles.virtual.costs import parse_jitter

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from coordinator.report.facts.reader import read_run
-from coordinator.report.ledger.verdict import verdict
+from coordinator.report.verdict import verdict
 from protos import records
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual.costs import parse_jitter

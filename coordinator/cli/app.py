@@ -1,0 +1,95 @@
+"""The coordinator's command line. Each command lives in coordinator/commands/<name>.py and brings `register(app)`.
+
+Those modules import nothing heavy at their top: OR-Tools, Spark and gRPC are imported inside the command that needs
+them, so that `--help` and `validate` start at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from functools import cache
+from typing import Annotated
+
+import typer
+
+from coordinator import signals
+from coordinator.cli import lines
+from coordinator.errors import FULL, CoordinatorError
+
+COMMANDS = (
+    "init",
+    "run",
+    "validate",
+    "plan",
+    "explain",
+    "certs",
+    "addresses",
+    "up",
+    "deploy",
+    "add",
+    "remove",
+    "status",
+    "top",
+    "profile",
+    "stop",
+    "collect",
+    "report",
+)
+
+app = typer.Typer(
+    name="coordinator",
+    help="Plans stream queries with end-to-end deadlines, deploys them to a few nodes, and reports what was met.\n\n"
+    "Exit codes: 0 done; 2 bad input; 3 infeasible; 4 out of time, or a plan that is neither guaranteed nor disproven; "
+    "1 anything else.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(wanted: bool) -> None:
+    """Says the release and ends."""
+    if wanted:
+        from protos import release
+
+        typer.echo(release.said("coordinator"))
+        raise typer.Exit
+
+
+@app.callback()
+def every_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="The release, and nothing else.")
+    ] = False,
+    log_json: Annotated[
+        bool, typer.Option("--log-json", help="Progress on stderr as a JSON object per line, before any command.")
+    ] = False,
+) -> None:
+    """What holds for every command."""
+    if log_json:
+        lines.use_json()
+
+
+@cache
+def register() -> None:
+    """Adds every command, once per process."""
+    for name in COMMANDS:
+        importlib.import_module(f"coordinator.cli.commands.{name}").register(app)
+
+
+def run() -> None:
+    """Runs the command line; a failure that a user can mend is told in sentences, one per line, on stderr."""
+    register()
+    signals.watch()
+    try:
+        app()
+    except CoordinatorError as error:
+        for line in error.lines():
+            sys.stderr.write(line + "\n")
+        raise SystemExit(error.exit_code) from error
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        sys.stderr.write(f"{error.filename or 'a file'} cannot be written: {error.strerror}; make room on the disk\n")
+        raise SystemExit(1) from error

@@ -1,0 +1,124 @@
+"""`coordinator explain`: where each deadline goes, what binds, and what would mend a plan or a query without one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from coordinator.cli import query_files
+from coordinator.cli.planning import searching, watching
+
+if TYPE_CHECKING:
+    from coordinator.solve.repair.trial import Case
+    from protos.plan_document import Plan
+
+EPILOG = """Examples:
+
+  coordinator explain plan.json
+
+  coordinator explain plan.json --all               (sub-deadlines, places, units, nodes as well)
+
+  coordinator explain query.yaml cluster.yaml       (also where there is no plan, and of several queries)"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command(epilog=EPILOG)
+    def explain(
+        files: Annotated[
+            list[Path], typer.Argument(metavar="PLAN | QUERY... CLUSTER", help="plan.json, or query.yaml cluster.yaml")
+        ],
+        everything: Annotated[bool, typer.Option("--all", help="How and why of everything else, too.")] = False,
+        time_limit: Annotated[
+            float, typer.Option(min=0, help="Seconds to look for what would mend it; 0: do not look.")
+        ] = 30.0,
+        model: Annotated[
+            Literal["sound", "paper"] | None, typer.Option(help="Of a query: as of 'coordinator plan'.")
+        ] = None,
+        units: Annotated[
+            Literal["path", "operator"], typer.Option(help="Of a query: as of 'coordinator plan'.")
+        ] = "path",
+        policy: Annotated[
+            str | None, typer.Option(help="Of a query: as of 'coordinator plan', like bts:phi=100ms,k=5.")
+        ] = None,
+        place: Annotated[list[str] | None, typer.Option(help="Of a query: as of 'coordinator plan'.")] = None,
+        overhead: Annotated[
+            Literal["measured", "none"], typer.Option(help="Of a query: as of 'coordinator plan'.")
+        ] = "measured",
+        no_sharing: Annotated[bool, typer.Option("--no-sharing", help="Of queries: as of 'coordinator plan'.")] = False,
+        costs: query_files.CostsOption = None,
+        costs_of: query_files.CostsOfOption = query_files.WORST,
+        margin: query_files.MarginOption = query_files.MARGIN,
+        as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+    ) -> None:
+        """Say where every millisecond of each deadline goes, what binds, and the smallest changes that mend what is
+        not guaranteed, each found by planning again."""
+        from coordinator.cli.commands.plan import pair
+        from coordinator.errors import InfeasibleError
+        from coordinator.explain import cost_lines, explanation, sharing_lines
+        from coordinator.model.choices import Choices
+        from coordinator.plan import deadline_breakdown, plan_file, reopen
+        from coordinator.solve import planner
+        from coordinator.solve.repair import mends
+        from coordinator.solve.repair.trial import Case, Outcome, told
+        from coordinator.spec import runtime_charges
+        from protos import json_shape
+
+        made: Plan | None = None
+        if len(files) == 1:
+            query_files.refuse_costs(costs)
+            made = plan_file.read(files[0])
+            case, now = Case(*reopen.inputs(made, files[0])), told(made)
+        else:
+            query, cluster, types = query_files.load(
+                *query_files.split(files), not no_sharing, query_files.costs(costs, costs_of, margin)
+            )
+            assert cluster is not None  # a path was given
+            choices = Choices(
+                model=model or Choices().model,
+                units=units,
+                policy=policy,
+                place=dict(pair(text) for text in place or []),
+                charges=runtime_charges.MEASURED if overhead == "measured" else runtime_charges.NOTHING,
+            )
+            case = Case(query, cluster, types, choices)
+            try:
+                with watching(as_json) as watch:
+                    made = planner.plan(query, cluster, types, choices, watch)
+                now = told(made)
+            except InfeasibleError as error:
+                now = Outcome(None, tuple(error.reasons))
+        found = mends.Findings(now)
+        if time_limit:
+            found = _look(case, now, time_limit, as_json)
+        sections: dict[str, list[str]] = {}
+        if made is None:
+            guesses = [told for told in (cost_lines.guesses(case.query),) if told]
+            sections[f"Query {case.query.name} is infeasible"] = [*now.reasons, *guesses]
+            if case.query.members:
+                sections[explanation.SEVERAL] = sharing_lines.told(case.query, case.cluster)
+        else:
+            sections |= explanation.short(made)
+        if time_limit:
+            sections |= explanation.mended(found)
+        if made is not None and everything:
+            sections |= explanation.explain(made)
+        if as_json:
+            outputs = {name: deadline_breakdown.document(made, name) for name in made.guarantee} if made else {}
+            queries = {"queries": json_shape.write(case.query.parts)}
+            typer.echo(json.dumps({"outputs": outputs, **queries, "mends": found.document(), "sections": sections}))
+            return
+        for title, lines in sections.items():
+            typer.echo("\n".join([title, *(f"  {line}" for line in lines)]))
+
+
+def _look(case: Case, now: Any, seconds: float, quiet: bool) -> Any:
+    """Mends, with progress on stderr."""
+    from coordinator.solve.repair import mends
+
+    with searching("looking for what mends it", quiet) as tell:
+        return mends.find(case, seconds, lambda what: tell(f"looking for what mends it: {what}"), now)

@@ -1,0 +1,290 @@
+"""`coordinator run --local`: from two files to a verdict on this machine, in one command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coordinator.cli import completion, query_files
+from coordinator.cli.commands.report import Engine
+from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
+from coordinator.cli.shown import Shown
+from coordinator.errors import CoordinatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from coordinator.local_run.files import Feed
+    from coordinator.local_run.stages import Ran
+    from coordinator.spec.files.yaml_source import Edit
+    from protos.plan_document import Plan
+
+EPILOG = """Examples:
+
+  coordinator run --local                                       (query.yaml and cluster.yaml here)
+
+  coordinator run --local pumps                                 (those of a directory)
+
+  coordinator run --local query.yaml cluster.yaml --feed radio=drive.csv --by radio=t --for 10s
+
+  coordinator run --local --plan plan.json --rate radio=50 --json
+
+What stands beside the query is taken: operators.py for the agents (an operators.json that is there and says something
+else is brought up to date), and for each source SOURCE.jsonl, SOURCE.csv or SOURCE.mcap, or feed.jsonl for the only one
+that has none. Tuples are sent at the rate that the query declares, unless told otherwise. The agents take free ports of
+this machine, whatever the cluster file says, and speak without TLS.
+
+Ctrl-C ends the feeds; what came until then is collected and reported (exit code 130). A deadline that was missed is no
+failure. Exit codes: 0 done; 2 bad input, also in a feed; 3 infeasible, or a ledger that does not balance; 4 not drained
+in time; 1 anything else."""
+
+NOT_LOCAL = (
+    "coordinator run works with --local only, which starts an agent for every node on this machine.\n"
+    "On real nodes: start 'node-agent run' there, then 'coordinator addresses CLUSTER', plan, deploy, collect, report,"
+    " with 'node-agent feed' before collect"
+)
+INTERRUPTED = 130
+SOURCES = completion.sources_with_equals
+
+
+class NotLocalError(CoordinatorError):
+    """The command was called without --local."""
+
+    exit_code = 2
+
+
+class IncompleteError(CoordinatorError):
+    """Something went wrong on the way, so that the account is of what came until then."""
+
+    def lines(self) -> list[str]:
+        """What it was, one line each."""
+        return ["not all went well; what came is above", *str(self).splitlines()]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command(epilog=EPILOG)
+    def run(
+        files: Annotated[
+            list[Path] | None,
+            typer.Argument(metavar="QUERY... CLUSTER", help=f"{query_files.HELP} Or a directory with both."),
+        ] = None,
+        local: Annotated[bool, typer.Option("--local", help="On this machine, an agent per node. Required.")] = False,
+        plan: Annotated[Path | None, typer.Option(help="Run this plan.json instead of planning.")] = None,
+        feed: Annotated[
+            list[str] | None,
+            typer.Option(metavar="SOURCE=FILE", autocompletion=SOURCES, help="JSON lines, CSV or MCAP."),
+        ] = None,
+        rate: Annotated[
+            list[str] | None,
+            typer.Option(metavar="SOURCE=N", autocompletion=SOURCES, help="Tuples per second, instead of as declared."),
+        ] = None,
+        by: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="SOURCE=FIELD[:UNIT]",
+                autocompletion=SOURCES,
+                help="The gaps of this field, a time in s, ms, us or ns.",
+            ),
+        ] = None,
+        topic: Annotated[
+            list[str] | None, typer.Option(metavar="SOURCE=T", autocompletion=SOURCES, help="Of an MCAP file.")
+        ] = None,
+        for_: Annotated[
+            str | None, typer.Option("--for", metavar="TIME", help="Feed so long, files again and again: 10s.")
+        ] = None,
+        operators: Annotated[
+            list[Path] | None, typer.Option(help="FILE.py for the agents; else operators.py beside the query.")
+        ] = None,
+        output: Annotated[Path, typer.Option("--output", "-o", help="Where the run's directory is made.")] = Path(
+            "runs"
+        ),
+        engine: Annotated[Engine, typer.Option(help="What judges; both say the same.")] = Engine.python,
+        costs: query_files.CostsOption = None,
+        best_effort: Annotated[
+            bool, typer.Option("--best-effort", help="Also where it is proven that no plan is guaranteed.")
+        ] = False,
+        keep: Annotated[
+            bool,
+            typer.Option("--keep", help="Where all went well, leave the agents up, with the plan deployed; end: down."),
+        ] = False,
+        check_operators: Annotated[
+            bool,
+            typer.Option(
+                help="Encode and decode each result, as between nodes, and find operators that change inputs."
+            ),
+        ] = True,
+        addresses: AddressesOption = DEFAULT_ADDRESSES,
+        as_json: Annotated[bool, typer.Option("--json", help="The account as JSON.")] = False,
+    ) -> None:
+        """Try a query on this machine: plan, start agents, deploy, feed, collect, report, and say what came of it."""
+        from coordinator.local_run import files as conventions
+        from coordinator.local_run import stages
+
+        if not local:
+            raise NotLocalError(NOT_LOCAL)
+        pairs = conventions.pairs
+        wishes = conventions.Wishes(
+            pairs("feed", feed or []), pairs("rate", rate or []), pairs("by", by or []), pairs("topic", topic or [])
+        )
+        seconds = conventions.seconds(for_)
+        if keep:
+            from coordinator.fleet.local.restart import refuse_running
+
+            refuse_running(addresses)
+        with Shown() as tell:
+            made, code, beside = _plan(files or [], plan, operators or [], (costs, best_effort), tell)
+            feeds, unfed = conventions.feeds(made, wishes, beside)
+            _room(output)
+            for line in _feeding(feeds, unfed, seconds):
+                tell.say(line)
+            wish = stages.Wish(
+                made, feeds, code, seconds, output, engine.value, addresses if keep else None, check_operators
+            )
+            ran = stages.run(wish, tell)
+        if as_json:
+            from coordinator.local_run import run_summary
+
+            typer.echo(json.dumps(run_summary.document(made, ran), allow_nan=False))
+        else:
+            _show(made, ran)
+        _end(ran)
+
+
+def _plan(
+    files: Sequence[Path], plan: Path | None, given: Sequence[Path], how: tuple[Path | None, bool], tell: Shown
+) -> tuple[Plan, list[Path], list[Path]]:
+    """The plan, the files with operators, and the folders in which more may stand. how: measured costs, and whether a
+    plan is made where none is guaranteed."""
+    from coordinator.local_run import files as conventions
+    from coordinator.local_run import installed
+    from coordinator.plan import plan_file
+
+    tell.begin("plan")
+    if plan is not None:
+        if files:
+            raise typer.BadParameter("a plan has its query and its cluster in it; leave those out", param_hint="--plan")
+        query_files.refuse_costs(how[0])
+        made = plan_file.read(plan)
+        tell.done(f"{plan}, {_promised(made)}")
+        return made, conventions.operators(given, [plan.parent]), [plan.parent]
+    queries, cluster = conventions.inputs(files)
+    beside = list(dict.fromkeys([*(path.parent for path in queries), cluster.parent]))
+    code = conventions.operators(given, beside)
+    query_files.check_order(queries, cluster)
+    with installed.listed(queries, cluster, code) as found:
+        if found.written:
+            tell.say(f"{found.written} is brought up to date with {', '.join(map(str, code))}")
+        made = _made(queries, cluster, how, found.edit, tell)
+    tell.done(_promised(made))
+    return made, code, beside
+
+
+def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], edit: Edit | None, tell: Shown) -> Plan:
+    from coordinator.cli.planning import hinting
+    from coordinator.model.choices import Choices
+    from coordinator.solve import planner
+
+    costs, best_effort = how
+    measured = query_files.costs(costs, query_files.WORST, query_files.MARGIN)
+    choices = Choices(best_effort=best_effort)
+    loaded, known, types = planner.load(queries, cluster, (None, edit), measured=measured)
+    assert known is not None  # a path was given
+    also = query_files.costs_options(costs, query_files.WORST, query_files.MARGIN)
+    with hinting([*queries, cluster, *also], choices, loaded):
+        return planner.plan(loaded, known, types, choices, lambda now: tell.now(now.sentence()))
+
+
+def _promised(made: Plan) -> str:
+    from coordinator.explain import cost_lines
+    from coordinator.plan.deadline_breakdown import verdict
+
+    return verdict(made.guarantee) + cost_lines.on_guesses(made)
+
+
+def _room(output: Path) -> None:
+    """Raises BadInputError where the run could not be written in the end."""
+    from coordinator.errors import BadInputError, Problem
+
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError([Problem(str(output), 0, f"cannot be made: {error.strerror or error}")]) from error
+
+
+def _feeding(feeds: Sequence[Feed], unfed: Sequence[str], seconds: float | None) -> list[str]:
+    how = "" if seconds is None else f", for {seconds:g} s"
+    return [
+        *(f"source {each.source}: {each.path} {each.pace.told}{how}" for each in feeds),
+        *(f"source {name}: nothing feeds it; --feed {name}=FILE would" for name in unfed),
+    ]
+
+
+def _show(made: Plan, ran: Ran) -> None:
+    from rich.console import Console
+
+    from coordinator.local_run import run_summary
+
+    console = Console(highlight=False)
+    console.print()
+    for table in (run_summary.placement(made), run_summary.outputs(made, ran.reports[0])):
+        console.print(table)
+    lines = [*run_summary.sentences(made, ran), *_next(made, ran)]
+    for line in lines:
+        console.print(line, soft_wrap=True, markup=False)
+
+
+def _next(made: Plan, ran: Ran) -> list[str]:
+    lines = [
+        "",
+        f"page: {ran.page}    (open it in a browser)",
+        f"for programs: report.json in {ran.run}, and the first results of each output in results/",
+        f"where every millisecond of a deadline goes: coordinator explain {ran.run / 'plan.json'}",
+    ]
+    if not ran.real_time:
+        lines.insert(
+            1, "no real-time class here: latencies were worse for it; 'node-agent grant-rt' says how to get it"
+        )
+    if ran.kept is None:
+        return [
+            *lines,
+            "next: change query.yaml or operators.py and run again; --keep leaves it up for 'coordinator top'",
+        ]
+    where = "" if ran.kept == DEFAULT_ADDRESSES else f" --addresses {shlex.quote(str(ran.kept))}"
+    plan = shlex.quote(str(ran.run / "plan.json"))
+    again = [
+        f"  {shlex.join(['node-agent', 'feed', feed.source, str(feed.path), '--to', node, *feed.pace.options])}{where}"
+        for feed in (fed.feed for fed in ran.fed)
+        for node in [made.graph.sources[feed.source].at]
+    ]
+    lines += [
+        "it still runs; to feed it again:",
+        *again,
+        "to look at it, to measure what its operators cost, and to end it:",
+        f"  coordinator top{where} --plan {plan}    (or status)",
+        f"  coordinator profile {plan}{where}",
+        f"  coordinator down{where}",
+    ]
+    return lines
+
+
+def _end(ran: Ran) -> None:
+    """Raises where not all is as it should be; the account has been given."""
+    from coordinator.cli.commands.report import refuse_unbalanced
+    from coordinator.errors import OutOfTimeError
+
+    refuse_unbalanced(ran.reports)
+    if ran.missing or ran.left:
+        error = IncompleteError("\n".join((*ran.missing, *ran.left)))
+        if any(fed.code == 2 for fed in ran.fed):
+            error.exit_code = 2
+        elif not ran.missing:
+            error.exit_code = OutOfTimeError.exit_code
+        raise error
+    if ran.interrupted:
+        raise typer.Exit(INTERRUPTED)

@@ -1,0 +1,225 @@
+"""`coordinator status`: what every agent runs and how it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from coordinator.monitoring.metrics import Frame, Plans
+    from protos.plan_document import Plan
+
+EPILOG = """Examples:
+
+  coordinator status
+
+  coordinator status --addresses run/addresses.json --json
+
+What 'missed' says is an indication while things run, of what was offered: from what came late to all that may be
+missing because it was refused, policed, shed or lost. Windows that nothing was fed into, as before a feed and after
+it, are no part of it. The verdict is the report's. 'coordinator top' shows the same
+live."""
+
+DEFAULT_PLAN = Path("plan.json")
+STATE_LOST = "state_lost."
+PIPED = 160  # characters: nobody has to read it on a terminal
+CLAIMED = ("deadline_ns", "bound_ns", "from_admission_ns", "guaranteed")
+PlanOption = Annotated[Path, typer.Option("--plan", help="A plan that runs and that no agent hands over.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+
+    @app.command(epilog=EPILOG)
+    def status(
+        addresses: AddressesOption = DEFAULT_ADDRESSES,
+        plan: PlanOption = DEFAULT_PLAN,
+        as_json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
+    ) -> None:
+        """Show what every agent runs and how it is, and what each query delivers. Exit code 1 where one does not answer
+        or is not well."""
+        from coordinator.fleet import addresses as address_file
+        from coordinator.fleet.agents import Agents
+        from coordinator.monitoring import metrics, overload_status, reply
+
+        places = address_file.load(addresses).nodes
+        with Agents(places) as agents:
+            values = reply.ask(agents, 5.0)
+            hashes = {each["hash"] for node in values.values() for each in node.get("plans", [])}
+            known = reply.known_plans(plan, hashes, agents)
+        frame = metrics.between(None, metrics.Look(0.0, values), known)
+        queries = _queries(values, frame, known)
+        for place, node in values.items():
+            if node["reachable"]:
+                node.update(overload_status.overload(node, place, known))
+        if as_json:
+            typer.echo(json.dumps({"nodes": values, "queries": queries}))
+        else:
+            _show(values, frame, queries, {name: reply.log_of(places.get(name)) for name in values})
+        if not all(reply.well(node) for node in values.values()):
+            raise typer.Exit(1)
+
+
+def _queries(nodes: Mapping[str, Mapping[str, Any]], frame: Frame, plans: Plans) -> dict[str, Any]:
+    """Per query and plan that any node has: its state on each, and, where the plan is known, its outputs."""
+    found: dict[str, Any] = {}
+    for node, values in nodes.items():
+        for status in values.get("plans", []):
+            for name in status["queries"]:
+                entry = found.setdefault(name, {}).setdefault(status["hash"], {"nodes": {}, "outputs": None})
+                entry["nodes"][node] = status["state"]
+                made = plans.get(status["hash"])
+                if made is not None and name in made.queries:
+                    entry["outputs"] = {output: _output(made, output, frame) for output in made.queries[name].outputs}
+    return found
+
+
+def _output(plan: Plan, name: str, frame: Frame) -> dict[str, Any]:
+    """What the plan claims of an output, and what came of it since the runtime began; `delivered`: None where its node
+    does not answer."""
+    from coordinator.monitoring.metrics import PROMISE
+    from coordinator.plan.deadline_breakdown import standing
+
+    claim = plan.guarantee[name]
+    live = next((each for each in frame.outputs if each.name == name and not each.silent), None)
+    delivered = None
+    if live is not None:
+        delivered = {
+            "met": live.met, "late": live.late, "undecidable": live.undecidable, "miss_ratio": live.miss_ratio,
+            "missed_of_offered": live.missed_of_offered, "between": live.between, "met_idle_at_most": live.met_idle,
+            "p99_ns": live.p99_ns, "worst_ns": live.worst_ns, "slack_ns": live.slack_ns, "shed_before": live.shed,
+        }  # fmt: skip
+    return {key: getattr(claim, key) for key in CLAIMED} | {"promise": PROMISE[standing(claim)], "delivered": delivered}
+
+
+# -- for people
+
+
+def _show(
+    nodes: Mapping[str, dict[str, Any]], frame: Frame, queries: Mapping[str, Any], logs: Mapping[str, str]
+) -> None:
+    from rich.console import Console
+
+    from coordinator.monitoring import explained, overload_status
+
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED
+    console.print(_nodes(frame))
+    for name, node in nodes.items():
+        if node["reachable"]:
+            said = [
+                *_under_way(node),
+                *explained.operators(node),
+                *overload_status.lines(node),
+                *explained.others(node, logs[name]),
+            ]
+            for line in (f"node {name}:", *(f"  {line}" for line in said)) if said else ():
+                typer.echo(line)
+    if queries:
+        typer.echo()
+        console.print(_outputs(queries, {output.name for output in frame.outputs if output.silent}))
+    wrong = list(_wrong(frame))
+    if wrong:
+        typer.echo()
+    for line in wrong:
+        typer.echo(line)
+
+
+def _table(*headings: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
+    for heading in headings:
+        named = heading in ("node", "query", "output")
+        table.add_column(heading, overflow="fold", no_wrap=not named, min_width=8 if named else None)
+    return table
+
+
+def _nodes(frame: Frame) -> Table:
+    """A row per place; `use` is since its runtime began."""
+    from coordinator.monitoring.tables import count, percent, size
+
+    table = _table("node", "version", "rt", "plan", "use", "queue", "restarts", "records")
+    for node in frame.nodes:
+        if not node.reachable:
+            table.add_row(node.name, "", "", "no answer")
+            continue
+        hashes = [status["hash"][:8] for status in node.values["plans"] if status["state"] == node.state]
+        limit = f" of {size(node.queue_limit_bytes)}" if node.queue_limit_bytes else ""
+        table.add_row(
+            node.name, node.version, "yes" if node.rt else "no", " ".join((node.state, *hashes[:1])),
+            percent(node.utilisation), f"{size(node.queue_bytes)}{limit}", str(node.restarts),
+            count(node.values["records_written"]),
+        )  # fmt: skip
+    return table
+
+
+def _under_way(node: Mapping[str, Any]) -> Iterator[str]:
+    """Plans of which something waits, or that are not simply committed."""
+    for status in node["plans"]:
+        waits = ", ".join(f"{status[key]} {key}" for key in ("ready", "waiting", "unacknowledged") if status[key])
+        if waits or status["state"] != "committed":
+            yield f"plan {status['hash'][:8]} of {status['query']}: {status['state']}{', ' if waits else ''}{waits}"
+
+
+def _outputs(queries: Mapping[str, Any], silent: set[str]) -> Table:
+    """By query; what came is since the runtime began. silent: outputs whose node does not answer."""
+    from coordinator.monitoring.tables import count, duration
+    from coordinator.report import missed_share
+    from coordinator.units import show_ns
+
+    table = _table("query", "state", "output", "deadline", "bound", "promise", "results", "missed", "longest")
+    for name, plans in queries.items():
+        for entry in plans.values():
+            states = ", ".join(dict.fromkeys(entry["nodes"].values()))
+            if entry["outputs"] is None:
+                table.add_row(name, states, "give --plan")
+            for output, claim in (entry["outputs"] or {}).items():
+                ns = claim["from_admission_ns"] if claim["bound_ns"] is None else claim["bound_ns"]
+                bound = "none" if ns is None else show_ns(ns)
+                cells = ["no answer" if output in silent else "", "", ""]
+                if came := claim["delivered"]:
+                    results = came["met"] + came["late"] + came["undecidable"]
+                    longest = duration(came["worst_ns"] or None)
+                    cells = [count(results), missed_share.markup(came["missed_of_offered"]), longest]
+                row = name, states, output, show_ns(claim["deadline_ns"]), bound, claim["promise"]
+                table.add_row(*row, *cells)
+    return table
+
+
+def _wrong(frame: Frame) -> Iterator[str]:
+    """What is not well, once each."""
+    from coordinator.report import missed_share
+
+    said = dict[str, None]()
+    for node in frame.nodes:
+        if node.why:
+            known = node.well or not node.reachable
+            said[node.why if known else f"node {node.name} is not well: {node.why}"] = None
+        if lost := [name.partition(".")[2] for name in node.values.get("counters", {}) if name.startswith(STATE_LOST)]:
+            since = f"{node.values['uptime_ns'] / 1e9:.0f} s ago"
+            said[f"node {node.name}: {', '.join(lost)} began anew without state {since}, as the runtime did"] = None
+        if node.restarts:
+            times = "once" if node.restarts == 1 else f"{node.restarts} times"
+            said[f"node {node.name}: its runtime was started again {times}; the agent's log says why"] = None
+    for output in frame.outputs:
+        if output.late:
+            late = f"{output.late:,} of {output.results:,} results were late"
+            said[f"output {output.name}: {late}; 'coordinator top' shows where the time goes"] = None
+        unheard = f"what {', '.join(output.unheard)} would say, which does not answer" if output.unheard else ""
+        if parts := ", ".join(filter(None, (missed_share.parts(output.between), unheard))):
+            missed = missed_share.text(output.missed_of_offered)
+            said[f"output {output.name}: missed {missed} of what was offered: between lie {parts}"] = None
+        if idle := missed_share.idle(output.missed_of_offered, output.met_idle):
+            said[f"output {output.name}: {idle}"] = None
+    yield from said

@@ -1,0 +1,1 @@
+"""A run's plans and traces, fetched from the agents."""

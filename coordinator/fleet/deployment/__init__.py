@@ -1,0 +1,1 @@
+"""Plans on the agents: what runs there, and how another takes its place."""

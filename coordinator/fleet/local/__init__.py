@@ -1,0 +1,1 @@
+"""Agents on this machine: started, started again, found."""

@@ -1,0 +1,1 @@
+"""Costs that agents measure, and the costs.yaml that holds them."""

@@ -1,0 +1,230 @@
+"""A node, or an output, in full, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.monitoring import metrics, overload_status, words
+from coordinator.monitoring.metrics import Node, Output, Plans, Unit
+from coordinator.monitoring.reply import SOURCE
+from coordinator.monitoring.tables import INDICATION, TIMED, UNITS, Column, count, duration, percent, rate, size
+from coordinator.monitoring.text import table
+from coordinator.monitoring.watcher import Cost
+from coordinator.report import missed_share
+
+EDITED = (
+    "edited since the agent loaded it, and what runs is as it was; to run the new code, start the agent again, write"
+    " operators.json anew, plan and deploy; until then the agent refuses this plan when it starts again"
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Of a plan on a node, since it was loaded."""
+
+    name: str
+    admitted: int
+    refused: int
+    shed: int
+    policed: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A unit on the way to an output; without one where its node does not answer."""
+
+    place: str
+    operators: tuple[str, ...]
+    sub_deadline_ns: int | None
+    unit: Unit | None
+
+
+COSTS: tuple[Column[Cost], ...] = (
+    Column("operator", lambda c: c.operator, lambda c: c.operator, "", right=False),
+    Column("measured", lambda c: count(c.calls), lambda c: c.calls, "calls"),
+    Column("mean", lambda c: duration(c.total_ns // c.calls if c.calls else None), lambda c: c.total_ns, ""),
+    Column("worst", lambda c: duration(c.worst_ns if c.calls else None), lambda c: c.worst_ns, ""),
+)
+SOURCES: tuple[Column[Source], ...] = (
+    Column("source", lambda s: s.name, lambda s: s.name, "", right=False),
+    Column("admitted", lambda s: count(s.admitted), lambda s: s.admitted, "tuples"),
+    Column("refused", lambda s: count(s.refused), lambda s: s.refused, "", bad=lambda s: bool(s.refused)),
+    Column("shed", lambda s: count(s.shed), lambda s: s.shed, "", bad=lambda s: bool(s.shed)),
+    Column("policed", lambda s: count(s.policed), lambda s: s.policed, "of the shed", bad=lambda s: bool(s.policed)),
+    Column("lost", lambda s: count(s.lost), lambda s: s.lost, "", bad=lambda s: bool(s.lost)),
+)
+HOPS: tuple[Column[Hop], ...] = (
+    Column("operators", lambda h: ", ".join(h.operators), lambda h: h.operators, "", right=False),
+    Column("at", lambda h: h.place, lambda h: h.place, "", right=False),
+    Column("sub-deadline", lambda h: duration(h.sub_deadline_ns), lambda h: h.sub_deadline_ns, ""),
+    Column("mean", lambda h: duration(h.unit.mean_ns) if h.unit else "no answer", lambda h: h.place, ""),
+    Column(
+        "longest", lambda h: duration(h.unit.recent_ns) if h.unit else "", lambda h: h.place, "",
+        bad=lambda h: bool(h.unit and h.unit.recent_ns and h.unit.recent_ns > h.unit.sub_deadline_ns),
+    ),
+    Column("ever", lambda h: duration(h.unit.worst_ns) if h.unit else "", lambda h: h.place, ""),
+    Column("runs/s", lambda h: rate(h.unit.per_s) if h.unit else "", lambda h: h.place, ""),
+    Column("queued", lambda h: count(h.unit.queued) if h.unit else "", lambda h: h.place, ""),
+    Column(
+        "shed", lambda h: count(h.unit.shed) if h.unit else "", lambda h: h.place, "",
+        bad=lambda h: bool(h.unit and h.unit.shed),
+    ),
+)  # fmt: skip
+
+
+def node(found: Node, plans: Plans, costs: Sequence[Cost], log: str) -> Iterator[str]:
+    """A node: its plans, units, operators, sources, windows, counters. log: where its agent's is."""
+    if not found.reachable:
+        yield f"node {found.name} does not answer"
+        yield found.why
+        return
+    values = found.values
+    real_time = "in the real-time class" if found.rt else "not in the real-time class"
+    yield f"node {found.name}, version {found.version or 'unknown'}, {real_time}, up {duration(found.uptime_ns)}"
+    queue = f"{size(found.queue_bytes)} of {size(found.queue_limit_bytes)} bytes queued"
+    yield f"use {percent(found.utilisation)}, {queue}, {found.restarts} restarts"
+    if found.why:
+        yield f"{'' if found.well else 'not well: '}{found.why}"
+    yield from plans_of(values)
+    yield from operators(values)
+    if units := metrics.units(found):
+        yield ""
+        yield from table(UNITS, units)
+        yield TIMED
+    if costs:
+        yield ""
+        yield from table(COSTS, costs)
+        yield "CPU time of a call, of those that were measured since the plan was loaded."
+    sources = [
+        Source(name, *(source[key] for key in SOURCE))
+        for status in values["plans"]
+        for name, source in status["sources"].items()
+    ]
+    if sources:
+        yield ""
+        yield from table(SOURCES, sources)
+    said = [
+        *overload_status.lines(dict(values) | overload_status.overload(values, found.name, plans)),
+        *others(values, log),
+    ]
+    if said:
+        yield ""
+        yield "since the runtime began:"
+        yield from (f"  {line}" for line in said)
+
+
+def plans_of(values: Mapping[str, Any]) -> Iterator[str]:
+    """Its plans, a line each."""
+    if not values["plans"]:
+        yield "no plan"
+    for status in values["plans"]:
+        yield (
+            f"plan {status['hash'][:8]} of {status['query']}: {status['state']}, epoch {status['epoch']},"
+            f" {status['ready']} ready, {status['waiting']} waiting, {status['unacknowledged']} unacknowledged"
+        )
+
+
+def operators(values: Mapping[str, Any]) -> Iterator[str]:
+    """What its plans run, a line for each version and code; and what has been edited since it was loaded."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for run, one in values["operators"].items():
+        alike.setdefault((one["version"], one["code"]), []).append(run)
+    for (version, code), runs in alike.items():
+        yield f"operators {', '.join(runs)}: version {version}, code {code[:12]}"
+    if edited := [run for run, one in values["operators"].items() if one["edited"]]:
+        yield f"{', '.join(edited)}: {EDITED}"
+
+
+def others(values: Mapping[str, Any], log: str) -> Iterator[str]:
+    """Counters that say something to people and that no other line tells; of those that have a reason which only the
+    log tells, where that is."""
+    yield from words.counters(
+        {name: n for name, n in values["counters"].items() if not overload_status.told_here(name)}
+    )
+    if values["counters"].get(words.RAISED):
+        yield f"  why operators raised, with a trace back: {log}"
+
+
+def output(found: Output, nodes: Sequence[Node]) -> Iterator[str]:
+    """An output: its promise, what came, and its path with the time that each unit takes."""
+    of = f" of query {found.query}" if found.query else ""
+    promise = f", {found.promise}: at most {duration(found.bound_ns)}" if found.bound_ns is not None else ""
+    yield f"output {found.name}{of}, delivered at {found.place}: deadline {duration(found.deadline_ns)}{promise}"
+    if found.silent:
+        yield f"node {found.place} does not answer: what it has delivered is not known"
+    else:
+        yield from _delivered(found)
+        yield from _shed(found, nodes)
+    yield ""
+    if found.path is None:
+        yield "Its path is not known: give the plan that runs with --plan."
+    else:
+        yield from table(HOPS, list(_hops(found, nodes)))
+        yield TIMED
+    yield ""
+    yield INDICATION
+
+
+def _delivered(found: Output) -> Iterator[str]:
+    missed, parts = missed_share.text(found.missed_of_offered), missed_share.parts(found.between)
+    unheard = f"what {', '.join(found.unheard)} would say" if found.unheard else ""
+    between = f": between lie {', '.join(filter(None, (parts, unheard)))}" if parts or unheard else ""
+    yield f"the last {found.span_s:.1f} s: {rate(found.per_s)} results/s, missed {missed} of what was offered{between}"
+    if idle := missed_share.idle(found.missed_of_offered, found.met_idle):
+        yield idle
+    if found.results:
+        yield (
+            f"99 of 100 took at most {duration(found.p99_ns)}, all at most {duration(found.most_ns)}: "
+            f"slack {duration(found.slack_ns)}"
+        )
+    met, late, undecidable = found.all_time
+    yield (
+        f"since the runtime of {found.place} began: {met:,} met, {late:,} late, {undecidable:,} undecidable"
+        f", the longest {duration(found.worst_ns)}"
+    )
+
+
+def _shed(found: Output, nodes: Sequence[Node]) -> Iterator[str]:
+    if found.path is None:
+        return
+    if found.shed_all_time:
+        yield (
+            f"shed before it: {found.shed_all_time:,} tuples, now {rate(found.shed_per_s)}/s; which of them would have "
+            "become results is not known, and what leads to several outputs counts for each"
+        )
+    for name, told in _windows(found, nodes):
+        for line in words.without_result(told):
+            yield f"windows of {name} before it: {line}"
+
+
+def _windows(found: Output, nodes: Sequence[Node]) -> Iterator[tuple[str, Mapping[str, int]]]:
+    assert found.path is not None
+    for name in sorted(found.path.windows):
+        for each in nodes:
+            prefix = f"windows.{name}."
+            told = {
+                counter.removeprefix(prefix): n
+                for counter, n in each.values.get("counters", {}).items()
+                if counter.startswith(prefix)
+            }
+            if told:
+                yield name, told
+
+
+def _hops(found: Output, nodes: Sequence[Node]) -> Iterator[Hop]:
+    """In the order of the path, one for each unit."""
+    assert found.path is not None
+    by_place = {each.name: {name: unit for unit in metrics.units(each) for name in unit.operators} for each in nodes}
+    names = found.path.operators
+    seen = set[tuple[str, int]]()
+    for stage in found.path.stages:
+        unit = by_place.get(stage.place, {}).get(stage.operator)
+        if unit is None:
+            yield Hop(stage.place, (stage.operator,), stage.sub_deadline_ns, None)
+        elif (unit.place, unit.id) not in seen:
+            seen.add((unit.place, unit.id))
+            on_path = tuple(name for name in unit.operators if name in names)
+            yield Hop(stage.place, on_path, unit.sub_deadline_ns, unit)

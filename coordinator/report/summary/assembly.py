@@ -1,0 +1,237 @@
+"""The one place where the counts of either engine become the dict of report.json. Ratios appear here only."""
+
+from collections import Counter
+from typing import Any
+
+from coordinator.report.counts import (
+    INFERRED,
+    INSTANT_LIMIT,
+    PROBLEMS_SHOWN,
+    QUANTILES,
+    Above,
+    Counts,
+    Hop,
+    Outcome,
+    Rank,
+    Spent,
+    nearest_rank,
+)
+from coordinator.report.facts.completeness import completeness
+from coordinator.report.facts.lacking import lacking
+from coordinator.report.facts.plan_view import OutputView, PlanView
+from coordinator.report.facts.problems import Problem, grouped, sentence, summary
+from coordinator.report.facts.reader import Run
+from coordinator.report.ledger.missing_windows import MissingWindows
+from coordinator.report.ledger.witnesses import Witnesses
+from coordinator.report.summary.lost import lost_in_units
+from coordinator.report.summary.offered import Offered, summed
+from coordinator.report.summary.overload import Overload
+from protos.records import CAUSES, SHED_POLICIES
+
+
+def assemble(run: Run, counts: Counts) -> dict[str, Any]:
+    """The verdict: report.json's `run`, `plan_hash`, `lacking`, `completeness`, `outputs`, `offered`, `conservation`,
+    `shed`, `degraded`, `lost_in_units` and `blame`."""
+    plan, missing = run.plan, MissingWindows(run.plan, counts)
+    witnesses = Witnesses(run, counts, missing)
+    _lose(plan, counts, missing)
+    for output in plan.outputs:
+        if n := witnesses.undecidable(output):
+            _count(counts, output, Rank.UNDECIDABLE, n)
+    overload, offered = Overload(plan, counts, missing, witnesses), Offered(plan, counts)
+    _contradict(counts, offered.problems())
+    views = sorted(plan.outputs.values(), key=lambda output: output.id)
+    outputs = {view.name: _output(view, plan, counts, overload) | offered.output(view.id) for view in views}
+    return {
+        "run": run.name,
+        "plan_hash": plan.hash,
+        **({"earlier": list(run.earlier)} if run.earlier else {}),
+        "lacking": lacking(run, counts.traces),
+        "completeness": completeness(run, counts.traces),
+        "outputs": outputs,
+        "offered": offered.sources(),
+        **({"queries": {name: _query(plan, name, outputs) for name in plan.queries}} if plan.queries else {}),
+        "conservation": _conservation(run, counts, overload),
+        "shed": overload.shed(),
+        "degraded": overload.degraded(),
+        "lost_in_units": lost_in_units(plan, counts),
+        "blame": {view.name: _blame(view, plan, counts, overload) for view in views},
+    }
+
+
+def _lose(plan: PlanView, counts: Counts, missing: MissingWindows) -> None:
+    """Windows that no ledger knows, into the expected results of the outputs behind them."""
+    for output in plan.outputs:
+        for rank, n in zip((Rank.LOST, Rank.LOST_UNSURE, Rank.UNDECIDABLE), missing.results(output), strict=True):
+            if n:
+                _count(counts, output, rank, n)
+
+
+def _count(counts: Counts, output: int, rank: Rank, n: int) -> None:
+    counts.results[output, rank] = counts.results.get((output, rank), 0) + n
+
+
+def _contradict(counts: Counts, problems: list[Problem]) -> None:
+    counts.problem_count += len(problems)
+    for key, n in Counter(map(grouped, problems)).items():
+        counts.contradictions[key] = counts.contradictions.get(key, 0) + n
+    counts.problems = sorted(counts.problems + problems)[:PROBLEMS_SHOWN]
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _output(view: OutputView, plan: PlanView, counts: Counts, overload: Overload) -> dict[str, Any]:
+    def n(rank: Rank) -> int:
+        return counts.results.get((view.id, rank), 0)
+
+    met, late, lost, undecidable = (n(r) for r in (Rank.MET, Rank.LATE, Rank.LOST, Rank.UNDECIDABLE))
+    shed, shed_unsure = n(Rank.SHED) + n(Rank.POLICED), n(Rank.SHED_UNSURE) + n(Rank.POLICED_UNSURE)
+    unsure = n(Rank.LOST_UNSURE) + shed_unsure
+    missed = late + shed + lost
+    delivered = counts.delivered.get(view.id, 0)
+    ranks = counts.ranks.get(view.id, {})
+    windows = overload.windows(view)
+
+    def quantile(k: int) -> int | None:
+        bound = ranks[nearest_rank(delivered, k)] if delivered else None
+        return bound if bound is None or bound < INSTANT_LIMIT else None
+
+    return {
+        "deadline_ns": view.deadline_ns,
+        **_bound(view, plan, counts),
+        "met": met,
+        "late": late,
+        "shed": shed,
+        "lost": lost,
+        "undecidable": undecidable,
+        "shed_unsure": shed_unsure,
+        "lost_unsure": n(Rank.LOST_UNSURE),
+        "delivered": delivered,
+        "miss_ratio": _ratio(missed, met + missed),
+        "miss_ratio_hi": _ratio(missed + undecidable + unsure, met + missed + undecidable + unsure),
+        "miss_ratio_paper": _ratio(late, met + late),
+        "latency_ns": {"p50": quantile(100), "p95": quantile(190), "p99": quantile(198), "max": quantile(QUANTILES)},
+        "latency_bound": "upper",
+        "quantiles_ns": [quantile(k) for k in range(1, QUANTILES + 1)] if delivered else [],
+        **({"windows": windows} if windows else {}),
+    }
+
+
+def _bound(view: OutputView, plan: PlanView, counts: Counts) -> dict[str, Any]:
+    """The bound of the last plan that has the output; results are held against that of their own plan."""
+    bounds = [ns for (output, _), ns in sorted(plan.bounds.items()) if output == view.id]
+    above = counts.above.get(view.id, Above(0, 0))
+    return {
+        "bound_ns": bounds[0] if bounds else None,
+        "above_bound": above.n if bounds else None,
+        "above_bound_by_ns": above.most_ns if above.n else None,
+    }
+
+
+_SUMMED = (
+    "met", "late", "shed", "lost", "undecidable", "shed_unsure", "lost_unsure", "delivered",
+)  # fmt: skip
+
+
+def _query(plan: PlanView, name: str, outputs: dict[str, Any]) -> dict[str, Any]:
+    """The sum over a query's outputs."""
+    mine = [output for output in plan.queries[name] if output in outputs]
+    total = {key: sum(outputs[output][key] for output in mine) for key in _SUMMED}
+    missed = total["late"] + total["shed"] + total["lost"]
+    unsure = total["undecidable"] + total["shed_unsure"] + total["lost_unsure"]
+    return {
+        "outputs": mine,
+        **total,
+        "miss_ratio": _ratio(missed, total["met"] + missed),
+        "miss_ratio_hi": _ratio(missed + unsure, total["met"] + missed + unsure),
+        **summed([outputs[output] for output in mine]),
+    }
+
+
+def _conservation(run: Run, counts: Counts, overload: Overload) -> dict[str, Any]:
+    by_outcome = {outcome.name.lower(): 0 for outcome in Outcome}
+    by_cause: dict[str, int] = {}
+    for (outcome, cause), n in sorted(counts.outcomes.items()):
+        by_outcome[Outcome(outcome).name.lower()] += n
+        if outcome in (Outcome.SHED, Outcome.LOST):
+            by_cause[_cause(outcome, cause)] = n
+    faults = [fault for trace in counts.traces for fault in trace.faults]
+    sentences = faults + [sentence(run, problem) for problem in counts.problems]
+    return {
+        "admitted": counts.admitted,
+        "windows": overload.windows_admitted(),  # of the admitted
+        "accounted": counts.accounted,
+        "obligations": counts.obligations,
+        "by_outcome": by_outcome,
+        "by_cause": by_cause,
+        "balanced": not faults and counts.problem_count == 0,
+        "problem_count": len(faults) + counts.problem_count,
+        "problems": sentences[:PROBLEMS_SHOWN],
+        "contradictions": summary(run, counts.contradictions),
+    }
+
+
+CAUSE_WORDS = {
+    "shed(late)": "shed: too late for every output",
+    "shed(rate)": "shed: above its source's limit",
+    "shed(memory)": "shed: the queue was full",
+    "shed(arrivals)": "shed: beyond its source's declared arrivals",
+    "shed(selectivity)": "shed: beyond its operator's declared selectivity",
+    "shed(window)": "shed: windows without a result",
+    **{
+        f"shed({name})": f"shed: before windows, by {name}" for name in ("window-aware", "front", "random", "drop-tail")
+    },
+}
+
+
+def cause_text(key: str) -> str:
+    """A key of `by_cause` for people."""
+    return CAUSE_WORDS.get(key, key)
+
+
+def _cause(outcome: int, cause: int) -> str:
+    if cause in INFERRED:
+        return f"lost({INFERRED[cause]})"
+    names = SHED_POLICIES if outcome == Outcome.SHED else CAUSES
+    kind = "shed" if outcome == Outcome.SHED else "lost"
+    return f"{kind}({names[cause]})" if 0 < cause < len(names) else f"{kind}(number {cause})"
+
+
+def _blame(view: OutputView, plan: PlanView, counts: Counts, overload: Overload) -> dict[str, Any]:
+    n, tail = counts.blamed.get(view.id, (0, 0))
+    latency, windows = counts.latency.get(view.id, Spent(0, 0)), overload.only_windows(view)
+    by_hop: dict[tuple[int, str], Spent] = {}  # a hop that several plans of a run have is one
+    for (output, hop, ref), spent in sorted(counts.spent.items()):
+        if output == view.id:
+            key = (hop, WINDOW_AGE if hop == Hop.AGE and windows else _hop(plan, hop, ref))
+            total_ns, tail_ns = by_hop.get(key, Spent(0, 0))
+            by_hop[key] = Spent(total_ns + spent.total_ns, tail_ns + spent.tail_ns)
+    hops = [
+        {
+            "hop": name,
+            "kind": Hop(hop).name.lower(),
+            "mean_ns": spent.total_ns // n if n else None,
+            "tail_mean_ns": spent.tail_ns // tail if tail else None,
+            "share": _ratio(spent.total_ns, latency.total_ns),
+            "tail_share": _ratio(spent.tail_ns, latency.tail_ns),
+        }
+        for (hop, name), spent in by_hop.items()
+    ]
+    return {"results": n, "tail_results": tail, "hops": hops}
+
+
+WINDOW_AGE = "age of a window as it closes"
+
+
+def _hop(plan: PlanView, hop: int, ref: int) -> str:
+    if hop == Hop.AGE:
+        return "age before admission"
+    if hop == Hop.LINK:
+        return f"link to {plan.nodes.get(ref, ref)}"
+    if hop == Hop.REST:
+        return "rest"
+    unit = plan.units[ref]
+    doing = "queued for" if hop == Hop.QUEUE else "running"
+    return f"{doing} {unit.label} at {plan.nodes[unit.node]}"

@@ -1,0 +1,176 @@
+"""What was offered: admitted and refused tuples of each source, and the share of results that were missed of it.
+
+Refused tuples, and such as policing shed, have no result that could be judged. What would have become of them lies
+between all met and all missed, so the share is an interval. Both engines come here with the same counts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from coordinator.report.counts import Counts, Tally
+from coordinator.report.facts.completeness import Status
+from coordinator.report.facts.plan_view import OUTPUT, PlanView, consumer_parts
+from coordinator.report.facts.problems import Fault, Problem
+from coordinator.report.facts.windows_view import WindowView
+from coordinator.report.missed_share import MEANT, WINDOWS, interval
+from protos import records as rec
+
+
+class Offered:
+    """Of one run."""
+
+    def __init__(self, plan: PlanView, counts: Counts) -> None:
+        self._plan, self._counts = plan, counts
+        self._refused: dict[int, list[tuple[int, Tally]]] = defaultdict(list)  # by source: reason, tally
+        for (_, kind, source, reason, _), tally in sorted(counts.tallies.items()):
+            if kind == rec.REFUSED:
+                self._refused[source].append((reason, tally))
+        self._most: dict[tuple[int, int], int] = {}  # by stream and source
+        self._ends: dict[int, list[int]] = defaultdict(list)  # by output: its streams, under all plans
+        for (_, stream), consumers in sorted(plan.consumers.items()):
+            for kind, output, _ in map(consumer_parts, consumers):
+                if kind == OUTPUT:
+                    self._ends[output].append(stream)
+
+    # -- the ledger
+
+    def sources(self) -> dict[str, Any]:
+        """By source that clients feed: tuples offered, admitted, refused by reason, and policed of the admitted."""
+        found: dict[str, dict[str, Any]] = {}
+        admitted = self._admitted()
+        for source, (_, stream) in sorted(self._plan.sources.items()):
+            if source in self._plan.windows:
+                continue
+            empty: dict[str, Any] = {"offered": 0, "admitted": 0, "refused": {}, "policed": 0}
+            row = found.setdefault(self._plan.streams.get(stream, f"source {source}"), empty)
+            row["admitted"] += admitted[source]
+            row["policed"] += self._policed(source)
+            for reason, tally in self._refused.get(source, ()):
+                name = rec.REASONS[reason] if 0 < reason < len(rec.REASONS) else f"number {reason}"
+                row["refused"][name] = row["refused"].get(name, 0) + tally.n
+            row["offered"] = row["admitted"] + sum(row["refused"].values())
+        return found
+
+    def problems(self) -> list[Problem]:
+        """Contradictions among the REFUSED records, where a trace is whole: a source that nobody feeds there, and
+        counts that do not follow one another."""
+        sums: dict[tuple[int, int, int], list[int]] = defaultdict(lambda: [0, 0])
+        for (incarnation, kind, source, _, epoch), tally in self._counts.tallies.items():
+            if kind == rec.REFUSED:
+                both = sums[incarnation, source, epoch]
+                both[0] += tally.n
+                both[1] = max(both[1], tally.spent)
+        found = []
+        for (incarnation, source, epoch), (n, upto) in sorted(sums.items()):
+            trace = self._counts.traces[incarnation]
+            node = self._plan.sources.get(source, (-1, 0))[0]
+            if node != trace.incarnation.node or source in self._plan.windows:
+                found.append(Problem(Fault.REFUSED_NOWHERE, incarnation, source, source, epoch, upto, 0, n))
+            elif n != upto and trace.status is not Status.UNKNOWN:
+                found.append(Problem(Fault.REFUSED_MISSING, incarnation, source, source, epoch, upto, 0, n))
+        return found
+
+    # -- the share that was missed
+
+    def output(self, output: int) -> dict[str, Any]:
+        """`missed_of_offered` [lo, hi], or null where nothing was offered; `between`: what lies between, in results.
+        `met_idle`: results of windows that nothing was fed into; they are not counted, as nothing was offered."""
+        from coordinator.report.counts import Rank
+
+        def n(*ranks: Rank) -> int:
+            return sum(self._counts.results.get((output, rank), 0) for rank in ranks)
+
+        refused, policed = 0, n(Rank.POLICED, Rank.POLICED_UNSURE)
+        for source in self._plan.sources:
+            results = self._results(source, output)
+            if results and source not in self._plan.windows:
+                refused += results * self._judged(source)
+                policed += (results - 1) * self._policed(source)
+        idle = self._counts.idle_met.get(output, 0)
+        met = n(Rank.MET) - idle
+        between = {
+            "refused": refused,
+            "policed": policed,
+            "shed_before_filter": n(Rank.SHED_UNSURE),
+            "lost_before_filter": n(Rank.LOST_UNSURE),
+            "undecidable": n(Rank.UNDECIDABLE),
+            WINDOWS: min(met, self._windows_touched(output)),
+        }
+        missed = n(Rank.LATE, Rank.SHED, Rank.LOST)
+        share = interval(met, missed, between)
+        return {"missed": missed, "met_idle": idle, "between": between, "missed_of_offered": share}
+
+    def _admitted(self) -> Mapping[int, int]:
+        found: dict[int, int] = defaultdict(int)
+        for (_, kind, source, _, _), tally in self._counts.tallies.items():
+            if kind == rec.ADMITTED:
+                found[source] += tally.n
+        return found
+
+    def _policed(self, source: int) -> int:
+        return self._counts.shed_tuples.get((source, rec.POLICY_ARRIVALS), 0)
+
+    def _judged(self, source: int) -> int:
+        """Refused tuples that speak against the run: not those that came when the plan had been told to end."""
+        return sum(tally.n for reason, tally in self._refused.get(source, ()) if reason != rec.REASON_STOPPED)
+
+    def _results(self, source: int, output: int) -> int:
+        """The most results that a tuple of a source can have at an output; 0: it triggers none."""
+        start = self._plan.sources[source][1]
+        return sum(self._of(stream, start) for stream in self._ends.get(output, ()))
+
+    def _of(self, stream: int, start: int) -> int:
+        """The most tuples on a stream that come of one on `start`."""
+        if stream == start:
+            return 1
+        key = stream, start
+        if key not in self._most:
+            self._most[key] = 0  # a stream that goes in a circle ends here
+            unit_id, exit_ = self._plan.producer.get(stream, (-1, 0))
+            unit = self._plan.units.get(unit_id)
+            if unit is not None:
+                came = [self._of(each, start) for each in unit.inputs]
+                # a join gives one result of a lineage, whatever it comes by
+                self._most[key] = (max(came) if unit.join else sum(came)) * unit.gives[exit_]
+        return self._most[key]
+
+    # -- windows, which are expected by calendar, whatever was refused
+
+    def _windows_touched(self, output: int) -> int:
+        """Windows, times their results, that were made without refused tuples which may belong into them."""
+        return sum(
+            self._results(source, output) * self._touched(view) for source, view in sorted(self._plan.windows.items())
+        )
+
+    def _touched(self, view: WindowView) -> int:
+        tallies = [
+            tally
+            for feed in view.feeds
+            for reason, tally in self._refused.get(feed, ())
+            if reason != rec.REASON_STOPPED and tally.n
+        ]
+        if not tallies:
+            return 0
+        of_each = -(-view.length_ns // view.hop_ns) if view.hop_ns > 0 else 1
+        most = sum(tally.n for tally in tallies) * max(1, of_each)
+        return min([most, *_on_grid(view, tallies)])
+
+
+def _on_grid(view: WindowView, tallies: Sequence[Tally]) -> Iterator[int]:
+    """How many windows by time overlap what refused tuples originated in."""
+    if view.kind == "time" and view.hop_ns > 0:
+        yield sum((tally.last_ns - tally.first_ns + view.length_ns) // view.hop_ns + 1 for tally in tallies)
+
+
+def summed(outputs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The same of several outputs together."""
+    between = {key: sum(each["between"][key] for each in outputs) for key in MEANT}
+    met, missed, idle = (sum(each[key] for each in outputs) for key in ("met", "missed", "met_idle"))
+    share = interval(met - idle, missed, between)
+    return {"missed": missed, "met_idle": idle, "between": between, "missed_of_offered": share}
+
+
+__all__ = ["Offered", "summed"]

@@ -1,0 +1,86 @@
+"""The verdict in plain Python: the readable reference, and the engine for machines without Java."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from coordinator.report.counts import Counts
+from coordinator.report.facts.completeness import ADMITTED_UNDER, FACT_KINDS, LEDGER_KINDS, Scan, judge_all
+from coordinator.report.facts.joined import MOST_PLANS, own
+from coordinator.report.facts.plan_view import PlanView
+from coordinator.report.facts.reader import Incarnation, Run, records_of
+from coordinator.report.ledger.books import Row
+from coordinator.report.ledger.idle import idle_windows
+from coordinator.report.ledger.latency_breakdown import blame
+from coordinator.report.ledger.ledger import keep
+from coordinator.report.ledger.results import expect
+from coordinator.report.ledger.seen import see
+from coordinator.report.ledger.settling import seen_filtering
+from coordinator.report.ledger.spans import spans
+from coordinator.report.ledger.tally import tally
+from coordinator.report.ledger.witnesses import lacking_sources
+from coordinator.report.summary.assembly import assemble
+from protos.records import PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_DRAINING, Gap, Load, Plan, Record
+
+
+def verdict(run: Run) -> dict[str, Any]:
+    """Both ledgers and the blame split of one run, as report.json's keys (contracts: run directory)."""
+    counts = Counts()
+    scans: list[Scan] = []
+    mine: list[Row] = []
+    for incarnation in run.incarnations:
+        records = list(records_of(incarnation))
+        scan = scan_trace(incarnation, records, run.plan)
+        scans.append(scan)
+        kept = (record for _, record in records if record.kind in LEDGER_KINDS + FACT_KINDS)
+        mine.extend((incarnation.number, record) for record in own(kept, scan.epochs, run.plan))
+    counts.traces = judge_all(run, scans)
+    rows = [row for row in mine if row[1].kind in LEDGER_KINDS]
+    ledger = keep(run, counts.traces, rows, counts)
+    idle = idle_windows(mine)
+    answers = expect(ledger, rows, counts, idle)
+    counts.idle = Counter(source for source, _, _ in idle)
+    delivered = {key: upper for key, upper in answers.items() if upper is not None}
+    see(rows, answers, lacking_sources(run, counts.traces), run.plan, counts)
+    counts.filtering = frozenset(seen_filtering(ledger))
+    blame(ledger, rows, delivered, counts)
+    tally(mine, counts)
+    counts.spans = spans(mine)
+    return assemble(run, counts)
+
+
+def scan_trace(incarnation: Incarnation, records: Sequence[tuple[int, Record]], plan: PlanView) -> Scan:
+    """What there is to know of a trace before any ledger is kept."""
+    scan = Scan(found=len(records))
+    scan.unusable = sum(len(chunk) // RECORD_BYTES for chunk in incarnation.chunks) - len(records)
+    first = incarnation.declared.first
+    named: dict[int, int] = {}  # the least of those that share a plan epoch, as in the other engine
+    mine: dict[int, int] = {}
+    for place, record in records:
+        if type(record) is Plan:
+            epoch, stamp = record.plan_epoch & PLAN_EPOCH_MASK, record.stamp
+            named[epoch] = min(stamp, named.get(epoch, stamp))
+            scan.crashed |= record.state == STATE_CRASHED
+            if stamp in plan.numbers:
+                if record.state in ADMITTED_UNDER:
+                    scan.ran.add(plan.numbers[stamp])
+                if record.state == STATE_DRAINING:
+                    scan.drained.add(plan.numbers[stamp])
+                mine[epoch] = min(plan.numbers[stamp], mine.get(epoch, MOST_PLANS))
+        elif type(record) is Gap:
+            scan.gaps += 1
+            scan.dropped += 0 if record.damaged else record.dropped
+            scan.lost += record.dropped if record.damaged else 0
+            scan.cut += record.damaged and not record.dropped
+        elif type(record) is Load and record.records_before != first + place and scan.misplaced is None:
+            scan.misplaced = (place, record.records_before)
+    scan.epochs = mine
+    others = Counter[int]()
+    for _, record in records:
+        epoch = record.plan_epoch_low
+        if record.kind in LEDGER_KINDS and epoch not in mine:
+            scan.unnamed += epoch not in named
+            if epoch in named:
+                others[named[epoch]] += 1
+    scan.foreign, scan.others = others.total(), others
+    return scan
