@@ -20,6 +20,7 @@ from protos.json_shape import Json, ShapeError, coded, empty, key, omitted, read
 
 VERSION = 1
 SubDeadlines = Literal["model", "deadline", "proportional", "sound", "kept"]  # where they come from
+ADD = ".add"  # behind the name of a window operator: the part that collects tuples; no user's name has a dot
 
 
 class PlanFileError(ValueError):

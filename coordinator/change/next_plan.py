@@ -23,8 +23,7 @@ from coordinator.solve import planner
 from coordinator.solve.audit import audit_guarantee as sound_audit
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.guaranteed import outcome
-from coordinator.spec import costs, graph, places
-from coordinator.spec import query as queries
+from coordinator.spec import costs, graph, places, query_reader
 from coordinator.spec.checks import declarations, query_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
@@ -140,7 +139,7 @@ def _attempts(plan: Plan, new: frozenset[str], best_effort: bool) -> list[frozen
 
 def _joining(file: Path, there: Standing, measured: Costs | None) -> Query:
     """One query file, checked against the cluster and the queries that run. Raises BadInputError."""
-    query, cluster = queries.load(file), there.cluster
+    query, cluster = query_reader.load(file), there.cluster
     if query.name in there.members:
         alike = "as in this file" if there.members[query.name].sha256 == query.sha256 else "not as in this file"
         mend = f"'coordinator remove {query.name}' ends it; a query beside it needs another name"

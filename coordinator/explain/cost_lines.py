@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coordinator.spec.cost_source import GUESS_NS, GUESSED, MEASURED, UNUSED
-from coordinator.spec.costs import FEW
-from coordinator.spec.overload import ADD
-from coordinator.spec.query import Query
+from coordinator.spec.costs import FEW, MEASURED, UNUSED
+from coordinator.spec.query import GUESS_NS, GUESSED, Query
 from coordinator.units import show_ns
-from protos.plan_document import CostOrigin, Plan
+from protos.plan_document import ADD, CostOrigin, Plan
 
 
 def _halves(names: Sequence[str]) -> list[str]:

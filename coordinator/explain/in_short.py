@@ -15,11 +15,10 @@ from coordinator.guarantee import bounds
 from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.system import read
 from coordinator.plan.deadline_breakdown import SAID, totals
-from coordinator.spec.overload import ADD
 from coordinator.spec.runtime_charges import Charges
 from coordinator.spec.sharing.owners import whose
 from coordinator.units import show_ns
-from protos.plan_document import Alternative, Claim, PaperAlternative, Plan
+from protos.plan_document import ADD, Alternative, Claim, PaperAlternative, Plan
 
 MOST_PERCENT = 1000  # dearer; beyond that nothing is said
 MOST_OPERATORS = 40  # of plans in which each operator is tried alone

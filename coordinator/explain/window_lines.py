@@ -7,11 +7,10 @@ from typing import Any
 
 from coordinator.spec import windows
 from coordinator.spec.catalog import Catalog
-from coordinator.spec.overload import ADD
 from coordinator.spec.query import Query
 from coordinator.units import show_bytes, show_ns
 from protos import json_shape
-from protos.plan_document import Limit, OnLate, Plan, Queue, Window
+from protos.plan_document import ADD, Limit, OnLate, Plan, Queue, Window
 
 TITLE = "Windows, and what goes where not all can be had"
 

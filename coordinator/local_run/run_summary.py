@@ -17,9 +17,8 @@ from coordinator.plan.deadline_breakdown import beyond_caps, left_out, standing
 from coordinator.report import missed_share
 from coordinator.report.page import bound_violation
 from coordinator.report.page.terminal import incomplete
-from coordinator.spec.overload import ADD
 from coordinator.units import counted, show_ns
-from protos.plan_document import Plan
+from protos.plan_document import ADD, Plan
 
 ENDS = ("met", "late", "shed", "lost", "undecidable")
 SHOWN_RESULTS, SHOWN_CHARACTERS = 2, 160

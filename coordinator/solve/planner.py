@@ -26,8 +26,7 @@ from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import deadline, sqpr
 from coordinator.solve.milp.infeasible import explain
 from coordinator.spec import cluster as clusters
-from coordinator.spec import costs, graph, places, policy_names
-from coordinator.spec import query as queries
+from coordinator.spec import costs, graph, places, policy_names, query_reader
 from coordinator.spec.checks import declarations, query_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
@@ -58,7 +57,7 @@ def load(
     cluster: Cluster | None = None
     for path in paths:
         try:
-            found.append(queries.load(path, edits[0]))
+            found.append(query_reader.load(path, edits[0]))
         except BadInputError as error:
             problems += error.problems
     try:

@@ -37,10 +37,9 @@ from coordinator.spec.files.query_file import (
     SourceFile,
 )
 from coordinator.spec.files.yaml_source import nearest
-from coordinator.spec.overload import ADD
 from coordinator.spec.query import Query
 from coordinator.spec.sharing.compose import SEPARATOR
-from protos.plan_document import QueryPart
+from protos.plan_document import ADD, QueryPart
 
 QUERY_KINDS: Mapping[str, type[BaseModel]] = {"sources": SourceFile, "operators": OperatorFile, "outputs": OutputFile}
 CLUSTER_KINDS: Mapping[str, type[BaseModel]] = {"nodes": NodeFile, "links": LinkFile}

@@ -16,15 +16,15 @@ from typing import Any, Literal
 
 from coordinator.spec import overload_given
 from coordinator.spec.catalog import Catalog
-from coordinator.spec.cost_source import GUESSED, MEASURED, UNUSED
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.costs_file import DEGRADED, CostsFile, MeasuredFile, OperatorCostsFile
 from coordinator.spec.files.yaml_source import nearest
-from coordinator.spec.query import Operator, Query
+from coordinator.spec.query import GUESSED, Operator, Query
 from coordinator.units import LARGEST, show_ns
 from protos.plan_document import CostOrigin
 
 Of = Literal["worst", "p99", "mean"]
+MEASURED, UNUSED = "measured", "declared"  # where a cost is from, beside GUESSED; UNUSED: measured, but not this
 MARGIN = Fraction(6, 5)
 FEW = 100  # calls: with fewer, the 99th percentile is the worst, and the worst says little
 

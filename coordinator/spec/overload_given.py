@@ -6,18 +6,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coordinator.spec import expressions
 from coordinator.spec.files import yaml_source
 from coordinator.spec.files.query_file import OperatorFile, SourceFile
 from coordinator.spec.files.window_file import OnLateFile, WindowFile
-from coordinator.spec.overload import ADD
+from coordinator.spec.query import Operator
 from coordinator.units import LARGEST, counted
-from protos.plan_document import Limit, OnLate, Queue, Window
-
-if TYPE_CHECKING:
-    from coordinator.spec.query import Operator
+from protos.plan_document import ADD, Limit, OnLate, Queue, Window
 
 DEFAULT_HANG_NS = 10**9
 

@@ -95,9 +95,9 @@ def steps(example: Path, folder: Path, line: Line = PLAIN, tell: Tell = lambda _
 
 def _ends(desk: Path) -> tuple[str, str]:
     """The query's first source and output."""
-    from coordinator.spec import query
+    from coordinator.spec import query_reader
 
-    asked = query.load(desk / "query.yaml")
+    asked = query_reader.load(desk / "query.yaml")
     return asked.sources[0].name, asked.outputs[0].name
 
 

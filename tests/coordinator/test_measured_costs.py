@@ -22,8 +22,8 @@ from coordinator.model.choices import Choices
 from coordinator.plan import reopen
 from coordinator.solve import planner, what_if
 from coordinator.spec import costs
-from coordinator.spec.cost_source import GUESS_NS
 from coordinator.spec.files.costs_file import MeasuredFile, OperatorCostsFile
+from coordinator.spec.query import GUESS_NS
 from node_agent.runtime.deployments.cost_meter import Cost
 from protos import agent_pb2, plan_document
 from protos.plan_document import CostOrigin, Plan

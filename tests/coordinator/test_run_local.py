@@ -25,7 +25,7 @@ from coordinator.local_run.files import Wishes, declared_rate, feeds
 from coordinator.model.choices import Choices
 from coordinator.plan import plan_file
 from coordinator.solve import planner
-from coordinator.spec import query as queries
+from coordinator.spec import query_reader
 from protos import plan_document
 from protos.plan_document import Plan
 from tests.whole_plans import whole
@@ -431,7 +431,7 @@ def test_files_by_convention(here: Path) -> None:
 
 def test_the_example_has_a_file_per_source() -> None:
     (query,), _ = files.inputs([EXAMPLE])
-    sources = queries.load(query).sources
+    sources = query_reader.load(query).sources
     chosen, left = feeds(_plan(*(each.name for each in sources)), NOTHING, [EXAMPLE])
     assert [each.path for each in chosen] == [EXAMPLE / f"{each.name}.jsonl" for each in sources] and not left
     for each in chosen:

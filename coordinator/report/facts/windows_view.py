@@ -7,9 +7,9 @@ lineages the ledgers follow like any other. What belongs together is told here; 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from protos.plan_document import ADD
 from protos.plan_pb2 import LocalPlan, Operator, Unit
 
-COLLECTS = ".add"  # the part of a window operator that collects has this behind the operator's name
 BY_TIME = "time"
 
 
@@ -58,7 +58,7 @@ def windows(plan: LocalPlan, node: int) -> Iterator[WindowView]:
         collects = operators[source.window]
         closes = closing.get(collects.id)
         yield WindowView(
-            name=collects.name.removesuffix(COLLECTS) if closes is None else closes.name,
+            name=collects.name.removesuffix(ADD) if closes is None else closes.name,
             node=node,
             source=source.id,
             operators=(collects.id,) if closes is None else (collects.id, closes.id),

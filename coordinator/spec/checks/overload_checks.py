@@ -8,10 +8,9 @@ from coordinator.spec import expressions, graph, windows
 from coordinator.spec.catalog import AGGREGATE, Catalog, Installed
 from coordinator.spec.checks import aggregates
 from coordinator.spec.expressions.kinds import Kind
-from coordinator.spec.overload import ADD
 from coordinator.spec.query import Operator, Query
 from coordinator.units import show_ns
-from protos.plan_document import Window
+from protos.plan_document import ADD, Window
 
 JOIN = "join"
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from coordinator.spec.files.quantities import NAME, Duration, Name, Strict
-from coordinator.spec.overload import ADD
+from protos.plan_document import ADD
 
 DEGRADED = ".degraded"
 OPERATOR = rf"^{NAME}({ADD.replace('.', '[.]')}|[.]degraded)?$"

@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from coordinator.spec import cluster as clusters
-from coordinator.spec import places
-from coordinator.spec import query as queries
+from coordinator.spec import places, query_reader
 from coordinator.spec.checks import query_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
@@ -155,7 +154,7 @@ def load(texts: Sequence[str], cores: int = 1) -> tuple[list[Query], Cluster]:
         for number, one in enumerate(texts):
             path = folder / f"query{number}.yaml"
             path.write_text(one)
-            query = queries.load(path)
+            query = query_reader.load(path)
             query_checks.check(query, cluster)
             found.append(places.resolve(query, cluster))
     return found, cluster

@@ -16,7 +16,7 @@ from coordinator.plan import reopen
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
 from coordinator.spec import windows
-from coordinator.spec.query import load
+from coordinator.spec.query_reader import load
 from protos import plan_pb2
 from protos.plan_document import Plan
 from tests.coordinator.windows.conftest import EXAMPLE
