@@ -235,7 +235,7 @@ def test_a_status_in_words(
 BROKEN = """
 import sys
 from coordinator.__main__ import main
-from coordinator.watching.watcher import Watcher
+from coordinator.monitoring.watcher import Watcher
 look = Watcher.look
 def breaks(self, *given):
     Watcher.look = lambda *_: 1 / 0
