@@ -1,8 +1,9 @@
-"""Files for the planner's tests: the paper's query for any n, and small queries written in place."""
+"""Files for the planner's tests: the paper's query for any n, small queries, one of every kind of window."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from coordinator.solve import planner
 from protos.plan_document import Plan
 
 QUERIES = Path(__file__).parents[2] / "sim_vehicles" / "queries"
+SPEC = Path(__file__).parent / "spec"
+EXAMPLE = SPEC / "example_query.yaml", SPEC / "example_cluster.yaml"
 
 
 @pytest.fixture
@@ -52,3 +55,15 @@ def files(tmp_path: Path) -> Callable[[str, str], tuple[Path, Path]]:
         return paths
 
     return write
+
+
+@cache
+def _planned(model: str) -> Plan:
+    return planner.make_plan(*EXAMPLE, Choices(model=model, quick=True))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def example_plan() -> Callable[..., Plan]:
+    """The plan of example_query.yaml, which has every kind of window, a limit and what becomes of late tuples, on two
+    nodes; by model (`sound` unless given); not to be changed."""
+    return lambda model="sound": _planned(model)

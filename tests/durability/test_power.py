@@ -16,7 +16,7 @@ from node_agent.host.state_dir import StateDir
 from node_agent.sdk import Sink, Source
 from protos.records import HEADER_BYTES, unpack_header
 from protos.segments import HEAD_BYTES, Block, scan
-from tests.coordinator.test_deploy_live import Street
+from tests.coordinator.fleet.deployment.test_deploy_live import Street
 
 SENT = 40
 

@@ -19,7 +19,7 @@ from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from coordinator.units import show_ns
 from protos.plan_document import Plan
-from tests.coordinator.sharing import random_queries
+from tests.coordinator.spec.sharing import random_queries
 
 CLUSTER = """
 shimekiri: 1

@@ -10,7 +10,7 @@ from coordinator.report.perfetto import chrome_file
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
-from tests.coordinator.report.test_report_perfetto import check_format, events
+from tests.coordinator.report.perfetto.test_report_perfetto import check_format, events
 from tests.simulation.plans import MS, planned
 
 QUERY = """

@@ -10,7 +10,7 @@ from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
-from tests.coordinator.sound.sound_graphs import texts
+from tests.coordinator.solve.guaranteed.sound_graphs import texts
 
 MS = 1_000_000
 

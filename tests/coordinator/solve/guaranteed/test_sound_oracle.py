@@ -1,0 +1,92 @@
+"""The `sound` model against every placement of small random queries, and its proofs against many sub-deadlines."""
+
+from __future__ import annotations
+
+import random
+import time
+from functools import cache
+
+import pytest
+
+from coordinator.errors import InfeasibleError
+from coordinator.model.limits import Limits
+from coordinator.solve.guaranteed import alone, large
+from coordinator.solve.guaranteed.draft import Draft
+from coordinator.solve.guaranteed.objective_rank import stand
+from coordinator.solve.guaranteed.search import ANALYSES, Sound
+from coordinator.solve.guaranteed.sub_deadlines import Effort, Search
+from coordinator.spec.runtime_charges import NOTHING
+from tests.coordinator.solve.guaranteed.sound_graphs import SECONDS, finder, placements
+
+GRAPHS = 60
+MOST = 8  # placements looked at per query
+FEWER = 6  # choices of sub-deadlines for what is said to be impossible
+
+
+def searched(draft: Draft, analyses: int) -> bool:
+    """Whether the search for sub-deadlines makes a placement hold."""
+    found = Search(draft, NOTHING, Effort(analyses, time.monotonic() + SECONDS)).feasible()
+    return found is not None and found.holds
+
+
+def drawn(draft: Draft, dice: random.Random, times: int) -> bool:
+    """Whether random sub-deadlines do."""
+    longest = max(output.deadline_ns for output in draft.system.outputs.values())
+    for _ in range(times):
+        due = {number: dice.randint(1, longest) for number in draft.system.units}
+        if stand(draft.with_deadlines(due), NOTHING).holds:
+            return True
+    return False
+
+
+@cache
+def planned(seed: int) -> Sound | InfeasibleError:
+    try:
+        return finder(seed).run(best_effort=False)
+    except InfeasibleError as error:
+        return error
+
+
+@pytest.mark.parametrize("seed", range(GRAPHS))
+def test_against_every_placement(seed: int) -> None:
+    """A placement that can be made to hold is found, one of least traffic; a proof of impossibility is never wrong. Of
+    many placements some are drawn."""
+    found, every = planned(seed), list(placements(finder(seed)))
+    dice = random.Random(seed)
+    if isinstance(found, InfeasibleError):
+        assert found.reasons
+        impossible = [each for _, each in every]
+    else:
+        held = found.standing.holds
+        cheaper = [each for traffic, each in every if traffic < found.traffic or not held]
+        impossible = cheaper if found.proven else []
+        if not found.proven:
+            assert not any(searched(each, ANALYSES) for each in dice.sample(cheaper, min(len(cheaper), MOST)))
+    for each in dice.sample(impossible, min(len(impossible), MOST)):
+        assert not searched(each, FEWER) and not drawn(each, dice, FEWER), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", range(GRAPHS, GRAPHS + 15))
+def test_what_is_late_with_every_unit_first_is_late_under_any_sub_deadlines(seed: int) -> None:
+    dice = random.Random(seed)
+    for _, each in list(placements(finder(seed)))[:5]:
+        if alone.late(each.system, NOTHING) is not None:
+            assert not searched(each, FEWER) and not drawn(each, dice, FEWER)
+
+
+@pytest.mark.parametrize("seed", range(GRAPHS))
+def test_the_bound_of_large_problems_is_no_more_than_what_crosses(seed: int) -> None:
+    """Of a guaranteed plan: utilisations alone, mean ones within the caps and worst ones within 1, ask for no more."""
+    found = planned(seed)
+    if isinstance(found, InfeasibleError) or not found.standing.holds:
+        return  # there is nothing to compare with
+    least = large.traffic_bound(finder(seed).needs, Limits(SECONDS), time.monotonic() + SECONDS)
+    assert 0 <= least <= float(found.traffic) + 1e-6, f"seed {seed}"
+
+
+def test_the_random_queries_are_of_all_kinds() -> None:
+    """Some are guaranteed, some proven impossible, a few neither."""
+    kinds = [planned(seed) for seed in range(GRAPHS)]
+    held = sum(isinstance(found, Sound) and found.standing.holds for found in kinds)
+    proven = sum(isinstance(found, InfeasibleError) for found in kinds)
+    assert held > GRAPHS // 4 and proven > GRAPHS // 8
