@@ -13,7 +13,7 @@ from node_agent.core.policies import policy
 from node_agent.operators.registry import Registry
 from node_agent.wire.plan import core_plan
 
-FOLDER = Path(__file__).parents[1] / "coordinator" / "windows"
+FOLDER = Path(__file__).parents[1] / "coordinator" / "spec"
 
 
 @pytest.mark.parametrize("model", ["paper", "sound"])

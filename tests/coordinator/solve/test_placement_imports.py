@@ -16,4 +16,4 @@ def test_ortools_is_imported_by_the_model_only() -> None:
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(name.split(".")[0] == "ortools" for name in names):
                 found.add(str(path.relative_to(ROOM)))
-    assert found == {"solve/milp/milp.py"}
+    assert found == {"solve/milp/programme.py"}
