@@ -18,6 +18,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from protos import record_layout as layout
+from protos.latency import Latency, Verdict
 from protos.record_layout import CLASSES, Flag, head, last, part, word
 
 RECORD, RECORD_BYTES = layout.RECORD, layout.RECORD_BYTES
@@ -165,6 +166,16 @@ class Output(Record, kind=OUTPUT):
     origin_hi_ns = word(2, "nor after")
     deadline_ns = word(3, "the output's end-to-end deadline, a duration")
     ordinal = word(4, "of the result")
+
+    @property
+    def latency(self) -> Latency:
+        """From its oldest tuple's origin to here."""
+        return Latency.between(self.origin_lo_ns, self.origin_hi_ns, self.at_ns)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Against its deadline."""
+        return self.latency.verdict(self.deadline_ns)
 
 
 class Shed(Record, kind=SHED):

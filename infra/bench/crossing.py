@@ -9,7 +9,7 @@ from typing import Any
 from infra.bench.figures import Figure
 from sim_vehicles.closed_loop.constant_latency import crash_table
 from sim_vehicles.inputs.feed import Feed
-from sim_vehicles.inputs.stimuli import InputOptions, Inputs
+from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.operators.chain import Chain
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.traffic.ego_runs import Options, run_file
@@ -34,7 +34,7 @@ def costs() -> list[Figure]:
     """CPU time of every operator per tuple, called as a node calls it, on the messages of a crossing."""
     scenario = load_scenario(SCENE)
     start_ns = round((scenario.scene.start_s or 0) * 1e9)
-    sent = Inputs(FEEDS, scenario, InputOptions(start_ns, UNTIL_NS)).bursts()
+    sent = Stimuli(FEEDS, scenario, StimulusOptions(start_ns, UNTIL_NS)).bursts()
     rounds = [_round(sent) for _ in range(ROUNDS)]
     how = f"median of {ROUNDS} rounds over {SCENE}, one core, no node around it"
     each = {name: median(one[name] for one in rounds) for name in rounds[0]}

@@ -25,8 +25,8 @@ from rich.console import Console
 from coordinator.fleet import addresses as address_file
 from coordinator.plan import plan_file
 from infra.endurance import account
-from infra.endurance.figures import Figures, table
 from infra.endurance.load import Feed
+from infra.endurance.measurements import Figures, table
 from infra.endurance.watch import Received, Watch
 from node_agent.host.clock import now_ns
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from infra.endurance.load import Feed
 from protos import records as rec
+from protos.latency import Verdict
 from protos.plan_document import Plan
 
 SECOND = 1_000_000_000
@@ -94,7 +95,7 @@ def recovered_s(run: Path, nodes: Iterable[str], ended_ns: int) -> float:
     for node in nodes:
         for record in facts(run, node):
             shed = isinstance(record, rec.Shed) and record.policy != rec.POLICY_WINDOW
-            late = isinstance(record, rec.Output) and record.at_ns - record.origin_lo_ns > record.deadline_ns
+            late = isinstance(record, rec.Output) and record.verdict is not Verdict.MET
             if shed or late:
                 last_ns = max(last_ns, record.at_ns)
     return (last_ns - ended_ns) / SECOND

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.status import Status
 
 from infra.papers import results
-from infra.papers.figures import OUT, Effort, Figure, Reproduction, Tell, forget, keep, read
 from infra.papers.page import WORDS, page
 from infra.papers.registry import PAPERS, REPRODUCTIONS, named
+from infra.papers.reproduction import OUT, Effort, Figure, Reproduction, Tell, forget, keep, read
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from infra.papers.figures import text
+from infra.papers.reproduction import text
 
 COLOURS = (
     "#2f7ed8", "#e07b39", "#3aa17e", "#9b6fd0", "#c2528b", "#8a8f3c", "#5b6b7b", "#b3263a", "#1fb3c9", "#d4a017",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from infra.papers.batching import batch_length, control, streams, theory
-from infra.papers.figures import Reproduction
 from infra.papers.guarantee import batches, composed, sharing, sweeps, table2, table3
 from infra.papers.placement import both_placements, figure6, figure7, section41
+from infra.papers.reproduction import Reproduction
 from infra.papers.shedding import comparison
 
 PAPERS = {

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from infra.papers.figures import OUT, read, text
 from infra.papers.registry import PAPERS
+from infra.papers.reproduction import OUT, read, text
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "papers.md"
 BEGIN, END = "<!-- {}: made by `python -m infra.papers --write` -->", "<!-- {}: end -->"

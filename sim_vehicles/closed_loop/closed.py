@@ -7,7 +7,7 @@ from typing import Any
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.encounter.brake import Brake, braked
 from sim_vehicles.encounter.verdict import Driven, Judge, Warned
-from sim_vehicles.inputs.stimuli import Inputs
+from sim_vehicles.inputs.stimuli import Stimuli
 from sim_vehicles.world.motion import Track
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sense import Burst
@@ -21,7 +21,7 @@ class ClosedLoop:
     recording do not fit.
     """
 
-    def __init__(self, scenario: Scenario, inputs: Inputs, brake: Brake, judge: Judge | None = None) -> None:
+    def __init__(self, scenario: Scenario, inputs: Stimuli, brake: Brake, judge: Judge | None = None) -> None:
         self.scenario, self.inputs, self.brake = scenario, inputs, brake
         self.judge = judge or Judge(scenario)
         self.ego: Track = scenario.motion.tracks[scenario.scene.ego]

@@ -21,7 +21,7 @@ from sim_vehicles.encounter.meeting import meet
 from sim_vehicles.encounter.physics import KMH, impact_mps
 from sim_vehicles.encounter.verdict import ON, Judge
 from sim_vehicles.inputs.feed import Feed
-from sim_vehicles.inputs.stimuli import InputOptions, Inputs
+from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.virtual.run import operators_here
@@ -113,10 +113,10 @@ class Crossing:
         contact_s = meet(self._ego, self._other, self._start_ns / 1e9, scenario.motion.end_s).contact_s
         self._until_ns = round((scenario.motion.end_s if contact_s is None else contact_s) * 1e9)
 
-    def inputs(self, later_ns: int) -> Inputs:
+    def inputs(self, later_ns: int) -> Stimuli:
         """What is sent until the two would meet."""
-        options = InputOptions(self._start_ns, self._until_ns, later_ns, self._seed)
-        return Inputs(list(FEEDS), self._scenario, options)
+        options = StimulusOptions(self._start_ns, self._until_ns, later_ns, self._seed)
+        return Stimuli(list(FEEDS), self._scenario, options)
 
     def run(self, bursts: Sequence[Burst], numbers: Mapping[str, int], latency_ns: int) -> Braking:
         """Until the first warning about the crossing vehicle, and what comes of it."""

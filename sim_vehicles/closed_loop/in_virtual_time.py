@@ -18,7 +18,7 @@ from sim_vehicles.encounter.verdict import Judge
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.maps import misfits
-from sim_vehicles.inputs.stimuli import InputOptions, Inputs
+from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.virtual.run import check_out, simulate, write_run
 from sim_vehicles.virtual.scenario import MOST_TRIALS
 from sim_vehicles.virtual.scenario import Scenario as Conditions
@@ -89,7 +89,7 @@ def replay_virtual(
     plan: Plan,
     scenario: Scenario,
     feeds: Sequence[Feed],
-    options: InputOptions,
+    options: StimulusOptions,
     brake: Brake,
     phases: int,
     laps: int,
@@ -115,8 +115,8 @@ def replay_virtual(
     shifts_ns = [options.phase_ns + phase_ns(feeds, phase, phases) for phase in range(phases)]
 
     @cache  # the laps of one phase send the same
-    def inputs(shift_ns: int) -> Inputs:
-        return Inputs(list(feeds), scenario, replace(options, phase_ns=shift_ns))
+    def inputs(shift_ns: int) -> Stimuli:
+        return Stimuli(list(feeds), scenario, replace(options, phase_ns=shift_ns))
 
     def make(trial: int) -> ClosedLoop:
         return ClosedLoop(scenario, inputs(shifts_ns[(trial - 1) % phases]), brake, judge)

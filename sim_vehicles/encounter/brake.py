@@ -7,7 +7,7 @@ from math import ceil
 from typing import Literal, get_args
 
 from sim_vehicles.durations import duration_ns
-from sim_vehicles.encounter.driven_path import Course
+from sim_vehicles.encounter.driven_path import DrivenPath
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.world.motion import State, Track
 
@@ -67,8 +67,8 @@ def braked(track: Track, brake: Brake, commanded_s: float) -> Track:
     """
     begins_s = commanded_s + brake.reaction_s
     first = track.at(begins_s)
-    course = Course(track)
-    way_m = course.way_m(begins_s)
+    path = DrivenPath(track)
+    way_m = path.way_m(begins_s)
     if brake.kind == "none" or first is None or way_m is None:
         return track
     states = [state for state in track.states if state.t_s < begins_s]
@@ -83,6 +83,6 @@ def braked(track: Track, brake: Brake, commanded_s: float) -> Track:
         instants.append(end_s)
     for t_s in instants:
         span_s = min(t_s, stands_s) - begins_s
-        x_m, y_m, heading_rad = course.at(way_m + speed_mps * span_s - a * span_s**2 / 2)
+        x_m, y_m, heading_rad = path.at(way_m + speed_mps * span_s - a * span_s**2 / 2)
         states.append(State(t_s, x_m, y_m, heading_rad, speed_mps - a * span_s if t_s < stands_s else 0.0))
     return Track(track.id, track.type, track.length_m, track.width_m, states)

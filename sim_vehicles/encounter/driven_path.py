@@ -11,7 +11,7 @@ from sim_vehicles.world.motion import Track, wrap
 Pose = tuple[float, float, float]  # x, y in metres, heading in radians
 
 
-class Course:
+class DrivenPath:
     """Arc lengths count from the first recorded state. Two tracks with the same first state on the same line have
     comparable arc lengths (a braked track and the recorded one)."""
 

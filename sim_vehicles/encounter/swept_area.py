@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import ceil, hypot
 from typing import NamedTuple
 
-from sim_vehicles.encounter.driven_path import Course, Pose
+from sim_vehicles.encounter.driven_path import DrivenPath, Pose
 from sim_vehicles.world.geometry import Point, box, overlap
 from sim_vehicles.world.motion import MAX_GAP_S, Track
 
@@ -25,14 +25,14 @@ class _Swept(NamedTuple):
 def entry_m(ego: Track, other: Track) -> float | None:
     """Arc length along the ego's recorded path (that of its centre) at which its box first touches the strip that the
     other's box sweeps on its whole way. None: never, or already where the recording begins."""
-    course, swept = Course(ego), list(_swept(other))
+    path, swept = DrivenPath(ego), list(_swept(other))
     reach_m = _reach_m(ego, other)
     s_m = free_m = 0.0
-    while s_m <= course.length_m:
-        x_m, y_m, _ = course.at(s_m)
+    while s_m <= path.length_m:
+        x_m, y_m, _ = path.at(s_m)
         away_m = min(hypot(one.x_m - x_m, one.y_m - y_m) for one in swept) - reach_m
-        if away_m <= 0 and _touches(course.at(s_m), ego, swept, reach_m):
-            return _refined(course, ego, free_m, s_m, swept, reach_m) if s_m > 0 else None
+        if away_m <= 0 and _touches(path.at(s_m), ego, swept, reach_m):
+            return _refined(path, ego, free_m, s_m, swept, reach_m) if s_m > 0 else None
         free_m, s_m = s_m, s_m + max(STEP_M, away_m)
     return None
 
@@ -52,11 +52,11 @@ def _reach_m(ego: Track, other: Track) -> float:
 
 
 def _refined(
-    course: Course, ego: Track, free_m: float, touching_m: float, swept: list[_Swept], reach_m: float
+    path: DrivenPath, ego: Track, free_m: float, touching_m: float, swept: list[_Swept], reach_m: float
 ) -> float:
     while touching_m - free_m > FINE_M:
         middle_m = (free_m + touching_m) / 2
-        if _touches(course.at(middle_m), ego, swept, reach_m):
+        if _touches(path.at(middle_m), ego, swept, reach_m):
             touching_m = middle_m
         else:
             free_m = middle_m

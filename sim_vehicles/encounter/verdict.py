@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.encounter.brake import Brake
-from sim_vehicles.encounter.driven_path import Course
+from sim_vehicles.encounter.driven_path import DrivenPath
 from sim_vehicles.encounter.meeting import Meeting, meet
 from sim_vehicles.encounter.outcome import NOTHING
 from sim_vehicles.encounter.physics import KMH, impact_mps, needed_m
@@ -114,7 +114,7 @@ class Judge:
     def left_m(self, ego: Track, at_s: float) -> float | None:
         """The way from the ego's front to the crossing vehicle's strip, along the ego's path; negative inside and
         behind it. None where the paths do not cross or the ego is not there."""
-        way_m = Course(ego).way_m(at_s)
+        way_m = DrivenPath(ego).way_m(at_s)
         return None if way_m is None or self._entry_m is None else round(self._entry_m - way_m, 2)
 
     def verdict(self, driven: Driven) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from threading import Event, Lock
 from sim_vehicles.world.sense import Burst
 
 
-class Agenda:
+class SendSchedule:
     """The bursts of one node, in the order in which they leave. For several threads.
 
     `changed` is set by `replace` and by `wake`: whoever waits for the next burst's instant looks again.

@@ -31,7 +31,7 @@ MAX_AGE_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
-class InputOptions:
+class StimulusOptions:
     """From `start_ns` on, up to before `until_ns` or the recording's end. `phase_ns`: everything is sent so much later,
     over the same motion. `v2v`: messages per V2V burst, if not the plan's. `age_ns`: of the oldest measurement in a
     burst. `messages`: "burst", n messages every period, or "etsi", what the rules of CAM and CPM make stations send."""
@@ -62,10 +62,10 @@ class _Arrival(NamedTuple):
     value: Message
 
 
-class Inputs:
+class Stimuli:
     """All bursts of one run. The same feeds, scenario and options give the same bursts, whatever was asked before."""
 
-    def __init__(self, feeds: Sequence[Feed], scenario: Scenario, options: InputOptions) -> None:
+    def __init__(self, feeds: Sequence[Feed], scenario: Scenario, options: StimulusOptions) -> None:
         self.feeds = sorted(feeds, key=lambda feed: (feed.order, feed.name))
         self.options = options
         self._recorded = Senses(scenario, options.seed)

@@ -27,7 +27,7 @@ from node_agent.tls.names import TlsError
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
 from sim_vehicles.errors import FeedError
 from sim_vehicles.inputs.feed import Feed
-from sim_vehicles.inputs.send_schedule import Agenda
+from sim_vehicles.inputs.send_schedule import SendSchedule
 from sim_vehicles.world.sense import Burst
 
 START_IN_NS = 200_000_000  # time for the threads to be ready
@@ -106,7 +106,7 @@ class Live:
         self.tallies = {feed.name: Tally() for feed in self.feeds}
         self._by_name = {feed.name: feed for feed in self.feeds}
         self._lock = Lock()
-        self._agendas: dict[str, Agenda] = {}
+        self._schedules: dict[str, SendSchedule] = {}
         self._first_ns = self._start_ns = 0
         self._stack = ExitStack()
         self._senders: dict[str, Sender] = {}
@@ -133,7 +133,7 @@ class Live:
             min((one.at_ns for one in bursts), default=0),
             time.monotonic_ns() + START_IN_NS,
         )
-        self._agendas = {node: Agenda(self._of(node, bursts)) for node in nodes}
+        self._schedules = {node: SendSchedule(self._of(node, bursts)) for node in nodes}
         threads = [Thread(target=self._send_node, args=(node,), name=f"replay-{node}") for node in nodes]
         for thread in threads:
             thread.start()
@@ -148,17 +148,17 @@ class Live:
     @property
     def left(self) -> int:
         """How many bursts of the last run did not leave."""
-        return sum(len(agenda) for agenda in self._agendas.values())
+        return sum(len(schedule) for schedule in self._schedules.values())
 
     def replace(self, bursts: Sequence[Burst], after_ns: int) -> int:
-        """From now on `bursts` instead of all later than after_ns that have not left; see `Agenda.replace`."""
-        return sum(agenda.replace(self._of(node, bursts), after_ns) for node, agenda in self._agendas.items())
+        """From now on `bursts` instead of all later than after_ns that have not left; see `SendSchedule.replace`."""
+        return sum(schedule.replace(self._of(node, bursts), after_ns) for node, schedule in self._schedules.items())
 
     def recording_ns(self, monotonic_ns: int) -> int:
         """The instant of the recording that is played at an instant of this machine's monotonic clock; at an infinite
         rate, that of the burst that left last."""
         if isinf(self.rate):
-            reached = [agenda.reached_ns for agenda in self._agendas.values()]
+            reached = [schedule.reached_ns for schedule in self._schedules.values()]
             return max((at_ns for at_ns in reached if at_ns is not None), default=self._first_ns)
         return self._first_ns + int((monotonic_ns - self._start_ns) * self.rate)
 
@@ -177,8 +177,8 @@ class Live:
             raise FeedError(f"source {feed.name}: node {feed.node} at {address} cannot be reached: {bad}") from bad
 
     def _wake(self) -> None:
-        for agenda in self._agendas.values():
-            agenda.wake()
+        for schedule in self._schedules.values():
+            schedule.wake()
 
     def _due_ns(self, burst: Burst) -> int:
         """When it leaves, on the monotonic clock."""
@@ -186,11 +186,11 @@ class Live:
 
     def _send_node(self, node: str) -> None:
         fifo(SENDER_PRIORITY)  # where it is not allowed, bursts leave late, and the summary says how late
-        agenda = self._agendas[node]
+        schedule = self._schedules[node]
         try:
-            while not self.stop.is_set() and (burst := agenda.first()) is not None:
-                if self._wait(agenda, self._due_ns(burst)):
-                    self._send(agenda.take(burst), node)
+            while not self.stop.is_set() and (burst := schedule.first()) is not None:
+                if self._wait(schedule, self._due_ns(burst)):
+                    self._send(schedule.take(burst), node)
         except Exception as error:  # whatever it is, it ends the replay and is told by `run`
             self.failure = self.failure or error
             self.stop.set()
@@ -222,14 +222,14 @@ class Live:
         on_time = self._by_name[burst.source].type != "vehicle.Cpm" or isinf(self.rate)
         return (burst.age_ns + (0 if on_time else late_ns)) / 1e6
 
-    def _wait(self, agenda: Agenda, until_ns: int) -> bool:
-        """Until the instant; False if stopped, or if the agenda changed, before it."""
-        while not self.stop.is_set() and not agenda.changed.is_set():
+    def _wait(self, schedule: SendSchedule, until_ns: int) -> bool:
+        """Until the instant; False if stopped, or if the schedule changed, before it."""
+        while not self.stop.is_set() and not schedule.changed.is_set():
             left_ns = until_ns - time.monotonic_ns()
             if left_ns <= 0:
                 return True
             if left_ns > SPIN_NS:
-                agenda.changed.wait((left_ns - SPIN_NS) / 1e9)
+                schedule.changed.wait((left_ns - SPIN_NS) / 1e9)
             else:
                 time.sleep(left_ns / 2e9)
         return False

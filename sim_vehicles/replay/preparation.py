@@ -12,7 +12,7 @@ from sim_vehicles.encounter.brake import AUTO, Brake
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.inputs.feed import Feed, feeds
 from sim_vehicles.inputs.load import utilisation
-from sim_vehicles.inputs.stimuli import InputOptions, Inputs
+from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.plan_file import MEND, read_json, read_plan
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.replay.listening import WARNING, Output, outputs
@@ -70,7 +70,7 @@ class Prepared:
     feeds: list[Feed]
     outputs: list[Output]
     addresses: dict[str, str]
-    inputs: Inputs
+    inputs: Stimuli
     bursts: list[Burst]
     not_judged: str | None
     sizes: dict[str, tuple[int, int]] = field(repr=False)
@@ -116,7 +116,7 @@ def prepare(options: Options) -> Prepared:
         raise BadInputError(
             "--loop: live laps must be at least 1 s long; operators remember the lap before for so long"
         )
-    inputs = Inputs(found, scenario, chosen)
+    inputs = Stimuli(found, scenario, chosen)
     bursts = inputs.bursts()
     if not bursts:
         raise BadInputError(
@@ -207,7 +207,7 @@ def _plan_path(options: Options) -> Path:
     return options.plan or options.addresses.with_name("plan.json")
 
 
-def _input_options(options: Options, scenario: Scenario, found: list[Feed]) -> InputOptions:
+def _input_options(options: Options, scenario: Scenario, found: list[Feed]) -> StimulusOptions:
     start_ns = _start_ns(scenario, options.start_ns)
     until_ns = options.until_ns
     if until_ns is None:
@@ -215,7 +215,7 @@ def _input_options(options: Options, scenario: Scenario, found: list[Feed]) -> I
     if until_ns <= start_ns:
         raise BadInputError(f"--until: {until_ns / 1e9:g} s is not after the start, {start_ns / 1e9:g} s")
     k, n = options.phase or (0, 1)
-    return InputOptions(
+    return StimulusOptions(
         start_ns, until_ns, phase_ns(found, k, n), options.seed, options.v2v, options.age_ns, options.messages,
         options.channel,
     )  # fmt: skip
@@ -232,7 +232,7 @@ def _start_ns(scenario: Scenario, asked_ns: int | None) -> int:
     return asked_ns
 
 
-def _sizes(found: list[Feed], bursts: list[Burst], options: InputOptions) -> dict[str, tuple[int, int]]:
+def _sizes(found: list[Feed], bursts: list[Burst], options: StimulusOptions) -> dict[str, tuple[int, int]]:
     """Tuples and the ns in which they come, per source: the plan's bursts, or what the ETSI rules make of them."""
     sizes = {feed.name: (feed.n, feed.period_ns) for feed in found}
     if options.messages == "burst":

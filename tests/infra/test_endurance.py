@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from infra.endurance.__main__ import Phases, go
-from infra.endurance.figures import table
+from infra.endurance.measurements import table
 
 pytestmark = pytest.mark.long
 

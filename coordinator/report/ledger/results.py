@@ -9,10 +9,14 @@ from coordinator.report.facts.plan_view import UNIT, Reach, consumer_parts
 from coordinator.report.ledger.books import Ledger, Miss, Row
 from coordinator.report.ledger.idle import Window
 from coordinator.report.ledger.settling import seen_filtering
+from protos.latency import Latency, Verdict
 from protos.records import Output
 
 Key = tuple[int, int, int, int, int]  # output, source, epoch, seq, ordinal
-Answer = tuple[int, int, int]  # rank, upper and lower bound of the latency; the least answer of a key counts
+Answer = tuple[int, Latency]  # rank and latency; the least answer of a key counts
+ANY = Latency(INSTANT_LIMIT, -INSTANT_LIMIT)
+NONE = Latency(0, 0)
+RANKS = {Verdict.MET: Rank.MET, Verdict.LATE: Rank.LATE, Verdict.UNDECIDABLE: Rank.UNDECIDABLE}
 
 
 def instant(value: int) -> int:
@@ -35,18 +39,17 @@ def expect(
             continue
         view = ledger.plan.outputs.get(r.output)
         if view is not None and view.node == ledger.node(incarnation):
-            at_ns = instant(r.at_ns)
-            upper, lower = at_ns - instant(r.origin_lo_ns), at_ns - instant(r.origin_hi_ns)
+            latency = Latency.between(instant(r.origin_lo_ns), instant(r.origin_hi_ns), instant(r.at_ns))
             if (r.source, r.epoch, r.seq) in ledger.doubted:
-                upper, lower = INSTANT_LIMIT, -INSTANT_LIMIT
+                latency = ANY
             elif (r.source, r.epoch, r.seq) in ledger.suspended:
-                upper = INSTANT_LIMIT
-            answer((view.id, r.source, r.epoch, r.seq, r.ordinal), (Rank.DELIVERED, upper, lower))
+                latency = latency._replace(most_ns=INSTANT_LIMIT)
+            answer((view.id, r.source, r.epoch, r.seq, r.ordinal), (Rank.DELIVERED, latency))
     reach = Reach(ledger.plan, seen_filtering(ledger))
     for miss in ledger.misses:
         for output, sure in _missing(reach, miss).items():
             rank = miss.rank if sure or miss.rank == Rank.UNDECIDABLE else _UNSURE[miss.rank]
-            answer((output, miss.source, miss.epoch, miss.seq, miss.ordinal), (rank, 0, 0))
+            answer((output, miss.source, miss.epoch, miss.seq, miss.ordinal), (rank, NONE))
     return _count(ledger, answers, counts, idle)
 
 
@@ -78,15 +81,13 @@ def _count(
     delivered: dict[Key, int | None] = dict.fromkeys(answers)
     windows: dict[tuple[int, ...], set[int]] = defaultdict(set)
     idle_met: dict[int, int] = defaultdict(int)
-    for key, (answer, upper, lower) in answers.items():
+    for key, (answer, latency) in answers.items():
         output, rank = key[0], answer
         if rank == Rank.DELIVERED:
-            deadline_ns = ledger.plan.outputs[output].deadline_ns
-            met, late = upper <= deadline_ns, lower > deadline_ns
-            rank = Rank.MET if met else Rank.LATE if late else Rank.UNDECIDABLE
-            bounds[output].append(upper)
-            delivered[key] = upper
-            _hold(ledger, key, lower, counts)
+            rank = RANKS[latency.verdict(ledger.plan.outputs[output].deadline_ns)]
+            bounds[output].append(latency.most_ns)
+            delivered[key] = latency.most_ns
+            _hold(ledger, key, latency.least_ns, counts)
         results[output, rank] += 1
         if key[1:4] in idle:
             idle_met[output] += rank == Rank.MET

@@ -16,6 +16,7 @@ from coordinator.report.facts.joined import AnyRecord, moved
 from coordinator.report.facts.one_clock import OneClock
 from coordinator.report.facts.reader import Incarnation, Run
 from protos import records as rec
+from protos.latency import Verdict
 from protos.records import Record
 
 Event = dict[str, Any]
@@ -25,7 +26,7 @@ FAR_LATENCY_NS = 1 << 50  # an origin is not known where a latency could be so l
 GOES_ON = "tfe"  # phases of what began before: a tuple's arrows, a link
 DRAWN = (rec.Ran, rec.Output, rec.Shed, rec.Lost, rec.GaveUp, rec.Received, rec.Window)  # and LOAD, of any plan
 RESULTS = 1000  # added to a core's track number: its results and deadlines
-COLOURS = {"met": "good", "late": "terrible", "undecidable": "bad"}
+COLOURS = {Verdict.MET: "good", Verdict.LATE: "terrible", Verdict.UNDECIDABLE: "bad"}
 
 
 def us(ns: int) -> float:
@@ -159,14 +160,13 @@ class Events:
     def _output(self, one: Incarnation, r: rec.Output) -> Iterator[Event]:
         view = self._plan.outputs.get(r.output)
         name = view.name if view else f"output {r.output}"
-        upper, lower = r.at_ns - r.origin_lo_ns, r.at_ns - r.origin_hi_ns
-        verdict = "met" if upper <= r.deadline_ns else "late" if lower > r.deadline_ns else "undecidable"
+        latency, verdict = r.latency, r.verdict
         tuple_ = self._tuple(r, r.ordinal)
-        args = tuple_ | {"latency_us": [us(lower), us(upper)], "deadline_us": us(r.deadline_ns)}
-        if verdict == "undecidable" and upper > FAR_LATENCY_NS:
+        args = tuple_ | {"latency_us": [us(latency.least_ns), us(latency.most_ns)], "deadline_us": us(r.deadline_ns)}
+        if verdict is Verdict.UNDECIDABLE and latency.most_ns > FAR_LATENCY_NS:
             args.pop("latency_us")
         yield self._result(one, f"{name}: {verdict}", "result", r.at_ns, args | {"verdict": verdict}, COLOURS[verdict])
-        if upper <= FAR_LATENCY_NS:
+        if latency.most_ns <= FAR_LATENCY_NS:
             due_ns = r.origin_lo_ns + r.deadline_ns
             yield self._result(one, f"deadline of {name}", "deadline", due_ns, tuple_, "grey")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from infra.papers.batching.query_trees import MS, PHI_NS, SLOWER, Result, Setting, load, measure
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.pool import spread
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 
 SHOWN = ("taat", "taat1", "bts", "bts1", "ats", "ats1", "adaptive", "adaptive open", "ideal")
 SOME = ("taat", "taat1", "bts", "bts1", "ats", "adaptive", "ideal")

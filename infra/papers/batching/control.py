@@ -8,8 +8,8 @@ from fractions import Fraction
 from infra.papers.batching.batch_length import HOW, LENGTH
 from infra.papers.batching.printed_controller import Ratio, controlled
 from infra.papers.batching.query_trees import DEADLINES_S, MS, Result, Setting, measure, trial
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.pool import spread
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 from node_agent.core.plan import Parameters
 
 PROPORTIONAL = tuple(map(Fraction, ("1/2", "1", "2", "5/2", "5", "10", "20")))

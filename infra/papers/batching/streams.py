@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from infra.papers.batching.batch_length import HOW, LAMBDA, LENGTH, missed, told
 from infra.papers.batching.query_trees import RANKS, Result, Setting, Streams, measure
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.pool import spread
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 
 ORDERED = ("taat", "taat1", "bts", "bts1", "ats", "ats1")
 NAMES = ("taat", "taat1", "bts", "bts1", "ats", "adaptive", "ideal")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from infra.papers.batching.batch_length import HOW, LENGTH
 from infra.papers.batching.query_trees import DEADLINES_S, MS, PHI_NS, SLOWER, Result, S, Setting, measure
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.pool import spread
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 
 ARITHMETIC = ((0.2, "taat1", 25.6, 2), (0.5, "taat1", 66.3, 2), (0.6, "bts1", 13.0, 3), (0.8, "bts1", 29.3, 3))
 Batch = tuple[int, int]  # phi in ms, k; those of a group have one length k phi

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from coordinator.calculus.theorems import sharper
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee.random_queries import Drawn, admitted, densest, draw, workload
 from infra.papers.guarantee.table2 import FACTOR, WINDOW_NS
 from infra.papers.one_node import Outcome
 from infra.papers.one_node import run as simulate
 from infra.papers.policies import POLICIES
 from infra.papers.pool import spread
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 
 SEED = 1
 DECISIONS_US = (1, 5, 20)

@@ -18,12 +18,12 @@ from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee.random_queries import MS
 from infra.papers.one_node import Query, Workload
 from infra.papers.one_node import run as alone
 from infra.papers.policies import POLICIES
 from infra.papers.pool import spread
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 from node_agent.operators.registry import Registry
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate

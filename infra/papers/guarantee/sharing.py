@@ -7,13 +7,13 @@ from fractions import Fraction
 from random import Random
 
 from coordinator.calculus.service import deadlines
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee.random_queries import MS
 from infra.papers.guarantee.table3 import SHARING, queries
 from infra.papers.one_node import Query, Workload
 from infra.papers.one_node import run as simulate
 from infra.papers.policies import POLICIES
 from infra.papers.pool import spread as each_of
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 from node_agent.core.plan import Service
 
 UNTIL_MS = 2000

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from coordinator.calculus.theorems import sharper
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee.random_queries import Drawn, admitted, densest, draw, limit
 from infra.papers.guarantee.table2 import FACTOR, WINDOW_NS
 from infra.papers.one_node import run as simulate
 from infra.papers.policies import POLICIES
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 
 SEED = 1
 SWEEPS: dict[str, tuple[str, Callable[[Drawn, float], Drawn], tuple[float, ...]]] = {

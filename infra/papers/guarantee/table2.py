@@ -7,12 +7,12 @@ from dataclasses import replace
 from random import Random
 
 from coordinator.calculus.theorems import sharper, theorem4
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.guarantee.random_queries import MS, Drawn, at_random, densest, draw, limit
 from infra.papers.one_node import Workload
 from infra.papers.one_node import run as simulate
 from infra.papers.policies import POLICIES
 from infra.papers.pool import spread
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 
 SEEDS = [1, 2, 3]
 LIMIT_SEEDS = list(range(1, 21))

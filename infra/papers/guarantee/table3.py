@@ -8,7 +8,7 @@ from fractions import Fraction
 from coordinator.calculus.curves import Jcp, RateBurst
 from coordinator.calculus.service import DelayBound, RateLatency
 from coordinator.calculus.theorems import QosQuery, sharper, theorem4, theorem5
-from infra.papers.figures import Effort, Figure, Tell
+from infra.papers.reproduction import Effort, Figure, Tell
 
 SHARING = 3  # the first three queries share
 PRINTED_MS = Fraction(914, 1000)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from coordinator.errors import InfeasibleError
 from coordinator.model.choices import Allocator
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.placement.collision_plans import MS, plan
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 from protos.plan_document import Plan
 
 

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.placement.collision_plans import MS, with_sub_deadlines
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 from node_agent.operators.registry import Registry
 from protos import records
 from protos.plan_document import BurstArrival, Plan

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from coordinator.errors import InfeasibleError
 from coordinator.model.choices import Allocator
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.placement.collision_plans import MS, plan
 from infra.papers.placement.section41 import largest_ms
 from infra.papers.pool import spread
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from infra.papers.figures import Effort, Figure, Tell
 from infra.papers.placement.collision_plans import MS, plan, with_sub_deadlines
+from infra.papers.reproduction import Effort, Figure, Tell
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import Simulation, simulate
 from sim_vehicles.virtual.scenario import Scenario

@@ -7,8 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
-from infra.papers.figures import Curve, Effort, Figure, Plot, Tell
 from infra.papers.pool import spread
+from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 from infra.papers.shedding.window_node import Outcome, Setting
 from infra.papers.shedding.window_node import run as simulate
 from node_agent.core.windows.shedding import best_share

@@ -8,8 +8,9 @@ from node_agent.control.metrics.exposition import Page
 from node_agent.control.metrics.families import FAMILIES
 from node_agent.host import ipc
 from node_agent.host.settings import place_name
+from protos.latency import Verdict
 
-VERDICTS = ("met", "late", "undecidable")
+VERDICTS = tuple(Verdict)
 WINDOW_ENDS = ("closed", "abandoned", "skipped")
 # Latencies are counted in four buckets for each doubling; every fourth edge is served, from 16 us to 69 s.
 EDGES_NS = tuple((((1 << octave) - 4) << 12) - 1 for octave in range(3, 25))

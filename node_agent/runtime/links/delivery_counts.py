@@ -1,12 +1,13 @@
 """What became of the results that were delivered here, output by output: an indication while things run.
 
-The verdict of each is that of the report (met: even the upper bound of its latency is within the deadline; late: even
-the lower one is not), and so are the instants. What never became a result is not here; the report alone knows it.
+The verdict of each is that of the report, and so are the instants. What never
+became a result is not here; the report alone knows it.
 """
 
 from collections.abc import Iterator
 
 from node_agent.link.clock import FAR_NS
+from protos.latency import Latency, Verdict
 
 GRAIN = 12  # bits: latencies below 4096 ns are told as one
 MOST_BUCKETS = 256  # for anything that two instants of 64 bits can be apart
@@ -25,11 +26,12 @@ class Tally:
         self.met = self.late = self.undecidable = self.worst_ns = 0
         self.buckets = [0] * MOST_BUCKETS
 
-    def add(self, most_ns: int, least_ns: int, deadline_ns: int) -> None:
-        """A result with a latency of least_ns to most_ns."""
-        if most_ns <= deadline_ns:
+    def add(self, latency: Latency, deadline_ns: int) -> None:
+        """A result that was delivered."""
+        most_ns, verdict = latency.most_ns, latency.verdict(deadline_ns)
+        if verdict is Verdict.MET:
             self.met += 1
-        elif least_ns > deadline_ns:
+        elif verdict is Verdict.LATE:
             self.late += 1
         else:
             self.undecidable += 1

@@ -17,6 +17,7 @@ from node_agent.runtime.links.delivery_counts import Tally
 from node_agent.runtime.links.peer_link import LEAST_NS, PeerLink
 from node_agent.wire import frames
 from node_agent.wire.punctuation import Mark, encode_mark
+from protos.latency import Latency
 from protos.records import CAUSE_ENCODE
 
 MOST_TOLD = 256  # links of which a status tells
@@ -102,7 +103,7 @@ class Outbox:
     def deliver(self, at_ns: int, loaded: Loaded, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """Count it, and give it to every sink that listens."""
         assert self.inbound is not None
-        self._tallied[loaded, output.id].add(at_ns - lineage[4], at_ns - lineage[5], output.deadline_ns)
+        self._tallied[loaded, output.id].add(Latency.between(lineage[4], lineage[5], at_ns), output.deadline_ns)
         sinks = self.inbound.sinks.get(output.name)
         if not sinks:
             return

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import cos, hypot, sin
 from typing import Any
 
-from sim_vehicles.encounter.driven_path import Course
+from sim_vehicles.encounter.driven_path import DrivenPath
 from sim_vehicles.encounter.swept_area import entry_m
 from sim_vehicles.story.page.plots import EVENT_COLOURS
 from sim_vehicles.story.page.run_story import Story
@@ -25,7 +25,7 @@ def playback(story: Story) -> dict[str, Any]:
     start_s, end_s = float(story.scene["start_s"]), float(story.scene["end_s"])
     begin_s = max(start_s, at_s[0] - 0.5) if at_s else start_s
     centre = _centre(story)
-    left = None if story.way is None else story.way.left
+    left = None if story.stopping is None else story.stopping.left
     return {
         "scene": _scene(story),
         "begin_s": begin_s,
@@ -101,7 +101,7 @@ def _centre(story: Story) -> list[float]:
     if story.other in scene["vehicles"]:
         strip_m = entry_m(ego, track(story.other, scene["vehicles"][story.other], step_s))
         if strip_m is not None:
-            x_m, y_m, _ = Course(ego).at(strip_m + ego.length_m / 2)
+            x_m, y_m, _ = DrivenPath(ego).at(strip_m + ego.length_m / 2)
             return [round(x_m, 2), round(y_m, 2)]
     middle = ego.states[len(ego.states) // 2]
     return [round(middle.x_m, 2), round(middle.y_m, 2)]

@@ -54,7 +54,7 @@ def legend(figure: Figure) -> list[tuple[str, str]]:
 
 def distance(story: Story) -> Figure | None:
     """The way left over time, as driven and unbraked, the way needed to stand, and the events."""
-    way = story.way
+    way = story.stopping
     if way is None:
         return None
     since, until = _window(story)

@@ -12,7 +12,7 @@ from protos.plan_document import Plan
 from sim_vehicles import plan_file
 from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.story.page.stopping_profile import Way, way
+from sim_vehicles.story.page.stopping_profile import StoppingProfile, stopping_profile
 from sim_vehicles.story.timeline.gantt import Gantt, gantt_in
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
 from sim_vehicles.story.timeline.run_trace import RunTrace, read_json, read_trace
@@ -45,7 +45,7 @@ class Story:
     run_document: Mapping[str, Any]
     verdict: Verdict
     laps: Sequence[Verdict]
-    way: Way | None
+    stopping: StoppingProfile | None
     stages: Sequence[Mapping[str, Any]] = ()
     without_split: str = ""
     gantt: Gantt | None = None
@@ -162,8 +162,8 @@ class Story:
             found.append(Event("message", self.handed_s, f"{ego} receives it"))
         if knew:
             found.append(Event("knew", float(knew["at_s"]), f"{ego} is warned"))
-        if self.way is not None and self.way.latest_s is not None:
-            found.append(Event("limit", self.way.latest_s, f"last moment to command {ego}’s brake"))
+        if self.stopping is not None and self.stopping.latest_s is not None:
+            found.append(Event("limit", self.stopping.latest_s, f"last moment to command {ego}’s brake"))
         if brake and not (self.crashed and self.end_s is not None and brake["begins_s"] > self.end_s):
             found.append(Event("brake", float(brake["begins_s"]), f"{ego} brakes"))
         if self.end_s is not None:
@@ -173,7 +173,7 @@ class Story:
 
     def left_m(self, at_s: float) -> float | None:
         """The way from the ego's front to the strip at that instant."""
-        return None if self.way is None else self.way.left.at(at_s)
+        return None if self.stopping is None else self.stopping.left.at(at_s)
 
     def _placed(self, event: Event) -> Event:
         return Event(event.kind, event.at_s, event.text, self.left_m(event.at_s))
@@ -210,7 +210,7 @@ def _story(run: Path, replay: Mapping[str, Any], verdict: Verdict) -> Story:
         run_document=run_document,
         verdict=verdict,
         laps=replay.get("laps") or [verdict],
-        way=way(replay["scene"], reaction_s, deceleration_mps2),
+        stopping=stopping_profile(replay["scene"], reaction_s, deceleration_mps2),
         **traced,
     )
 

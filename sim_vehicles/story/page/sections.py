@@ -61,7 +61,7 @@ def tiles(story: Story) -> str:
         asked.append((f"When was {ego} warned?", seconds(knew["at_s"]), f"{metres(knew['left_m'])} left{later}"))
     elif other:
         asked.append((f"When was {ego} warned?", "never", f"no warning about {other} was delivered"))
-    latest_s = None if story.way is None else story.way.latest_s
+    latest_s = None if story.stopping is None else story.stopping.latest_s
     if latest_s is not None:
         spare = "" if not knew else _spare(latest_s - knew["at_s"])
         asked.append(("Until when would a warning do?", seconds(latest_s), spare or "to stand before the strip"))

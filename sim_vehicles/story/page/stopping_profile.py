@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sim_vehicles.encounter.driven_path import Course
+from sim_vehicles.encounter.driven_path import DrivenPath
 from sim_vehicles.encounter.physics import needed_m
 from sim_vehicles.encounter.swept_area import entry_m
 from sim_vehicles.world.motion import State, Track
@@ -37,7 +37,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Way:
+class StoppingProfile:
     """left: from the ego's front to the strip as it drove; recorded: as it would have, unbraked; needed: to stand if
     the brake is commanded at that instant of the unbraked motion.
 
@@ -50,7 +50,7 @@ class Way:
     latest_s: float | None
 
 
-def way(scene: Mapping[str, Any], reaction_s: float, deceleration_mps2: float) -> Way | None:
+def stopping_profile(scene: Mapping[str, Any], reaction_s: float, deceleration_mps2: float) -> StoppingProfile | None:
     """None where the scene has no crossing vehicle, or the ego's path does not meet its strip."""
     vehicles, ego, crossing = scene["vehicles"], str(scene["ego"]), scene.get("crossing")
     if crossing not in vehicles or ego not in vehicles or not scene.get("ego_recorded"):
@@ -64,7 +64,7 @@ def way(scene: Mapping[str, Any], reaction_s: float, deceleration_mps2: float) -
     speeds = [state.speed_mps for state in recorded.states]
     needed = _line(recorded, step_s, [needed_m(speed, 0.0, reaction_s, deceleration_mps2) for speed in speeds])
     left_recorded = _left(recorded, step_s, strip_m)
-    return Way(_left(moved, step_s, strip_m), left_recorded, needed, _latest(left_recorded, needed))
+    return StoppingProfile(_left(moved, step_s, strip_m), left_recorded, needed, _latest(left_recorded, needed))
 
 
 def track(name: str, sampled: Mapping[str, Any], step_s: float) -> Track:
@@ -80,8 +80,8 @@ def _line(of: Track, step_s: float, metres: Sequence[float]) -> Line:
 
 
 def _left(of: Track, step_s: float, strip_m: float) -> Line:
-    course = Course(of)
-    return _line(of, step_s, [strip_m - (course.way_m(state.t_s) or 0.0) for state in of.states])
+    path = DrivenPath(of)
+    return _line(of, step_s, [strip_m - (path.way_m(state.t_s) or 0.0) for state in of.states])
 
 
 def _latest(left: Line, needed: Line) -> float | None:

@@ -45,7 +45,7 @@ class MissingRecordError(Exception):
     """The trace does not hold what the split needs; the text says which record is missing."""
 
 
-class Walk:
+class LineageTrace:
     """Follows the tuples of one lineage backwards.
 
     path: the stages, oldest first; the first one is the age on admission. crossings: the places, counted from the

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, Stage, Walk
+from sim_vehicles.story.timeline.lineage_trace import LineageTrace, MissingRecordError, Stage
 from sim_vehicles.story.timeline.run_trace import Lineage, PlanView, RunTrace, read_json, read_trace
 
 CLOSE_NS = 1_000  # recording time is written in seconds with decimals: closer than this is the same instant
@@ -73,15 +73,15 @@ def explain_in(
     trace: RunTrace, deciding: Mapping[str, Any], replay: Mapping[str, Any], reaction_ns: int | None = None
 ) -> Split:
     """As `explain`, of files that have been read."""
-    walk = Walk(trace, lineage_of(trace.plan, deciding))
-    last = walk.delivered(int(deciding.get("ordinal") or 0), deciding.get("output"))
-    walk.back(*last)
-    path = _balanced(walk.path, walk.latency_ns, walk.crossings)
+    walked = LineageTrace(trace, lineage_of(trace.plan, deciding))
+    last = walked.delivered(int(deciding.get("ordinal") or 0), deciding.get("output"))
+    walked.back(*last)
+    path = _balanced(walked.path, walked.latency_ns, walked.crossings)
     stages = [*_age(path[0], deciding, replay), *path[1:]]
     reaction_ns = reaction_of(replay, deciding) if reaction_ns is None else reaction_ns
     if reaction_ns:
         stages.append(Stage("actuation", reaction_ns))
-    return Split(tuple(stages), walk.latency_ns, walk.uncertain_ns, walk.deadline_ns)
+    return Split(tuple(stages), walked.latency_ns, walked.uncertain_ns, walked.deadline_ns)
 
 
 def lineage_of(plan: PlanView, deciding: Mapping[str, Any]) -> Lineage:
@@ -111,7 +111,7 @@ def _balanced(path: list[Stage], latency_ns: int, crossings: list[int]) -> list[
         return path
     if not crossings:
         raise MissingRecordError(f"the records contradict one another by {rest_ns} ns: a record is damaged")
-    place = len(path) - 1 - crossings[0]  # the walk counts from the newest
+    place = len(path) - 1 - crossings[0]  # crossings count from the newest
     return [*path[:place], replace(path[place], ns=path[place].ns + rest_ns), *path[place + 1 :]]
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from infra.papers import results
-from infra.papers.figures import Curve, Figure, Plot, Reproduction, forget, keep, read
 from infra.papers.page import page
 from infra.papers.registry import PAPERS, REPRODUCTIONS, named
+from infra.papers.reproduction import Curve, Figure, Plot, Reproduction, forget, keep, read
 
 
 @cache

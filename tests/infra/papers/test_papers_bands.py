@@ -10,7 +10,6 @@ from infra.papers.batching.control import pairs, shocked
 from infra.papers.batching.printed_controller import controlled
 from infra.papers.batching.query_trees import MS, Setting, Streams, load, measure, policy, trial
 from infra.papers.batching.theory import ARITHMETIC, apart, counted, decisions, limits
-from infra.papers.figures import Figure
 from infra.papers.guarantee import composed
 from infra.papers.guarantee.batches import sizes, unsound
 from infra.papers.guarantee.composed import guaranteed, missed_alone, missed_composed, most
@@ -19,6 +18,7 @@ from infra.papers.guarantee.sharing import missed as shared_missed
 from infra.papers.guarantee.table2 import FACTOR, misses
 from infra.papers.one_node import Query, Workload, run
 from infra.papers.registry import REPRODUCTIONS
+from infra.papers.reproduction import Figure
 from node_agent.core.plan import Parameters
 from node_agent.core.policies import POLICIES
 

@@ -14,7 +14,7 @@ from sim_vehicles.closed_loop.replay_record import record
 from sim_vehicles.encounter.brake import AUTO, NONE, Brake
 from sim_vehicles.encounter.verdict import Judge
 from sim_vehicles.inputs.feed import Feed
-from sim_vehicles.inputs.stimuli import InputOptions, Inputs
+from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sense import Burst
@@ -25,16 +25,16 @@ FEEDS = [
     Feed("v2v", "a", "vehicle.Cpm", 20, PERIOD_NS),
     Feed("sensor", "a", "vehicle.Sensor", 10, PERIOD_NS),
 ]
-OPTIONS = InputOptions(9_000_000_000, 14_000_000_000)
+OPTIONS = StimulusOptions(9_000_000_000, 14_000_000_000)
 
 
 @pytest.fixture(scope="module")
-def played() -> tuple[Scenario, Inputs, Judge]:
+def played() -> tuple[Scenario, Stimuli, Judge]:
     scenario = load_scenario("crossing_50")
-    return scenario, Inputs(FEEDS, scenario, OPTIONS), Judge(scenario)
+    return scenario, Stimuli(FEEDS, scenario, OPTIONS), Judge(scenario)
 
 
-Played = tuple[Scenario, Inputs, Judge]
+Played = tuple[Scenario, Stimuli, Judge]
 
 
 def loop(played: Played, brake: Brake = AUTO) -> ClosedLoop:
@@ -125,7 +125,7 @@ def test_who_does_not_brake_keeps_its_motion(played: Played) -> None:
 def test_a_verdict_says_why_it_is_not_valid(played: Played) -> None:
     scenario, _, judge = played
     assert loop(played).verdict(0, 1, 0, False, "played at rate 4")["why_not_valid"] == "played at rate 4"
-    short = ClosedLoop(scenario, Inputs(FEEDS, scenario, InputOptions(9_000_000_000, 11_000_000_000)), AUTO, judge)
+    short = ClosedLoop(scenario, Stimuli(FEEDS, scenario, StimulusOptions(9_000_000_000, 11_000_000_000)), AUTO, judge)
     verdict = short.verdict(0, 1, 0, True, None)
     assert (verdict["outcome"], verdict["valid"]) == ("AVOIDED", False)
     assert verdict["why_not_valid"].startswith("the replay ends at 11 s, before a contact at 12.1")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim_vehicles.encounter.brake import AUTO, DRIVER, NONE, STEP_S, Brake, braked, parse_brake
-from sim_vehicles.encounter.driven_path import Course
+from sim_vehicles.encounter.driven_path import DrivenPath
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.world.motion import MAX_GAP_S, State, Track
 
@@ -77,9 +77,9 @@ def test_on_a_bend_the_path_is_kept_and_its_arc_length_is_what_brakes() -> None:
     assert stood.x_m == pytest.approx(20 * cos(way_m / 20), abs=0.02)
     assert stood.y_m == pytest.approx(20 * sin(way_m / 20), abs=0.02)
     assert stood.heading_rad == pytest.approx((way_m / 20 + pi / 2 + pi) % (2 * pi) - pi, abs=0.01)
-    way = Course(track).way_m(12.0)
+    way = DrivenPath(track).way_m(12.0)
     assert way is not None
-    assert Course(recorded).way_m(2.9) == pytest.approx(29.0, abs=0.01)
+    assert DrivenPath(recorded).way_m(2.9) == pytest.approx(29.0, abs=0.01)
     assert way == pytest.approx(way_m, abs=0.01), "arc lengths of both tracks can be compared"
 
 

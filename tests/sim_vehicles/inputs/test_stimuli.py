@@ -9,7 +9,7 @@ import pytest
 from protos.vehicle_pb2 import Cpm, Hazard, Sensor
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.inputs.feed import Feed
-from sim_vehicles.inputs.stimuli import CENTRE_LEAD_NS, InputOptions, Inputs, heard
+from sim_vehicles.inputs.stimuli import CENTRE_LEAD_NS, Stimuli, StimulusOptions, heard
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.v2v.channel import Channel, parse_channel
 from sim_vehicles.world.motion import Track
@@ -25,7 +25,7 @@ FEEDS = [
     Feed("sensor", "a", "vehicle.Sensor", 10, PERIOD),
     Feed("centre", "b", "vehicle.Hazard", 100, PERIOD),
 ]
-OPTIONS = InputOptions(4 * S, 14 * S)
+OPTIONS = StimulusOptions(4 * S, 14 * S)
 BRAKES_NS = 10 * S
 
 
@@ -35,8 +35,8 @@ def scenario() -> Scenario:
 
 
 @pytest.fixture(scope="module")
-def inputs(scenario: Scenario) -> Inputs:
-    return Inputs(FEEDS, scenario, OPTIONS)
+def inputs(scenario: Scenario) -> Stimuli:
+    return Stimuli(FEEDS, scenario, OPTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def data(bursts: list[Burst]) -> list[tuple[str, int, int, int | None, list[byte
 @pytest.mark.parametrize("channel", ["ideal", "loss=0.1,delay=7ms,jitter=3ms,half=150m"])
 def test_a_burst_has_one_age_and_it_is_that_of_the_measurement(scenario: Scenario, messages: str, channel: str) -> None:
     options = replace(OPTIONS, messages=messages, channel=parse_channel(channel))
-    bursts = Inputs(FEEDS, scenario, options).bursts()
+    bursts = Stimuli(FEEDS, scenario, options).bursts()
     assert bursts == sorted(bursts, key=lambda one: one.at_ns)
     assert len(v2v(bursts)) > 300
     for at_ns, measured_ns, value in v2v(bursts):
@@ -87,7 +87,7 @@ def test_a_burst_has_one_age_and_it_is_that_of_the_measurement(scenario: Scenari
             assert newest.generation_ms == one.at_ns // MS % 65536
 
 
-def test_instants_and_order(scenario: Scenario, inputs: Inputs) -> None:
+def test_instants_and_order(scenario: Scenario, inputs: Stimuli) -> None:
     sizes: Counter[tuple[str, int]] = Counter()
     for one in inputs.bursts():
         sizes[one.source, one.at_ns] += len(one.values)
@@ -97,12 +97,12 @@ def test_instants_and_order(scenario: Scenario, inputs: Inputs) -> None:
         for source, lead_ns in (("centre", CENTRE_LEAD_NS), ("v2v", 0), ("sensor", 0))
     ]
     assert set(sizes.values()) == {100, 20, 10}
-    fewer = Inputs(FEEDS, scenario, replace(OPTIONS, v2v=7)).bursts()
+    fewer = Stimuli(FEEDS, scenario, replace(OPTIONS, v2v=7)).bursts()
     assert set(Counter(at_ns for at_ns, _, _ in v2v(fewer)).values()) == {7}
 
 
-def test_a_phase_sends_everything_later_over_the_same_motion(scenario: Scenario, inputs: Inputs) -> None:
-    later = Inputs(FEEDS, scenario, replace(OPTIONS, phase_ns=25 * MS))
+def test_a_phase_sends_everything_later_over_the_same_motion(scenario: Scenario, inputs: Stimuli) -> None:
+    later = Stimuli(FEEDS, scenario, replace(OPTIONS, phase_ns=25 * MS))
     assert [(source, at_ns - 25 * MS) for source, at_ns in instants(later)] == instants(inputs)
     assert later.hash != inputs.hash
     newest = next(one for one in later.bursts() if one.source == "sensor").values[-1]
@@ -110,13 +110,13 @@ def test_a_phase_sends_everything_later_over_the_same_motion(scenario: Scenario,
     assert newest.generation_ms == 4025
 
 
-def instants(inputs: Inputs) -> list[tuple[str, int]]:
+def instants(inputs: Stimuli) -> list[tuple[str, int]]:
     return list(dict.fromkeys((one.source, one.at_ns) for one in inputs.bursts()))
 
 
 def test_repeated_broadcasts_keep_the_age_of_their_measurement(scenario: Scenario) -> None:
     options = replace(OPTIONS, until_ns=4 * S + 1, v2v=100)
-    bursts = [one for one in Inputs(FEEDS, scenario, options).bursts() if one.source == "v2v"]
+    bursts = [one for one in Stimuli(FEEDS, scenario, options).bursts() if one.source == "v2v"]
     ages = [one.age_ns // MS for one in bursts]
     assert ages[:4] == [100, 50, 0, 100], "measured three times, then said again"
     assert sum(len(one.values) for one in bursts) == 100
@@ -127,19 +127,19 @@ def test_repeated_broadcasts_keep_the_age_of_their_measurement(scenario: Scenari
 
 
 def test_the_hash_is_that_of_the_seed_and_of_nothing_that_was_asked(scenario: Scenario, slower: Track) -> None:
-    one, other = Inputs(FEEDS, scenario, OPTIONS), Inputs(list(reversed(FEEDS)), scenario, OPTIONS)
+    one, other = Stimuli(FEEDS, scenario, OPTIONS), Stimuli(list(reversed(FEEDS)), scenario, OPTIONS)
     other.bursts(slower, 9 * S)
     assert one.hash == other.hash == inputs_hash(one.bursts())
     lossy = replace(OPTIONS, channel=parse_channel("loss=0.1"))
     changes = [replace(OPTIONS, seed=2), replace(OPTIONS, messages="etsi"), replace(OPTIONS, age_ns=0), lossy]
-    assert len({one.hash, *(Inputs(FEEDS, scenario, change).hash for change in changes)}) == 5
+    assert len({one.hash, *(Stimuli(FEEDS, scenario, change).hash for change in changes)}) == 5
 
 
 @pytest.mark.parametrize("messages", ["burst", "etsi"])
 def test_braking_changes_what_is_sensed_of_the_ego_and_nothing_before(
     scenario: Scenario, slower: Track, messages: str
 ) -> None:
-    found = Inputs(FEEDS, scenario, replace(OPTIONS, messages=messages))
+    found = Stimuli(FEEDS, scenario, replace(OPTIONS, messages=messages))
     plain, braking = found.bursts(), found.bursts(slower)
     until = [one for one in plain if one.at_ns < BRAKES_NS]
     assert data(braking)[: len(until)] == data(until)
@@ -159,7 +159,7 @@ def test_braking_changes_what_is_sensed_of_the_ego_and_nothing_before(
 
 def test_braking_leaves_what_is_said_of_others(scenario: Scenario, slower: Track) -> None:
     """By the rules of CPM: every message about another vehicle is sent as before."""
-    found = Inputs(FEEDS, scenario, replace(OPTIONS, messages="etsi"))
+    found = Stimuli(FEEDS, scenario, replace(OPTIONS, messages="etsi"))
 
     def others(bursts: list[Burst]) -> set[bytes]:
         return {
@@ -176,7 +176,7 @@ def test_braking_leaves_what_is_said_of_others(scenario: Scenario, slower: Track
 @pytest.mark.parametrize("channel", ["ideal", "loss=0.1,delay=300ms,jitter=100ms"])
 @pytest.mark.parametrize("after_ns", [9_990 * MS, 9_995 * MS, 10 * S, 10_300 * MS])
 def test_only_what_leaves_later(scenario: Scenario, slower: Track, messages: str, channel: str, after_ns: int) -> None:
-    found = Inputs(FEEDS, scenario, replace(OPTIONS, messages=messages, channel=parse_channel(channel)))
+    found = Stimuli(FEEDS, scenario, replace(OPTIONS, messages=messages, channel=parse_channel(channel)))
     whole = data(found.bursts(slower))
     assert data(found.bursts(slower, after_ns)) == [one for one in whole if one[1] > after_ns]
 
@@ -197,8 +197,8 @@ def test_sight_after_braking_is_that_of_a_fresh_look(scenario: Scenario, slower:
                     assert moved.share(at_ns, who, whom) == visible(motion, scene, who, whom, states)
 
 
-def test_a_delayed_message_is_older_by_as_much(scenario: Scenario, inputs: Inputs) -> None:
-    late = Inputs(FEEDS, scenario, replace(OPTIONS, channel=Channel(delay_ns=20 * MS)))
+def test_a_delayed_message_is_older_by_as_much(scenario: Scenario, inputs: Stimuli) -> None:
+    late = Stimuli(FEEDS, scenario, replace(OPTIONS, channel=Channel(delay_ns=20 * MS)))
     before, after = ([one for one in each.bursts() if one.source == "v2v"] for each in (inputs, late))
     assert [(one.at_ns + 20 * MS, one.age_ns + 20 * MS, one.values) for one in before] == [
         (one.at_ns, one.age_ns, one.values) for one in after
@@ -209,7 +209,7 @@ def test_a_delayed_message_is_older_by_as_much(scenario: Scenario, inputs: Input
 
 
 def test_a_message_too_old_for_anyone_is_still_sent(scenario: Scenario) -> None:
-    found = Inputs(FEEDS, scenario, replace(OPTIONS, channel=Channel(delay_ns=2 * S))).bursts()
+    found = Stimuli(FEEDS, scenario, replace(OPTIONS, channel=Channel(delay_ns=2 * S))).bursts()
     assert {one.age_ns // MS for one in found if one.source == "v2v"} <= {2000, 2050, 2100}
 
 
@@ -220,7 +220,7 @@ def test_in_a_burst_each_tuple_is_a_message_by_rule_a_cpm_is_one(scenario: Scena
         """CPM tuples by (sent, station): all, and those that arrive."""
         counts = []
         for channel in (Channel(), lossy):
-            found = Inputs(FEEDS, scenario, replace(OPTIONS, messages=messages, channel=channel))
+            found = Stimuli(FEEDS, scenario, replace(OPTIONS, messages=messages, channel=channel))
             counts.append(
                 Counter(
                     (at_ns, value.station)
@@ -239,11 +239,11 @@ def test_in_a_burst_each_tuple_is_a_message_by_rule_a_cpm_is_one(scenario: Scena
 
 
 def test_distance_decides_what_arrives(scenario: Scenario) -> None:
-    found = Inputs(FEEDS, scenario, replace(OPTIONS, messages="etsi", channel=parse_channel("half=60m")))
+    found = Stimuli(FEEDS, scenario, replace(OPTIONS, messages="etsi", channel=parse_channel("half=60m")))
     names = {number: name for name, number in found.numbers.items()}
     ego, near, far = scenario.motion.tracks["A"], Counter[bool](), Counter[bool]()
     arrived = {(at_ns, value.SerializeToString()) for at_ns, _, value in v2v(found.bursts())}
-    for at_ns, _, value in v2v(Inputs(FEEDS, scenario, replace(OPTIONS, messages="etsi")).bursts()):
+    for at_ns, _, value in v2v(Stimuli(FEEDS, scenario, replace(OPTIONS, messages="etsi")).bursts()):
         here, there = ego.at(at_ns / 1e9), scenario.motion.tracks[names[value.station]].at(at_ns / 1e9)
         assert here is not None
         assert there is not None
@@ -257,7 +257,7 @@ def test_distance_decides_what_arrives(scenario: Scenario) -> None:
 
 def test_every_station_talks(scenario: Scenario) -> None:
     all_of_them = Scenario(scenario.motion, replace(scenario.scene, stations=tuple("BCDEFGX")))
-    found = Inputs(FEEDS, all_of_them, replace(OPTIONS, messages="etsi"))
+    found = Stimuli(FEEDS, all_of_them, replace(OPTIONS, messages="etsi"))
     assert {value.station for _, _, value in v2v(found.bursts())} == {found.numbers[name] for name in "BCDEFGX"}
 
 

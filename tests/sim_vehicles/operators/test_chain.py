@@ -11,7 +11,7 @@ from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
 from protos.vehicle_pb2 import Cpm, Warning
 from sim_vehicles.inputs.feed import Feed
-from sim_vehicles.inputs.stimuli import InputOptions, Inputs
+from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.operators.chain import NO_DEADLINE_NS, WARNING_QUERY, Chain
 from sim_vehicles.readers.scenarios import load_scenario
 
@@ -153,8 +153,8 @@ CONFIRMED = 10  # objectPerceptionQuality with which one measurement is enough f
 @pytest.mark.parametrize("kmh", [30, 50, 70])
 def test_the_crossing_vehicle_is_warned_of_from_the_first_burst_on_and_nobody_else(kmh: int, phase_ms: int) -> None:
     scenario = load_scenario(f"crossing_{kmh}")
-    options = InputOptions(start_ns=7_000 * MS, until_ns=12_000 * MS, phase_ns=phase_ms * MS)
-    inputs = Inputs(FEEDS, scenario, options)
+    options = StimulusOptions(start_ns=7_000 * MS, until_ns=12_000 * MS, phase_ns=phase_ms * MS)
+    inputs = Stimuli(FEEDS, scenario, options)
     a_map = {"map": f"crossing_{kmh}"}
     chain = Chain(parameters={"O9": a_map, "O14": a_map})
     arriving = sorted(

@@ -6,7 +6,7 @@ import pytest
 
 from sim_vehicles.encounter.brake import AUTO, braked
 from sim_vehicles.inputs.feed import Feed
-from sim_vehicles.inputs.stimuli import InputOptions, Inputs
+from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain
 from sim_vehicles.readers.scenarios import load_scenario
 
@@ -28,7 +28,7 @@ def test_at_most_10_of_a_burst_are_relevant(speed_kmh: int, braking_s: float | N
         ego = braked(ego, AUTO, braking_s)
     start_ns = round((scenario.scene.start_s or 0) * 1e9)
     for phase in range(0, 20, 4):
-        inputs = Inputs(FEEDS, scenario, InputOptions(start_ns, 16_000_000_000, phase_ns=phase * PERIOD_NS // 20))
+        inputs = Stimuli(FEEDS, scenario, StimulusOptions(start_ns, 16_000_000_000, phase_ns=phase * PERIOD_NS // 20))
         sent = [(burst, burst.at_ns - burst.age_ns, value) for burst in inputs.bursts(ego) for value in burst.values]
         sent.sort(key=lambda one: one[1] + LATENCY_NS if one[0].source == "v2v" else one[0].at_ns)
         chain, relevant = Chain(UP_TO_O3), Counter[int]()

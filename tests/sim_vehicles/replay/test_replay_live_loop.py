@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from node_agent.client.connection import UnreachableError
 from sim_vehicles.cli.account import outcome, rows
-from sim_vehicles.inputs.send_schedule import Agenda
+from sim_vehicles.inputs.send_schedule import SendSchedule
 from sim_vehicles.replay import live_laps
 from sim_vehicles.replay.live_laps import LiveReplay
 from sim_vehicles.replay.preparation import Options, prepare
@@ -235,30 +235,30 @@ def burst(at_ns: int, age_ns: int = 0) -> Burst:
 )
 def test_replacing_loses_and_doubles_no_burst(instants: list[int], taken: int, after_ns: int, shift: int) -> None:
     old = [burst(at_ns) for at_ns in instants]
-    agenda = Agenda(old)
+    schedule = SendSchedule(old)
     left: list[Burst] = []
-    while len(left) < taken and (first := agenda.first()) is not None:
-        left += agenda.take(first)  # all of its instant
+    while len(left) < taken and (first := schedule.first()) is not None:
+        left += schedule.take(first)  # all of its instant
     begun_ns = left[-1].at_ns if left else -1
     new = [burst(at_ns, 7) for at_ns in sorted({*instants, shift}) for _ in range(2) if at_ns > after_ns]
-    outdated = agenda.replace(new, after_ns)
-    while (first := agenda.first()) is not None:
-        left += agenda.take(first)
+    outdated = schedule.replace(new, after_ns)
+    while (first := schedule.first()) is not None:
+        left += schedule.take(first)
     from_ns = max(after_ns, begun_ns)
     assert left == [one for one in old if one.at_ns <= from_ns] + [one for one in new if one.at_ns > from_ns]
     assert outdated == sum(one.at_ns <= from_ns for one in new)
 
 
 def test_a_burst_that_was_replaced_is_not_taken() -> None:
-    agenda = Agenda([burst(1), burst(2)])
-    first = agenda.first()
+    schedule = SendSchedule([burst(1), burst(2)])
+    first = schedule.first()
     assert first is not None
-    assert agenda.replace([burst(1, 7)], 0) == 0
-    assert agenda.changed.is_set()
-    assert not agenda.take(first)
-    again = agenda.first()
-    assert again == burst(1, 7) and not agenda.changed.is_set() and again is not None
-    assert agenda.take(again) and agenda.first() is None and agenda.reached_ns == 1
+    assert schedule.replace([burst(1, 7)], 0) == 0
+    assert schedule.changed.is_set()
+    assert not schedule.take(first)
+    again = schedule.first()
+    assert again == burst(1, 7) and not schedule.changed.is_set() and again is not None
+    assert schedule.take(again) and schedule.first() is None and schedule.reached_ns == 1
 
 
 def test_a_measurement_of_this_very_instant_ages_too_while_its_burst_is_late(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from sim_vehicles.closed_loop.replay_record import record
 from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.inputs.feed import Feed
-from sim_vehicles.inputs.stimuli import InputOptions, Inputs
+from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.story.page.playback import playback
 from sim_vehicles.story.page.run_story import read_story
@@ -35,7 +35,7 @@ def warned_after(latency_ms: int, phase: int) -> Lap:
 
     scenario = load_scenario("crossing_50")
     late_ns = phase * 500 * MS // PHASES
-    inputs = Inputs(list(FEEDS), scenario, InputOptions(8_500 * MS, 15_000 * MS, phase_ns=late_ns))
+    inputs = Stimuli(list(FEEDS), scenario, StimulusOptions(8_500 * MS, 15_000 * MS, phase_ns=late_ns))
     loop = ClosedLoop(scenario, inputs, AUTO)
     number = {name: i for i, name in enumerate(sorted(scenario.motion.tracks), 1)}["X"]
     seq = 0
@@ -106,10 +106,10 @@ def test_the_page_is_whole_self_contained_and_small(run: Path) -> None:
 
 def test_events_come_in_order_and_the_verdicts_numbers_lie_on_the_curve(run: Path) -> None:
     story = read_story(run)
-    assert story.way is not None
+    assert story.stopping is not None
     for key in ("first_perceivable", "knew"):
         told = story.verdict[key]
-        assert story.way.left.at(told["at_s"]) == pytest.approx(told["left_m"], abs=0.02)
+        assert story.stopping.left.at(told["at_s"]) == pytest.approx(told["left_m"], abs=0.02)
     at_s = [event.at_s for event in story.events]
     assert at_s == sorted(at_s)
     kinds = [event.kind for event in story.events]
@@ -122,7 +122,7 @@ def test_events_come_in_order_and_the_verdicts_numbers_lie_on_the_curve(run: Pat
 
 def test_the_last_moment_is_when_the_needed_way_is_what_is_left(run: Path) -> None:
     """At 50 km/h: 13.89 * 0.2 + 13.89^2 / 14 = 16.56 m."""
-    way = read_story(run).way
+    way = read_story(run).stopping
     assert way is not None and way.latest_s is not None
     assert way.recorded.at(way.latest_s) == pytest.approx(16.56, abs=0.05)
     assert way.needed.at(way.latest_s) == pytest.approx(16.56, abs=0.05)

@@ -19,7 +19,7 @@ from sim_vehicles.closed_loop.lap import Lap
 from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.inputs.feed import feeds
-from sim_vehicles.inputs.stimuli import InputOptions
+from sim_vehicles.inputs.stimuli import StimulusOptions
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.virtual.run import operators_here, simulate
 from sim_vehicles.virtual.scenario import Scenario as Conditions
@@ -124,7 +124,7 @@ def alarm(level: int) -> tuple[Plan, Registry]:
 
 def play(level: int = 2, phases: int = 2, laps: int = 1, age_ms: int = 50, **more: Any) -> list[Lap]:
     plan, registry = alarm(level)
-    options = InputOptions(9_000_000_000, 13_000_000_000, age_ns=age_ms * MS)
+    options = StimulusOptions(9_000_000_000, 13_000_000_000, age_ns=age_ms * MS)
     found = feeds(plan, Path("plan.json"), None)
     return replay_virtual(plan, crossing(), found, options, AUTO, phases, laps, registry, **more).laps
 

@@ -1,0 +1,34 @@
+"""The latency of a result and its verdict: the one rule that agents, reports and drawings share.
+
+An origin on another machine is known as an interval of the own clock, so a latency is one as well. Spark computes the
+same in columns, as the second opinion on reports.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Verdict(StrEnum):
+    """Whether a result that was delivered kept its deadline."""
+
+    MET = "met"
+    LATE = "late"
+    UNDECIDABLE = "undecidable"
+
+
+class Latency(NamedTuple):
+    """Between its bounds [ns]. They compare as a tuple: the least of two is the one that is bounded closer to zero."""
+
+    most_ns: int
+    least_ns: int
+
+    @classmethod
+    def between(cls, origin_lo_ns: int, origin_hi_ns: int, at_ns: int) -> "Latency":
+        """Of a result that was delivered at `at_ns` and whose oldest tuple is from within the two instants."""
+        return cls(at_ns - origin_lo_ns, at_ns - origin_hi_ns)
+
+    def verdict(self, deadline_ns: int) -> Verdict:
+        """Met where even the most is within the deadline, late where even the least is beyond it."""
+        if self.most_ns <= deadline_ns:
+            return Verdict.MET
+        return Verdict.LATE if self.least_ns > deadline_ns else Verdict.UNDECIDABLE
