@@ -15,7 +15,7 @@ from infra import completions, record_reference
 ROOT = Path(__file__).resolve().parent.parent
 BUILTIN = Path("coordinator/spec/builtin_operators.json")
 VEHICLES = Path("sim_vehicles/queries/operators.json")
-TEMPLATE = Path("coordinator/templates/operators.json")
+TEMPLATE = Path("coordinator/cli/templates/operators.json")
 
 
 def generate(out: Path) -> None:

@@ -37,7 +37,7 @@ WINDOWS = ("tests/coordinator/spec/example_query.yaml", "tests/coordinator/spec/
 ENDURANCE = ("infra/endurance/query.yaml", "infra/endurance/cluster.yaml")
 SORTING = (f"{EXAMPLES}/sorting_line/query.yaml", f"{EXAMPLES}/sorting_line/cluster.yaml")
 TWO_NODES = (f"{EXAMPLES}/two_nodes/query.yaml", f"{EXAMPLES}/two_nodes/cluster.yaml")
-TEMPLATE = ("coordinator/templates/query.yaml", "coordinator/templates/cluster.yaml")
+TEMPLATE = ("coordinator/cli/templates/query.yaml", "coordinator/cli/templates/cluster.yaml")
 OWN_OPERATORS = (SORTING, TWO_NODES, TEMPLATE)
 OUGHT = ("--best-effort", "--time-limit", "600")  # the end of a search is never the clock's
 

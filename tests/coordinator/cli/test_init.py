@@ -136,7 +136,7 @@ def test_what_cannot_be_written_is_one_line(
 
 def test_a_wheel_has_the_templates_and_the_schemas() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert any(fnmatch("coordinator.templates", pattern) for pattern in settings["packages"]["find"]["include"])
+    assert any(fnmatch("coordinator.cli.templates", pattern) for pattern in settings["packages"]["find"]["include"])
     patterns = settings["package-data"]["*"]
     files = [path for folder in (init.TEMPLATES, schema.FOLDER) for path in folder.iterdir() if path.is_file()]
     assert len(files) == len(NAMES) + len(schema.MODELS)

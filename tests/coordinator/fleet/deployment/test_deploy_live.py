@@ -393,8 +393,8 @@ def test_up_in_the_foreground_ends_without_orphans(tmp_path: Path, number: signa
 def test_up_that_is_ended_before_it_detaches_leaves_no_agent(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(CLUSTER % (7700, 7710))
     code = (
-        "import os, signal; from coordinator import cli; from coordinator.fleet import addresses;"
-        "addresses.Addresses.write = lambda self: os.kill(os.getpid(), signal.SIGTERM); cli.run()"
+        "import os, signal; from coordinator.cli import app; from coordinator.fleet import addresses;"
+        "addresses.Addresses.write = lambda self: os.kill(os.getpid(), signal.SIGTERM); app.run()"
     )
     command = [sys.executable, "-c", code, "up", "cluster.yaml", "--any-port", "--detach"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
