@@ -24,13 +24,14 @@ ROOT = Path(__file__).resolve().parents[1]
 AGENT = ("tests/node_agent", "tests/contract/test_requirements.py", "tests/contract/test_trace_records.py")
 # Of these the ones that meet the interpreter and its OpenSSL most: sockets, TLS, the wire, processes.
 QUICK = (
-    "tests/node_agent/test_agent_live.py", "tests/node_agent/test_client.py", "tests/node_agent/test_codecs.py",
-    "tests/node_agent/test_frames.py", "tests/node_agent/test_ipc.py", "tests/node_agent/test_read_stamp.py",
-    "tests/node_agent/test_registry.py", "tests/node_agent/test_ring.py", "tests/node_agent/test_runtime_process.py",
-    "tests/node_agent/test_tls_connection.py", "tests/node_agent/test_tls_live.py",
-    "tests/node_agent/test_tls_openssl.py", "tests/node_agent/test_tls_records.py",
-    "tests/node_agent/test_wire_plan.py", "tests/node_agent/control", "tests/node_agent/link",
-    "tests/node_agent/core/test_engine_stories.py",
+    "tests/node_agent/agents/test_agent_live.py", "tests/node_agent/client/test_client.py",
+    "tests/node_agent/operators/test_codecs.py", "tests/node_agent/wire/test_frames.py",
+    "tests/node_agent/host/test_ipc.py", "tests/node_agent/runtime/links/test_read_stamp.py",
+    "tests/node_agent/operators/test_registry.py", "tests/node_agent/host/test_trace_ring.py",
+    "tests/node_agent/runtime/test_runtime_process.py", "tests/node_agent/runtime/links/test_tls_connection.py",
+    "tests/node_agent/agents/test_tls_live.py", "tests/node_agent/tls/test_tls_openssl.py",
+    "tests/node_agent/runtime/links/test_tls_records.py", "tests/node_agent/wire/test_plan_message.py",
+    "tests/node_agent/control", "tests/node_agent/link", "tests/node_agent/core/engine/test_engine_stories.py",
     "tests/contract/test_requirements.py", "tests/contract/test_trace_records.py",
 )  # fmt: skip
 TESTS_NEED = (

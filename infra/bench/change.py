@@ -14,7 +14,7 @@ from time import thread_time_ns
 
 from infra.bench.engine.runtime_loop import MEMORY
 from infra.bench.figures import Figure, percentile
-from node_agent.core.slices import Slices
+from node_agent.core.incremental import Slices
 from node_agent.host import plan_files
 from node_agent.host.clock import now_ns
 from node_agent.runtime.background import Sliced
@@ -22,7 +22,7 @@ from node_agent.runtime.deployments.deployed_plan import MOST_QUIET_NS
 from node_agent.runtime.in_process import in_process, queue
 from node_agent.runtime.loop import Runtime
 from node_agent.runtime.process import COLLECT
-from node_agent.wire.plan import core_plan
+from node_agent.wire.plan_message import core_plan
 from protos import plan_pb2
 
 SECOND = 10**9

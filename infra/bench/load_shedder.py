@@ -21,8 +21,8 @@ from typing import NamedTuple, Protocol
 from rich.console import Console
 from rich.table import Table
 
-from node_agent.core.load_shedder import PASS, SHED, LoadShedder
-from node_agent.core.values import compiled
+from node_agent.core.shedding.rate_limiter import PASS, SHED, LoadShedder
+from node_agent.core.shedding.utility import compiled
 
 SEED = 101  # seeds 1 to 3 were used to find the shedder
 SPAN_NS = 1_000_000

@@ -16,9 +16,9 @@ from infra.papers.policies.ideal import IDEAL
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import Facts
-from node_agent.core.parts import Job, Lineage, Loaded, Unit
+from node_agent.core.model import Job, Lineage, Loaded, Unit
 from node_agent.core.plan import Arrivals, Parameters, Service
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 RECORDS = bytearray(64 * 1024)
 

@@ -17,9 +17,10 @@ PYTHON, PROJECT = "/opt/venv/bin/python", f"{home('root')}/shimekiri"
 # What these tests ask for; a Pi needs none of it.
 FOR_TESTS = ("pytest", "hypothesis")
 TESTS = (
-    "tests/node_agent/core/test_engine_stories.py", "tests/node_agent/core/test_policies.py",
-    "tests/node_agent/core/test_limits.py", "tests/node_agent/link", "tests/node_agent/test_wire_plan.py",
-    "tests/node_agent/test_frames.py", "tests/node_agent/test_ring.py",
+    "tests/node_agent/core/engine/test_engine_stories.py", "tests/node_agent/core/policies/test_policies.py",
+    "tests/node_agent/core/shedding/test_source_limits.py", "tests/node_agent/link",
+    "tests/node_agent/wire/test_plan_message.py", "tests/node_agent/wire/test_frames.py",
+    "tests/node_agent/host/test_trace_ring.py",
 )  # fmt: skip
 INSTALL_S, DOCTOR_S, TESTS_S = 1200, 300, 3600
 SLOWER = 6  # than a Pi, which waits on the page are stretched by

@@ -9,8 +9,8 @@ from infra.release.userland import ORDINARY, SUITES, home, userland
 
 PACKAGES = ("python3", "make")
 SAMPLE = (
-    "tests/node_agent/core", "tests/node_agent/test_wire_plan.py", "tests/node_agent/test_frames.py",
-    "tests/node_agent/test_agent_live.py", "tests/node_agent/test_tls_live.py",
+    "tests/node_agent/core", "tests/node_agent/wire/test_plan_message.py", "tests/node_agent/wire/test_frames.py",
+    "tests/node_agent/agents/test_agent_live.py", "tests/node_agent/agents/test_tls_live.py",
     "tests/coordinator/report/spark/test_java.py",
 )  # fmt: skip
 SET_UP_S, DEMO_S, TESTS_S = 1800, 1200, 1800

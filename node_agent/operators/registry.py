@@ -16,10 +16,10 @@ from types import ModuleType
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.windows import joins, results
+from node_agent.core.windows import results, window_join
 from node_agent.core.windows.aggregates import Aggregate, Grouped, Together, Users, field
-from node_agent.core.windows.joins import Join
 from node_agent.core.windows.results import Collecting, result
+from node_agent.core.windows.window_join import Join
 from node_agent.operators import api
 from node_agent.operators.builtin import BUILTIN, HANDS_ON
 from node_agent.operators.codecs import JSON, Codec, Codecs
@@ -266,7 +266,7 @@ class Registry:
 
 def _beside(implementation: Callable[..., Any]) -> tuple[ModuleType, ...]:
     """What belongs to the built-in operators beside the modules that define them."""
-    return (joins, results) if implementation in BUILTIN else ()
+    return (window_join, results) if implementation in BUILTIN else ()
 
 
 def _run_file(path: Path, sources: Sources) -> ModuleType:

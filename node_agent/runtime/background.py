@@ -8,7 +8,7 @@ cannot be cut.
 from collections import deque
 from collections.abc import Callable
 
-from node_agent.core.slices import Slices
+from node_agent.core.incremental import Slices
 from node_agent.host.clock import now_ns
 
 SLICE_NS = 100_000  # as long as the sockets are left alone while instances run

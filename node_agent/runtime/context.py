@@ -4,7 +4,7 @@ import select
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
-from node_agent.core.refusals import Refusals
+from node_agent.core.shedding.refusals import Refusals
 from node_agent.host.clock import now_ns
 from node_agent.host.log import WARNING, Log
 from node_agent.host.trace_ring import RingFacts

@@ -18,7 +18,7 @@ Sockets are polled by time, not per instance: a poll costs about as much as sche
 from collections.abc import Callable
 
 from node_agent.core.engine.engine import Engine
-from node_agent.core.parts import Job
+from node_agent.core.model import Job
 from node_agent.host.clock import now_ns
 from node_agent.host.suspension import Suspension
 from node_agent.host.trace_ring import HANG, HANG_AT, RingFacts

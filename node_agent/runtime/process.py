@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-from node_agent.core.slices import Slices, finish
+from node_agent.core.incremental import Slices, finish
 from node_agent.host import ipc, plan_files, scheduling
 from node_agent.host.clock import now_ns
 from node_agent.host.log import ERROR, Log

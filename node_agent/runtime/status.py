@@ -4,7 +4,7 @@ message is left out, and counted."""
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from node_agent.core.parts import Unit
+from node_agent.core.model import Unit
 from node_agent.runtime.deployments.deployed_plan import Deployed
 from node_agent.runtime.deployments.lifecycle import Plans
 from node_agent.runtime.links.delivery_counts import Tally

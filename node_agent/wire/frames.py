@@ -3,7 +3,7 @@
 Tuples are encoded once, when they are offered to a link, and packed into batches as bytes: a resend costs no second
 encoding. `encode_tuple` writes the protobuf format by hand, 2.5 times as fast as building the message (its fields never
 change their order or width); the tests hold it against protobuf. Decoding is protobuf's, but for the frame that latency
-is made of, a batch of one tuple as this module writes it: `wire/lone.py`.
+is made of, a batch of one tuple as this module writes it: `wire/single_tuple.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from node_agent.link.answers import Outcome
-from node_agent.link.clock import FAR_NS
+from node_agent.link.clock_offset import FAR_NS
 from node_agent.link.limits import MAX_BATCH_TUPLES, MAX_FRAME_BYTES, LinkError
+from node_agent.link.outcomes import Outcome
 from node_agent.link.receiver import Arrived
-from node_agent.wire.lone import lone_batch
+from node_agent.wire.single_tuple import lone_batch
 from protos import tuple_pb2 as pb
 
 VERSION = 1

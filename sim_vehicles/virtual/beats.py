@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from node_agent.core import plan as core
-from node_agent.core.parts import Loaded
+from node_agent.core.model import Loaded
 from sim_vehicles.virtual.events import BEAT, Events
 
 MOST_BEATS = 100_000  # of one source after the last admission

@@ -13,10 +13,10 @@ from node_agent.core.engine.compiler import Calls
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.engine.handover import hand_over
 from node_agent.core.facts import Facts
-from node_agent.core.fullness import REFUSE, Memory
-from node_agent.core.parts import Exit, Job, Lineage, Loaded, Step, Unit
+from node_agent.core.model import Exit, Job, Lineage, Loaded, Step, Unit
 from node_agent.core.policies import Policy, policy
-from node_agent.core.refusals import Refusals, age_refused
+from node_agent.core.shedding.memory_limit import REFUSE, Memory
+from node_agent.core.shedding.refusals import Refusals, age_refused
 from node_agent.core.windows.sequence import NEVER
 from node_agent.runtime.executor import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply, cause_of
 from protos.records import PLAN, REASON_STOPPED, STATE_DRAINED

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from node_agent.core import plan as core
-from node_agent.core.measure import PPM
+from node_agent.core.meters import PPM
 from node_agent.core.policies import POLICIES
-from node_agent.wire.plan import MOST_K, PlanError, core_plan
+from node_agent.wire.plan_message import MOST_K, PlanError, core_plan
 from protos.plan_document import Arrival, Plan
 from protos.policies import Chosen, PolicyError, chosen
 from protos.records import stamp_of

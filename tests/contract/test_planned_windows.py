@@ -11,7 +11,7 @@ from coordinator.solve import planner
 from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.policies import policy
 from node_agent.operators.registry import Registry
-from node_agent.wire.plan import core_plan
+from node_agent.wire.plan_message import core_plan
 
 FOLDER = Path(__file__).parents[1] / "coordinator" / "spec"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from coordinator.spec.expressions import MessageFields, parse
-from node_agent.core.values import LEAST, compiled
+from node_agent.core.shedding.utility import LEAST, compiled
 from protos import vehicle_pb2
 from protos.expressions import COUNTS, FUNCTIONS
 

@@ -7,7 +7,7 @@ from infra.bench.engine.floor import IN_FLIGHT, RING_RECORDS, no_operation
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import Facts, Stretch
-from node_agent.core.parts import Lineage, Loaded
+from node_agent.core.model import Lineage, Loaded
 from node_agent.core.policies import policy
 from protos.records import RECORD_BYTES
 

@@ -9,10 +9,10 @@ from math import floor
 from typing import Any, Literal
 
 from infra.papers.policies import POLICIES
-from node_agent.core.measure import NodeMeter
+from node_agent.core.meters import NodeMeter
 from node_agent.core.plan import Parameters
-from node_agent.core.policies.fixed import Fixed
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.fixed_batches import Fixed
+from node_agent.core.policies.policy_parts import Policy
 
 Ratio = Literal["total", "execution"]
 

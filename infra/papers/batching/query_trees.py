@@ -16,7 +16,7 @@ from infra.papers.policies import POLICIES
 from infra.papers.policies.ideal import overdue
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.papers.muf import Urgency
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 US, MS, S = 1000, 1_000_000, 1_000_000_000
 SLOWER = 10  # a tenth of the queries on a machine ten times slower: the same load, batches and deadlines

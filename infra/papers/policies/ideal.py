@@ -5,7 +5,7 @@ Whoever runs it charges no time for decisions. A live node cannot do that, so no
 
 from node_agent.core.job import Job
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 
 def overdue(job: Job, at_ns: int, ahead: int) -> bool:

@@ -12,10 +12,10 @@ from bisect import bisect_right
 from dataclasses import replace
 
 from node_agent.core.job import Job
-from node_agent.core.measure import NodeMeter, UnitMeter
+from node_agent.core.meters import NodeMeter, UnitMeter
 from node_agent.core.plan import Arrivals, Service
 from node_agent.core.policies.papers.qed import QosDeadlines, qos
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 MOST = 100_000  # tuples that a curve is looked at for
 

@@ -11,7 +11,7 @@ from infra.papers.pool import spread
 from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 from infra.papers.shedding.window_node import Outcome, Setting
 from infra.papers.shedding.window_node import run as simulate
-from node_agent.core.windows.shedding import best_share
+from node_agent.core.windows.shedding_control import best_share
 
 POLICIES = ("front", "random", "drop-tail", "window-aware")
 LOADS = (0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6)

@@ -7,11 +7,11 @@ full, and of a job at a queue that has a limit.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from node_agent.core.fullness import DROP_TAIL, REFUSE
 from node_agent.core.job import Lineage
-from node_agent.core.limiting import Displaced, Entry
-from node_agent.core.load_shedder import PASS, SHED
-from node_agent.core.parts import Route
+from node_agent.core.model import Route
+from node_agent.core.shedding.memory_limit import DROP_TAIL, REFUSE
+from node_agent.core.shedding.rate_limiter import PASS, SHED
+from node_agent.core.shedding.source_admission import Displaced, Entry
 from protos.records import POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE
 
 

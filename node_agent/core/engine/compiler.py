@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from node_agent.core import lateness, limiting, sheddings
+from node_agent.core import expiry
 from node_agent.core import plan as plans
-from node_agent.core.parts import ALWAYS_NS, Exit, Join, Loaded, Route, Step, Unit
-from node_agent.core.policies.parts import Policy
-from node_agent.core.slices import Slices, finish
-from node_agent.core.windowed import Windowed
+from node_agent.core.incremental import Slices, finish
+from node_agent.core.model import ALWAYS_NS, Exit, Join, Loaded, Route, Step, Unit
+from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.shedding import install, source_admission
+from node_agent.core.windows.window_operator import Windowed
 from protos.records import PLAN_EPOCH_MASK
 
 Calls = Mapping[int, tuple[Callable[..., Any], bool]]
@@ -32,14 +33,14 @@ def compiling(plan: plans.Plan, calls: Calls, policy: Policy) -> Slices[Loaded]:
             if plan.operator_by_id[operator_id].window is not None:
                 step.collects = Windowed(loaded, plan.operator_by_id[operator_id], call())
                 loaded.windows.append(step.collects)
-        lateness.wire(plan, spec, steps, calls)
+        expiry.wire(plan, spec, steps, calls)
         _add_unit(loaded, spec, [steps[each] for each in spec.operators], policy)
         yield
     yield from _connect(loaded, steps)
-    sheddings.stand(loaded)
+    install.stand(loaded)
     loaded.source_routes = {source.id: loaded.routes[source.stream] for source in plan.sources}
     for source in plan.sources:
-        limiting.stand(source, loaded.source_routes[source.id])
+        source_admission.stand(source, loaded.source_routes[source.id])
         yield
     return loaded
 
@@ -96,7 +97,7 @@ def _connect(loaded: Loaded, steps: dict[int, Step]) -> Slices[None]:
             yield
     for unit in loaded.units:
         for exit_ in unit.exits:
-            exit_.outdated_ns = lateness.outdated_ns(plan.operator_by_id[exit_.operator_id], exit_.route)
+            exit_.outdated_ns = expiry.outdated_ns(plan.operator_by_id[exit_.operator_id], exit_.route)
     yield from _keep_what_is_read_beside(loaded)
 
 

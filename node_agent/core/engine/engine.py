@@ -17,7 +17,6 @@ from heapq import heappop, heappush, heapreplace
 from typing import Any, Protocol
 
 from node_agent.core import plan as plans
-from node_agent.core.doors import Door, Effect, Gone, Guard, Shed, Shedder
 from node_agent.core.engine import joins
 from node_agent.core.engine.admission import Admission
 from node_agent.core.engine.compiler import Calls, compile_plan
@@ -26,13 +25,14 @@ from node_agent.core.engine.ledger import Ledger
 from node_agent.core.engine.ready_queue import ReadyQueue
 from node_agent.core.engine.window_ends import WindowEnds
 from node_agent.core.facts import HEADED, Facts
-from node_agent.core.fullness import FRONT, JOB_BYTES, weight
 from node_agent.core.job import Job, Lineage
-from node_agent.core.limiting import Displaced
-from node_agent.core.marks import ABSENT, MARKS, Absent, Mark, Quiet, Removed, Withheld, removed
-from node_agent.core.parts import Exit, Join, Loaded, Route, Step, Unit, Waiting, merged
-from node_agent.core.policies.parts import Policy
-from node_agent.core.windowed import Windowed
+from node_agent.core.model import Exit, Join, Loaded, Route, Step, Unit, Waiting, merged
+from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.punctuation import ABSENT, MARKS, Absent, Mark, Quiet, Removed, Withheld, removed
+from node_agent.core.shedding.entry import Door, Effect, Gone, Guard, Shed, Shedder
+from node_agent.core.shedding.memory_limit import FRONT, JOB_BYTES, weight
+from node_agent.core.shedding.source_admission import Displaced
+from node_agent.core.windows.window_operator import Windowed
 from protos.records import (
     CAUSE_JOIN_EXPIRED,
     CAUSE_QUEUE_FULL,

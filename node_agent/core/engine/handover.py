@@ -15,10 +15,10 @@ an operator.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from node_agent.core import limiting, sheddings
 from node_agent.core import plan as plans
-from node_agent.core.parts import Loaded, Step, Unit
-from node_agent.core.slices import Slices, finish
+from node_agent.core.incremental import Slices, finish
+from node_agent.core.model import Loaded, Step, Unit
+from node_agent.core.shedding import install, source_admission
 
 Pairs = Sequence[tuple[Step, Step]]  # of the new plan, of the old one
 
@@ -56,8 +56,8 @@ def comparing(new: plans.Plan, old: plans.Plan) -> Slices[dict[int, int]]:
 def hand_over(new: Loaded, old: Loaded, pairs: Pairs | None = None) -> None:
     """At the commit of the new plan, before anything runs under it. pairs: where it was found out before (`paired`)
     which operators keep their instance; a step that is not among them keeps the call that it has."""
-    limiting.hand_over(new, old)
-    sheddings.hand_over(new, old)
+    source_admission.hand_over(new, old)
+    install.hand_over(new, old)
     for step, before in paired(new, old, inherited(new.plan, old.plan)) if pairs is None else pairs:
         step.go_on(before)
         if step.collects is not None and before.collects is not None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from node_agent.core.job import Lineage
-from node_agent.core.marks import ABSENT, Mark, Removed
-from node_agent.core.parts import Join, Unit, Waiting
+from node_agent.core.model import Join, Unit, Waiting
+from node_agent.core.punctuation import ABSENT, Mark, Removed
 
 GONE = Removed(0)  # as a payload: that branch was shed or lost
 

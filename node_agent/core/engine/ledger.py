@@ -6,9 +6,9 @@ What comes to an end is told by one method each. The usual end of an instance is
 from node_agent.core.engine.window_ends import WindowEvent
 from node_agent.core.facts import Facts
 from node_agent.core.job import Lineage
-from node_agent.core.parts import Route, SideSlot, Unit
+from node_agent.core.model import Route, SideSlot, Unit
 from node_agent.core.plan import Output
-from node_agent.core.windowed import Windowed
+from node_agent.core.windows.window_operator import Windowed
 from protos.records import (
     ABSORBED,
     ADMITTED,

@@ -13,11 +13,11 @@ from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any
 
 from node_agent.core import queues
+from node_agent.core.expiry import Expiry, expiry
 from node_agent.core.job import Job, Lineage, made
-from node_agent.core.lateness import Expiry, expiry
-from node_agent.core.measure import NodeMeter
-from node_agent.core.parts import Loaded, Unit
-from node_agent.core.policies.parts import BatchFormer, Policy
+from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Loaded, Unit
+from node_agent.core.policies.policy_parts import BatchFormer, Policy
 from node_agent.core.queues import Queue
 
 Entry = tuple[int, int, int, Job]  # deadline or rank, release_ns, arrival number

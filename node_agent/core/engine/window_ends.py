@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from node_agent.core.job import Lineage
-from node_agent.core.parts import Loaded
-from node_agent.core.windowed import Windowed
+from node_agent.core.model import Loaded
 from node_agent.core.windows.gaps import Gaps
-from node_agent.core.windows.live import Abandoned, Closed, Command, Opened, Skipped, Window
+from node_agent.core.windows.open_windows import Abandoned, Closed, Command, Opened, Skipped, Window
 from node_agent.core.windows.results import Complete
+from node_agent.core.windows.window_operator import Windowed
 from protos.records import (
     MOST_SKIPPED,
     WINDOW_ABANDONED,

@@ -9,8 +9,8 @@ from dataclasses import replace
 from importlib import import_module
 
 from node_agent.core.plan import Parameters
-from node_agent.core.policies.batch import at_most, whole_burst
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.batch_formers import at_most, whole_burst
+from node_agent.core.policies.policy_parts import Policy
 from protos.policies import NAMES, refused
 
 MODULES = {

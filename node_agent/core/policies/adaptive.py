@@ -8,13 +8,13 @@ dear gives way to what is cheap where the node is behind (`giving_way`).
 """
 
 from node_agent.core.job import Job
-from node_agent.core.measure import PPM, NodeMeter, UnitMeter
+from node_agent.core.meters import PPM, NodeMeter, UnitMeter
 from node_agent.core.plan import Parameters
-from node_agent.core.policies.batch import basic_batches
+from node_agent.core.policies.batch_formers import basic_batches
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.fixed import Fixed
-from node_agent.core.policies.giving_way import giving_way
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.fixed_batches import Fixed
+from node_agent.core.policies.policy_parts import Policy
+from node_agent.core.policies.sifting import giving_way
 from node_agent.core.queues import Queue
 
 

@@ -1,7 +1,7 @@
 """Earliest deadline first on sub-deadlines ([P] 5.4, equation 12): D = release + d_T, never interrupted."""
 
 from node_agent.core.plan import Unit
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 
 def sub_deadline(unit: Unit) -> int:

@@ -1,7 +1,7 @@
 """First in, first out by the instance's creation time (its release on this node), as [P] 6 compares with."""
 
 from node_agent.core.plan import Unit
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 
 def nothing(unit: Unit) -> int:

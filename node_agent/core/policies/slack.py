@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from node_agent.core.job import Job
-from node_agent.core.measure import NodeMeter
+from node_agent.core.meters import NodeMeter
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 EVERY = 256  # ranks after which the work that is left is added up anew, at least
 STEP_BITS = 16  # of a rank: units on the way to an output

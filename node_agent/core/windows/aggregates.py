@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any, Protocol
 
-from node_agent.core.windows.live import Cause, UnfitError
+from node_agent.core.windows.open_windows import Cause, UnfitError
 
 PPM = 1_000_000
 _BITS = 1074  # every float is a multiple of 2 ** -1074

@@ -6,7 +6,7 @@ from typing import Any
 
 from node_agent.core.windows.aggregates import Aggregate
 from node_agent.core.windows.allocator import Grid
-from node_agent.core.windows.live import Cause, Command, Live, UnfitError, Window
+from node_agent.core.windows.open_windows import Cause, Command, Live, UnfitError, Window
 from node_agent.core.windows.sequence import NEVER, Sequence
 
 FAILURES = (Exception, SystemExit)  # what a user's function may do to its window; its exit() ends no node

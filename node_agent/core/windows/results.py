@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from node_agent.core.windows.aggregates import Aggregate
-from node_agent.core.windows.live import Window
+from node_agent.core.windows.open_windows import Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ end of its bucket, so it is never below the true one of what was measured, and a
 from collections.abc import Sequence
 from time import thread_time_ns
 
-from node_agent.core.parts import Step
+from node_agent.core.model import Step
 from node_agent.host.clock import now_ns
 from node_agent.operators.hop import Checking
 

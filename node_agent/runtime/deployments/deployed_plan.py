@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
 from node_agent.core.engine.handover import Pairs
-from node_agent.core.parts import Job, Loaded
+from node_agent.core.model import Job, Loaded
 from node_agent.operators.codecs import Codec
 from node_agent.runtime.deployments.cost_meter import Cost
 from node_agent.runtime.executor import Executor

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from node_agent.core import plan as core
 from node_agent.host.clock import now_ns
-from node_agent.link.clock import FAR_NS
+from node_agent.link.clock_offset import FAR_NS
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
 from node_agent.runtime.deployments.lifecycle import Plans

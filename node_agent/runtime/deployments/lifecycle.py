@@ -14,10 +14,10 @@ from node_agent.core import plan as core
 from node_agent.core.engine.compiler import compiling
 from node_agent.core.engine.engine import Commands, Engine, Settings
 from node_agent.core.engine.handover import hand_over, paired
-from node_agent.core.fullness import JOB_BYTES
-from node_agent.core.parts import Job, Loaded, Step
+from node_agent.core.incremental import Slices, finish
+from node_agent.core.model import Job, Loaded, Step
 from node_agent.core.policies import policy
-from node_agent.core.slices import Slices, finish
+from node_agent.core.shedding.memory_limit import JOB_BYTES
 from node_agent.host import scheduling
 from node_agent.host.clock import now_ns
 from node_agent.operators.hop import UnencodableError
@@ -29,8 +29,8 @@ from node_agent.runtime.deployments.cost_meter import Cost, Meter
 from node_agent.runtime.deployments.counters import Counts
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, DRAINING, ENDED, NONE, PREPARED, Deployed, Lane
 from node_agent.runtime.executor import Executor
-from node_agent.wire.plan import PlanError
-from node_agent.wire.punctuation import feeding
+from node_agent.wire.plan_message import PlanError
+from node_agent.wire.punctuation_frames import feeding
 from protos import records
 
 MOST_PLANS = 8

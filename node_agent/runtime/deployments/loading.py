@@ -17,13 +17,13 @@ from google.protobuf.message import DecodeError
 
 from node_agent.core import plan as core
 from node_agent.core.engine.handover import comparing
-from node_agent.core.parts import Loaded
-from node_agent.core.slices import Slices
+from node_agent.core.incremental import Slices
+from node_agent.core.model import Loaded
 from node_agent.host import plan_files
 from node_agent.operators.codecs import Codec, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
-from node_agent.wire.plan import PlanError, reading
+from node_agent.wire.plan_message import PlanError, reading
 from protos import plan_pb2
 from protos.records import stamp_of
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from node_agent.host.clock import now_ns
 from node_agent.host.log import WARNING
 from node_agent.host.trace_ring import PROMISES, TakenOver, peer_key
-from node_agent.link.answers import Answers, Outcome
 from node_agent.link.limits import LinkError
+from node_agent.link.outcomes import Answers, Outcome
 from node_agent.link.receiver import Inbox
 from node_agent.runtime.links.roles import Context, NodeRole, Role, SourceRole, write_clock
 from node_agent.runtime.links.sink_role import SinkRole

@@ -4,8 +4,8 @@ import os
 from itertools import islice
 from pathlib import Path
 
-from node_agent.core.fullness import JOB_BYTES, weight
-from node_agent.core.parts import Unit
+from node_agent.core.model import Unit
+from node_agent.core.shedding.memory_limit import JOB_BYTES, weight
 from node_agent.link.receiver import grant
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.lifecycle import Plans

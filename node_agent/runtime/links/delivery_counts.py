@@ -6,7 +6,7 @@ became a result is not here; the report alone knows it.
 
 from collections.abc import Iterator
 
-from node_agent.link.clock import FAR_NS
+from node_agent.link.clock_offset import FAR_NS
 from protos.latency import Latency, Verdict
 
 GRAIN = 12  # bits: latencies below 4096 ns are told as one

@@ -6,7 +6,7 @@ feeds a side input goes first; otherwise the order of arrival stays.
 
 from typing import Any
 
-from node_agent.core.parts import MARKS, Lineage, Loaded
+from node_agent.core.model import MARKS, Lineage, Loaded
 from node_agent.runtime.links.credit import Load
 
 Arrival = tuple[Loaded, int, int, Lineage, Any, int, int]

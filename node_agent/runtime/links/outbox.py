@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from node_agent.core import plan as core
-from node_agent.core.parts import MARKS, Lineage, Loaded, Quiet
+from node_agent.core.model import MARKS, Lineage, Loaded, Quiet
 from node_agent.operators.codecs import CodecError
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import Deployed
@@ -16,7 +16,7 @@ from node_agent.runtime.links.credit import Load
 from node_agent.runtime.links.delivery_counts import Tally
 from node_agent.runtime.links.peer_link import LEAST_NS, PeerLink
 from node_agent.wire import frames
-from node_agent.wire.punctuation import Mark, encode_mark
+from node_agent.wire.punctuation_frames import Mark, encode_mark
 from protos.latency import Latency
 from protos.records import CAUSE_ENCODE
 

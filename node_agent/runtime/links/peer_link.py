@@ -4,10 +4,10 @@ import select
 import socket
 from typing import TYPE_CHECKING
 
-from node_agent.core.parts import Lineage, Quiet, Removed
+from node_agent.core.model import Lineage, Quiet, Removed
 from node_agent.host.clock import now_ns
 from node_agent.host.log import WARNING
-from node_agent.link.clock import FAR_NS
+from node_agent.link.clock_offset import FAR_NS
 from node_agent.link.limits import LinkError
 from node_agent.link.sender import Sender
 from node_agent.runtime.context import Shared
@@ -17,7 +17,7 @@ from node_agent.runtime.links.pending_punctuation import Beat, Key, Owed
 from node_agent.runtime.links.roles import answer
 from node_agent.runtime.links.socket_connection import Connection
 from node_agent.wire import frames
-from node_agent.wire.punctuation import Mark, encode_mark
+from node_agent.wire.punctuation_frames import Mark, encode_mark
 from protos.records import ACKED, CAUSE_LINK_FULL, CAUSE_NO_ROUTE, FLAG, GAVE_UP, LOST, SENT
 
 if TYPE_CHECKING:  # not without TLS

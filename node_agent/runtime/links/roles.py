@@ -3,13 +3,13 @@
 from typing import Protocol
 
 from node_agent.core import plan as core
-from node_agent.core.fullness import REFUSE
-from node_agent.core.parts import Lineage
-from node_agent.core.refusals import age_refused, too_old
+from node_agent.core.model import Lineage
+from node_agent.core.shedding.memory_limit import REFUSE
+from node_agent.core.shedding.refusals import age_refused, too_old
 from node_agent.host.trace_ring import MOST_TAKEN_OVER, TakenOver, peer_key
-from node_agent.link.answers import Answers
-from node_agent.link.clock import Offset, PeerClock
+from node_agent.link.clock_offset import Offset, PeerClock
 from node_agent.link.limits import LinkError
+from node_agent.link.outcomes import Answers
 from node_agent.link.receiver import Arrived, Receiver
 from node_agent.operators.codecs import CodecError
 from node_agent.runtime.context import Shared
@@ -20,7 +20,7 @@ from node_agent.runtime.links.credit import Load
 from node_agent.runtime.links.drained import Arrivals
 from node_agent.runtime.links.socket_connection import Connection
 from node_agent.wire import frames
-from node_agent.wire.punctuation import check_counted, read_mark
+from node_agent.wire.punctuation_frames import check_counted, read_mark
 from protos.records import (
     CAUSE_DECODE,
     CLOCK,

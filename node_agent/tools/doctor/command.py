@@ -73,8 +73,8 @@ def _doctor(parsed: argparse.Namespace, addresses: Addresses) -> int:
 
 def _grant(parsed: argparse.Namespace) -> int:
     from node_agent.host.scheduling import SUPERVISOR_PRIORITY
-    from node_agent.tools.doctor import grant as granting
     from node_agent.tools.doctor import readers
+    from node_agent.tools.doctor import real_time_permission as granting
 
     python = Path(sys.executable).resolve()
     user = parsed.user or caller()

@@ -98,7 +98,7 @@ def _software(sources: Sources) -> Iterator[Finding]:
 def _identity(asked: Asked) -> list[Finding]:
     if asked.tls is None:
         return []
-    from node_agent.tools.doctor.identity import identity  # loads OpenSSL
+    from node_agent.tools.doctor.agent_certificate import identity  # loads OpenSSL
 
     return [identity(asked.tls)]
 

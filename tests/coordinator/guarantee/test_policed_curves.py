@@ -16,8 +16,8 @@ from coordinator.guarantee.system import arrival_curve, read
 from coordinator.solve.audit.audit import audit
 from coordinator.spec.runtime_charges import MEASURED, NOTHING, Charges
 from node_agent.core.plan import Operator, Pace, Source
-from node_agent.core.policing import ArrivalPolice, SelectivityPolice
-from node_agent.wire.plan import core_plan
+from node_agent.core.shedding.policing import ArrivalPolice, SelectivityPolice
+from node_agent.wire.plan_message import core_plan
 from protos import plan_document, plan_pb2
 from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, Policed, RateArrival, TraceArrival
 from tests.coordinator.guarantee.plans import MS, cluster, written

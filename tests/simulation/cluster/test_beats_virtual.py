@@ -7,7 +7,7 @@ import pytest
 from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.parts import ABSENT, Loaded, Quiet, Removed
+from node_agent.core.model import ABSENT, Loaded, Quiet, Removed
 from node_agent.core.policies import policy
 from protos import records
 from sim_vehicles.virtual.beats import Beats, tail_ns

@@ -13,7 +13,7 @@ from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED
-from node_agent.core.parts import Lineage, Loaded
+from node_agent.core.model import Lineage, Loaded
 from protos import records
 from sim_vehicles.virtual import cluster
 from sim_vehicles.virtual.events import DISPATCHED, ENDED

@@ -11,7 +11,7 @@ import pytest
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
-from node_agent.wire.plan import PlanError, core_plan
+from node_agent.wire.plan_message import PlanError, core_plan
 from protos.plan_document import Plan
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario

@@ -14,7 +14,7 @@ from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED
 from node_agent.core import plan as core
-from node_agent.core.parts import Loaded
+from node_agent.core.model import Loaded
 from protos import records
 from sim_vehicles.virtual import cluster
 from sim_vehicles.virtual.events import DISPATCHED

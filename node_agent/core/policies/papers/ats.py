@@ -11,12 +11,12 @@ A tuple misses where its instance ends after its sub-deadline, or where it is sh
 
 from typing import Any
 
-from node_agent.core.measure import NodeMeter
+from node_agent.core.meters import NodeMeter
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.fixed import Fixed
+from node_agent.core.policies.fixed_batches import Fixed
 from node_agent.core.policies.papers.bts import statistics
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 PROPORTIONAL, INTEGRAL = 1, 10
 

@@ -2,8 +2,8 @@
 
 from node_agent.core.job import Job
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.fixed import Fixed
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.fixed_batches import Fixed
+from node_agent.core.policies.policy_parts import Policy
 
 
 def statistics(batch: list[Job], at_ns: int) -> int:

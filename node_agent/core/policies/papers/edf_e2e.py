@@ -6,7 +6,7 @@ interval counts: a tuple that may be older is treated as older.
 
 from node_agent.core.job import Lineage
 from node_agent.core.plan import Unit
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 
 def end_to_end_deadline(unit: Unit, lineage: Lineage) -> int:

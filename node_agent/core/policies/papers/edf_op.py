@@ -5,6 +5,6 @@ rest of it waits with that deadline. Built for comparison; `edf` is the reading 
 """
 
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 EDF_OP = Policy(name="edf-op", offset=sub_deadline, yields=True)

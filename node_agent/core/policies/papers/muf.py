@@ -6,9 +6,9 @@ now is the same for all, so it does not enter. [A] has no user priorities, Stewa
 """
 
 from node_agent.core.job import Job
-from node_agent.core.measure import PPM, NodeMeter
+from node_agent.core.meters import PPM, NodeMeter
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 OTHERS = 1 << 62  # added to the rank of what is not critical; instants in ns are less
 EVERY = 256  # ranks after which the critical set is found again, at least

@@ -5,9 +5,9 @@ is the decision. The printed form (`pqed-printed`) takes a number of tuples from
 """
 
 from node_agent.core.job import Job
-from node_agent.core.measure import NodeMeter
+from node_agent.core.meters import NodeMeter
 from node_agent.core.policies.papers.qed import qos
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 
 class MostUrgent:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from node_agent.core.plan import Service, Unit
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 
 class QosDeadlines:

@@ -1,9 +1,9 @@
 """Round robin over units, as [Q] 5 compares with: a turn is one task, since a task is not interrupted."""
 
 from node_agent.core.job import Job
-from node_agent.core.measure import NodeMeter
+from node_agent.core.meters import NodeMeter
 from node_agent.core.policies.edf import sub_deadline
-from node_agent.core.policies.parts import Policy
+from node_agent.core.policies.policy_parts import Policy
 
 MOST_UNITS = 1 << 24
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from node_agent.core import plan as plans
 from node_agent.core.engine.compiler import compile_plan
-from node_agent.core.parts import Loaded
+from node_agent.core.model import Loaded
 from node_agent.core.policies import policy
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from node_agent.core.engine.joins import GONE, JoinEnd, all_absent, arrive, expired, numbers, stopped
 from node_agent.core.job import Lineage
-from node_agent.core.marks import ABSENT, Quiet, Removed
-from node_agent.core.parts import Join, Unit, Waiting
+from node_agent.core.model import Join, Unit, Waiting
+from node_agent.core.punctuation import ABSENT, Quiet, Removed
 from tests.node_agent.core.engine.compiled import diamond, union
 
 

@@ -10,10 +10,10 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.engine.ready_queue import ReadyQueue
 from node_agent.core.job import Job, Lineage
-from node_agent.core.parts import Loaded
+from node_agent.core.model import Loaded
 from node_agent.core.policies import policy
-from node_agent.core.policies.parts import Policy
-from tests.node_agent.core.policy_play import Shape, plan_of
+from node_agent.core.policies.policy_parts import Policy
+from tests.node_agent.core.simulated.policy_node import Shape, plan_of
 
 SHAPES = (Shape(5, 40, 1), Shape(9, 30, 1), Shape(9, 60, 1))
 

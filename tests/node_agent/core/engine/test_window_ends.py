@@ -4,13 +4,13 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.engine.window_ends import STOPPED, WindowEnds, WindowEvent
 from node_agent.core.job import Lineage
-from node_agent.core.marks import ABSENT, Quiet, Removed
 from node_agent.core.policies import policy
-from node_agent.core.windowed import Windowed
-from node_agent.core.windows.live import Cause
+from node_agent.core.punctuation import ABSENT, Quiet, Removed
+from node_agent.core.windows.open_windows import Cause
 from node_agent.core.windows.results import Collecting, Complete
+from node_agent.core.windows.window_operator import Windowed
 from protos.records import WINDOW_ABANDONED, WINDOW_CAUSES, WINDOW_CLOSED, WINDOW_OPENED, WINDOW_SKIPPED
-from tests.node_agent.core.windowed_play import WINDOWS, Names, window, windowed
+from tests.node_agent.core.simulated.window_node import WINDOWS, Names, window, windowed
 
 REMOVED = WINDOW_CAUSES.index(Cause.REMOVED.value)
 EPOCH = 7

@@ -23,9 +23,9 @@ from node_agent.core.windows.aggregates import (
 )
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.intake import Limits
-from node_agent.core.windows.joins import Join
-from node_agent.core.windows.live import Abandoned, Cause, Closed, UnfitError
-from node_agent.core.windows.windows import TimeWindows
+from node_agent.core.windows.open_windows import Abandoned, Cause, Closed, UnfitError
+from node_agent.core.windows.window_join import Join
+from node_agent.core.windows.window_kinds import TimeWindows
 
 VALUE = field("speed")
 NUMBERS = st.one_of(

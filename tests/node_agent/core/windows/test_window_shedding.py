@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node_agent.core.windows.admission import Kind, Load, WindowAware, fit
 from node_agent.core.windows.aggregates import Count, Together
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.intake import Limits
-from node_agent.core.windows.live import Closed
-from node_agent.core.windows.shedding import (
+from node_agent.core.windows.open_windows import Closed
+from node_agent.core.windows.shedding_control import (
     PPM,
     AtRandom,
     DropTail,
@@ -24,7 +23,8 @@ from node_agent.core.windows.shedding import (
     best_share,
     excess,
 )
-from node_agent.core.windows.windows import TimeWindows
+from node_agent.core.windows.window_aware import Kind, Load, WindowAware, fit
+from node_agent.core.windows.window_kinds import TimeWindows
 
 SECOND = 1_000_000_000
 COST = 2_000_000

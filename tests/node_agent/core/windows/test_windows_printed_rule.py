@@ -10,9 +10,9 @@ from random import Random
 from node_agent.core.windows.aggregates import Count, Together
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.intake import Limits
-from node_agent.core.windows.live import Closed
-from node_agent.core.windows.shedding import Marks
-from node_agent.core.windows.windows import TimeWindows
+from node_agent.core.windows.open_windows import Closed
+from node_agent.core.windows.shedding_control import Marks
+from node_agent.core.windows.window_kinds import TimeWindows
 
 GRID = Grid(5000, 4000)
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from node_agent.core.windows.aggregates import Count, Mean, Together, Users, field
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.intake import Deadline, Limits
-from node_agent.core.windows.live import Abandoned, Cause, Closed, Command, Opened, Skipped
-from node_agent.core.windows.windows import CountWindows, SizedWindows, TimeWindows
+from node_agent.core.windows.open_windows import Abandoned, Cause, Closed, Command, Opened, Skipped
+from node_agent.core.windows.window_kinds import CountWindows, SizedWindows, TimeWindows
 from tests.node_agent.core.windows.window_world import Names, size
 
 COUNT = Together({"n": (Count(), None)})

@@ -8,8 +8,8 @@ from typing import Any
 from node_agent.core.windows.aggregates import Users
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.intake import Deadline, Intake, Limits
-from node_agent.core.windows.live import Abandoned, Closed, Command, Opened, Skipped
-from node_agent.core.windows.windows import CountWindows, SizedWindows, TimeWindows
+from node_agent.core.windows.open_windows import Abandoned, Closed, Command, Opened, Skipped
+from node_agent.core.windows.window_kinds import CountWindows, SizedWindows, TimeWindows
 
 KINDS = ("time", "count", "sized")
 FAR = 1 << 40

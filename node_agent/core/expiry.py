@@ -1,0 +1,82 @@
+"""What becomes of a tuple that is too old for every output as an operator would start (Operator.late).
+
+Its age is taken at the lower bound: it is late only if it is so on any reading of the clocks. Where the first operator
+of a unit sheds what is late, the engine does it as it chooses, so that it costs no instance, and looks at the heads of
+all such units at every choice by which one may have waited so long: nothing waits for longer, whatever its deadline.
+Within a unit, and where a cheaper operator runs in place of the usual one, whoever runs the operators asks just before.
+
+What an operator will cost is declared, and may be wrong. So a result for outputs alone is judged once more as its
+operator ends, by the clock: what an operator that sheds the late gives is not delivered where it is late for sure.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from node_agent.core import plan as plans
+from node_agent.core.model import Lineage, Loaded, Route, Step, Unit
+
+Calls = Mapping[int, tuple[Callable[..., Any], bool]]  # of what runs in an operator's place, by its negative id
+
+
+class Lateness:
+    """Of one operator that is asked about as it would start.
+
+    before: the operator of its unit whose result it would run on; 0: it heads the unit. variant: runs in its place;
+    None: the tuple is shed. runs: what that is, and its parameters. now: the clock, where the operators of an instance
+    start at instants of their own.
+    """
+
+    __slots__ = ("before", "late_ns", "now", "runs", "variant")
+
+    def __init__(self, late: plans.Late, before: int, variant: Step | None) -> None:
+        self.late_ns, self.before, self.variant = late.late_ns, before, variant
+        self.runs = late.run, late.with_json
+        self.now: Callable[[], int] | None = None
+
+    def concerns(self, at_ns: int, lineage: Lineage) -> bool:
+        """Whether that tuple is late for an operator that would start now."""
+        return at_ns - lineage[5] > self.late_ns
+
+
+def wire(plan: plans.Plan, spec: plans.Unit, steps: Mapping[int, Step], calls: Calls) -> None:
+    """Give the steps of a unit what they need. Raises KeyError where the call of a variant is missing."""
+    before = 0
+    for operator_id in spec.operators:
+        operator, step = plan.operator_by_id[operator_id], steps[operator_id]
+        late = operator.late
+        if late is not None and (late.run or before):
+            variant = None
+            if late.run:
+                call, plain = calls[-operator_id]
+                variant = Step(operator, call, plain)
+                variant.cost_ns, variant.sides = late.cost_ns, step.sides
+            step.judge(Lateness(late, before, variant))
+        before = operator_id
+
+
+def outdated_ns(operator: plans.Operator, route: Route) -> int:
+    """How old a result may be as its operator ends, where that one sheds what is late and nothing but outputs here
+    takes the result; 0: of any age."""
+    if operator.late is None or operator.late.run or route.units or route.joins or route.sides or route.sends:
+        return 0
+    return max((output.deadline_ns for output in route.outputs), default=0)
+
+
+class Expiry:
+    """The units of an engine whose first operator sheds what is late. No head of them has waited for longer than it may
+    before due_ns."""
+
+    __slots__ = ("due_ns", "least_ns", "units")
+
+    def __init__(self, units: list[Unit]) -> None:
+        self.units, self.due_ns = units, 0
+        self.least_ns = min(unit.late_ns for unit in units)
+
+
+def expiry(loaded: Iterable[Loaded]) -> Expiry | None:
+    """None where no unit sheds what is late."""
+    units = [unit for each in loaded for unit in each.units if unit.late_ns]
+    return Expiry(units) if units else None
+
+
+__all__ = ["Expiry", "Lateness", "expiry", "outdated_ns", "wire"]

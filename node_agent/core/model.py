@@ -1,0 +1,322 @@
+"""The pieces a loaded plan is compiled into: what an operator's end triggers, without a lookup by name or id."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from node_agent.core import plan as plans
+from node_agent.core.facts import heading
+from node_agent.core.job import Job, Lineage
+from node_agent.core.meters import UnitMeter
+from node_agent.core.punctuation import ABSENT, MARKS, Absent, Mark, Quiet, Removed, Withheld
+from node_agent.core.queues import KeyQueue, Queue
+from node_agent.core.shedding.memory_limit import FRONT, Gate
+from node_agent.core.shedding.policing import ArrivalPolice, SelectivityPolice, selectivity_police
+from protos.records import RAN
+
+if TYPE_CHECKING:
+    from node_agent.core.expiry import Lateness
+    from node_agent.core.shedding.entry import Door, Guard, Shedder
+    from node_agent.core.shedding.source_admission import Entry
+    from node_agent.core.windows.window_operator import Windowed
+
+RECENT_NS = 5_000_000_000
+ALWAYS_NS = 1 << 62  # that a tuple is worth running: something waits for it that has no deadline
+
+
+class SideSlot:
+    """The newest value of a side input of one operator; None before the first.
+
+    heir: the slot of a newer plan, which gets the value as well until it has one of its own (`own`).
+    """
+
+    __slots__ = ("heir", "operator_id", "own", "port", "value")
+
+    def __init__(self, operator_id: int, port: str) -> None:
+        self.operator_id, self.port = operator_id, port
+        self.value: Any = None
+        self.heir: SideSlot | None = None
+        self.own = False
+
+    def put(self, value: Any) -> None:
+        """It has arrived."""
+        self.value, self.own, heir = value, True, self.heir
+        while heir is not None and not heir.own:
+            heir.value, heir = value, heir.heir
+
+
+class Exit:
+    """A stream that leaves a unit. `one` is added to the instance's outputs word per output. outdated_ns: a result that
+    is older for sure is shed as one of that `operator_id`; 0: none is. only: the unit that alone gets what leaves here,
+    where its engine asks nothing before."""
+
+    __slots__ = ("index", "one", "only", "operator_id", "outdated_ns", "route")
+
+    def __init__(self, index: int, route: "Route", operator_id: int) -> None:
+        self.index, self.route, self.operator_id, self.one = index, route, operator_id, 1 << (8 * index)
+        self.outdated_ns = 0
+        self.only: Unit | None = None
+
+
+class Step:
+    """One operator in a unit's chain.
+
+    bare: `call(payload)`; otherwise `call(inputs, sides, at)` with inputs a tuple and sides a dict by keyword.
+    plain: it is bare, and nothing is asked before. police: where results are policed; `policed`: even those of an
+    operator that returns one at most. late: where it is asked whether a tuple is too late for it.
+    collects: of a window operator; `call` then says what its windows are made with, and is not called with tuples.
+    """
+
+    __slots__ = (
+        "bare", "call", "collects", "cost_ns", "exit", "join", "late", "operator_id", "plain", "police", "policed",
+        "sides",
+    )  # fmt: skip
+
+    def __init__(self, operator: plans.Operator, call: Callable[..., Any], plain: bool) -> None:
+        self.operator_id, self.cost_ns, self.join = operator.id, operator.cost_ns, operator.join
+        self.call, self.bare, self.plain = call, plain, plain
+        self.late: Lateness | None = None
+        self.sides: tuple[SideSlot, ...] = tuple(SideSlot(operator.id, port) for port, _ in operator.sides)
+        self.exit: Exit | None = None
+        self.collects: Windowed | None = None
+        self.police: SelectivityPolice | None = selectivity_police(operator)
+        self.policed = self.police is not None and self.police.every
+
+    def judge(self, late: "Lateness") -> None:
+        """Ask about each tuple before it runs."""
+        self.late, self.plain = late, False
+
+    def go_on(self, before: "Step") -> None:
+        """The same operator runs here as in that step of an earlier plan."""
+        self.call, self.bare = before.call, before.bare
+        self.plain = self.bare and self.late is None
+        late, other = self.late, before.late
+        if late is None or other is None or late.runs != other.runs:
+            return
+        if late.variant is not None and other.variant is not None:
+            late.variant.call, late.variant.bare = other.variant.call, other.variant.bare
+
+
+class Busy:
+    """How long instances of a unit have kept the node busy, choosing them included, until when, how many tuples they
+    were, and what these gave on each exit."""
+
+    __slots__ = ("end_ns", "made", "ns", "tuples")
+
+    def __init__(self) -> None:
+        self.ns = self.tuples = self.end_ns = 0
+        self.made = [0, 0, 0, 0]
+
+    def add(self, took_ns: int, end_ns: int, counts: int, ended: bool) -> None:
+        """An instance of one tuple. counts: its outputs word. ended: it does not go on later."""
+        self.ns += took_ns
+        self.end_ns = end_ns
+        self.tuples += ended
+        exit_ = 0
+        while counts:
+            self.made[exit_] += counts & 0xFF
+            counts >>= 8
+            exit_ += 1
+
+
+class Unit:
+    """A task unit, or under a policy that yields one operator of it (then `rest` is what follows)."""
+
+    __slots__ = (
+        "_before_ns", "_span", "_span_worst_ns", "absences", "busy", "chain", "collects", "deadline_ns", "door",
+        "exits", "flags", "gate", "guard", "hang_ns", "id", "inputs", "last", "late_ns", "loaded", "lost", "marks",
+        "meter", "noted", "offset_ns", "queue", "ran", "rest", "rule", "runs", "shed", "spec", "sub_deadline_ns",
+        "timed", "timed_ns", "useful_ns", "worst_ns",
+    )  # fmt: skip
+
+    LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
+
+    def __init__(self, spec: plans.Unit, chain: tuple[Step, ...], flags: int, loaded: "Loaded", fifo: bool) -> None:
+        self.spec, self.id, self.flags, self.loaded = spec, spec.id, flags, loaded
+        self.ran = heading(RAN, flags, spec.id)  # how the record of an instance begins
+        self.sub_deadline_ns, self.deadline_ns = spec.sub_deadline_ns, spec.deadline_ns
+        self.useful_ns = spec.last_ns  # after its origin, how long a tuple is worth an instance; see `load.py`
+        self.chain, self.last = chain, chain[-1]
+        self.exits = tuple(step.exit for step in chain if step.exit is not None)
+        self.marks: tuple[Exit, ...] = ()  # exits that lead to a join, here and in the rest
+        self.noted = False  # there is more to do when an instance ends than to choose the next one
+        self.busy: Busy | None = None  # where a shedder asks for it
+        self.collects: Windowed | None = None  # marks end here
+        self.door: Door | None = None  # where a shedder decides who is let in
+        self.guard: Guard | None = None  # likewise, of a unit that begins with a join by lineage
+        self.offset_ns = 0
+        self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
+        self.meter: UnitMeter | None = None  # where the policy measures
+        self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
+        self.queue: Queue = deque() if fifo else KeyQueue()
+        first = chain[0].operator_id == spec.operators[0]  # not what follows where its policy yields
+        self.gate = Gate(spec.queue_bytes, spec.on_full == FRONT) if spec.queue_bytes and first else None
+        self.rest: Unit | None = None
+        self.runs = self.shed = self.lost = 0  # tuples: run to their end, shed at or in it, lost at or in it
+        self.timed = self.timed_ns = self.worst_ns = 0  # instances that were timed, from their release to their end
+        self._span = self._span_worst_ns = self._before_ns = 0  # the span that runs, the longest in it and before it
+        head = loaded.plan.operator_by_id[chain[0].operator_id]
+        self.inputs = 1 if head.join else len(head.inputs)  # more than one: a union, each triggers
+        self.absences: dict[tuple[int, int, int, int], int] = {}  # by lineage: how many inputs were absent
+        self.late_ns = head.late.late_ns if head.late is not None and not head.late.run and first else 0  # 0: any age
+
+    def took(self, ns: int, at_ns: int) -> None:
+        """The driver has timed an instance, from its release to its end."""
+        self.recent_ns(at_ns)
+        self.timed += 1
+        self.timed_ns += ns
+        self.worst_ns = max(self.worst_ns, ns)
+        self._span_worst_ns = max(self._span_worst_ns, ns)
+
+    def recent_ns(self, at_ns: int) -> int:
+        """The longest of those that were timed within the last one to two spans; 0: none was."""
+        span = at_ns // RECENT_NS
+        if span != self._span:
+            self._before_ns = self._span_worst_ns if span == self._span + 1 else 0
+            self._span, self._span_worst_ns = span, 0
+        return max(self._before_ns, self._span_worst_ns)
+
+
+class Route:
+    """Everything that a stream triggers on this node."""
+
+    __slots__ = (
+        "admitted", "counted", "doors", "entry", "guards", "joins", "loaded", "lost", "marked", "outputs", "police",
+        "refused", "sends", "shed", "sides", "simple", "stream", "units", "withheld",
+    )  # fmt: skip
+
+    def __init__(self, loaded: "Loaded", stream: plans.Stream) -> None:
+        self.loaded, self.stream, self.marked = loaded, stream.id, stream.marked
+        self.units: tuple[Unit, ...] = ()
+        self.joins: tuple[tuple[Join, int], ...] = ()  # and the port
+        self.sides: tuple[SideSlot, ...] = ()
+        self.sends: tuple[int, ...] = ()  # peers
+        self.outputs: tuple[plans.Output, ...] = ()
+        self.guards: tuple[Guard, ...] = ()  # shedders that say which of the units a tuple goes on to
+        self.doors: tuple[Door, ...] = ()  # of its units and joins; heartbeats are told to them
+        self.simple = False  # units only
+        self.police: ArrivalPolice | None = None  # of the source that is admitted to it
+        self.counted = stream.counted and stream.marked
+        self.withheld: Withheld | None = None  # of that source
+        self.entry: Entry | None = None  # everything that is asked about that source's tuples, policing included
+        self.admitted = self.refused = 0  # tuples of that source
+        self.shed = self.lost = 0  # arrivals that none of its consumers here got
+
+    @property
+    def policed(self) -> int:
+        """Tuples of that source beyond what it declared."""
+        return 0 if self.police is None else self.police.shed
+
+    def settle(self) -> None:
+        """Call when the parts are known."""
+        limited = any(unit.gate is not None for unit in self.units)
+        self.simple = not (self.joins or self.sides or self.sends or self.outputs or self.guards or limited)
+
+
+class Waiting:
+    """The contributors of one join result that have arrived so far.
+
+    taken: the ports that have delivered, as bits. absent: 0, or FILTERED and REMOVED as bits. after: the next result of
+    a lineage that a port had twice.
+    """
+
+    FILTERED, REMOVED = 1, 2
+
+    __slots__ = ("absent", "after", "expires_ns", "lineages", "mark", "taken", "values")
+
+    def __init__(self, ports: int, expires_ns: int) -> None:
+        self.mark: Lineage | None = None  # of the last absent one
+        self.lineages: list[Lineage | None] = [None] * ports
+        self.values: list[Any] = [None] * ports
+        self.taken, self.absent, self.expires_ns = 0, 0, expires_ns
+        self.after: Waiting | None = None
+
+
+class Join:
+    """A join by lineage at the head of a unit: one result when every port has delivered."""
+
+    __slots__ = ("ports", "unit", "wait_ns", "waiting")
+
+    LIMIT = 65_536  # entries; beyond it the oldest expires
+    IN_A_ROW = 256  # results of one lineage that wait at once; what would begin one more expires
+
+    def __init__(self, unit: Unit, ports: int) -> None:
+        self.unit, self.ports = unit, ports
+        self.waiting: dict[tuple[int, int, int, int], Waiting] = {}
+        # Past the last end-to-end deadline a partner is of little use; twice that, so that late results stay visible.
+        self.wait_ns = 2 * unit.spec.last_ns + 1_000_000_000
+
+
+class Loaded:
+    """A plan as it runs here."""
+
+    __slots__ = ("flags", "joins", "plan", "routes", "shedders", "source_routes", "units", "windows")
+
+    def __init__(self, plan: plans.Plan, flags: int) -> None:
+        self.plan, self.flags = plan, flags
+        self.units: list[Unit] = []
+        self.joins: list[Join] = []
+        self.windows: list[Windowed] = []
+        self.routes: dict[int, Route] = {}  # by stream
+        self.source_routes: dict[int, Route] = {}  # by source
+        self.shedders: tuple[Shedder, ...] = ()
+
+    @property
+    def steps(self) -> list[Step]:
+        """All operators."""
+        return [step for unit in self.units for step in unit.chain]
+
+    @property
+    def variants(self) -> list[Step]:
+        """What runs in an operator's place where a tuple is late."""
+        return [step.late.variant for step in self.steps if step.late is not None and step.late.variant is not None]
+
+    @property
+    def ready(self) -> int:
+        """Queued jobs."""
+        return sum(len(unit.queue) for unit in self.units)
+
+    @property
+    def waiting(self) -> int:
+        """Join results that wait for a contributor."""
+        return sum(len(join.waiting) for join in self.joins)
+
+    def dissolve(self) -> None:
+        """It was unloaded: nothing of it refers to itself any more, so it is freed without the garbage collector, which
+        does not look at what was there when it was told to leave everything alone."""
+        for windowed in self.windows:
+            if windowed.state.newest is windowed:
+                windowed.state.intake.sources = ()
+            del windowed.state
+        for shedder in self.shedders:
+            shedder.dissolve()
+        self.shedders = ()
+        self.units.clear()
+        self.joins.clear()
+        self.windows.clear()
+        self.routes.clear()
+        self.source_routes.clear()
+
+    def shedding_counts(self) -> dict[str, int]:
+        """What shedders at doors have measured and done, by window; see `doors.Shedder.counts`."""
+        return {name: n for shedder in self.shedders for name, n in shedder.counts().items()}
+
+    def policed(self) -> dict[str, int]:
+        """What policing has shed, where it has: `arrivals.SOURCE`, `results.OPERATOR`."""
+        sources = [route.police for route in self.source_routes.values()]
+        operators = [step.police for unit in self.units for step in unit.chain]
+        shed = {f"arrivals.{police.name}": police.shed for police in sources if police is not None}
+        shed |= {f"results.{police.name}": police.shed for police in operators if police is not None}
+        return {name: n for name, n in shed.items() if n}
+
+
+def merged(lineages: list[Lineage]) -> Lineage:
+    """The lineage of a join's result: the first port's, with the oldest origin."""
+    source, epoch, seq, ordinal, _, _ = lineages[0]
+    return source, epoch, seq, ordinal, min(each[4] for each in lineages), min(each[5] for each in lineages)
+
+
+__all__ = [
+    "ABSENT", "ALWAYS_NS", "MARKS", "Absent", "Busy", "Exit", "Job", "Join", "Lineage", "Loaded", "Mark", "Quiet",
+    "Removed", "Route", "SideSlot", "Step", "Unit", "Waiting", "Withheld", "merged",
+]  # fmt: skip

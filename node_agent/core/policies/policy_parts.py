@@ -1,0 +1,104 @@
+"""The five parts of a policy.
+
+deadline rule   when a job should be done; recorded with every instance
+order           what runs next: the job with the least deadline, or the unit of least rank; ties go to the earlier
+                release, then the earlier arrival
+batch former    how many consecutive jobs of the chosen unit run as one instance, or without another decision
+dropper         which jobs are not worth running any more
+tuner           adapts the other parts from what is measured
+
+A deadline rule is affine in the release (release + a constant of the unit), a rule that remembers the unit's earlier
+deadlines and does not decrease, or a function of unit and lineage. Under the first two a unit's queue is FIFO; under
+the third it is a heap.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from node_agent.core.job import Job, Lineage
+from node_agent.core.meters import NodeMeter
+from node_agent.core.plan import DEFAULTS, Parameters, Unit
+from node_agent.core.queues import Queue
+
+Offset = Callable[[Unit], int]  # the constant that is added to the release
+Key = Callable[[Unit, Lineage], int]  # a deadline that the release does not enter
+Rule = Callable[[Unit], Callable[[int, bool], int]]
+"""Makes one per unit: the release, in order, and whether it finds the unit idle -> the deadline."""
+BatchFormer = Callable[[Job, Queue], int]  # how many jobs behind the head join its instance
+Dropper = Callable[[Job, int, int], bool]
+"""Whether a job is shed: (job, instant of the decision, jobs before it in its instance). A head is asked first."""
+Sifter = Callable[[list[Job], int], int]  # how many of the first jobs of a batch are shed, at that instant
+
+
+class Order(Protocol):
+    """Ranks units. A unit's rank is asked when a job becomes the head of its queue, and holds for as long as that job
+    waits: one heap of heads, nothing is ranked anew."""
+
+    def rank(self, head: Job) -> int:
+        """The least runs next. `head.unit.meter` is the unit's meter."""
+
+    def chosen(self, rank: int) -> None:
+        """The unit of that rank runs now."""
+
+
+class Stay(Protocol):
+    """Whether the unit that has just run goes on with its next job without a decision."""
+
+    def begins(self, job: Job, other: Job | None, at_ns: int) -> None:
+        """This job was chosen; `other`: the most urgent head of the other units."""
+
+    def goes_on(self, head: Job, other: Job | None, at_ns: int) -> bool:
+        """Asked after every instance, when all arrivals up to `at_ns` are in."""
+
+
+class Tuner(Protocol):
+    """Forms batches by what it has measured: it is told of every instance."""
+
+    def loaded(self) -> None:
+        """The units of the engine have changed."""
+
+    def batch(self, head: Job, queue: Queue) -> int:
+        """As a batch former."""
+
+    def ripe_ns(self, head: Job) -> int:
+        """When the batch of that head is complete. Until then complete ones of other units come first."""
+
+    def ended(self, unit: Any, jobs: int, ran_ns: int, decision_ns: int) -> None:
+        """An instance of that many of the unit's jobs ran that long; choosing it took that long. The meter knows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A policy by its parts. Exactly one of `offset`, `rule` and `key` gives the deadline."""
+
+    name: str
+    offset: Offset | None = None
+    rule: Rule | None = None
+    key: Key | None = None
+    order: Callable[[NodeMeter], Order] | None = None  # makes one per engine; None: by deadline
+    batch: BatchFormer | None = None  # None: tuple by tuple
+    stays: Callable[[NodeMeter], Stay] | None = None  # makes one per engine
+    dropper: Dropper | None = None  # None: every job runs
+    sifter: Sifter | None = None  # a dropper that looks at whole batches
+    tuner: Callable[[NodeMeter, Parameters], Tuner] | None = None  # makes one per engine, which then forms the batches
+    parameters: Parameters = DEFAULTS
+    yields: bool = False  # may switch at an operator's boundary
+    measures: bool = False  # a part asks the meters
+    guaranteed: bool = False  # covered by the schedulability test, tuple by tuple
+
+    def __post_init__(self) -> None:
+        if sum(each is not None for each in (self.offset, self.rule, self.key)) != 1:
+            raise ValueError("a policy has either an offset, a rule or a key")
+        if sum(each is not None for each in (self.batch, self.tuner, self.stays)) > 1:
+            raise ValueError(f"batches are formed by one part; {self.name} forms its own")
+        formed = self.batch or self.tuner or self.stays
+        if (formed or self.measured) and (self.yields or self.key is not None):
+            raise ValueError("batches need an order by release, and instances that do not yield; so does measuring")
+        if self.order and self.stays:
+            raise ValueError("a unit goes on by deadlines, not by ranks")
+
+    @property
+    def measured(self) -> bool:
+        """Whether the engine keeps meters."""
+        return bool(self.measures or self.rule or self.order or self.tuner or self.stays)

@@ -1,0 +1,218 @@
+"""What a shedder knows of the way from its door to the windows: what waits, what a tuple costs, how often one comes.
+
+Integers only, from the instants of the events in their order, so a journal gives the same again. A tuple costs what the
+units on the way were busy with it, choosing included; as declared before anything was measured. While a backlog lasts
+it costs no less than the time that passes per tuple: whatever else the node does, the windows have what is left.
+"""
+
+from collections.abc import Sequence
+
+from node_agent.core.model import Busy, Route, Unit
+from node_agent.core.windows.shedding_control import PPM
+from node_agent.core.windows.window_aware import Load
+
+JOBS = 512  # how many samples a mean remembers at most; half of them at least
+FEWEST = 16  # tuples that say which share of the time the way has
+
+
+def pieces(unit: Unit) -> list[Unit]:
+    """A unit whole, where its policy cuts it into operators."""
+    found = [unit]
+    while (rest := found[-1].rest) is not None:
+        found.append(rest)
+    return found
+
+
+class _Stage:
+    """A unit on the way. weight_ns: what a tuple that waits for it costs until its end."""
+
+    __slots__ = ("_made", "_seen", "after", "busy", "declared_ns", "ns", "tuples", "unit", "weight_ns")
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.busy = unit.busy = unit.busy or Busy()
+        for piece in pieces(unit):
+            piece.busy, piece.noted = self.busy, True
+        self.declared_ns = sum(step.cost_ns for piece in pieces(unit) for step in piece.chain)
+        self.after: list[tuple[int, _Stage]] = []  # exits, and where they lead
+        self.ns = self.tuples = self.weight_ns = 0
+        self._made = [0] * len(self.busy.made)  # by exit
+        self._seen = (self.busy.ns, self.busy.tuples, list(self.busy.made))
+
+    @property
+    def routes(self) -> list[tuple[int, Route]]:
+        """Where it leads, by exit."""
+        return [(each.index, each.route) for piece in pieces(self.unit) for each in piece.exits]
+
+    def look(self) -> tuple[int, int]:
+        """What is new since the last time: ns, tuples."""
+        busy, (seen_ns, seen, made) = self.busy, self._seen
+        new_ns, new = busy.ns - seen_ns, busy.tuples - seen
+        self.ns += new_ns
+        self.tuples += new
+        self._made = [mine + now - then for mine, now, then in zip(self._made, busy.made, made, strict=True)]
+        if self.tuples >= JOBS:
+            self.ns >>= 1
+            self.tuples >>= 1
+            self._made = [n >> 1 for n in self._made]
+        self._seen = busy.ns, busy.tuples, list(busy.made)
+        return new_ns, new
+
+    def weigh(self) -> None:
+        """Anew, when those after it are."""
+        if not self.tuples:
+            self.weight_ns = self.declared_ns + sum(stage.weight_ns for _, stage in self.after)
+            return
+        later_ns = sum(self._made[exit_] * stage.weight_ns for exit_, stage in self.after)
+        self.weight_ns = max(1, (self.ns + later_ns) // self.tuples)
+
+    def go_on(self, other: "_Stage") -> None:
+        """A new plan has this unit as well."""
+        self.ns, self.tuples, self._made = other.ns, other.tuples, list(other._made)
+
+
+class Backlog:
+    """Of one shedder. doors: for each stream that is asked about, the units that a tuple of it goes on to. span_ns:
+    over which time gaps between arrivals are averaged."""
+
+    def __init__(self, doors: Sequence[Sequence[Unit]], path: Sequence[Unit], span_ns: int) -> None:
+        units = list(dict.fromkeys([unit for each in doors for unit in each] + list(path)))
+        self.stages = [_Stage(unit) for unit in units]
+        by_unit = {stage.unit: stage for stage in self.stages}
+        for stage in self.stages:
+            for exit_, route in stage.routes:
+                heads = (*route.units, *(join.unit for join, _ in route.joins))
+                stage.after += [(exit_, by_unit[head]) for head in heads if head in by_unit]
+        self._order = _backwards(self.stages)
+        self._doors = [[by_unit[unit] for unit in each] for each in doors]
+        self._beside = any(len(each) > 1 for each in doors)
+        self._chains = _chains(self._doors)
+        self._span_ns = max(1, span_ns)
+        self.load = Load(0, 0, 0, 0)
+        self._asked = [0] * len(doors)
+        self._gaps = [0, 0]  # ns, how many
+        self._last_ns: int | None = None
+        self._lasts = False  # no arrival has found nothing waiting since `_since_ns`
+        self._since_ns = 0
+        self._stretch = [0, 0, 0]  # elapsed ns, busy ns, tuples
+        self._share = (1, 1)  # elapsed to busy
+        self._weigh()
+
+    def arrived(self, at_ns: int, stream: int) -> Load:
+        """A tuple stands before the doors of that stream (its place among them)."""
+        gaps, load = self._gaps, self.load
+        self._asked[stream] += 1
+        if self._last_ns is not None:
+            gaps[0] += at_ns - self._last_ns
+            gaps[1] += 1
+            if gaps[0] >= self._span_ns:
+                gaps[0] >>= 1
+                gaps[1] = gaps[1] + 1 >> 1
+                self._asked = [n + 1 >> 1 for n in self._asked]
+            load.gap_ns = gaps[0] // gaps[1]
+        self._last_ns = at_ns
+        self.look()
+        if not load.queued:
+            self._lasts = False
+        return load
+
+    def look(self) -> None:
+        """How much waits now."""
+        queued = work_ns = 0
+        for stage in self.stages:
+            n = len(stage.unit.queue)
+            if n:
+                queued += n
+                work_ns += n * stage.weight_ns
+        if self._beside and queued:
+            queued = sum(max(sum(len(unit.queue) for unit in chain) for chain in each) for each in self._chains)
+        self.load.queued, self.load.work_ns = queued, work_ns
+
+    def period(self) -> None:
+        """A period has passed: what was measured in it counts from now on."""
+        busy_ns = tuples = 0
+        for stage in self.stages:
+            new_ns, new = stage.look()
+            busy_ns += new_ns
+            tuples += new
+        end_ns = max(stage.busy.end_ns for stage in self.stages)
+        stretch = self._stretch
+        if not self._lasts:
+            self._share = (1, 1)
+            stretch[:] = 0, 0, 0
+        elif end_ns:
+            stretch[:] = stretch[0] + end_ns - self._since_ns, stretch[1] + busy_ns, stretch[2] + tuples
+            if stretch[2] >= FEWEST and stretch[1]:
+                self._share = (max(stretch[0], stretch[1]), stretch[1])
+                stretch[:] = 0, 0, 0
+        self._since_ns, self._lasts = end_ns, end_ns > 0
+        self._weigh()
+        self.look()
+
+    def _weigh(self) -> None:
+        for stage in self._order:
+            stage.weigh()
+        elapsed_ns, busy_ns = self._share
+        if elapsed_ns > busy_ns:
+            for stage in self.stages:
+                stage.weight_ns = stage.weight_ns * elapsed_ns // busy_ns
+        costs = [sum(stage.weight_ns for stage in each) for each in self._doors]
+        asked = self._asked if any(self._asked) else [1] * len(costs)
+        self.load.cost_ns = max(1, sum(n * cost for n, cost in zip(asked, costs, strict=True)) // sum(asked))
+
+    @property
+    def load_ppm(self) -> int:
+        """rho: the work that comes per time; 0: not known yet."""
+        return self.load.cost_ns * PPM // self.load.gap_ns if self.load.gap_ns else 0
+
+    def dissolve(self) -> None:
+        """Let go of the units."""
+        for each in (self.stages, self._order, self._doors, self._chains):
+            each.clear()
+
+    def go_on(self, other: "Backlog", pairs: Sequence[tuple[Unit, Unit]]) -> None:
+        """A new plan asks at the same doors; pairs: units that are the same, of this plan and the other one."""
+        before = {stage.unit: stage for stage in other.stages}
+        mine = {stage.unit: stage for stage in self.stages}
+        for unit, old in pairs:
+            if unit in mine and old in before:
+                mine[unit].go_on(before[old])
+        self._gaps, self._last_ns, self.load.gap_ns = list(other._gaps), other._last_ns, other.load.gap_ns
+        self._share = other._share
+        self._weigh()
+
+
+def _backwards(stages: Sequence[_Stage]) -> list[_Stage]:
+    """Each behind all that it leads to: a plan has no cycles."""
+    order: dict[_Stage, None] = {}
+    waiting = list(stages)
+    while waiting:
+        stage = waiting[-1]
+        open_ = [after for _, after in stage.after if after not in order]
+        if open_:
+            waiting += open_
+        else:
+            order[waiting.pop()] = None
+    return list(order)
+
+
+def _chains(doors: Sequence[Sequence[_Stage]]) -> list[list[list[Unit]]]:
+    """For each stream, for each unit at its doors: the units that its tuples run through, each unit counted once."""
+    seen: set[_Stage] = set()
+    chains = []
+    for each in doors:
+        row = []
+        for door in each:
+            chain, waiting = [], [door]
+            while waiting:
+                stage = waiting.pop()
+                if stage not in seen:
+                    seen.add(stage)
+                    chain.append(stage.unit)
+                    waiting += [after for _, after in stage.after]
+            row.append(chain)
+        chains.append(row)
+    return chains
+
+
+__all__ = ["Backlog", "pieces"]

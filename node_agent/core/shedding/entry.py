@@ -1,0 +1,204 @@
+"""At the door of a unit: a shedder decides who is let in, and what becomes of the others.
+
+Whoever is not let in is SHED at that unit, and its number goes on behind the unit at once, or in a range with its
+neighbours: before the next tuple of its source that is let in, with the source's next heartbeat, or when as many ranges
+wait as may. So a window that lacks a tuple is never taken for complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from node_agent.core.job import Lineage
+from node_agent.core.model import Route, Unit
+from node_agent.core.punctuation import Removed
+from node_agent.core.queues import by_age
+from node_agent.core.shedding.backlog import Backlog
+from node_agent.core.windows.shedding_control import Marks
+from node_agent.core.windows.window_aware import Load
+
+Free = Callable[[int, int], bool]  # whether no window that is worth keeping meets origins least..greatest
+
+
+@dataclass(frozen=True, slots=True)
+class Shed:
+    """A tuple is not let into that unit, or was taken out of its queue."""
+
+    unit: Unit
+    lineage: Lineage
+    policy: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A range of numbers that were shed goes on behind that unit."""
+
+    unit: Unit
+    lineage: Lineage
+    mark: Removed
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """All jobs of these tuples leave that unit's queue."""
+
+    unit: Unit
+    lineages: Container[Lineage]
+
+
+Effect = Shed | Gone | Removal
+
+
+class Door:
+    """Of one unit. single: behind it a join by lineage waits for each number, so none is kept back for a range."""
+
+    __slots__ = ("_runs", "lateness_ns", "pending", "shedder", "single", "unit")
+
+    def __init__(self, unit: Unit, shedder: Shedder, lateness_ns: int, single: bool) -> None:
+        self.unit, self.shedder, self.lateness_ns, self.single = unit, shedder, lateness_ns, single
+        self.pending: set[int] = set()  # sources of which ranges wait here
+        self._runs: dict[int, tuple[int, Marks]] = {}  # by source: its incarnation, ranges
+
+    def shed(self, lineage: Lineage, free: Free | None) -> Iterator[Effect]:
+        """A tuple that was not let in, or was taken from the queue."""
+        source, epoch, seq, _, origin_ns, _ = lineage
+        yield Shed(self.unit, lineage, self.shedder.policy)
+        if self.single:
+            yield Gone(self.unit, lineage, Removed(seq))
+            return
+        run = self._runs.get(source)
+        if run is None or run[0] != epoch:
+            yield from self.hand_on(source)
+            run = self._runs[source] = (epoch, Marks(self.lateness_ns))
+        self.pending.add(source)
+        if run[1].shed(seq, origin_ns, free):
+            yield from self.hand_on(source)
+
+    def hand_on(self, source: int) -> Iterator[Effect]:
+        """What waits of that source goes on behind the unit. Where a tuple lies in event time is the lower bound of its
+        origin, on this node, so one of a range does lie at the greatest."""
+        if source in self.pending:
+            self.pending.discard(source)
+            epoch, marks = self._runs[source]
+            for each in marks.take():
+                lineage = (source, epoch, each.last, 0, each.least_ns, each.greatest_ns)
+                yield Gone(self.unit, lineage, Removed(each.first, exact=True))
+
+    def go_on(self, other: Door, sources: dict[int, int]) -> None:
+        """A new plan has the same unit. What waits at the old door is told by the new one. sources: by old number."""
+        for source in sorted(other.pending & set(sources)):
+            self.pending.add(sources[source])
+            self._runs[sources[source]] = other._runs.pop(source)
+            other.pending.discard(source)
+
+
+class Guard:
+    """Where a stream stands before doors of one shedder: the same tuple is let in at all of them, or at none."""
+
+    __slots__ = ("doors", "place", "shedder", "units")
+
+    def __init__(self, shedder: Shedder, place: int, doors: Sequence[Door]) -> None:
+        self.shedder, self.place, self.doors = shedder, place, tuple(doors)
+        self.units = tuple(door.unit for door in doors)
+
+    def decide(self, at_ns: int, lineage: Lineage) -> tuple[bool, list[Effect]]:
+        """Whether a tuple goes on, and what comes before it; else it is shed here. The shedder is not due any more."""
+        shedder, source = self.shedder, lineage[0]
+        shedder.offered += 1
+        if shedder.rule.keeps(at_ns, lineage, shedder.backlog.arrived(at_ns, self.place)):
+            return True, [effect for door in self.doors for effect in door.hand_on(source)]
+        shedder.shed += 1
+        free = shedder.rule.free(source)
+        return False, [effect for door in self.doors for effect in door.shed(lineage, free)]
+
+    def others(self, route: Route, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
+        """Of those units the ones that are not behind these doors."""
+        return () if self.units == route.units else tuple(unit for unit in units if unit not in self.units)
+
+
+class Rule(Protocol):
+    """By what a shedder decides. policy: number in SHED facts."""
+
+    policy: int
+
+    def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
+        """Whether an arriving tuple is let in."""
+
+    def free(self, source: int) -> Free | None:
+        """For `Marks`: spans that no window of that source needs. None: all."""
+
+    def period(self, load: Load) -> int:
+        """A period has passed: so many of the oldest tuples go."""
+
+    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
+        """A new plan sheds by the same policy for the same windows; sources: their numbers here, by those there."""
+
+    @property
+    def decided(self) -> tuple[int, int]:
+        """Windows decided on when they opened, and of them not admitted."""
+
+
+class Shedder:
+    """One entry of a plan's sheddings. windows: names of the operators. offered, shed: tuples."""
+
+    def __init__(self, rule: Rule, windows: Sequence[str], backlog: Backlog, period_ns: int) -> None:
+        self.rule, self.policy, self.windows, self.backlog = rule, rule.policy, tuple(windows), backlog
+        self.period_ns = period_ns
+        self.due_ns = 0
+        self.offered = self.shed = 0
+        self.doors: tuple[Door, ...] = ()
+        self.sources: dict[str, int] = {}  # of the windows, by name
+
+    def tick(self, at_ns: int) -> list[Effect]:
+        """The first event at `due_ns` or later. Returns what follows, in order."""
+        self.due_ns = (self.due_ns if self.due_ns else at_ns) + self.period_ns
+        if self.due_ns <= at_ns:
+            self.due_ns += ((at_ns - self.due_ns) // self.period_ns + 1) * self.period_ns
+        self.backlog.period()
+        most = self.rule.period(self.backlog.load)
+        return list(self._oldest_go(most)) if most else []
+
+    def _oldest_go(self, most: int) -> Iterator[Effect]:
+        """The oldest tuples, wherever on the way they wait, deepest first. A tuple that waits in several units goes
+        from all of them. Their ranges are handed on at once: marks overtake tuples, so no survivor has to carry
+        them."""
+        gone: dict[Lineage, None] = {}
+        for door in reversed(self.doors):
+            if len(gone) < most:
+                waiting = [job.lineage for job in by_age(door.unit.queue) if job.lineage not in gone]
+                gone.update(dict.fromkeys(waiting[: most - len(gone)]))
+        self.shed += len(gone)
+        for door in self.doors if gone else ():
+            taken = [job.lineage for job in by_age(door.unit.queue) if job.lineage in gone]
+            if taken:
+                yield Removal(door.unit, gone)
+            for lineage in taken:
+                yield from door.shed(lineage, None)
+            for source in sorted({lineage[0] for lineage in taken}):
+                yield from door.hand_on(source)
+
+    def go_on(self, other: Shedder, sources: dict[int, int]) -> None:
+        """A new plan sheds by the same policy for the same windows; sources: their numbers here, by those there."""
+        self.due_ns, self.offered, self.shed = other.due_ns, other.offered, other.shed
+        self.rule.go_on(other.rule, sources)
+
+    def dissolve(self) -> None:
+        """Nothing refers to itself any more."""
+        for door in self.doors:
+            door.unit.door = door.unit.guard = None
+        self.doors = ()
+        self.backlog.dissolve()
+
+    def counts(self) -> dict[str, int]:
+        """By window: `windows.W.load_ppm` (rho, as measured), tuples at the door and of them shed, windows decided on
+        and of them denied."""
+        decided, denied = self.rule.decided
+        made = {"load_ppm": self.backlog.load_ppm, "offered": self.offered, "shed": self.shed}
+        if decided:
+            made |= {"decided": decided, "denied": denied}
+        return {f"windows.{window}.{name}": n for window in self.windows for name, n in made.items()}
+
+
+__all__ = ["Door", "Effect", "Free", "Gone", "Guard", "Removal", "Rule", "Shed", "Shedder"]

@@ -1,0 +1,115 @@
+"""The plan's sheddings as it is loaded: every shedder at its doors, and what a new plan's go on with."""
+
+from collections.abc import Sequence
+
+from node_agent.core import plan as plans
+from node_agent.core.model import Loaded, Unit
+from node_agent.core.shedding import shedding_policies
+from node_agent.core.shedding.backlog import Backlog, pieces
+from node_agent.core.shedding.entry import Door, Guard, Shedder
+
+
+def stand(loaded: Loaded) -> None:
+    """Every shedder of the plan at its doors. Raises ValueError where a unit has two."""
+    firsts = {unit.id: unit for unit in loaded.units}  # of a unit's pieces the first was added last
+    for spec in loaded.plan.sheddings:
+        guarded = [firsts[number] for number in spec.units]
+        path = [firsts[number] for number in spec.path]
+        operators = [_collects(loaded.plan, number) for number in spec.windows]
+        places = [
+            (route, at) for route in loaded.routes.values() if (at := [each for each in route.units if each in guarded])
+        ]
+        joins = [join.unit for join in loaded.joins if join.unit in guarded]
+        backlog = Backlog([at for _, at in places] + [[unit] for unit in joins], path, _span_ns(spec, operators))
+        names = [_name(loaded.plan, operator) for operator in operators]
+        shedder = Shedder(shedding_policies.rule(spec, operators), names, backlog, spec.period_ns)
+        shedder.sources = dict(each for operator in operators for each in _feeds(operator))
+        late_ns = max(operator.window.lateness_ns for operator in operators if operator.window is not None)
+        doors = {}
+        for unit in dict.fromkeys([*guarded, *path] if spec.policy == "front" else guarded):
+            if unit.door is not None:
+                raise ValueError(f"unit {unit.id}: two sheddings stand at its door")
+            unit.door = doors[unit] = Door(unit, shedder, late_ns, _meets_join(unit))
+        shedder.doors = tuple(doors.values())
+        for place, (route, at) in enumerate(places):
+            route.guards += (Guard(shedder, place, [doors[unit] for unit in at]),)
+            route.simple = False
+        for place, unit in enumerate(joins, len(places)):
+            unit.guard = Guard(shedder, place, [doors[unit]])
+        for route in loaded.routes.values():
+            heads = (*route.units, *(join.unit for join, _ in route.joins))
+            route.doors += tuple(doors[unit] for unit in dict.fromkeys(heads) if unit in doors)
+        loaded.shedders += (shedder,)
+
+
+def _collects(plan: plans.Plan, number: int) -> plans.Operator:
+    """The operator that collects these windows, where the one that closes them was named as well."""
+    operator = plan.operator_by_id[number]
+    return plan.operator_by_id[operator.closes] if operator.closes else operator
+
+
+def _name(plan: plans.Plan, operator: plans.Operator) -> str:
+    """As the query calls it."""
+    return next((each.name for each in plan.operators if each.closes == operator.id), operator.name)
+
+
+def _feeds(operator: plans.Operator) -> list[tuple[str, int]]:
+    """Sources by name; where the plan does not say it, by their place."""
+    window = operator.window
+    assert window is not None
+    names = window.names or [f"{operator.name} {place}" for place in range(len(window.feeds))]
+    return [(name, source) for name, (source, _) in zip(names, window.feeds, strict=True)]
+
+
+def _span_ns(spec: plans.Shedding, operators: Sequence[plans.Operator]) -> int:
+    """At least the last longest window counts; half of what is remembered is forgotten at a time."""
+    windows = [operator.window for operator in operators if operator.window is not None]
+    return 2 * max(
+        (each.length for each in windows if each.kind != "count"), default=shedding_policies.PERIODS * spec.period_ns
+    )
+
+
+def _meets_join(unit: Unit) -> bool:
+    """Whether a join by lineage is behind it on this node."""
+    waiting, seen = [unit], set[Unit]()
+    while waiting:
+        each = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        for route in (exit_.route for piece in pieces(each) for exit_ in piece.exits):
+            if route.joins:
+                return True
+            waiting += route.units
+    return False
+
+
+def hand_over(new: Loaded, old: Loaded) -> None:
+    """Shedders of the same policy, with a window in common, go on with what was measured and decided, and the doors of
+    the same units with what waits there."""
+    same = {_operators(unit): unit for unit in old.units}
+    pairs = [(unit, same[name]) for unit in new.units if (name := _operators(unit)) in same]
+    left = list(old.shedders)
+    for mine in new.shedders:
+        other = next((each for each in left if _goes_on(mine, each)), None)
+        if other is None:
+            continue
+        left.remove(other)
+        sources = {number: mine.sources[name] for name, number in other.sources.items() if name in mine.sources}
+        mine.backlog.go_on(other.backlog, pairs)
+        mine.go_on(other, sources)
+        for unit, theirs in pairs:
+            if unit.door is not None and theirs.door is not None and unit.door.shedder is mine:
+                unit.door.go_on(theirs.door, sources)
+
+
+def _goes_on(mine: Shedder, other: Shedder) -> bool:
+    return mine.policy == other.policy and not set(mine.windows).isdisjoint(other.windows)
+
+
+def _operators(unit: Unit) -> tuple[str, ...]:
+    known = unit.loaded.plan.operator_by_id
+    return tuple(known[step.operator_id].name for step in unit.chain)
+
+
+__all__ = ["hand_over", "stand"]

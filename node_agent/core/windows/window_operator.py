@@ -1,0 +1,290 @@
+"""A window operator of a loaded plan: what reaches it, by the source that it is of, goes to its windows.
+
+The windows themselves, and what was settled of each source, live in `State`, which the same operator of a newer plan
+goes on with: both plans then report to one state, and what closes is released under the newest.
+
+Windows begin when every source has been heard of. A heartbeat says that numbers below n were admitted: they are not
+younger than this instant, so whatever begins later needs only n and what comes after it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from node_agent.core import plan as plans
+from node_agent.core.job import Lineage
+from node_agent.core.punctuation import Mark, Quiet, Removed
+from node_agent.core.windows.allocator import Grid
+from node_agent.core.windows.gaps import Gaps
+from node_agent.core.windows.intake import Deadline, Intake, Limits
+from node_agent.core.windows.open_windows import Command, Window
+from node_agent.core.windows.results import Collecting
+from node_agent.core.windows.sequence import NEVER
+from node_agent.core.windows.window_kinds import CountWindows, SizedWindows, TimeWindows
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from node_agent.core.model import Loaded
+
+AGELESS_NS = NEVER // 2  # no lower bound was known, on some node that the tuple came by
+FAR_NS = 1 << 62  # after any instant
+IDLE = 1 << 60  # the next window of an operator that has not heard of all its sources
+MOST_PROMISES = 64  # per source
+LEAST_OPEN = 1024  # windows that may be open at least
+FIRST = 1  # number of an incarnation whose heartbeats were not heard yet; what it has lower was admitted before
+
+
+class Promises:
+    """What heartbeats of one source said: numbers from n on are not older than an instant. Both ascend."""
+
+    __slots__ = ("epoch", "row")
+
+    def __init__(self) -> None:
+        self.epoch = -1
+        self.row: list[tuple[int, int]] = []
+
+    def told(self, epoch: int, upto: int, origin_ns: int) -> None:
+        """By a heartbeat. Promises of an incarnation end with it."""
+        if epoch > self.epoch:
+            self.epoch, self.row = epoch, []
+        row = self.row
+        if epoch < self.epoch or (row and (upto < row[-1][0] or origin_ns <= row[-1][1])):
+            return
+        if row and row[-1][0] == upto:
+            row.pop()
+        row.append((upto, origin_ns))
+        if len(row) > MOST_PROMISES:
+            del row[0]
+
+    def event_ns(self, epoch: int, number: int, origin_ns: int) -> int:
+        """A lower bound of an origin, not below what was promised of that number. Bounds of one instant that come on
+        different ways, or at different times, differ by what clocks are known to; so one may contradict a promise."""
+        if epoch == self.epoch and (told := bisect_right(self.row, (number, FAR_NS))):
+            return max(origin_ns, self.row[told - 1][1])
+        return origin_ns
+
+
+class State:
+    """What goes on from plan to plan. newest: whose windows they are now. members: who reports to them, which may be in
+    engines of their own."""
+
+    __slots__ = (
+        "at_ns", "base", "counts", "gaps", "intake", "members", "missing", "newest", "promises", "source", "stopped",
+        "why",
+    )  # fmt: skip
+
+    def __init__(self, newest: "Windowed", collecting: Collecting) -> None:
+        self.newest, self.members = newest, [newest]
+        self.intake = _intake(newest.window, collecting)
+        if self.intake.by_time:
+            self.intake.live.next = IDLE
+        self.missing = set(range(len(newest.window.feeds)))  # sources that were not heard of yet
+        self.promises = [Promises() for _ in newest.window.feeds]
+        for index, sequence in enumerate(self.intake.sources):
+            sequence.queued = partial(self.queued, index)
+        self.counts = dict.fromkeys(("opened", "closed", "abandoned", "skipped", "empty", "empty_within"), 0)
+        self.gaps = Gaps()
+        self.why = ""  # the last window that a tuple, or a user's function, has spoilt: what was wrong
+        self.at_ns = 0
+        self.source = self.base = -1  # as what windows are admitted, and what is added to their numbers
+        self.stopped = False
+
+    def queued(self, index: int, epoch: int) -> int | None:
+        """The lowest number of a source that waits for a unit on its way to these windows, or runs, on this node."""
+        numbers = (
+            number
+            for windowed in self.members
+            if windowed.in_flight is not None
+            for number in windowed.in_flight(windowed.window.feeds[index][0], epoch)
+        )
+        return min(numbers, default=None)
+
+    def now(self, at_ns: int) -> int:
+        """Instants of reports never decrease."""
+        self.at_ns = max(self.at_ns, at_ns)
+        return self.at_ns
+
+    def count(self, end: str, cause: str, windows: int = 1) -> None:
+        """Windows that gave no result, and why: `abandoned_removed`."""
+        why = f"{end}_{cause}"
+        self.counts[end] += windows
+        self.counts[why] = self.counts.get(why, 0) + windows
+
+    def closed(self, window: Window) -> None:
+        """A window that gives its result; one without tuples is also `empty`, and `empty_within` as soon as it is known
+        to lie within a feed."""
+        self.counts["closed"] += 1
+        self.counts["empty"] += not window.count
+        self.counts["empty_within"] += self.gaps.closed(window.number, window.count)
+
+    @property
+    def lowest(self) -> int:
+        """No window that has not ended has a lower number."""
+        return min((*self.intake.live.open, self.intake.live.next))
+
+
+class WindowOwner(Protocol):
+    """Where a plan is loaded: windows enter the system there."""
+
+    def end_windows(self, at_ns: int, windowed: "Windowed") -> None:
+        """Something has happened to windows of an operator of a plan that is loaded here."""
+
+
+class Windowed:
+    """The operator under one plan. owner: where the plan is loaded; plans of one operator may be in engines of their
+    own. in_flight: by source and incarnation, the numbers that wait for a unit on their way to the windows, or run."""
+
+    __slots__ = ("begun", "in_flight", "index", "loaded", "name", "operator_id", "owner", "state", "window")
+
+    def __init__(self, loaded: "Loaded", operator: plans.Operator, collecting: Collecting) -> None:
+        assert operator.window is not None
+        self.loaded, self.operator_id, self.window = loaded, operator.id, operator.window
+        closing = (each.name for each in loaded.plan.operators if each.closes == operator.id)
+        self.name = next(closing, operator.name)  # as the query has it
+        self.index: Mapping[int, int] = {source: i for i, (source, _) in enumerate(self.window.feeds)}
+        self.owner: WindowOwner | None = None
+        self.in_flight: Callable[[int, int], Iterator[int]] | None = None
+        self.begun: tuple[int, int] | None = None  # windows first..last that began before all sources were heard of
+        self.state = State(self, collecting)
+
+    def heard(self, at_ns: int, lineage: Lineage, mark: Mark) -> None:
+        """A mark has come."""
+        if isinstance(mark, Removed):
+            self.removed(at_ns, lineage, mark.first, mark.exact)
+        elif isinstance(mark, Quiet):
+            self.quiet(at_ns, lineage, mark.first)
+        else:
+            self.filtered(at_ns, lineage)
+
+    def present(self, at_ns: int, lineage: Lineage, payload: "Any") -> None:
+        """A tuple, as the work of an instance. Raises KeyError for one of a source that the plan does not tell of."""
+        source, epoch, number, ordinal, origin_ns, _ = lineage
+        state, index = self.state, self.index[source]
+        if ordinal or origin_ns < AGELESS_NS:  # numbers do not tell several results apart; or it has no known place
+            self.removed(at_ns, lineage, number)
+        elif index not in state.missing and not state.stopped:
+            event_ns = state.promises[index].event_ns(epoch, number, origin_ns)
+            state.intake.present(index, state.now(at_ns), epoch, number, event_ns, payload)
+
+    def filtered(self, at_ns: int, lineage: Lineage) -> None:
+        """An absence mark."""
+        source, epoch, number, ordinal, origin_ns, _ = lineage
+        index, state = self.index.get(source), self.state
+        if ordinal or origin_ns < AGELESS_NS:
+            self.removed(at_ns, lineage, number)
+        elif index is not None and index not in state.missing and not state.stopped:
+            event_ns = state.promises[index].event_ns(epoch, number, origin_ns)
+            state.intake.filtered(index, state.now(at_ns), epoch, number, event_ns)
+
+    def removed(self, at_ns: int, lineage: Lineage, first: int, exact: bool = False) -> None:
+        """Numbers `first` to the lineage's were shed or lost."""
+        source, epoch, last, _, least_ns, greatest_ns = lineage
+        index, state = self.index.get(source), self.state
+        if index is None or index in state.missing or state.stopped:
+            return
+        least_ns = state.promises[index].event_ns(epoch, first, least_ns)
+        origins = least_ns, max(least_ns, state.promises[index].event_ns(epoch, last, greatest_ns))
+        state.intake.lost(index, state.now(at_ns), epoch, (first, last), origins, exact)
+
+    def quiet(self, at_ns: int, lineage: Lineage, first: int) -> None:
+        """A heartbeat: numbers below the lineage's were admitted."""
+        source, epoch, upto, _, origin_ns, _ = lineage
+        index, state = self.index.get(source), self.state
+        if index is None or state.stopped:
+            return
+        at_ns = state.now(at_ns)
+        sequence = state.intake.sources[index]
+        if index in state.missing:
+            state.intake.begin(index, epoch, upto)
+            state.missing.remove(index)
+            if not state.missing:
+                self.begun = self._begin(at_ns, upto)
+        elif sequence.epoch is not None and epoch > sequence.epoch:
+            sequence.first = first
+        state.promises[index].told(epoch, upto, origin_ns)
+        state.intake.quiet(index, at_ns, epoch, upto, origin_ns)
+
+    def _begin(self, at_ns: int, upto: int) -> tuple[int, int] | None:
+        """All sources were heard of: the first window is the next one. Returns those that are on the way."""
+        live, grid = self.state.intake.live, self.state.intake.grid
+        if self.state.intake.by_time:
+            live.next = grid.from_(at_ns + 1)
+            first = grid.first(at_ns)
+        else:
+            first = grid.first(upto)
+        return (max(0, first), live.next - 1) if max(0, first) < live.next else None
+
+    @property
+    def news(self) -> "Windowed | None":
+        """Of whose windows something has happened: the newest one. None: nothing has."""
+        state = self.state
+        if not state.intake.live.commands and self.begun is None:
+            return None
+        if state.newest is not self:
+            state.newest.begun, self.begun = self.begun, None
+        return state.newest
+
+    def take(self) -> tuple[list[Command], tuple[int, int] | None]:
+        """What has happened since the last time, and windows first..last that began before all sources were heard
+        of."""
+        begun, self.begun = self.begun, None
+        return self.state.intake.take(), begun
+
+    def take_over(self, old: "Windowed") -> None:
+        """The same operator of an older plan: its windows go on here."""
+        self.state = state = old.state
+        state.newest = self
+        state.members.append(self)
+        state.intake.deadline = _deadline(self.window)
+        for sequence in state.intake.sources:
+            sequence.wait_ns = self.window.wait_ns
+
+    def drains(self) -> None:
+        """Nothing more is admitted under the plan, and no newer one goes on with its windows. Those that are open close
+        when all has been heard of that they need, or end with the plan; no later one is expected, so none is given up
+        for want of heartbeats."""
+        if self.state.newest is self:
+            self.state.intake.deadline = None
+            self.state.intake.live.wait()
+
+    def origin_ns(self, at_ns: int, number: int, window: Window | None) -> int:
+        """Of the tuple that the window ends as; not in the future."""
+        by_time, first, intake = self.state.intake.by_time, self.window.first, self.state.intake
+        if window is not None and window.count and (first or not by_time):
+            return min(at_ns, window.oldest_ns if first else window.youngest_ns)
+        if not by_time:
+            return at_ns
+        return min(at_ns, intake.grid.end(number) if window is None else window.end)
+
+    def bounds(self, number: int, window: Window | None) -> tuple[int, int]:
+        """Where it begins and ends: instants, or numbers of its source."""
+        if window is not None:
+            return window.start - window.base, window.end - window.base
+        grid = self.state.intake.grid
+        return grid.begin(number), grid.end(number)
+
+
+def _deadline(window: plans.Window) -> Deadline | None:
+    return Deadline(window.useful_ns, window.first) if window.useful_ns else None
+
+
+def grid_of(window: plans.Window) -> Grid:
+    """Where its windows are. By count window 0 begins with number 1, which is the first one of a source."""
+    return Grid(window.length, window.hop, FIRST if window.kind == "count" else 0)
+
+
+def _intake(window: plans.Window, collecting: Collecting) -> Intake:
+    grid = grid_of(window)
+    most = max(LEAST_OPEN, 4 * -(-window.length // window.hop))
+    limits, deadline = Limits(window.lateness_ns, window.wait_ns, most, number=FIRST), _deadline(window)
+    if window.kind == "count":
+        return CountWindows(grid, collecting.aggregate, limits, deadline)
+    if window.kind == "sized":
+        assert collecting.size is not None
+        return SizedWindows(grid, collecting.size, collecting.aggregate, limits, deadline)
+    return TimeWindows(grid, collecting.aggregate, limits, len(window.feeds), deadline)
+
+
+__all__ = ["State", "WindowOwner", "Windowed", "grid_of"]

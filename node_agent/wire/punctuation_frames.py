@@ -1,0 +1,79 @@
+"""Marks on the wire: what an absent tuple says of its source's numbers, written and read."""
+
+from collections.abc import Mapping
+
+from node_agent.core import plan as core
+from node_agent.core.model import ABSENT, Absent, Quiet, Removed
+from node_agent.link.limits import LinkError
+from node_agent.link.receiver import Arrived, Lineage
+from node_agent.wire import frames
+
+MOST_REMOVED = 1 << 32  # numbers of one mark
+MOST_NUMBER = 1 << 46  # of a counted tuple: windows by count add those of incarnations, and records have 63 bits
+
+Mark = Absent | Removed | Quiet
+
+
+def encode_mark(lineage: Lineage, stream: int, plan: int, mark: Mark) -> bytes:
+    """The Tuple message. plan: its stamp."""
+    kind, first = frames.FILTERED, 0
+    if isinstance(mark, Removed):
+        kind, first = frames.EXACT if mark.exact else frames.REMOVED, mark.first
+    elif isinstance(mark, Quiet):
+        kind, first = frames.QUIET, mark.first
+    return frames.encode_tuple(lineage, stream, plan, b"", absent=True, mark=kind, first=first)
+
+
+def read_mark(peer: str, arrived: Arrived, counted: frozenset[int], same_clock: bool) -> Mark:
+    """What that peer's absent tuple tells. Its interval of origins is mapped as a tuple's is, so both bounds hold here;
+    that one number has the greatest origin can only be said on the clock that it was read on.
+
+    counted: the streams on which anything but a filtered tuple may be told. Raises LinkError for other streams, and for
+    a range that is too long to be one.
+    """
+    if arrived.mark == frames.FILTERED:
+        return ABSENT
+    if arrived.stream not in counted:
+        raise LinkError("mark_not_allowed", f"{peer} marks stream {arrived.stream}, which leads to no window")
+    if arrived.mark == frames.QUIET:
+        return Quiet(arrived.first)
+    if arrived.lineage[2] - arrived.first >= MOST_REMOVED:
+        raise LinkError("mark_range", f"{peer} says that numbers {arrived.first} to {arrived.lineage[2]} are removed")
+    return Removed(arrived.first, arrived.mark == frames.EXACT and same_clock)
+
+
+def feeding(plan: core.Plan) -> dict[int, frozenset[int]]:
+    """Of streams from peers that lead to windows of this node: which sources come by them. By none of the streams into
+    one input comes a source of another input. Of streams that lead to windows elsewhere nothing is known here."""
+    makers = {operator.output: operator for operator in plan.operators}
+    received = {stream.id for stream in plan.streams if stream.producers}
+    found: dict[int, frozenset[int]] = {}
+    for operator in plan.operators:
+        window = operator.window
+        if window is None:
+            continue
+        for number, stream in enumerate(operator.inputs):
+            sources = frozenset(source for source, by in window.feeds if by == number)
+            waiting, seen = [stream], set[int]()
+            while waiting:
+                each = waiting.pop()
+                if each not in seen:
+                    seen.add(each)
+                    if each in received:
+                        found[each] = found.get(each, sources) & sources
+                    elif each in makers:
+                        waiting += makers[each].inputs
+    return found
+
+
+def check_counted(peer: str, at_ns: int, lineage: Lineage, stream: int, feeding: Mapping[int, frozenset[int]]) -> None:
+    """A node that may send a stream to windows tells of no source that does not come by it, and nothing of the future:
+    windows do not run ahead of the clock. lineage: its origins as they are here. Raises LinkError."""
+    source, _, number, _, lo_ns, _ = lineage
+    allowed = feeding.get(stream)
+    if allowed is not None and source not in allowed:
+        raise LinkError("source_not_allowed", f"{peer} tells of source {source} on stream {stream}")
+    if lo_ns > at_ns:
+        raise LinkError("origin_in_future", f"{peer} tells of an origin {lo_ns - at_ns} ns from now")
+    if number >= MOST_NUMBER:
+        raise LinkError("number_range", f"{peer} tells of number {number} of source {source}: no source comes so far")

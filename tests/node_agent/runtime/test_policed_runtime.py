@@ -1,0 +1,78 @@
+"""What is policed on its way into the runtime, and how it is told of what was shed."""
+
+from pathlib import Path
+
+import pytest
+
+from node_agent.core import plan as core
+from node_agent.runtime.in_process import in_process
+from node_agent.wire.plan_message import PlanError, core_plan
+from protos import plan_pb2
+from tests.node_agent.live import chain_plan
+
+PACE = plan_pb2.Pace(tuples=2, interval=100, slack=5, parts=1, most=7)
+
+
+def with_source(**changes: object) -> plan_pb2.LocalPlan:
+    return chain_plan(sources=[{"id": 1, "name": "in", "stream": 1, **changes}])
+
+
+def with_pairs(*pairs: tuple[int, int]) -> plan_pb2.LocalPlan:
+    plan = chain_plan()
+    plan.operators[0].at_most.extend(plan_pb2.Most(inputs=inputs, results=results) for inputs, results in pairs)
+    return plan
+
+
+def test_what_a_plan_polices_is_read() -> None:
+    spans = [plan_pb2.Span(tuples=3, span_ns=70)]
+    source = core_plan(with_source(paces=[PACE], spans=spans), 1, 1).sources[0]
+    assert source.paces == (core.Pace(2, 100, 5, 1, 7),) and source.spans == ((3, 70),)
+    assert core_plan(with_pairs((1, 1), (4, 2)), 1, 1).operators[0].at_most == ((1, 1), (4, 2))
+    assert core_plan(chain_plan(), 1, 1).sources[0].paces == ()
+
+
+@pytest.mark.parametrize(
+    ("plan", "why"),
+    [
+        (with_source(paces=[PACE] * 17), "more than 16 paces"),
+        (with_source(spans=[{"tuples": 2, "span_ns": 1}] * 513), "or 512 spans"),
+        (with_source(paces=[{"tuples": 0, "interval": 1, "parts": 1}]), "a pace of 0 tuples"),
+        (with_source(paces=[{"tuples": 1 << 31, "interval": 1, "parts": 1}]), "is none"),
+        (with_source(paces=[{"tuples": 1, "interval": 0, "parts": 1}]), "interval 0"),
+        (with_source(paces=[{"tuples": 1, "interval": 1, "parts": 0}]), "1/0 ns"),
+        (with_source(paces=[{"tuples": 1, "interval": 1, "slack": -1, "parts": 1}]), "slack -1"),
+        (with_source(spans=[{"tuples": 1, "span_ns": 1}]), "a span of 1 tuples"),
+        (with_source(spans=[{"tuples": 1 << 17, "span_ns": 1}]), "must be of 2 to 65536"),
+        (with_source(spans=[{"tuples": 2, "span_ns": -1}]), "span is -1 ns"),
+        (with_pairs((0, 1)), "of 0 inputs cannot be policed"),
+        (with_pairs((1 << 31, 1)), "cannot be policed"),
+        (with_pairs(*[(1, 1)] * 65), "more than 64 pairs"),
+    ],
+)
+def test_what_cannot_be_policed_is_refused_with_the_reason(plan: plan_pb2.LocalPlan, why: str) -> None:
+    with pytest.raises(PlanError, match=why):
+        core_plan(plan, 1, 1)
+
+
+def test_what_was_shed_is_counted_and_said_once_a_minute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with in_process(core_plan(with_source(paces=[PACE]), 1, 1), tmp_path) as runtime:
+        (deployed,) = runtime.plans.by_hash.values()
+
+        def send(at_ns: int, seq: int) -> None:
+            deployed.lane.engine.admit(at_ns, deployed.loaded, 1, (1, 0, seq, 0, at_ns, at_ns), {}, 0)
+
+        for seq in range(5):
+            send(0, seq)
+        minute_ns, counters = 60_000_000_000, runtime.shared.counters
+        runtime.plans.count_policed(10)
+        assert counters["policed_arrivals.in"] == 3
+        send(0, 5)
+        runtime.plans.count_policed(minute_ns)
+        assert counters["policed_arrivals.in"] == 4, "counted at once"
+        send(0, 6)
+        runtime.plans.count_policed(minute_ns + 10)
+        assert counters["policed_arrivals.in"] == 5
+    told = [line for line in capsys.readouterr().err.splitlines() if "declared" in line]
+    assert [line.partition(": ")[2] for line in told] == [
+        f"beyond what was declared, and shed: {n} tuples of source in" for n in (3, 5)
+    ]

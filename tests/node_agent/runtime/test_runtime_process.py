@@ -1,0 +1,195 @@
+"""The runtime process's part: plans on disk when it starts, and a deployment that comes again with other addresses."""
+
+import contextlib
+import hashlib
+import socket
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from node_agent.control.deployment import Deployment, Durable, State
+from node_agent.control.plan_store import PlanStore
+from node_agent.core.incremental import finish
+from node_agent.host import ipc
+from node_agent.host.clock import now_ns
+from node_agent.host.durable_files import checked, with_check
+from node_agent.host.settings import Settings
+from node_agent.host.state_dir import StateDir
+from node_agent.host.trace_ring import Ring, TakenOver, peer_key
+from node_agent.link.receiver import Inbox
+from node_agent.operators.registry import Registry
+from node_agent.runtime.process import Process
+from node_agent.wire import frames
+from protos import plan_pb2, records
+from tests.node_agent.live import chain_plan
+
+A, B = (0, "a", "127.0.0.1:1"), (1, "b", "127.0.0.1:2")
+
+
+def _sending_plan(**changes: Any) -> plan_pb2.LocalPlan:
+    """The chain, its result sent to b."""
+    return chain_plan(
+        peers=[{"index": 1, "name": "b", "latency_ns": 1}], sends=[{"stream": 2, "peer": 1}], **changes
+    )  # fmt: skip
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Any]:
+    """start(): a runtime on the state directory `s`, in the test."""
+    state, rings, listeners = StateDir(tmp_path / "s"), list[Ring](), list[socket.socket]()
+
+    def start(taken_over: Sequence[tuple[int, TakenOver]] = ()) -> Process:
+        boot = 71 + len(rings)
+        ring = Ring.create(tmp_path / f"{boot}.ring", records.Header("a", 0, boot, "clock", 50, 1, 2))
+        listener = socket.create_server(("127.0.0.1", 0))
+        rings.append(ring)
+        listeners.append(listener)
+        settings = Settings("a", ("127.0.0.1", 0), ("127.0.0.1", 0), state, clock="clock", rt=False)
+        ends = ipc.Channel.pair(), ipc.Channel.pair()
+        made = Process(settings, ends[0][0], ends[1][0], listener, ring, 1, Registry(), False, taken_over)
+        made.ends = ends  # type: ignore[attr-defined]
+        return made
+
+    yield start
+    for listener in listeners:
+        listener.close()
+
+
+def _store(state: Path, *wanted: tuple[plan_pb2.LocalPlan, int, State]) -> list[str]:
+    plans, deployments = PlanStore(StateDir(state).plans), []
+    for plan, epoch, condition in wanted:
+        whole = f"plan {epoch}".encode()
+        plan_hash = hashlib.sha256(whole).hexdigest()
+        plans.put_plan(plan_hash, whole, {0: plan.SerializeToString()})
+        deployments.append(Deployment(plan_hash, epoch, condition, plan.query, (A, B)))
+    plans.write(Durable(9, 0, tuple(deployments)))
+    return [each.hash for each in deployments]
+
+
+def _plan_states(process: Process) -> list[tuple[str, int]]:
+    process.shared.facts.publish()
+    found = records.unpack_records(process.ring.take(1 << 20))
+    return [(records.STATES[each.state], each.plan_epoch) for each in found if isinstance(each, records.Plan)]
+
+
+def test_a_draining_plan_never_admits_when_it_is_resumed(processes: Any, tmp_path: Path) -> None:
+    old, new = _store(tmp_path / "s", (chain_plan(), 1, State.COMMITTED), (chain_plan(), 2, State.DRAINING))
+    values = checked((tmp_path / "s/plans/state.json").read_bytes())
+    values["plans"].reverse()  # the one that admits stands first
+    (tmp_path / "s/plans/state.json").write_bytes(with_check(values))
+    process = processes()
+    process._resume()
+    plans = process.runtime.plans
+    assert (plans.state(old), plans.state(new)) == (State.COMMITTED, State.DRAINING)
+    assert _plan_states(process) == [("prepared", 1), ("committed", 1), ("prepared", 2), ("draining", 2)]
+
+
+def test_a_damaged_plan_file_is_not_resumed_and_the_others_are(processes: Any, tmp_path: Path) -> None:
+    bad, good = _store(
+        tmp_path / "s", (chain_plan(), 1, State.COMMITTED), (chain_plan(query="other"), 2, State.DRAINING)
+    )
+    changed = chain_plan()
+    changed.operators[0].hang_ns += 1  # a plan that could run
+    (tmp_path / "s/plans" / f"{bad}.local").write_bytes(changed.SerializeToString())
+    process = processes()
+    process._resume()
+    assert list(process.runtime.plans.by_hash) == [good]
+    assert process.shared.counters["plans_damaged"] == process.shared.counters["plans_not_resumed"] == 1
+
+
+def test_a_peer_that_moved_is_reached_after_the_plan_was_deployed_again(processes: Any, tmp_path: Path) -> None:
+    (plan_hash,) = _store(tmp_path / "s", (_sending_plan(), 1, State.COMMITTED))
+    process = processes()
+    process._resume()
+    link = process.runtime.outbox.links["b"]
+    with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
+        for server in (first, second):
+            routes = (A, (1, "b", f"127.0.0.1:{server.getsockname()[1]}"))
+            assert finish(process._prepare(plan_hash, 1, routes)) == (True, "")
+            connection = link._connection
+            assert finish(process._prepare(plan_hash, 1, routes)) == (True, "") and link._connection is connection
+            server.settimeout(0.02)
+            end = None
+            while end is None:
+                process.runtime.step(wait=False)
+                with contextlib.suppress(TimeoutError):
+                    end, _ = server.accept()
+            end.sendall(frames.encode_hello(frames.Hello("node:b", "clock", 9)))
+            while not link.sender.connected:
+                process.runtime.step(wait=False)
+            end.close()
+
+
+def test_a_route_that_is_missing_when_deployed_again_changes_nothing(processes: Any, tmp_path: Path) -> None:
+    (plan_hash,) = _store(tmp_path / "s", (_sending_plan(), 1, State.COMMITTED))
+    process = processes()
+    process._resume()
+    accepted, why = finish(process._prepare(plan_hash, 1, (A,)))
+    assert not accepted and "no route to node b" in why
+    assert process.runtime.outbox.links["b"].address == B[2]
+
+
+def _say(process: Process, data: bytes, frames_wanted: int) -> list[frames.Frame]:
+    """Speak to the runtime over a connection of one's own; the first frames that it answers."""
+    assert process.runtime.inbound is not None
+    reader, got = frames.FrameReader(), list[frames.Frame]()
+    with socket.create_connection(process.runtime.inbound._listener.getsockname(), 5) as end:
+        end.sendall(data)
+        end.settimeout(0.01)
+        while len(got) < frames_wanted:
+            process.runtime.step(wait=False)
+            with contextlib.suppress(TimeoutError):
+                got += reader.feed(end.recv(65536))
+    return got
+
+
+def test_what_a_killed_incarnation_promised_is_not_taken_twice(processes: Any, tmp_path: Path) -> None:
+    _store(tmp_path / "s", (chain_plan(), 1, State.COMMITTED))
+    node, source = peer_key("node:b"), peer_key("source:in")
+    process = processes(
+        [(7, TakenOver(node, 5, 40, 0)), (7, TakenOver(source, 6, 3, 11)), (7, TakenOver(source, 6, 4, 12))]
+    )
+    process._resume()
+    (hello,) = _say(process, frames.encode_hello(frames.Hello("node:b", "clock", 5)), 1)
+    assert isinstance(hello, frames.Hello) and hello.resume_after == 40
+    (hello,) = _say(process, frames.encode_hello(frames.Hello("node:b", "clock", 9)), 1)
+    assert isinstance(hello, frames.Hello) and hello.resume_after == 0  # another incarnation of it
+    for _ in range(2):  # the source may be cut off again before it has read
+        hello, ack = _say(process, frames.encode_hello(frames.Hello("source:in", "clock", 6, 0, 3)), 2)
+        assert isinstance(hello, frames.Hello) and hello.resume_after == 4
+        assert isinstance(ack, frames.Ack) and ack.admitted == [frames.Answer(4, 7, 12)]
+
+
+def test_a_connection_that_broke_is_forgotten_though_its_descriptor_is_reused(processes: Any, tmp_path: Path) -> None:
+    _store(tmp_path / "s", (chain_plan(), 1, State.COMMITTED))
+    process = processes()
+    process._resume()
+    inbound, runtime = process.runtime.inbound, process.runtime
+    assert inbound is not None
+    for round_ in range(3):
+        with socket.create_connection(inbound._listener.getsockname(), 5) as end:
+            end.sendall(frames.encode_hello(frames.Hello("sink:out", "clock", round_ + 1)))
+            while not inbound.sinks.get("out"):
+                runtime.step(wait=False)
+            (sink,) = inbound.sinks["out"]
+            sink.connection.close()  # as where a result cannot be written
+            with socket.create_connection(inbound._listener.getsockname(), 5):
+                runtime.step(wait=False)
+        while inbound._accepted:
+            runtime.step(wait=False)
+            runtime._tick(now_ns())
+        assert inbound.sinks == {}
+
+
+def test_a_node_that_comes_back_is_known_after_many_sources_have_come_and_gone() -> None:
+    inbox = Inbox(most_receivers=4)
+    receiver = inbox.hello("node:b", 5, alone=True)
+    for boot in range(1, 10):
+        inbox.hello("source:in", boot, alone=False)
+    assert inbox.hello("node:b", 5, alone=True) is receiver
+    assert inbox.hello("node:b", 5, alone=True) is receiver
+    for number in range(10):
+        inbox.hello(f"node:{number}", 1, alone=True)
+    assert len(inbox._nodes) == len(inbox._sources) == 4

@@ -1,0 +1,231 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from node_agent.link.clock_offset import FAR_NS
+from node_agent.link.limits import MAX_BATCH_TUPLES, MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES
+from node_agent.wire import frames
+from node_agent.wire.frames import FrameError, FrameReader, Hello
+from node_agent.wire.single_tuple import lone_batch
+from protos import tuple_pb2 as pb
+
+HELLO = Hello("node:a", "0" * 32, 77, 5, 6, 100, 1 << 20, "json", 78)
+U16, U32, U64 = st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF), st.integers(0, (1 << 64) - 1)
+INSTANT = st.integers(-FAR_NS, FAR_NS)
+LINEAGE = st.builds(
+    lambda source, epoch, seq, ordinal, one, other: (source, epoch, seq, ordinal, min(one, other), max(one, other)),
+    U16, U16, U64, U32, INSTANT, INSTANT,
+)  # fmt: skip
+
+
+def reader() -> FrameReader:
+    made = FrameReader()
+    assert list(made.feed(frames.encode_hello(HELLO))) == [HELLO]
+    return made
+
+
+def framed(frame: pb.Frame) -> bytes:
+    body = frame.SerializeToString()
+    return len(body).to_bytes(4, "big") + body
+
+
+def batch(*tuples: pb.Tuple, first: int = 1, sent_ns: int = 0) -> bytes:
+    return framed(pb.Frame(batch=pb.Batch(first=first, sent_ns=sent_ns, tuples=tuples)))
+
+
+def counter_of(data: bytes, into: FrameReader | None = None) -> str:
+    with pytest.raises(FrameError) as error:
+        list((into or reader()).feed(data))
+    assert str(error.value)
+    return error.value.counter
+
+
+@given(LINEAGE, U16, U64, st.binary(max_size=5000), INSTANT)
+def test_a_tuple_is_encoded_as_protobuf_would(
+    lineage: tuple[int, int, int, int, int, int], stream: int, plan: int, payload: bytes, at_ns: int
+) -> None:
+    source, epoch, seq, ordinal, lo_ns, hi_ns = lineage
+    for absent in (False, True):
+        data = frames.encode_tuple(lineage, stream, plan, payload, absent=absent, at_ns=at_ns)
+        assert pb.Tuple.FromString(data) == pb.Tuple(
+            source=source, epoch=epoch, seq=seq, plan=plan, stream=stream, ordinal=ordinal, origin_lo_ns=lo_ns,
+            origin_hi_ns=hi_ns, payload=payload, absent=absent, at_ns=at_ns,
+        )  # fmt: skip
+
+
+@given(
+    st.integers(1, 1 << 62),
+    INSTANT,
+    st.lists(st.tuples(LINEAGE, U16, U64, st.binary(max_size=200)), min_size=1, max_size=20),
+)
+def test_a_batch_comes_back_as_it_was(
+    first: int, sent_ns: int, tuples: list[tuple[tuple[int, int, int, int, int, int], int, int, bytes]]
+) -> None:
+    data = frames.encode_batch(first, sent_ns, [frames.encode_tuple(*each) for each in tuples])
+    (got,) = reader().feed(data)
+    assert isinstance(got, frames.Batch)
+    assert (got.first, got.sent_ns) == (first, sent_ns)
+    assert [tuple(each) for each in got.tuples] == [(*each, False, 0, 0, 0) for each in tuples]
+
+
+@given(LINEAGE, U16, U64, st.integers(0, 3), st.data())
+def test_a_mark_comes_back_as_it_was(
+    lineage: tuple[int, int, int, int, int, int], stream: int, plan: int, mark: int, data: st.DataObject
+) -> None:
+    first = data.draw(st.integers(0, lineage[2])) if mark else 0
+    lineage = (*lineage[:3], 0, *lineage[4:])
+    encoded = frames.encode_tuple(lineage, stream, plan, b"", absent=True, mark=mark, first=first)
+    (got,) = reader().feed(frames.encode_batch(1, 0, [encoded]))
+    assert isinstance(got, frames.Batch)
+    assert tuple(got.tuples[0]) == (lineage, stream, plan, b"", True, 0, mark, first)
+
+
+@pytest.mark.parametrize("wrong", [{"absent": False}, {"mark": 4}, {"ordinal": 1}, {"first": 4}], ids=str)
+def test_a_mark_that_means_nothing_is_refused(wrong: dict[str, int]) -> None:
+    fields = {"source": 1, "seq": 3, "stream": 1, "absent": True, "mark": 1, "first": 2, **wrong}
+    assert counter_of(batch(pb.Tuple(**fields))) == "tuple_fields"
+
+
+ALL = [
+    frames.encode_ack(3, 500, [frames.Answer(2, 1, 9), frames.Answer(3, 1, 10)]),
+    frames.encode_probe(frames.Probe(1, 2, 3, 4)),
+    frames.encode_batch(1, 5, [frames.encode_tuple((1, 2, 3, 4, 5, 6), 7, 8, b"x")]),
+    frames.encode_refused("too old", 4),
+]
+
+
+@given(
+    st.integers(1, 1 << 63), st.integers(-(1 << 63), (1 << 63) - 1), LINEAGE, U16, U64,
+    st.binary(max_size=20_000), st.booleans(),
+    st.lists(st.tuples(st.integers(0, 120), st.integers(0, 255)), max_size=2), st.integers(1, 300),
+)  # fmt: skip
+def test_what_is_read_by_hand_reads_the_same_by_protobuf(
+    first: int, sent_ns: int, lineage: tuple[int, int, int, int, int, int], stream: int, plan: int, payload: bytes,
+    client: bool, damage: list[tuple[int, int]], next_first: int,
+) -> None:  # fmt: skip
+    if client:
+        lineage, stream = (0, 0, 0, 0, *lineage[4:]), 0
+    data = bytearray(frames.encode_batch(first, sent_ns, [frames.encode_tuple(lineage, stream, plan, payload)]))
+    for at, byte in damage:
+        data[at % len(data)] = byte
+    lone = lone_batch(bytes(data), next_first)
+    plain = not (damage or lineage[3]) and -FAR_NS <= sent_ns <= FAR_NS and next_first <= first < 1 << 62
+    assert lone is not None or not plain, "what this program writes itself is read by hand"
+    if lone is not None:
+        into = reader()
+        (got,) = into._feed(bytes(data))
+        assert got == frames.Batch(lone[0], lone[1], [lone[2]]) and lone[0] >= next_first
+
+
+def test_after_a_lone_batch_its_number_does_not_come_again() -> None:
+    data = frames.encode_batch(5, 1, [frames.encode_tuple((0, 0, 0, 0, 5, 6), 0, 0, b"x")])
+    into = reader()
+    assert len(list(into.feed(data))) == 1
+    assert counter_of(data, into) == "batch_order"
+
+
+def test_a_batch_is_stamped_when_all_else_is_encoded() -> None:
+    (got,) = reader().feed(frames.encode_batch(1, lambda: 77, [frames.encode_tuple((0, 0, 0, 0, 5, 6), 0, 0, b"x")]))
+    assert isinstance(got, frames.Batch) and got.sent_ns == 77
+
+
+@given(st.integers(1, 50))
+def test_frames_come_out_whole_however_the_bytes_are_cut(size: int) -> None:
+    data = frames.encode_hello(HELLO) + b"".join(ALL)
+    into = FrameReader()
+    got = [frame for at in range(0, len(data), size) for frame in into.feed(data[at : at + size])]
+    assert [type(frame).__name__ for frame in got] == ["Hello", "Ack", "Probe", "Batch", "Refused"]
+    assert got[1] == (3, 500, [(2, 1, 9), (3, 1, 10)]) and got[2] == (1, 2, 3, 4) and got[4] == ("too old", 4)
+
+
+def test_outcomes_come_before_the_acknowledgement_that_covers_them() -> None:
+    got = list(reader().feed(frames.encode_outcomes([(1, 5, 9, None), (2, 0, 0, "too old")], 2, 100)))
+    assert got == [frames.Refused("too old", 2), frames.Ack(2, 100, [frames.Answer(1, 5, 9)])]
+
+
+def test_a_frame_beyond_the_limit_is_refused_before_it_is_read() -> None:
+    assert counter_of((MAX_FRAME_BYTES + 1).to_bytes(4, "big")) == "frame_oversized"
+    assert counter_of((5000).to_bytes(4, "big"), FrameReader()) == "frame_oversized", "a stranger gets less"
+    assert counter_of(bytes(4)) == "frame_empty"
+    with pytest.raises(ValueError, match="at most"):
+        frames.encode_batch(1, 0, [bytes(MAX_FRAME_BYTES)])
+
+
+def test_the_largest_payload_fits() -> None:
+    lineage = (0xFFFF, 0xFFFF, (1 << 64) - 1, 0xFFFFFFFF, -FAR_NS, FAR_NS)
+    data = frames.encode_tuple(lineage, 0xFFFF, (1 << 64) - 1, bytes(MAX_PAYLOAD_BYTES), at_ns=FAR_NS)
+    assert len(list(reader().feed(frames.encode_batch(1 << 62, FAR_NS, [data])))) == 1
+
+
+@given(st.binary(min_size=1, max_size=200))
+def test_no_bytes_at_all_break_the_reader(body: bytes) -> None:
+    into = reader()
+    try:
+        list(into.feed(len(body).to_bytes(4, "big") + body))
+    except FrameError as error:
+        assert error.counter
+        assert counter_of(ALL[1], into) == "frame_after_error"
+
+
+def test_what_came_before_a_bad_frame_is_still_given() -> None:
+    into, got = reader(), []
+    with pytest.raises(FrameError):
+        for frame in into.feed(ALL[0] + bytes(4) + ALL[1]):
+            got.append(frame)
+    assert len(got) == 1
+
+
+def test_batches_are_bounded_in_order_and_in_range() -> None:
+    one = pb.Tuple(source=1)
+    assert counter_of(batch()) == "batch_size"
+    assert counter_of(batch(*[one] * (MAX_BATCH_TUPLES + 1))) == "batch_size"
+    assert counter_of(batch(one, first=0)) == "batch_order"
+    assert counter_of(batch(one, first=(1 << 63) - 1)) == "batch_order"
+    assert counter_of(batch(one, one, first=5) + batch(one, first=6)) == "batch_order"
+    assert len(list(reader().feed(batch(one, first=5) + batch(one, first=9)))) == 2
+    assert counter_of(batch(one, sent_ns=FAR_NS + 1)) == "batch_fields"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pb.Tuple(source=1 << 16),
+        pb.Tuple(epoch=1 << 16),
+        pb.Tuple(stream=1 << 16),
+        pb.Tuple(origin_lo_ns=2, origin_hi_ns=1),
+        pb.Tuple(origin_hi_ns=FAR_NS + 1),
+        pb.Tuple(origin_lo_ns=-FAR_NS - 1),
+        pb.Tuple(absent=True, payload=b"x"),
+    ],
+)
+def test_a_tuple_with_wrong_fields_is_refused(wrong: pb.Tuple) -> None:
+    assert counter_of(batch(wrong)) == "tuple_fields"
+
+
+def test_a_connection_begins_with_one_hello() -> None:
+    assert counter_of(ALL[0], FrameReader()) == "frame_order"
+    assert counter_of(frames.encode_hello(HELLO)) == "frame_order"
+    assert list(FrameReader().feed(frames.encode_refused("no"))) == [frames.Refused("no", 0)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "counter"),
+    [
+        ({"version": 2, "peer": "a", "boot": 1}, "hello_version"),
+        ({"version": 1, "boot": 1}, "hello_fields"),
+        ({"version": 1, "peer": "a"}, "hello_fields"),
+        ({"version": 1, "peer": "a" * 300, "boot": 1}, "hello_fields"),
+        ({"version": 1, "peer": "a", "boot": 1, "clock": "c" * 41}, "hello_fields"),
+        ({"version": 1, "peer": "a", "boot": 1, "drift_ppm": 1 << 20}, "hello_fields"),
+    ],
+)
+def test_a_hello_says_who_speaks_and_in_which_version(fields: dict[str, object], counter: str) -> None:
+    assert counter_of(framed(pb.Frame(hello=pb.Hello(**fields))), FrameReader()) == counter  # type: ignore[arg-type]
+
+
+def test_acknowledgements_do_not_go_back() -> None:
+    assert counter_of(frames.encode_ack(5, 0) + frames.encode_ack(4, 0)) == "ack_order"
+    assert len(list(reader().feed(frames.encode_ack(5, 0) + frames.encode_ack(5, 9)))) == 2
+    answers = [frames.Answer(1, 1, 1)] * (MAX_BATCH_TUPLES + 1)
+    assert counter_of(frames.encode_ack(5, 0, answers)) == "ack_size"
+    assert counter_of(framed(pb.Frame(probe=pb.Probe(id=1, t0_ns=FAR_NS + 1)))) == "probe_fields"

@@ -1,0 +1,96 @@
+"""A local plan from the wire is checked once, with limits; what breaks one is refused with the reason."""
+
+from collections.abc import Callable
+
+import pytest
+
+from node_agent.wire.plan_message import PlanError, core_plan
+from protos import plan_pb2
+
+
+def good() -> plan_pb2.LocalPlan:
+    return plan_pb2.LocalPlan(
+        version=1,
+        query="q",
+        node="a",
+        policy=plan_pb2.Policy(name="edf", largest_batch=1),
+        streams=[plan_pb2.Stream(id=1, name="in", codec="json"), plan_pb2.Stream(id=2, name="O1", codec="json")],
+        sources=[plan_pb2.Source(id=1, name="in", stream=1)],
+        operators=[plan_pb2.Operator(id=1, name="O1", run="pass", inputs=[1], output=2, cost_ns=1)],
+        units=[plan_pb2.Unit(id=1, operators=[1], sub_deadline_ns=5, deadline_ns=9, exits=[2])],
+        outputs=[plan_pb2.Output(id=1, name="out", stream=2, deadline_ns=9)],
+        cpu=-1,
+    )
+
+
+def test_a_good_plan_comes_through_whole() -> None:
+    plan = core_plan(good(), plan_hash=7, epoch=3)
+    assert (plan.hash, plan.epoch, plan.policy, plan.units[0].exits) == (7, 3, "edf", (2,))
+    assert plan.operators[0].hang_ns == 1_000_000_000
+    assert plan.operators[0].with_json == "{}"
+
+
+def test_a_last_deadline_stands_beside_the_least_one_or_is_the_same() -> None:
+    message = good()
+    assert core_plan(message, 7, 3).units[0].last_ns == 9
+    message.units[0].last_deadline_ns = 300
+    message.streams[1].MergeFrom(plan_pb2.Stream(deadline_ns=9, last_deadline_ns=9))
+    plan = core_plan(message, 7, 3)
+    assert (plan.units[0].deadline_ns, plan.units[0].last_ns) == (9, 300)
+    assert [stream.last_ns for stream in plan.streams] == [0, 9]
+
+
+def _exits(message: plan_pb2.LocalPlan) -> None:
+    message.units[0].exits.extend([1])
+
+
+def _apart(message: plan_pb2.LocalPlan) -> None:
+    """A second operator in the unit that reads the source, not the first operator."""
+    message.streams.add(id=3, name="O2", codec="json")
+    message.operators.add(id=2, name="O2", run="pass", inputs=[1], output=3)
+    message.units[0].operators.append(2)
+
+
+def _no_unit(message: plan_pb2.LocalPlan) -> None:
+    del message.units[:]
+
+
+BREAKS: list[tuple[Callable[[plan_pb2.LocalPlan], object], str]] = [
+    (lambda m: setattr(m, "version", 2), "version 2"),
+    (lambda m: setattr(m.policy, "name", "edff"), "unknown policy 'edff'"),
+    (lambda m: m.policy.MergeFrom(plan_pb2.Policy(name="edf-e2e", largest_batch=2)), "batches need an order"),
+    (lambda m: m.policy.MergeFrom(plan_pb2.Policy(name="bts", largest_batch=2)), "bts forms its own"),
+    (lambda m: setattr(m.policy, "phi_ns", -1), "policy edf: phi"),
+    (lambda m: setattr(m.policy, "share_ppm", 1_000_000), "share_ppm"),
+    (lambda m: setattr(m.policy, "first_k", 1_000_001), "first_k"),
+    (lambda m: m.units[0].service.add(latency_ns=-1), "latency of its service"),
+    (lambda m: m.units[0].service.add(period_ns=5), "needs 1 to"),
+    (lambda m: m.units[0].arrivals.add(ahead_ns=5), "period of its arrivals"),
+    (lambda m: m.units[0].service.extend([plan_pb2.Service()] * 17), "more than 16"),
+    (lambda m: setattr(m, "index", 70_000), "node numbers"),
+    (lambda m: m.peers.add(index=65_535, name="b"), "node numbers"),
+    (lambda m: setattr(m.streams[0], "deadline_ns", -1), "stream in: deadline"),
+    (lambda m: setattr(m.outputs[0], "deadline_ns", 2 * 10**18), "output out: deadline"),
+    (lambda m: setattr(m.streams[0], "last_deadline_ns", 2 * 10**18), "stream in: last deadline"),
+    (lambda m: setattr(m.streams[0], "last_deadline_ns", 9), "stream in: last deadline 9 ns is not from its least"),
+    (lambda m: setattr(m.units[0], "last_deadline_ns", -1), "unit 1: last deadline"),
+    (lambda m: setattr(m.units[0], "last_deadline_ns", 8), "unit 1: last deadline 8 ns is not from its least"),
+    (_apart, "O2 does not follow O1 alone"),
+    (lambda m: setattr(m.streams[1], "id", 1), "unique"),
+    (lambda m: setattr(m.streams[1], "id", 70_000), "between 1 and"),
+    (lambda m: setattr(m.operators[0], "output", 9), "not described"),
+    (lambda m: m.operators[0].ClearField("inputs"), "has no input"),
+    (lambda m: m.sends.add(stream=2, peer=4), "peers"),
+    (lambda m: setattr(m.units[0], "sub_deadline_ns", -1), "sub-deadline"),
+    (lambda m: m.units[0].operators.extend([8]), "not its own"),
+    (_exits, "not its own"),
+    (_no_unit, "exactly one unit"),
+]
+
+
+@pytest.mark.parametrize(("break_it", "why"), BREAKS)
+def test_a_broken_plan_is_refused_with_the_reason(break_it: Callable[[plan_pb2.LocalPlan], object], why: str) -> None:
+    message = good()
+    break_it(message)
+    with pytest.raises(PlanError, match=why):
+        core_plan(message, 1, 1)
