@@ -22,7 +22,8 @@ from infra.bench.engine.floor import no_operation
 from infra.bench.engine.instance_cost import NoCommands, circle_plan, ring_facts
 from infra.bench.figures import Figure
 from node_agent.core.engine.engine import Engine
-from node_agent.core.model import Job, Lineage
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Job
 from node_agent.core.policies import POLICIES, policy
 
 NAMED = "policy."  # how the figures' names begin
@@ -74,6 +75,7 @@ class Queued:
         while tuples < ROUND_TUPLES and deciding_ns + inserting_ns < ROUND_NS:
             assert job is not None
             exit_ = job.unit.last.exit
+            assert exit_ is not None
             jobs = engine.jobs
             start_ns = now_ns
             now_ns += COST_NS * len(jobs)

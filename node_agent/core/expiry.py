@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.model import Lineage, Loaded, Route, Step, Unit
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded, Route, Step, Unit
 
 Calls = Mapping[int, tuple[Callable[..., Any], bool]]  # of what runs in an operator's place, by its negative id
 

@@ -4,8 +4,10 @@ All numbers are integers, taken from the events' own fields in the order of the 
 measurements, and by them the same commands, on any machine. Every measurement is O(1).
 """
 
-from typing import Any
+from collections.abc import Sequence, Sized
+from typing import Protocol
 
+from node_agent.core import plan as plans
 from node_agent.core.plan import Arrivals, Service
 
 PPM = 1_000_000
@@ -41,6 +43,26 @@ class Mean:
         return self.total * scale // self.count if self.count else 0
 
 
+class MeteredStep(Protocol):
+    """An operator of a unit: what it costs, as declared."""
+
+    @property
+    def cost_ns(self) -> int: ...
+
+
+class MeteredUnit(Protocol):
+    """A unit that is measured."""
+
+    @property
+    def chain(self) -> Sequence[MeteredStep]: ...
+    @property
+    def exits(self) -> Sized: ...
+    @property
+    def spec(self) -> plans.Unit: ...
+    @property
+    def sub_deadline_ns(self) -> int: ...
+
+
 class UnitMeter:
     """One task unit: CPU time per tuple, gaps between arrivals, results per tuple and exit."""
 
@@ -49,14 +71,14 @@ class UnitMeter:
         "sub_deadline_ns",
     )  # fmt: skip
 
-    def __init__(self, node: "NodeMeter", number: int, unit: Any) -> None:
+    def __init__(self, node: "NodeMeter", number: int, unit: MeteredUnit) -> None:
         self.node, self.number = node, number
         self.declared_ns = sum(step.cost_ns for step in unit.chain)
         self.sub_deadline_ns: int = unit.sub_deadline_ns
         self.service: tuple[Service, ...] = unit.spec.service
         self.arrivals: tuple[Arrivals, ...] = unit.spec.arrivals
         self.cost, self.gap = Mean(JOBS), Mean(ARRIVALS)
-        self.exits = tuple(Mean(JOBS) for _ in unit.exits)
+        self.exits = tuple(Mean(JOBS) for _ in range(len(unit.exits)))
         self._last_ns: int | None = None
         self.slack_ns: int | None = None  # what an order knows of it; see `policies/slack.py`
 
@@ -132,7 +154,7 @@ class NodeMeter:
         """Share of the busy time that goes into decisions."""
         return self.overhead.of(PPM)
 
-    def add(self, unit: Any) -> UnitMeter:
+    def add(self, unit: MeteredUnit) -> UnitMeter:
         """A meter for a unit of the engine. Numbers are never given twice."""
         self._number += 1
         self.changes += 1

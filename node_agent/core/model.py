@@ -1,27 +1,295 @@
-"""The pieces a loaded plan is compiled into: what an operator's end triggers, without a lookup by name or id."""
+"""Jobs, units and routes of a compiled plan: what an operator's end triggers, without a lookup by name or id.
+
+Shedders, limits, police and windows stand at units and routes. Each has a protocol here, so this module imports none
+of them. What they return for the engine to apply is here as well: `Decision` and the effects of a shedder.
+"""
+
+from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Any, NamedTuple, Protocol, Self, final
 
 from node_agent.core import plan as plans
 from node_agent.core.facts import heading
-from node_agent.core.job import Job, Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.core.meters import UnitMeter
-from node_agent.core.punctuation import ABSENT, MARKS, Absent, Mark, Quiet, Removed, Withheld
-from node_agent.core.queues import KeyQueue, Queue
-from node_agent.core.shedding.memory_limit import FRONT, Gate
-from node_agent.core.shedding.policing import ArrivalPolice, SelectivityPolice, selectivity_police
+from node_agent.core.punctuation import Mark, Removed, Withheld
 from protos.records import RAN
 
-if TYPE_CHECKING:
-    from node_agent.core.expiry import Lateness
-    from node_agent.core.shedding.entry import Door, Guard, Shedder
-    from node_agent.core.shedding.source_admission import Entry
-    from node_agent.core.windows.window_operator import Windowed
-
 RECENT_NS = 5_000_000_000
-ALWAYS_NS = 1 << 62  # that a tuple is worth running: something waits for it that has no deadline
+ALWAYS_NS = 1 << 62  # of a tuple that is worth running at any age: something without a deadline waits for it
+
+
+@final
+class Job:
+    """One tuple at one task unit, from its release until it has run or was shed. key_ns: the deadline that the policy
+    gives it, or its rank. number: of its arrival, unique on its engine. payload: its first operator's
+    input.
+
+    The fields are set where jobs are made (`made`, and the ready queue, which makes one per release): on the hot path
+    an `__init__` costs more than all of them.
+    """
+
+    __slots__ = ("key_ns", "lineage", "number", "payload", "release_ns", "unit")
+
+    key_ns: int
+    release_ns: int
+    number: int
+    unit: Unit
+    lineage: Lineage
+    payload: Any
+
+    def __lt__(self, other: Job) -> bool:
+        """The order in which jobs run: total, since no two have the same number."""
+        return (self.key_ns, self.release_ns, self.number) < (other.key_ns, other.release_ns, other.number)
+
+    def __repr__(self) -> str:
+        return f"Job({self.key_ns}, {self.release_ns}, {self.number}, unit {self.unit.id}, {self.lineage})"
+
+
+def made(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: Any) -> Job:
+    """A job with these fields."""
+    job = Job()
+    job.key_ns, job.release_ns, job.number = key_ns, release_ns, number
+    job.unit, job.lineage, job.payload = unit, lineage, payload
+    return job
+
+
+HeapEntry = tuple[int, int, int, Job]  # key_ns or rank, release_ns, number: tuples compare in C
+
+
+class KeyQueue:
+    """The queue of a unit whose keys may decrease: jobs by key, then release, then arrival. `[0]` is the head, which
+    has the least. heap: always the same list."""
+
+    __slots__ = ("heap",)
+
+    def __init__(self) -> None:
+        self.heap: list[HeapEntry] = []
+
+    def __len__(self) -> int:
+        return len(self.heap)
+
+    def __iter__(self) -> Iterator[Job]:
+        """In no order."""
+        return (entry[3] for entry in self.heap)
+
+    def __getitem__(self, index: int) -> Job:
+        return self.heap[index][3]
+
+    def append(self, job: Job) -> None:
+        """A job comes in."""
+        heappush(self.heap, (job.key_ns, job.release_ns, job.number, job))
+
+    def popleft(self) -> Job:
+        """Take the head off."""
+        return heappop(self.heap)[3]
+
+    def clear(self) -> None:
+        """Forget all jobs."""
+        self.heap.clear()
+
+    def keep(self, wanted: Callable[[Job], bool]) -> None:
+        """Forget all other jobs."""
+        self.heap[:] = [entry for entry in self.heap if wanted(entry[3])]
+        heapify(self.heap)
+
+
+Queue = deque[Job] | KeyQueue
+"""A deque where a policy's keys do not decrease along a unit's arrivals: its head has the least key. Jobs come out of
+both by `popleft`, the one with the least key first."""
+
+
+# -- what shedders and admission control return; the engine applies it
+
+
+@dataclass(frozen=True, slots=True)
+class Shed:
+    """A tuple is not let into that unit, or was taken out of its queue."""
+
+    unit: Unit
+    lineage: Lineage
+    policy: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A range of numbers that were shed goes on behind that unit."""
+
+    unit: Unit
+    lineage: Lineage
+    mark: Removed
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """All jobs of these tuples leave that unit's queue."""
+
+    unit: Unit
+    lineages: Container[Lineage]
+
+
+Effect = Shed | Gone | Removal
+
+
+class Passed(NamedTuple):
+    """A tuple that has passed a limit and may still wait. first: the arrival number of the first of its jobs."""
+
+    first: int
+    route: Route
+    lineage: Lineage
+
+
+class Displaced(NamedTuple):
+    """A tuple that has to go for another one: as what it passed, and its jobs."""
+
+    passed: Passed
+    jobs: list[Job]
+
+
+class Decision(NamedTuple):
+    """On an admitted tuple. policy: by which it is shed; 0: it goes on. displaced: a tuple that goes for it, before all
+    else. makes_room: the oldest tuples of its units go for it, and it is shed itself where there are none. counted: its
+    source has a limit that knows of it, so `settle` is due."""
+
+    policy: int = 0
+    displaced: Displaced | None = None
+    makes_room: bool = False
+    counted: bool = False
+
+
+# -- what stands at units, routes and steps
+
+
+class Gate(Protocol):
+    """The limit of a unit's queue. front: the oldest jobs go for a new one."""
+
+    @property
+    def front(self) -> bool: ...
+    @property
+    def most_bytes(self) -> int: ...
+
+    def fits(self, queue: Queue, size: int) -> bool:
+        """Whether there is room for a job of so many bytes."""
+
+    def add(self, number: int, size: int) -> None:
+        """A job has been let in."""
+
+    def withdrawn(self, job: Job) -> None:
+        """A job has left from within the queue."""
+
+
+class Shedding(Protocol):
+    """One shedder of a plan. due_ns: at the first event then, or later, `tick` is due."""
+
+    @property
+    def due_ns(self) -> int: ...
+    @property
+    def shed(self) -> int: ...
+
+    def tick(self, at_ns: int) -> list[Effect]:
+        """A period has passed. Returns the effects, in order."""
+
+    def counts(self) -> dict[str, int]:
+        """Its counters, by window."""
+
+    def dissolve(self) -> None:
+        """Release all references to units."""
+
+
+class EntryShedder(Protocol):
+    """Sheds at the entry of one unit."""
+
+    @property
+    def shedder(self) -> Shedding: ...
+
+    def hand_on(self, source: int) -> Iterator[Effect]:
+        """What waits of that source goes on behind the unit."""
+
+
+class StreamShedder(Protocol):
+    """The entry shedders of one plan's shedder that a stream, or a join's results, come to."""
+
+    @property
+    def shedder(self) -> Shedding: ...
+
+    def decide(self, at_ns: int, lineage: Lineage) -> tuple[bool, list[Effect]]:
+        """Whether a tuple is let in at all of them, and the effects that come before it."""
+
+    def others(self, route: Route, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
+        """Of those units the ones that have none of these entry shedders."""
+
+
+class SourceControl(Protocol):
+    """Admission control of one source. policed: tuples beyond what it declared."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def policed(self) -> int: ...
+
+    def decide(self, at_ns: int, payload: Any, memory_full: Callable[[], bool]) -> Decision:
+        """On an admitted tuple."""
+
+    def settle(self, first: int, route: Route, lineage: Lineage, policy: int) -> None:
+        """The tuple that was decided last goes on, and the first of its jobs will have that number; or it is shed by
+        that policy. Only where it was counted."""
+
+
+class ResultPolice(Protocol):
+    """The limit of an operator's results. every: it is asked about every input. shed: results so far."""
+
+    name: str
+    every: bool
+    shed: int
+
+    def passes(self, results: int) -> int:
+        """How many of the results of the next input pass."""
+
+    def take_over(self, other: Self) -> None:
+        """The same operator of an older plan: what that one let pass counts."""
+
+
+class LateRule(Protocol):
+    """Whether a tuple is too old for an operator that would start. before: the operator whose result it is; 0: none in
+    its unit. variant: runs in its place; None: the tuple is shed. runs: the variant's operator and its parameters. now:
+    the clock, where the operators of an instance start at instants of their own."""
+
+    before: int
+    now: Callable[[], int] | None
+    runs: tuple[str, str]
+    variant: Step | None
+
+    def concerns(self, at_ns: int, lineage: Lineage) -> bool:
+        """Whether that tuple is late for an operator that would start now."""
+
+
+class WindowPort(Protocol):
+    """Where tuples and marks come to the windows of an operator."""
+
+    def present(self, at_ns: int, lineage: Lineage, payload: Any) -> None:
+        """A tuple. Raises KeyError for one of a source that the plan does not have."""
+
+    def heard(self, at_ns: int, lineage: Lineage, mark: Mark) -> None:
+        """A mark."""
+
+    def report(self, at_ns: int) -> None:
+        """What has ended enters the system, under the newest plan that the operator is in."""
+
+    def take_over(self, old: Self) -> None:
+        """The same operator of an older plan: its windows go on here."""
+
+    def drains(self) -> None:
+        """Nothing more is admitted under the plan."""
+
+    def dissolve(self) -> None:
+        """Release all references to the windows."""
+
+
+# -- the parts of a compiled plan
 
 
 class SideSlot:
@@ -52,7 +320,7 @@ class Exit:
 
     __slots__ = ("index", "one", "only", "operator_id", "outdated_ns", "route")
 
-    def __init__(self, index: int, route: "Route", operator_id: int) -> None:
+    def __init__(self, index: int, route: Route, operator_id: int) -> None:
         self.index, self.route, self.operator_id, self.one = index, route, operator_id, 1 << (8 * index)
         self.outdated_ns = 0
         self.only: Unit | None = None
@@ -75,18 +343,22 @@ class Step:
     def __init__(self, operator: plans.Operator, call: Callable[..., Any], plain: bool) -> None:
         self.operator_id, self.cost_ns, self.join = operator.id, operator.cost_ns, operator.join
         self.call, self.bare, self.plain = call, plain, plain
-        self.late: Lateness | None = None
+        self.late: LateRule | None = None
         self.sides: tuple[SideSlot, ...] = tuple(SideSlot(operator.id, port) for port, _ in operator.sides)
         self.exit: Exit | None = None
-        self.collects: Windowed | None = None
-        self.police: SelectivityPolice | None = selectivity_police(operator)
-        self.policed = self.police is not None and self.police.every
+        self.collects: WindowPort | None = None
+        self.police: ResultPolice | None = None
+        self.policed = False
 
-    def judge(self, late: "Lateness") -> None:
+    def police_by(self, police: ResultPolice) -> None:
+        """Police its results."""
+        self.police, self.policed = police, police.every
+
+    def judge(self, late: LateRule) -> None:
         """Ask about each tuple before it runs."""
         self.late, self.plain = late, False
 
-    def go_on(self, before: "Step") -> None:
+    def go_on(self, before: Step) -> None:
         """The same operator runs here as in that step of an earlier plan."""
         self.call, self.bare = before.call, before.bare
         self.plain = self.bare and self.late is None
@@ -123,15 +395,15 @@ class Unit:
     """A task unit, or under a policy that yields one operator of it (then `rest` is what follows)."""
 
     __slots__ = (
-        "_before_ns", "_span", "_span_worst_ns", "absences", "busy", "chain", "collects", "deadline_ns", "door",
-        "exits", "flags", "gate", "guard", "hang_ns", "id", "inputs", "last", "late_ns", "loaded", "lost", "marks",
+        "_before_ns", "_span", "_span_worst_ns", "absences", "busy", "chain", "collects", "deadline_ns", "exits",
+        "flags", "gate", "guard", "hang_ns", "heap", "id", "inputs", "last", "late_ns", "loaded", "lost", "marks",
         "meter", "noted", "offset_ns", "queue", "ran", "rest", "rule", "runs", "shed", "spec", "sub_deadline_ns",
         "timed", "timed_ns", "useful_ns", "worst_ns",
     )  # fmt: skip
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
 
-    def __init__(self, spec: plans.Unit, chain: tuple[Step, ...], flags: int, loaded: "Loaded", fifo: bool) -> None:
+    def __init__(self, spec: plans.Unit, chain: tuple[Step, ...], flags: int, loaded: Loaded, fifo: bool) -> None:
         self.spec, self.id, self.flags, self.loaded = spec, spec.id, flags, loaded
         self.ran = heading(RAN, flags, spec.id)  # how the record of an instance begins
         self.sub_deadline_ns, self.deadline_ns = spec.sub_deadline_ns, spec.deadline_ns
@@ -141,16 +413,17 @@ class Unit:
         self.marks: tuple[Exit, ...] = ()  # exits that lead to a join, here and in the rest
         self.noted = False  # there is more to do when an instance ends than to choose the next one
         self.busy: Busy | None = None  # where a shedder asks for it
-        self.collects: Windowed | None = None  # marks end here
-        self.door: Door | None = None  # where a shedder decides who is let in
-        self.guard: Guard | None = None  # likewise, of a unit that begins with a join by lineage
+        self.collects: WindowPort | None = None  # marks end here
+        self.guard: StreamShedder | None = None  # of a unit that begins with a join by lineage
         self.offset_ns = 0
         self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
         self.meter: UnitMeter | None = None  # where the policy measures
         self.hang_ns = sum(loaded.plan.operator_by_id[step.operator_id].hang_ns for step in chain)
-        self.queue: Queue = deque() if fifo else KeyQueue()
+        by_key = KeyQueue()
+        self.heap = by_key.heap  # of the queue, where it is by key
+        self.queue: Queue = deque() if fifo else by_key
         first = chain[0].operator_id == spec.operators[0]  # not what follows where its policy yields
-        self.gate = Gate(spec.queue_bytes, spec.on_full == FRONT) if spec.queue_bytes and first else None
+        self.gate: Gate | None = None
         self.rest: Unit | None = None
         self.runs = self.shed = self.lost = 0  # tuples: run to their end, shed at or in it, lost at or in it
         self.timed = self.timed_ns = self.worst_ns = 0  # instances that were timed, from their release to their end
@@ -181,31 +454,30 @@ class Route:
     """Everything that a stream triggers on this node."""
 
     __slots__ = (
-        "admitted", "counted", "doors", "entry", "guards", "joins", "loaded", "lost", "marked", "outputs", "police",
-        "refused", "sends", "shed", "sides", "simple", "stream", "units", "withheld",
+        "admitted", "counted", "doors", "entry", "guards", "joins", "loaded", "lost", "marked", "outputs", "refused",
+        "sends", "shed", "sides", "simple", "stream", "units", "withheld",
     )  # fmt: skip
 
-    def __init__(self, loaded: "Loaded", stream: plans.Stream) -> None:
+    def __init__(self, loaded: Loaded, stream: plans.Stream) -> None:
         self.loaded, self.stream, self.marked = loaded, stream.id, stream.marked
         self.units: tuple[Unit, ...] = ()
         self.joins: tuple[tuple[Join, int], ...] = ()  # and the port
         self.sides: tuple[SideSlot, ...] = ()
         self.sends: tuple[int, ...] = ()  # peers
         self.outputs: tuple[plans.Output, ...] = ()
-        self.guards: tuple[Guard, ...] = ()  # shedders that say which of the units a tuple goes on to
-        self.doors: tuple[Door, ...] = ()  # of its units and joins; heartbeats are told to them
+        self.guards: tuple[StreamShedder, ...] = ()  # shedders that say which of the units a tuple goes on to
+        self.doors: tuple[EntryShedder, ...] = ()  # of its units and joins; heartbeats are told to them
         self.simple = False  # units only
-        self.police: ArrivalPolice | None = None  # of the source that is admitted to it
         self.counted = stream.counted and stream.marked
         self.withheld: Withheld | None = None  # of that source
-        self.entry: Entry | None = None  # everything that is asked about that source's tuples, policing included
+        self.entry: SourceControl | None = None  # of that source
         self.admitted = self.refused = 0  # tuples of that source
         self.shed = self.lost = 0  # arrivals that none of its consumers here got
 
     @property
     def policed(self) -> int:
         """Tuples of that source beyond what it declared."""
-        return 0 if self.police is None else self.police.shed
+        return 0 if self.entry is None else self.entry.policed
 
     def settle(self) -> None:
         """Call when the parts are known."""
@@ -256,10 +528,10 @@ class Loaded:
         self.plan, self.flags = plan, flags
         self.units: list[Unit] = []
         self.joins: list[Join] = []
-        self.windows: list[Windowed] = []
+        self.windows: list[WindowPort] = []
         self.routes: dict[int, Route] = {}  # by stream
         self.source_routes: dict[int, Route] = {}  # by source
-        self.shedders: tuple[Shedder, ...] = ()
+        self.shedders: tuple[Shedding, ...] = ()
 
     @property
     def steps(self) -> list[Step]:
@@ -285,9 +557,7 @@ class Loaded:
         """It was unloaded: nothing of it refers to itself any more, so it is freed without the garbage collector, which
         does not look at what was there when it was told to leave everything alone."""
         for windowed in self.windows:
-            if windowed.state.newest is windowed:
-                windowed.state.intake.sources = ()
-            del windowed.state
+            windowed.dissolve()
         for shedder in self.shedders:
             shedder.dissolve()
         self.shedders = ()
@@ -303,20 +573,15 @@ class Loaded:
 
     def policed(self) -> dict[str, int]:
         """What policing has shed, where it has: `arrivals.SOURCE`, `results.OPERATOR`."""
-        sources = [route.police for route in self.source_routes.values()]
+        sources = [route.entry for route in self.source_routes.values()]
         operators = [step.police for unit in self.units for step in unit.chain]
-        shed = {f"arrivals.{police.name}": police.shed for police in sources if police is not None}
+        shed = {f"arrivals.{entry.name}": entry.policed for entry in sources if entry is not None}
         shed |= {f"results.{police.name}": police.shed for police in operators if police is not None}
         return {name: n for name, n in shed.items() if n}
 
 
-def merged(lineages: list[Lineage]) -> Lineage:
-    """The lineage of a join's result: the first port's, with the oldest origin."""
-    source, epoch, seq, ordinal, _, _ = lineages[0]
-    return source, epoch, seq, ordinal, min(each[4] for each in lineages), min(each[5] for each in lineages)
-
-
 __all__ = [
-    "ABSENT", "ALWAYS_NS", "MARKS", "Absent", "Busy", "Exit", "Job", "Join", "Lineage", "Loaded", "Mark", "Quiet",
-    "Removed", "Route", "SideSlot", "Step", "Unit", "Waiting", "Withheld", "merged",
+    "ALWAYS_NS", "Busy", "Decision", "Displaced", "Effect", "EntryShedder", "Exit", "Gate", "Gone", "HeapEntry", "Job",
+    "Join", "KeyQueue", "LateRule", "Loaded", "Passed", "Queue", "Removal", "ResultPolice", "Route", "Shed",
+    "Shedding", "SideSlot", "SourceControl", "Step", "StreamShedder", "Unit", "Waiting", "WindowPort", "made",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """What travels on streams beside tuples, for joins and windows that wait for them: at once, before what is queued."""
 
-from node_agent.core.job import Lineage
+from node_agent.core.lineage import Lineage
 
 
 class Absent:

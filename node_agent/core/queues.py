@@ -1,60 +1,15 @@
-"""The queue of one task unit: in the order of arrival, or by key; and what may be asked of either.
-
-Where a policy's deadlines do not decrease along a unit's arrivals, the queue is a deque and its head has the least key.
-Else it is a heap. Jobs come out of both by `popleft`, the one with the least key first. A deque is used as it is, since
-a class of its own would cost every job twice what its methods do.
-"""
+"""What may be asked of a unit's queue, in the order of arrival or by key: its oldest jobs, or certain ones."""
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Container, Iterator
-from heapq import heapify, heappop, heappush
+from collections.abc import Container
 from operator import attrgetter
 
-from node_agent.core.job import Job, Lineage
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Job, Queue
 
 _number = attrgetter("number")
 _age = attrgetter("release_ns", "number")
-
-
-class KeyQueue:
-    """Jobs by key, then release, then arrival. `[0]` is the head, which has the least. heap: (key_ns, release_ns,
-    number, job) of each."""
-
-    __slots__ = ("heap",)
-
-    def __init__(self) -> None:
-        self.heap: list[tuple[int, int, int, Job]] = []
-
-    def __len__(self) -> int:
-        return len(self.heap)
-
-    def __iter__(self) -> Iterator[Job]:
-        """In no order."""
-        return (entry[3] for entry in self.heap)
-
-    def __getitem__(self, index: int) -> Job:
-        return self.heap[index][3]
-
-    def append(self, job: Job) -> None:
-        """A job comes in."""
-        heappush(self.heap, (job.key_ns, job.release_ns, job.number, job))
-
-    def popleft(self) -> Job:
-        """Take the head off."""
-        return heappop(self.heap)[3]
-
-    def clear(self) -> None:
-        """Forget all jobs."""
-        self.heap.clear()
-
-    def keep(self, wanted: Callable[[Job], bool]) -> None:
-        """Forget all other jobs."""
-        self.heap[:] = [entry for entry in self.heap if wanted(entry[3])]
-        heapify(self.heap)
-
-
-Queue = deque[Job] | KeyQueue
 
 
 def in_order(queue: Queue) -> bool:
@@ -126,8 +81,6 @@ def _put(queue: Queue, jobs: list[Job]) -> None:
 
 
 __all__ = [
-    "KeyQueue",
-    "Queue",
     "by_age",
     "find",
     "in_order",

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from node_agent.core.engine.engine import Engine
-from node_agent.core.job import Job, Lineage
-from node_agent.core.model import Step, Unit
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Job, Step, Unit
 from node_agent.host.trace_ring import HANG, HANG_AT, WRITTEN, RingFacts
 from node_agent.operators.api import At, Many
 from node_agent.operators.hop import UnencodableError

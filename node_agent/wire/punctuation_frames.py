@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from node_agent.core import plan as core
-from node_agent.core.model import ABSENT, Absent, Quiet, Removed
+from node_agent.core.punctuation import ABSENT, Absent, Quiet, Removed
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Lineage
 from node_agent.wire import frames

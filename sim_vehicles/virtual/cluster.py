@@ -12,7 +12,7 @@ from typing import Any
 from node_agent.core import plan as core
 from node_agent.core.engine.compiler import Calls
 from node_agent.core.facts import Facts, MemoryFacts, Stretch
-from node_agent.core.model import Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.operators.codecs import UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from node_agent.core.model import Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.core.plan import Plan
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.virtual import draws

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from node_agent.core.facts import Facts
-from node_agent.core.model import MARKS, Lineage, Loaded
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded
+from node_agent.core.punctuation import MARKS
 from protos.records import ACKED, GAVE_UP, RECEIVED, SENT
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.events import ARRIVED, DISPATCHED, Events

@@ -13,7 +13,8 @@ from node_agent.core.engine.compiler import Calls
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.engine.handover import hand_over
 from node_agent.core.facts import Facts
-from node_agent.core.model import Exit, Job, Lineage, Loaded, Step, Unit
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Exit, Job, Loaded, Step, Unit
 from node_agent.core.policies import Policy, policy
 from node_agent.core.shedding.memory_limit import REFUSE, Memory
 from node_agent.core.shedding.refusals import Refusals, age_refused

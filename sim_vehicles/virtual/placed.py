@@ -4,7 +4,8 @@ from enum import IntEnum
 from typing import Any, Protocol
 
 from node_agent.core import plan as core
-from node_agent.core.model import Lineage, Loaded
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded
 from protos.records import STATE_COMMITTED, STATE_DRAINING, STATE_PREPARED
 from sim_vehicles.virtual.costs import Costs
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from node_agent.core import plan as core
-from node_agent.core.model import Lineage, Step
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Step
 from node_agent.runtime.executor import RAISED, apply
 from sim_vehicles.virtual.clairvoyant import Need, Result, Task, Workload
 from sim_vehicles.virtual.costs import Costs

@@ -7,7 +7,8 @@ from infra.bench.engine.floor import IN_FLIGHT, RING_RECORDS, no_operation
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import Facts, Stretch
-from node_agent.core.model import Lineage, Loaded
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded
 from node_agent.core.policies import policy
 from protos.records import RECORD_BYTES
 
@@ -68,6 +69,7 @@ def engine_ns(instances: int, policy_name: str = "edf") -> float:
     for _ in range(instances):
         assert job is not None
         last = job.unit.last
+        assert last.exit is not None
         start = monotonic_ns()
         result = last.call(job.payload)
         end = monotonic_ns()

@@ -3,7 +3,7 @@
 Whoever runs it charges no time for decisions. A live node cannot do that, so no agent has it.
 """
 
-from node_agent.core.job import Job
+from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 
@@ -17,8 +17,9 @@ def overdue(job: Job, at_ns: int, ahead: int) -> bool:
     """
     unit, lineage = job.unit, job.lineage
     meter = unit.meter
-    end_ns: int = at_ns + meter.node.decision_ns + (ahead + 1) * meter.cost_ns
-    due_ns: int = lineage[5] + unit.useful_ns
+    assert meter is not None  # the policy measures
+    end_ns = at_ns + meter.node.decision_ns + (ahead + 1) * meter.cost_ns
+    due_ns = lineage[5] + unit.useful_ns
     return end_ns > due_ns
 
 

@@ -11,8 +11,8 @@ most urgent one, Z is computed again, between tuples (table 1).
 from bisect import bisect_right
 from dataclasses import replace
 
-from node_agent.core.job import Job
 from node_agent.core.meters import NodeMeter, UnitMeter
+from node_agent.core.model import Job
 from node_agent.core.plan import Arrivals, Service
 from node_agent.core.policies.papers.qed import QosDeadlines, qos
 from node_agent.core.policies.policy_parts import Policy
@@ -70,7 +70,9 @@ class Packages:
 
     def _look(self, job: Job, other: Job | None, at_ns: int) -> None:
         self._other = other
-        self._left = self._size(job.unit.meter, other.key_ns - at_ns) if other is not None else 0
+        unit = job.unit.meter
+        assert unit is not None  # the policy measures
+        self._left = self._size(unit, other.key_ns - at_ns) if other is not None else 0
 
     def _size(self, unit: UnitMeter, left_ns: int) -> int:
         """Z, from equation (5)."""

@@ -9,6 +9,8 @@ from node_agent.core.incremental import Slices, finish
 from node_agent.core.model import ALWAYS_NS, Exit, Join, Loaded, Route, Step, Unit
 from node_agent.core.policies.policy_parts import Policy
 from node_agent.core.shedding import install, source_admission
+from node_agent.core.shedding.memory_limit import FRONT, QueueLimit
+from node_agent.core.shedding.policing import selectivity_police
 from node_agent.core.windows.window_operator import Windowed
 from protos.records import PLAN_EPOCH_MASK
 
@@ -33,6 +35,9 @@ def compiling(plan: plans.Plan, calls: Calls, policy: Policy) -> Slices[Loaded]:
             if plan.operator_by_id[operator_id].window is not None:
                 step.collects = Windowed(loaded, plan.operator_by_id[operator_id], call())
                 loaded.windows.append(step.collects)
+            police = selectivity_police(plan.operator_by_id[operator_id])
+            if police is not None:
+                step.police_by(police)
         expiry.wire(plan, spec, steps, calls)
         _add_unit(loaded, spec, [steps[each] for each in spec.operators], policy)
         yield
@@ -65,6 +70,8 @@ def _add_unit(loaded: Loaded, spec: plans.Unit, steps: list[Step], policy: Polic
         unit.noted = bool(marks) or unit.collects is not None
         loaded.units.append(unit)
         rest = unit
+    if spec.queue_bytes and rest is not None:
+        rest.gate = QueueLimit(spec.queue_bytes, spec.on_full == FRONT)
     if steps[0].join:
         assert rest is not None
         loaded.joins.append(Join(rest, len(plan.operator_by_id[steps[0].operator_id].inputs)))

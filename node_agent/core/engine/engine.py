@@ -9,29 +9,40 @@ the ledger; shedders stand at routes and units. Each of these returns what follo
 does it: releases, sheds, loses, carries marks on, writes facts.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from heapq import heappop, heappush, heapreplace
 from typing import Any, Protocol
 
 from node_agent.core import plan as plans
 from node_agent.core.engine import joins
-from node_agent.core.engine.admission import Admission
 from node_agent.core.engine.compiler import Calls, compile_plan
 from node_agent.core.engine.joins import GONE, JoinEnd
 from node_agent.core.engine.ledger import Ledger
 from node_agent.core.engine.ready_queue import ReadyQueue
 from node_agent.core.engine.window_ends import WindowEnds
 from node_agent.core.facts import HEADED, Facts
-from node_agent.core.job import Job, Lineage
-from node_agent.core.model import Exit, Join, Loaded, Route, Step, Unit, Waiting, merged
+from node_agent.core.lineage import Lineage, merged
+from node_agent.core.model import (
+    Displaced,
+    Effect,
+    EntryShedder,
+    Exit,
+    Gone,
+    Job,
+    Join,
+    Loaded,
+    Route,
+    Shed,
+    Shedding,
+    Step,
+    StreamShedder,
+    Unit,
+    Waiting,
+)  # fmt: skip
 from node_agent.core.policies.policy_parts import Policy
 from node_agent.core.punctuation import ABSENT, MARKS, Absent, Mark, Quiet, Removed, Withheld, removed
-from node_agent.core.shedding.entry import Door, Effect, Gone, Guard, Shed, Shedder
 from node_agent.core.shedding.memory_limit import FRONT, JOB_BYTES, weight
-from node_agent.core.shedding.source_admission import Displaced
 from node_agent.core.windows.window_operator import Windowed
 from protos.records import (
     CAUSE_JOIN_EXPIRED,
@@ -87,7 +98,7 @@ class Engine:
     """
 
     __slots__ = (
-        "_admission", "_batch_made", "_batching", "_commands", "_limit_jobs", "_made", "_measures", "_next", "_plain",
+        "_batch_made", "_batching", "_commands", "_limit_jobs", "_made", "_measures", "_memory_full", "_next", "_plain",
         "_resumed", "_slow", "_surplus", "ended_ns", "facts", "ledger", "loaded", "policy", "ready", "simple",
         "windows",
     )  # fmt: skip
@@ -99,7 +110,7 @@ class Engine:
         self.loaded: list[Loaded] = []
         self.ready = ReadyQueue(policy)
         self.windows = WindowEnds(settings.epoch, settings.numbered)
-        self._admission = Admission(settings.memory_full)
+        self._memory_full = settings.memory_full
         self.ledger = Ledger(facts)
         self.simple = not (self.ready.batching or policy.yields)
         self.ended_ns = 0
@@ -122,10 +133,7 @@ class Engine:
     def add(self, loaded: Loaded) -> Loaded:
         """Add a plan that was compiled for this policy."""
         self.loaded.append(loaded)
-        self.windows.load(loaded)
-        for windowed in loaded.windows:
-            windowed.owner = self
-            windowed.in_flight = partial(self.ready.in_flight, _on_the_way(windowed))
+        self.windows.load(loaded, self, self.ready.in_flight)
         self.ready.load(loaded, self.loaded)
         if self.ready.direct and self.simple:
             for unit in loaded.units:
@@ -144,8 +152,7 @@ class Engine:
                 self._lose(at_ns, unit, job.lineage, CAUSE_STOPPED)
         for join in loaded.joins:
             self._apply_joins(at_ns, joins.stopped(join))
-        for windowed in loaded.windows:
-            windowed.in_flight = None
+        self.windows.forget(loaded)
         self.loaded.remove(loaded)
         self.ready.unload(loaded, self.loaded)
         self._look_at_choice()
@@ -252,7 +259,7 @@ class Engine:
             for join in loaded.joins:
                 self._apply_joins(at_ns, joins.expired(at_ns, join))
         for windowed in self.windows.expire(at_ns):
-            self._look_at_windows(at_ns, windowed)
+            windowed.report(at_ns)
 
     def shed_queued(self, at_ns: int, unit: Unit, jobs: int) -> None:
         """So many jobs of a unit's queue go: the youngest, or where its limit says front the oldest."""
@@ -347,7 +354,7 @@ class Engine:
             return self._next(end_ns)
         job = heads[0][3]  # `ready.pop`, without the call
         ready.running = job
-        queue: deque[Job] = job.unit.queue
+        queue = job.unit.queue
         queue.popleft()
         ready.dispatched += 1
         if queue:
@@ -489,7 +496,7 @@ class Engine:
         if unit.marks and not self._resumed:
             self._mark(end_ns, unit, job.lineage, counts, mark)
         if unit.collects is not None:
-            self._look_at_windows(end_ns, unit.collects)
+            unit.collects.report(end_ns)
 
     # -- what a stream triggers besides units
 
@@ -513,14 +520,14 @@ class Engine:
         """An admitted tuple of a source with an entry."""
         entry = route.entry
         assert entry is not None
-        decision = self._admission.decide(at_ns, entry, payload)
+        decision = entry.decide(at_ns, payload, self._memory_full)
         policy = decision.policy
         if decision.displaced is not None:
             self._displace(at_ns, route, decision.displaced)
         if decision.makes_room and not self._make_room(at_ns, route):
             policy = POLICY_MEMORY
         if decision.counted:
-            self._admission.settle(entry, self.ready.released + 1, route, lineage, policy)
+            entry.settle(self.ready.released + 1, route, lineage, policy)
         if policy:
             self._shed_arrival(at_ns, route, lineage, policy)
             return
@@ -589,17 +596,17 @@ class Engine:
                 units = guard.others(route, units)
         return units
 
-    def _passes(self, at_ns: int, guard: Guard, lineage: Lineage) -> bool:
+    def _passes(self, at_ns: int, guard: StreamShedder, lineage: Lineage) -> bool:
         self._tick(at_ns, guard.shedder)
         passes, effects = guard.decide(at_ns, lineage)
         self._apply(at_ns, effects)
         return passes
 
-    def _tick(self, at_ns: int, shedder: Shedder) -> None:
+    def _tick(self, at_ns: int, shedder: Shedding) -> None:
         if at_ns >= shedder.due_ns:
             self._apply(at_ns, shedder.tick(at_ns))
 
-    def _beat_door(self, at_ns: int, door: Door, source: int) -> None:
+    def _beat_door(self, at_ns: int, door: EntryShedder, source: int) -> None:
         """A heartbeat of a source comes by."""
         self._tick(at_ns, door.shedder)
         self._apply(at_ns, door.hand_on(source))
@@ -665,7 +672,7 @@ class Engine:
         for unit in route.units:
             if unit.collects is not None:
                 unit.collects.heard(at_ns, lineage, mark)
-                self._look_at_windows(at_ns, unit.collects)
+                unit.collects.report(at_ns)
             elif unit.inputs == 1 or joins.all_absent(unit, lineage):
                 self._mark(at_ns, unit, lineage, 0, mark)
         for join, port in route.joins:
@@ -692,7 +699,7 @@ class Engine:
         """A tuple was shed or lost in this unit, or at its door, or a range of them."""
         if unit.collects is not None:
             unit.collects.heard(at_ns, lineage, mark)
-            self._look_at_windows(at_ns, unit.collects)
+            unit.collects.report(at_ns)
         elif unit.marks:
             self._mark(at_ns, unit, lineage, counts, mark)
 
@@ -708,14 +715,6 @@ class Engine:
         self._gone(at_ns, unit, lineage, removed(lineage), counts)
 
     # -- windows
-
-    def _look_at_windows(self, at_ns: int, windowed: Windowed) -> None:
-        """What has ended enters the system, under the newest plan that the operator is in and where this one is
-        loaded."""
-        newest = windowed.news
-        if newest is not None:
-            assert newest.owner is not None
-            newest.owner.end_windows(at_ns, newest)
 
     def end_windows(self, at_ns: int, windowed: Windowed) -> None:
         """Something has happened to the windows of an operator of a plan that is loaded here."""
@@ -733,12 +732,6 @@ def _only(exit_: Exit) -> Unit | None:
     """The unit that alone gets what leaves there, where nothing is asked before; None: there is none, or several."""
     route = exit_.route
     return route.units[0] if route.simple and len(route.units) == 1 and not exit_.outdated_ns else None
-
-
-def _on_the_way(windowed: Windowed) -> list[Unit]:
-    """The units that lead to its windows. Some lead elsewhere as well."""
-    units = windowed.loaded.units
-    return [unit for unit in units if unit.collects is windowed or any(each.route.counted for each in unit.marks)]
 
 
 __all__ = ["Commands", "Engine", "Settings"]

@@ -13,8 +13,8 @@ from node_agent.core.engine.compiler import Calls
 from node_agent.core.engine.engine import Engine
 from node_agent.core.engine.handover import hand_over
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.job import Job, Lineage
-from node_agent.core.model import Loaded, Step
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Job, Loaded, Step
 from node_agent.core.policies.policy_parts import Policy
 
 

@@ -8,7 +8,7 @@ partners of its own, in a row.
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from node_agent.core.job import Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.core.model import Join, Unit, Waiting
 from node_agent.core.punctuation import ABSENT, Mark, Removed
 

@@ -5,7 +5,7 @@ What comes to an end is told by one method each. The usual end of an instance is
 
 from node_agent.core.engine.window_ends import WindowEvent
 from node_agent.core.facts import Facts
-from node_agent.core.job import Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.core.model import Route, SideSlot, Unit
 from node_agent.core.plan import Output
 from node_agent.core.windows.window_operator import Windowed

@@ -14,11 +14,10 @@ from typing import Any
 
 from node_agent.core import queues
 from node_agent.core.expiry import Expiry, expiry
-from node_agent.core.job import Job, Lineage, made
+from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
-from node_agent.core.model import Loaded, Unit
+from node_agent.core.model import Job, Loaded, Queue, Unit, made
 from node_agent.core.policies.policy_parts import BatchFormer, Policy
-from node_agent.core.queues import Queue
 
 Entry = tuple[int, int, int, Job]  # deadline or rank, release_ns, arrival number
 
@@ -136,10 +135,9 @@ class ReadyQueue:
         assert key is not None
         self.released = number = self.released + 1
         job = made(key(unit.spec, lineage), at_ns, number, unit, lineage, payload)
-        queue: Any = unit.queue
-        entry = (job.key_ns, at_ns, number, job)
-        heappush(queue.heap, entry)
-        if queue.heap[0] is entry:
+        heap, entry = unit.heap, (job.key_ns, at_ns, number, job)
+        heappush(heap, entry)
+        if heap[0] is entry:
             heappush(self.heads, entry)  # the former head stays in there and is skipped when it is not the head
 
     def _release_measured(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
@@ -209,7 +207,7 @@ class ReadyQueue:
         heads = self.heads
         while heads:
             job = heappop(heads)[3]
-            heap: list[Entry] = job.unit.queue.heap
+            heap = job.unit.heap
             if not heap or heap[0][3] is not job:
                 continue
             heappop(heap)

@@ -5,15 +5,16 @@ bounds and verdicts like any other; one that gives no result is admitted and she
 tuple that leads to no window.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from node_agent.core.job import Lineage
-from node_agent.core.model import Loaded
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded, Unit
 from node_agent.core.windows.gaps import Gaps
 from node_agent.core.windows.open_windows import Abandoned, Closed, Command, Opened, Skipped, Window
 from node_agent.core.windows.results import Complete
-from node_agent.core.windows.window_operator import Windowed
+from node_agent.core.windows.window_operator import Windowed, WindowOwner
 from protos.records import (
     MOST_SKIPPED,
     WINDOW_ABANDONED,
@@ -25,6 +26,8 @@ from protos.records import (
 
 STOPPED = WINDOW_CAUSES.index("stopped")
 NO_CAUSE = 0
+InFlight = Callable[[Iterable[Unit], int, int], Iterator[int]]
+"""Of a source and incarnation, the numbers that wait for one of these units, or run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +55,16 @@ class WindowEnds:
         self.epoch, self.numbered = epoch, numbered
         self.operators: list[Windowed] = []
 
-    def load(self, loaded: Loaded) -> None:
-        """A plan's window operators."""
-        self.operators += loaded.windows
+    def load(self, loaded: Loaded, owner: WindowOwner, in_flight: InFlight) -> None:
+        """A plan's window operators. owner: what ends enters the system there."""
+        for windowed in loaded.windows:
+            assert isinstance(windowed, Windowed)
+            windowed.attach(owner, partial(in_flight, _on_the_way(windowed)))
+            self.operators.append(windowed)
 
     def unload(self, loaded: Loaded) -> Iterator[tuple[Windowed, WindowEvent]]:
         """Windows that no newer plan goes on with end here, and are in no ledger."""
-        for windowed in loaded.windows:
-            self.operators.remove(windowed)
+        for windowed in self._of(loaded):
             state = windowed.state
             state.members.remove(windowed)
             if state.newest is not windowed:
@@ -69,6 +74,15 @@ class WindowEnds:
                 state.count("abandoned", "stopped")
                 yield windowed, _event(windowed, number, WINDOW_ABANDONED, STOPPED, window)
             state.intake.live.open.clear()
+
+    def forget(self, loaded: Loaded) -> None:
+        """The plan has been unloaded: nothing is in flight to its windows."""
+        for windowed in self._of(loaded):
+            windowed.detach()
+            self.operators.remove(windowed)
+
+    def _of(self, loaded: Loaded) -> list[Windowed]:
+        return [windowed for windowed in self.operators if windowed.loaded is loaded]
 
     @property
     def due_ns(self) -> int | None:
@@ -160,6 +174,12 @@ def _event(
     if window is not None and what != WINDOW_OPENED:
         held = window.count
     return WindowEvent(number + base, what, start, end, cause, held, result, shed)
+
+
+def _on_the_way(windowed: Windowed) -> list[Unit]:
+    """The units that lead to its windows. Some lead elsewhere as well."""
+    units = windowed.loaded.units
+    return [unit for unit in units if unit.collects is windowed or any(each.route.counted for each in unit.marks)]
 
 
 def _first(command: Command) -> int:

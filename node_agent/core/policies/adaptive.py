@@ -7,15 +7,14 @@ at the measured rate, dl_min the least sub-deadline of the node. What cannot be 
 dear gives way to what is cheap where the node is behind (`giving_way`).
 """
 
-from node_agent.core.job import Job
 from node_agent.core.meters import PPM, NodeMeter, UnitMeter
+from node_agent.core.model import Job, Queue
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch_formers import basic_batches
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.fixed_batches import Fixed
 from node_agent.core.policies.policy_parts import Policy
 from node_agent.core.policies.sifting import giving_way
-from node_agent.core.queues import Queue
 
 
 class FeedForward(Fixed):
@@ -36,8 +35,9 @@ class FeedForward(Fixed):
         """When all k are there."""
         return head.release_ns + self._wanted(head.unit.meter) * self.phi_ns
 
-    def _wanted(self, unit: UnitMeter) -> int:
+    def _wanted(self, unit: UnitMeter | None) -> int:
         share_ppm, phi_ns = self._share_ppm, self.phi_ns
+        assert unit is not None  # the policy measures
         if not (unit.gap.count and self.meter.decision.count):
             return self.parameters.first_k
         above = self.meter.decision_ns * (PPM - share_ppm) * unit.gap_ns

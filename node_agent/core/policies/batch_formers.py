@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from node_agent.core.job import Job
+from node_agent.core.model import Job, Queue
 from node_agent.core.policies.policy_parts import BatchFormer
-from node_agent.core.queues import Queue
 
 
 def whole_burst(head: Job, queue: Iterable[Job]) -> int:

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from node_agent.core.job import Job
 from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Job, Queue
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch_formers import basic_batches
-from node_agent.core.queues import Queue
 from protos.policies import phi_ns
 
 

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from node_agent.core.job import Job, Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Job, Queue
 from node_agent.core.plan import DEFAULTS, Parameters, Unit
-from node_agent.core.queues import Queue
 
 Offset = Callable[[Unit], int]  # the constant that is added to the release
 Key = Callable[[Unit, Lineage], int]  # a deadline that the release does not enter

@@ -1,6 +1,6 @@
 """Dropping what cannot be met any more, batch by batch, and what is dear before what is cheap."""
 
-from node_agent.core.job import Job
+from node_agent.core.model import Job
 
 YIELD = 4  # the part of its room that what is infinitely dear gives up
 
@@ -20,6 +20,7 @@ def giving_way(batch: list[Job], at_ns: int) -> int:
     """
     unit = batch[0].unit
     meter = unit.meter
+    assert meter is not None  # the policy measures
     node, cost_ns = meter.node, meter.cost_ns
     room_ns = min(node.least_ns, meter.sub_deadline_ns - cost_ns) // YIELD
     reserve_ns = max(0, room_ns) * max(0, cost_ns - node.cost_ns) // cost_ns

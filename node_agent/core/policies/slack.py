@@ -11,10 +11,9 @@ room.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
-from node_agent.core.job import Job
-from node_agent.core.meters import NodeMeter
+from node_agent.core.meters import NodeMeter, UnitMeter
+from node_agent.core.model import ALWAYS_NS, Job, Loaded, Route, Step, Unit
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 
@@ -22,7 +21,6 @@ EVERY = 256  # ranks after which the work that is left is added up anew, at leas
 STEP_BITS = 16  # of a rank: units on the way to an output
 NUMBER_BITS = 40  # of a rank: the tuple's number at its source
 NUMBERS = (1 << NUMBER_BITS) - 1
-ALWAYS_NS = 1 << 62  # room of what has to run in any case
 
 
 class EndToEnd:
@@ -38,12 +36,13 @@ class EndToEnd:
 
     def __init__(self, meter: NodeMeter) -> None:
         self._meter, self._left, self._changes = meter, 0, -1
-        self._plans: dict[Any, list[Any]] = {}  # loaded plan -> its units, each after those that it leads to
+        self._plans: dict[Loaded, list[Unit]] = {}  # loaded plan -> its units, each after those that it leads to
         self._steps: dict[int, int] = {}  # by the unit's number: units up to the last output, itself included
 
     def rank(self, head: Job) -> int:
         """Deadline, number and steps in one number."""
-        unit, lineage = head.unit, head.lineage
+        unit, lineage, meter = head.unit, head.lineage, head.unit.meter
+        assert meter is not None  # the policy measures
         if self._changes != self._meter.changes:
             self._plans, self._steps, self._changes = {}, {}, self._meter.changes
         if unit.loaded not in self._plans:
@@ -52,9 +51,9 @@ class EndToEnd:
         if not self._left:
             self._add_up()
         self._left -= 1
-        due_ns: int = lineage[4] + unit.deadline_ns
+        due_ns = lineage[4] + unit.deadline_ns
         number = 1 + lineage[2] % NUMBERS if unit.marks else 0
-        return (due_ns << NUMBER_BITS | number) << STEP_BITS | self._steps[unit.meter.number]
+        return (due_ns << NUMBER_BITS | number) << STEP_BITS | self._steps[meter.number]
 
     def chosen(self, rank: int) -> None:
         """Nothing follows from it."""
@@ -65,7 +64,7 @@ class EndToEnd:
         for units in self._plans.values():
             for unit in units:
                 slack_ns, steps, declared_ns = None, 0, 0
-                meter = unit.meter
+                meter = _meter(unit)
                 for step in unit.chain:
                     declared_ns += _least_ns(step)
                     if step.exit is not None:
@@ -76,7 +75,7 @@ class EndToEnd:
                 meter.slack_ns = slack_ns
                 self._steps[meter.number] = min(steps + 1, (1 << STEP_BITS) - 1)
 
-    def _room(self, route: Any) -> tuple[int, int]:
+    def _room(self, route: Route) -> tuple[int, int]:
         """How long after its origin a tuple may come on that stream and still meet an output; units left to it."""
         room_ns, steps = 0, 0
         if route.sides:
@@ -86,35 +85,40 @@ class EndToEnd:
         if route.sends:
             room_ns = max(room_ns, _leaving_ns(route))
         for unit in _after(route):
-            slack_ns = unit.meter.slack_ns
+            slack_ns = _meter(unit).slack_ns
             room_ns = max(room_ns, ALWAYS_NS if slack_ns is None else slack_ns)
-            steps = max(steps, self._steps.get(unit.meter.number, 0))
+            steps = max(steps, self._steps.get(_meter(unit).number, 0))
         return room_ns, steps
 
 
-def _least_ns(step: Any) -> int:
+def _meter(unit: Unit) -> UnitMeter:
+    assert unit.meter is not None  # the policy measures
+    return unit.meter
+
+
+def _least_ns(step: Step) -> int:
     """As declared; of what runs in its place for tuples that are late, where that is less."""
     variant = None if step.late is None else step.late.variant
     return int(step.cost_ns if variant is None else min(step.cost_ns, variant.cost_ns))
 
 
-def _after(route: Any) -> Iterator[Any]:
+def _after(route: Route) -> Iterator[Unit]:
     yield from route.units
     for join, _ in route.joins:
         yield join.unit
 
 
-def _leaving_ns(route: Any) -> int:
+def _leaving_ns(route: Route) -> int:
     plan = route.loaded.plan
     deadline_ns = next(each.last_ns for each in plan.streams if each.id == route.stream)
     latency_ns = min((each.latency_ns for each in plan.peers if each.index in route.sends), default=0)
     return deadline_ns - latency_ns if deadline_ns else ALWAYS_NS
 
 
-def _backwards(units: list[Any]) -> list[Any]:
+def _backwards(units: list[Unit]) -> list[Unit]:
     """Each unit after all that it leads to. In a circle, which no plan has, somewhere."""
-    found: list[Any] = []
-    seen: set[Any] = set()
+    found: list[Unit] = []
+    seen = set[Unit]()
     for first in units:
         waiting = [(first, False)]
         while waiting:
@@ -132,7 +136,8 @@ def hopeless(job: Job, at_ns: int, ahead: int) -> bool:
     """Whether the tuple can meet none of its outputs any more, if measured costs hold. The lower bound of its age
     counts: what may be younger than it seems is given the chance."""
     meter, lineage = job.unit.meter, job.lineage
-    slack_ns: int | None = meter.slack_ns
+    assert meter is not None  # the policy measures
+    slack_ns = meter.slack_ns
     return slack_ns is not None and at_ns + meter.node.decision_ns > lineage[5] + slack_ns
 
 

@@ -7,12 +7,11 @@ wait as may. So a window that lacks a tuple is never taken for complete.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from node_agent.core.job import Lineage
-from node_agent.core.model import Route, Unit
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Effect, Gone, Removal, Route, Shed, Unit
 from node_agent.core.punctuation import Removed
 from node_agent.core.queues import by_age
 from node_agent.core.shedding.backlog import Backlog
@@ -20,35 +19,6 @@ from node_agent.core.windows.shedding_control import Marks
 from node_agent.core.windows.window_aware import Load
 
 Free = Callable[[int, int], bool]  # whether no window that is worth keeping meets origins least..greatest
-
-
-@dataclass(frozen=True, slots=True)
-class Shed:
-    """A tuple is not let into that unit, or was taken out of its queue."""
-
-    unit: Unit
-    lineage: Lineage
-    policy: int
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """A range of numbers that were shed goes on behind that unit."""
-
-    unit: Unit
-    lineage: Lineage
-    mark: Removed
-
-
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """All jobs of these tuples leave that unit's queue."""
-
-    unit: Unit
-    lineages: Container[Lineage]
-
-
-Effect = Shed | Gone | Removal
 
 
 class Door:
@@ -187,7 +157,7 @@ class Shedder:
     def dissolve(self) -> None:
         """Nothing refers to itself any more."""
         for door in self.doors:
-            door.unit.door = door.unit.guard = None
+            door.unit.guard = None
         self.doors = ()
         self.backlog.dissolve()
 
@@ -201,4 +171,4 @@ class Shedder:
         return {f"windows.{window}.{name}": n for window in self.windows for name, n in made.items()}
 
 
-__all__ = ["Door", "Effect", "Free", "Gone", "Guard", "Removal", "Rule", "Shed", "Shedder"]
+__all__ = ["Door", "Free", "Guard", "Rule", "Shedder"]

@@ -12,6 +12,7 @@ from node_agent.core.shedding.entry import Door, Guard, Shedder
 def stand(loaded: Loaded) -> None:
     """Every shedder of the plan at its doors. Raises ValueError where a unit has two."""
     firsts = {unit.id: unit for unit in loaded.units}  # of a unit's pieces the first was added last
+    taken = set[Unit]()
     for spec in loaded.plan.sheddings:
         guarded = [firsts[number] for number in spec.units]
         path = [firsts[number] for number in spec.path]
@@ -27,9 +28,10 @@ def stand(loaded: Loaded) -> None:
         late_ns = max(operator.window.lateness_ns for operator in operators if operator.window is not None)
         doors = {}
         for unit in dict.fromkeys([*guarded, *path] if spec.policy == "front" else guarded):
-            if unit.door is not None:
+            if unit in taken:
                 raise ValueError(f"unit {unit.id}: two sheddings stand at its door")
-            unit.door = doors[unit] = Door(unit, shedder, late_ns, _meets_join(unit))
+            taken.add(unit)
+            doors[unit] = Door(unit, shedder, late_ns, _meets_join(unit))
         shedder.doors = tuple(doors.values())
         for place, (route, at) in enumerate(places):
             route.guards += (Guard(shedder, place, [doors[unit] for unit in at]),)
@@ -89,8 +91,8 @@ def hand_over(new: Loaded, old: Loaded) -> None:
     the same units with what waits there."""
     same = {_operators(unit): unit for unit in old.units}
     pairs = [(unit, same[name]) for unit in new.units if (name := _operators(unit)) in same]
-    left = list(old.shedders)
-    for mine in new.shedders:
+    left = _shedders(old)
+    for mine in _shedders(new):
         other = next((each for each in left if _goes_on(mine, each)), None)
         if other is None:
             continue
@@ -98,9 +100,15 @@ def hand_over(new: Loaded, old: Loaded) -> None:
         sources = {number: mine.sources[name] for name, number in other.sources.items() if name in mine.sources}
         mine.backlog.go_on(other.backlog, pairs)
         mine.go_on(other, sources)
+        before = {door.unit: door for each in _shedders(old) for door in each.doors}
+        doors = {door.unit: door for door in mine.doors}
         for unit, theirs in pairs:
-            if unit.door is not None and theirs.door is not None and unit.door.shedder is mine:
-                unit.door.go_on(theirs.door, sources)
+            if unit in doors and theirs in before:
+                doors[unit].go_on(before[theirs], sources)
+
+
+def _shedders(loaded: Loaded) -> list[Shedder]:
+    return [each for each in loaded.shedders if isinstance(each, Shedder)]
 
 
 def _goes_on(mine: Shedder, other: Shedder) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from sys import getsizeof
 from typing import Any
 
-from node_agent.core.job import Job
-from node_agent.core.queues import Queue, in_order
+from node_agent.core.model import Job, Queue
+from node_agent.core.queues import in_order
 
 JOB_BYTES = 430  # a job and its lineage, without the payload: measured, with CPython 3.11 on 64 bits
 MESSAGE_BYTES, MESSAGE_FACTOR = 512, 2  # a protobuf message: at least, and per encoded byte
@@ -69,7 +69,7 @@ def _several(values: list[Any] | tuple[Any, ...], depth: int) -> int:
     return sum(_weight(each, depth - 1) for each in looked_at) * count // len(looked_at)
 
 
-class Gate:
+class QueueLimit:
     """The limit of one unit's queue: what it holds, by the jobs' arrival numbers.
 
     Where the queue is in the order of arrival its head says which jobs have left. Of a heap the numbers are compared
@@ -144,4 +144,4 @@ class Memory:
         return self._jobs() * (JOB_BYTES + (self._weight_16 >> 4)) >= self.most_bytes
 
 
-__all__ = ["DROP_TAIL", "FRONT", "JOB_BYTES", "REFUSE", "Gate", "Memory", "weight"]
+__all__ = ["DROP_TAIL", "FRONT", "JOB_BYTES", "REFUSE", "Memory", "QueueLimit", "weight"]

@@ -8,7 +8,7 @@ as the instants of what comes there and of heartbeats.
 from collections.abc import Callable, Iterable, Sequence
 
 from node_agent.core import plan as plans
-from node_agent.core.job import Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.core.shedding.entry import Free, Rule
 from node_agent.core.windows.shedding_control import PPM, AtRandom, DropTail, Front, RateControl
 from node_agent.core.windows.window_aware import Kind, Load, WindowAware

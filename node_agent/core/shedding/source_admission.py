@@ -7,33 +7,20 @@ that is policed may anything be displaced. Where the queues are full and the old
 """
 
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.job import Job, Lineage
-from node_agent.core.model import Loaded, Route
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Decision, Displaced, Job, Loaded, Passed, Route
 from node_agent.core.queues import find, in_order
-from node_agent.core.shedding.memory_limit import REFUSE
+from node_agent.core.shedding.memory_limit import DROP_TAIL, REFUSE
 from node_agent.core.shedding.policing import ArrivalPolice, arrival_police
-from node_agent.core.shedding.rate_limiter import LoadShedder
+from node_agent.core.shedding.rate_limiter import PASS, SHED, LoadShedder
 from node_agent.core.shedding.utility import Value, read
+from protos.records import POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE
 
 SWEPT = 16  # numbers too many that are remembered of a queue that is a heap
-
-
-class Passed(NamedTuple):
-    """A tuple that has passed a limit and may still wait."""
-
-    first: int  # the arrival number of the first of its jobs
-    route: Route
-    lineage: Lineage
-
-
-class Displaced(NamedTuple):
-    """A tuple that has to go for another one: as what it passed, and its jobs."""
-
-    passed: Passed
-    jobs: list[Job]
 
 
 class Limiting:
@@ -153,6 +140,36 @@ class Entry:
         self.name, self.on_full, self.police = source.name, source.on_full, police
         self.limit = Limiting(source.limit, source, route) if source.limit is not None else None
 
+    @property
+    def policed(self) -> int:
+        """Tuples beyond what the source declared."""
+        return 0 if self.police is None else self.police.shed
+
+    def decide(self, at_ns: int, payload: Any, memory_full: Callable[[], bool]) -> Decision:
+        """On an admitted tuple of the source."""
+        full = self.on_full != REFUSE and memory_full()
+        if full and self.on_full == DROP_TAIL:
+            return Decision(POLICY_MEMORY)
+        limit, police, displaced = self.limit, self.police, None
+        if limit is not None:
+            decision = limit.decide(at_ns, payload)
+            if decision == SHED:
+                return Decision(POLICY_RATE)
+            if decision != PASS:
+                displaced = limit.displaced(decision)
+        policed = displaced is None and police is not None and not police.passes(at_ns)
+        policy = POLICY_ARRIVALS if policed else 0
+        return Decision(policy, displaced, full and not policed, limit is not None)
+
+    def settle(self, first: int, route: Route, lineage: Lineage, policy: int) -> None:
+        """The tuple that was decided last goes on, and the first of its jobs will have that number; or it is shed by
+        that policy. Only where it was counted."""
+        assert self.limit is not None
+        if policy:
+            self.limit.gone()
+        else:
+            self.limit.entered(first, route, lineage)
+
     def take_over(self, other: "Entry", same: bool) -> None:
         """See Limiting and ArrivalPolice."""
         if self.limit is not None and other.limit is not None:
@@ -163,19 +180,23 @@ class Entry:
 
 def stand(source: plans.Source, route: Route) -> None:
     """Put before a route what its source asks for; when the route is settled."""
-    route.police = arrival_police(source)
-    if route.police is not None or source.limit is not None or source.on_full != REFUSE:
-        route.entry = Entry(source, route, route.police)
+    police = arrival_police(source)
+    if police is not None or source.limit is not None or source.on_full != REFUSE:
+        route.entry = Entry(source, route, police)
 
 
 def hand_over(new: Loaded, old: Loaded) -> None:
     """The new plan is admitted to in place of the old one: sources of both go on where they were."""
-    before = {entry.name: entry for route in old.source_routes.values() if (entry := route.entry) is not None}
+    before = {entry.name: entry for entry in _entries(old)}
     plans_ = (new.plan, old.plan)
     same = len({(plan.policy, plan.largest_batch, plan.parameters) for plan in plans_}) == 1  # then one engine has both
-    for route in new.source_routes.values():
-        if route.entry is not None and route.entry.name in before:
-            route.entry.take_over(before[route.entry.name], same)
+    for entry in _entries(new):
+        if entry.name in before:
+            entry.take_over(before[entry.name], same)
 
 
-__all__ = ["Displaced", "Entry", "Limiting", "Passed", "hand_over", "implied", "stand"]
+def _entries(loaded: Loaded) -> list[Entry]:
+    return [entry for route in loaded.source_routes.values() if isinstance(entry := route.entry, Entry)]
+
+
+__all__ = ["Entry", "Limiting", "hand_over", "implied", "stand"]

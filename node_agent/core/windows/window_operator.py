@@ -10,10 +10,11 @@ younger than this instant, so whatever begins later needs only n and what comes 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 from node_agent.core import plan as plans
-from node_agent.core.job import Lineage
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded
 from node_agent.core.punctuation import Mark, Quiet, Removed
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.gaps import Gaps
@@ -22,11 +23,6 @@ from node_agent.core.windows.open_windows import Command, Window
 from node_agent.core.windows.results import Collecting
 from node_agent.core.windows.sequence import NEVER
 from node_agent.core.windows.window_kinds import CountWindows, SizedWindows, TimeWindows
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from node_agent.core.model import Loaded
 
 AGELESS_NS = NEVER // 2  # no lower bound was known, on some node that the tuple came by
 FAR_NS = 1 << 62  # after any instant
@@ -138,7 +134,7 @@ class Windowed:
 
     __slots__ = ("begun", "in_flight", "index", "loaded", "name", "operator_id", "owner", "state", "window")
 
-    def __init__(self, loaded: "Loaded", operator: plans.Operator, collecting: Collecting) -> None:
+    def __init__(self, loaded: Loaded, operator: plans.Operator, collecting: Collecting) -> None:
         assert operator.window is not None
         self.loaded, self.operator_id, self.window = loaded, operator.id, operator.window
         closing = (each.name for each in loaded.plan.operators if each.closes == operator.id)
@@ -149,6 +145,27 @@ class Windowed:
         self.begun: tuple[int, int] | None = None  # windows first..last that began before all sources were heard of
         self.state = State(self, collecting)
 
+    def attach(self, owner: WindowOwner, in_flight: Callable[[int, int], Iterator[int]]) -> None:
+        """The plan is loaded there."""
+        self.owner, self.in_flight = owner, in_flight
+
+    def detach(self) -> None:
+        """The plan is loaded nowhere any more; it still reports to the newest one's owner."""
+        self.in_flight = None
+
+    def dissolve(self) -> None:
+        """Release all references to the windows, after the plan was unloaded."""
+        if self.state.newest is self:
+            self.state.intake.sources = ()
+        del self.state
+
+    def report(self, at_ns: int) -> None:
+        """What has ended enters the system, under the newest plan that the operator is in and where that is loaded."""
+        newest = self.news
+        if newest is not None:
+            assert newest.owner is not None
+            newest.owner.end_windows(at_ns, newest)
+
     def heard(self, at_ns: int, lineage: Lineage, mark: Mark) -> None:
         """A mark has come."""
         if isinstance(mark, Removed):
@@ -158,7 +175,7 @@ class Windowed:
         else:
             self.filtered(at_ns, lineage)
 
-    def present(self, at_ns: int, lineage: Lineage, payload: "Any") -> None:
+    def present(self, at_ns: int, lineage: Lineage, payload: Any) -> None:
         """A tuple, as the work of an instance. Raises KeyError for one of a source that the plan does not tell of."""
         source, epoch, number, ordinal, origin_ns, _ = lineage
         state, index = self.state, self.index[source]

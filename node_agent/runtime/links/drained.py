@@ -6,7 +6,9 @@ feeds a side input goes first; otherwise the order of arrival stays.
 
 from typing import Any
 
-from node_agent.core.model import MARKS, Lineage, Loaded
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded
+from node_agent.core.punctuation import MARKS
 from node_agent.runtime.links.credit import Load
 
 Arrival = tuple[Loaded, int, int, Lineage, Any, int, int]

@@ -7,7 +7,9 @@ from itertools import islice
 from typing import Any
 
 from node_agent.core import plan as core
-from node_agent.core.model import MARKS, Lineage, Loaded, Quiet
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded
+from node_agent.core.punctuation import MARKS, Quiet
 from node_agent.operators.codecs import CodecError
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import Deployed

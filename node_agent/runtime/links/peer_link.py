@@ -4,7 +4,8 @@ import select
 import socket
 from typing import TYPE_CHECKING
 
-from node_agent.core.model import Lineage, Quiet, Removed
+from node_agent.core.lineage import Lineage
+from node_agent.core.punctuation import Quiet, Removed
 from node_agent.host.clock import now_ns
 from node_agent.host.log import WARNING
 from node_agent.link.clock_offset import FAR_NS

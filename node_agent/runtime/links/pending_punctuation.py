@@ -12,7 +12,7 @@ are not theirs.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from node_agent.core.model import Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.runtime.deployments.deployed_plan import Deployed
 
 MOST_RANGES = 64  # per source and stream; what is older is noticed as a gap

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from node_agent.core import plan as core
-from node_agent.core.model import Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.core.shedding.memory_limit import REFUSE
 from node_agent.core.shedding.refusals import age_refused, too_old
 from node_agent.host.trace_ring import MOST_TAKEN_OVER, TakenOver, peer_key

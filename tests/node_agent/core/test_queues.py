@@ -7,19 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node_agent.core.job import Job, made
-from node_agent.core.queues import (
-    KeyQueue,
-    Queue,
-    by_age,
-    find,
-    in_order,
-    take,
-    take_all,
-    take_oldest,
-    take_youngest,
-    withdraw,
-)
+from node_agent.core.model import Job, KeyQueue, Queue, made
+from node_agent.core.queues import by_age, find, in_order, take, take_all, take_oldest, take_youngest, withdraw
 
 KINDS: dict[str, Callable[[], Queue]] = {"deque": deque, "heap": KeyQueue}
 

@@ -9,7 +9,8 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.compiler import Calls
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.model import Lineage, Loaded
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded
 from node_agent.core.policies import policy
 from node_agent.runtime.executor import Executor, OutputsError, results
 from node_agent.sdk import At, Many

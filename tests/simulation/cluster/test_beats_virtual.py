@@ -7,8 +7,9 @@ import pytest
 from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.model import ABSENT, Loaded, Quiet, Removed
+from node_agent.core.model import Loaded
 from node_agent.core.policies import policy
+from node_agent.core.punctuation import ABSENT, Quiet, Removed
 from protos import records
 from sim_vehicles.virtual.beats import Beats, tail_ns
 from sim_vehicles.virtual.events import ADMITTED, ARRIVED, BEAT, DISPATCHED, EXPIRED, Events

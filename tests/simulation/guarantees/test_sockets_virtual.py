@@ -13,7 +13,8 @@ from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED
-from node_agent.core.model import Lineage, Loaded
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded
 from protos import records
 from sim_vehicles.virtual import cluster
 from sim_vehicles.virtual.events import DISPATCHED, ENDED

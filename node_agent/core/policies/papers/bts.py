@@ -1,6 +1,6 @@
 """Basic batch scheduling ([A] algorithms 1 and 3): k basic batches of the queue whose head is most urgent, k fixed."""
 
-from node_agent.core.job import Job
+from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.fixed_batches import Fixed
 from node_agent.core.policies.policy_parts import Policy
@@ -17,8 +17,9 @@ def statistics(batch: list[Job], at_ns: int) -> int:
     """
     unit, lineage = batch[0].unit, batch[0].lineage
     meter = unit.meter
-    due_ns: int = lineage[5] + unit.useful_ns
-    ends: int = (due_ns - at_ns - meter.node.decision_ns) // meter.cost_ns
+    assert meter is not None  # the policy measures
+    due_ns = lineage[5] + unit.useful_ns
+    ends = (due_ns - at_ns - meter.node.decision_ns) // meter.cost_ns
     return len(batch) - max(0, min(ends, len(batch)))
 
 

@@ -4,7 +4,7 @@ Needs no sub-deadlines. Origins may arrive out of order, so a unit's queue is a 
 interval counts: a tuple that may be older is treated as older.
 """
 
-from node_agent.core.job import Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.core.plan import Unit
 from node_agent.core.policies.policy_parts import Policy
 

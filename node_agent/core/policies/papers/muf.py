@@ -5,8 +5,8 @@ together: in overload the others give way. Laxity is the time that a job can sti
 now is the same for all, so it does not enter. [A] has no user priorities, Stewart's third criterion.
 """
 
-from node_agent.core.job import Job
 from node_agent.core.meters import PPM, NodeMeter
+from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 
@@ -28,9 +28,10 @@ class Urgency:
         if not self._left:
             self._find()
         self._left -= 1
-        unit = head.unit.meter
-        laxity_ns: int = head.key_ns - unit.cost_ns
-        return laxity_ns if unit.number in self._critical else OTHERS + laxity_ns
+        meter = head.unit.meter
+        assert meter is not None  # the policy measures
+        laxity_ns = head.key_ns - meter.cost_ns
+        return laxity_ns if meter.number in self._critical else OTHERS + laxity_ns
 
     def chosen(self, rank: int) -> None:
         """Nothing follows from it."""

@@ -1,7 +1,7 @@
 """Round robin over units, as [Q] 5 compares with: a turn is one task, since a task is not interrupted."""
 
-from node_agent.core.job import Job
 from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 
@@ -22,7 +22,9 @@ class Turns:
 
     def rank(self, head: Job) -> int:
         """The first free turn of the unit."""
-        number: int = head.unit.meter.number
+        meter = head.unit.meter
+        assert meter is not None  # the policy measures
+        number = meter.number
         return (self._round + (number <= self._turn)) * MOST_UNITS + number
 
     def chosen(self, rank: int) -> None:

@@ -1,7 +1,7 @@
 """Shortest processing time first, as [Q] 5 compares with: the unit with the least measured cost per tuple."""
 
-from node_agent.core.job import Job
 from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Job
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 
@@ -16,8 +16,9 @@ class LeastCost:
 
     def rank(self, head: Job) -> int:
         """ns."""
-        cost_ns: int = head.unit.meter.cost_ns
-        return cost_ns
+        meter = head.unit.meter
+        assert meter is not None  # the policy measures
+        return meter.cost_ns
 
     def chosen(self, rank: int) -> None:
         """Nothing follows from it."""

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from node_agent.core.engine.joins import GONE, JoinEnd, all_absent, arrive, expired, numbers, stopped
-from node_agent.core.job import Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.core.model import Join, Unit, Waiting
 from node_agent.core.punctuation import ABSENT, Quiet, Removed
 from tests.node_agent.core.engine.compiled import diamond, union

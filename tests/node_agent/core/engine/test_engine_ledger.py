@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from node_agent.core.engine.ledger import Ledger
 from node_agent.core.facts import HEADED, MemoryFacts, heading
-from node_agent.core.job import Lineage
+from node_agent.core.lineage import Lineage
 from protos import records
 from tests.node_agent.core.engine.compiled import diamond
 

@@ -17,9 +17,9 @@ from node_agent.core.engine.events import (
     Start,
     Story,
 )
-from node_agent.core.model import ABSENT
+from node_agent.core.model import Job, Queue
 from node_agent.core.policies import POLICIES, policy
-from node_agent.core.policies.policy_parts import Job, Queue
+from node_agent.core.punctuation import ABSENT
 from protos import records
 from tests.traces import Kind, of
 

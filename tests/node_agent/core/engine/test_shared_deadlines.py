@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from infra.papers.policies import policy
 from node_agent.core import plan as plans
+from node_agent.core.model import Job
 from node_agent.core.plan import Parameters
-from node_agent.core.policies.policy_parts import Job
 from tests.node_agent.core.simulated.shared_node import ALWAYS_NS, FIRST, Box, Graph, Play
 
 NEAR, FAR, OTHER = 1, 2, 3  # outputs

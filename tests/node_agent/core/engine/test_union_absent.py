@@ -2,8 +2,8 @@
 
 from node_agent.core import plan as plans
 from node_agent.core.engine.events import Received, Start, Story
-from node_agent.core.model import ABSENT
 from node_agent.core.policies import policy
+from node_agent.core.punctuation import ABSENT
 
 LEFT, RIGHT, WHOLE, EITHER, OUT = range(1, 6)
 LINEAGE = (1, 0, 1, 0, 0, 0)

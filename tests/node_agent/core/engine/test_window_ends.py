@@ -3,7 +3,7 @@
 from node_agent.core import plan as plans
 from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.engine.window_ends import STOPPED, WindowEnds, WindowEvent
-from node_agent.core.job import Lineage
+from node_agent.core.lineage import Lineage
 from node_agent.core.policies import policy
 from node_agent.core.punctuation import ABSENT, Quiet, Removed
 from node_agent.core.windows.open_windows import Cause
@@ -19,11 +19,20 @@ EPOCH = 7
 def compiled(plan: plans.Plan) -> Windowed:
     collecting = Collecting(Names())
     calls = {each.id: (collecting, False) if each.window else (str, True) for each in plan.operators}
-    return compile_plan(plan, calls, policy("edf")).windows[0]
+    (found,) = compile_plan(plan, calls, policy("edf")).windows
+    assert isinstance(found, Windowed)
+    return found
 
 
 def at(number: int, origin_ns: int) -> Lineage:
     return 1, 0, number, 0, origin_ns, origin_ns
+
+
+class Nowhere:
+    """No engine: the test takes what has ended."""
+
+    def end_windows(self, at_ns: int, windowed: Windowed) -> None:
+        raise AssertionError("nobody reports here")
 
 
 class Ends:
@@ -32,7 +41,7 @@ class Ends:
     def __init__(self, numbered: dict[int, int] | None = None) -> None:
         self.windowed = compiled(windowed(window()))
         self.ends = WindowEnds(EPOCH, {} if numbered is None else numbered)
-        self.ends.load(self.windowed.loaded)
+        self.ends.load(self.windowed.loaded, Nowhere(), lambda units, source, epoch: iter(()))
         self.windowed.heard(5, at(1, 5), Quiet(1))
         self.begun = self.take(5)
 
@@ -101,6 +110,7 @@ def test_a_plan_that_is_unloaded_ends_its_open_windows_outside_any_ledger() -> N
     ((of, event),) = ends.ends.unload(ends.windowed.loaded)
     assert of is ends.windowed and (event.state, event.cause) == (WINDOW_ABANDONED, STOPPED)
     assert event.result is None and not event.shed
+    ends.ends.forget(ends.windowed.loaded)
     assert ends.ends.operators == [] and ends.ends.due_ns is None
     ends.windowed.heard(30, at(9, 30), Quiet(9))
     assert not ends.take(30)

@@ -2,9 +2,10 @@
 
 from collections import deque
 
-from node_agent.core.job import Lineage, made
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Effect, Gone, Removal, Shed, made
 from node_agent.core.shedding.backlog import Backlog
-from node_agent.core.shedding.entry import Door, Effect, Free, Gone, Guard, Removal, Rule, Shed, Shedder
+from node_agent.core.shedding.entry import Door, Free, Guard, Rule, Shedder
 from node_agent.core.windows.window_aware import Load
 from tests.node_agent.core.engine.compiled import one_source
 

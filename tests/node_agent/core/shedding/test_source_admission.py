@@ -3,9 +3,8 @@
 import pytest
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.admission import Admission, Decision
-from node_agent.core.job import Lineage, made
-from node_agent.core.model import Route
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Decision, Route, made
 from protos.records import POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE
 from tests.node_agent.core.engine.compiled import one_source
 
@@ -21,20 +20,20 @@ class Door:
 
     def __init__(self, *, full: bool = False, **source: object) -> None:
         self.route: Route = one_source(**source).source_routes[1]
-        self.admission = Admission(lambda: full)
+        self.full = full
         self.number = self.jobs = 0
 
     def offer(self, at_ns: int, value: int = 0) -> Decision:
         """One more tuple; it is settled as it was decided."""
         assert self.route.entry is not None
         self.number += 1
-        decision = self.admission.decide(at_ns, self.route.entry, {"v": value})
+        decision = self.route.entry.decide(at_ns, {"v": value}, lambda: self.full)
         if decision.displaced is not None:
             for job in decision.displaced.jobs:
                 job.unit.queue.remove(job)
         lineage = tuple_(self.number)
         if decision.counted:
-            self.admission.settle(self.route.entry, self.jobs + 1, self.route, lineage, decision.policy)
+            self.route.entry.settle(self.jobs + 1, self.route, lineage, decision.policy)
         if not decision.policy:
             for unit in self.route.units:
                 self.jobs += 1

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
 from node_agent.core.engine.handover import hand_over
-from node_agent.core.job import made
-from node_agent.core.queues import KeyQueue, take, take_oldest
-from node_agent.core.shedding.memory_limit import JOB_BYTES, Gate, weight
+from node_agent.core.model import KeyQueue, made
+from node_agent.core.queues import take, take_oldest
+from node_agent.core.shedding.memory_limit import JOB_BYTES, QueueLimit, weight
 from node_agent.core.shedding.policing import PacePolice
 from node_agent.core.shedding.source_admission import implied
 from protos.records import NO_REF, POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE, Ran
@@ -205,7 +205,7 @@ def test_what_is_larger_than_the_limit_displaces_nothing() -> None:
 
 
 def test_a_gate_before_a_heap_knows_what_has_left() -> None:
-    gate, queue = Gate(10**6, False), KeyQueue()
+    gate, queue = QueueLimit(10**6, False), KeyQueue()
     for number in range(100):
         gate.add(number, 100)
         queue.append(made(0, 0, number, None, (1, 1, number, 0, 0, 0), None))

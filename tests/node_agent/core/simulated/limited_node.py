@@ -9,7 +9,8 @@ from infra.papers.policies import policy
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.model import Job, Lineage, Loaded
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Job, Loaded
 from node_agent.runtime.executor import Executor
 from protos import records as rec
 from tests.traces import Kind, of

@@ -6,7 +6,8 @@ from typing import Any
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.model import Lineage, Loaded
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded
 from node_agent.core.policies import policy
 from node_agent.core.windows.aggregates import Aggregate, Count, Together
 from node_agent.core.windows.results import Collecting, result

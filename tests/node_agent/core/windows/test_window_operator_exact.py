@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node_agent.core.engine.handover import hand_over
-from node_agent.core.model import Lineage, Loaded
+from node_agent.core.lineage import Lineage
+from node_agent.core.model import Loaded
 from node_agent.core.punctuation import ABSENT, Quiet, Removed
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.intake import Limits

@@ -13,7 +13,7 @@ import pytest
 
 from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
-from node_agent.core.model import ABSENT, Quiet, Removed
+from node_agent.core.punctuation import ABSENT, Quiet, Removed
 from node_agent.host.clock import clock_domain, now_ns
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Inbox, Lineage
