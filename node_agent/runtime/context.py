@@ -2,15 +2,12 @@
 
 import select
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from node_agent.core.shedding.refusals import Refusals
 from node_agent.host.clock import now_ns
 from node_agent.host.log import WARNING, Log
 from node_agent.host.trace_ring import RingFacts
-
-if TYPE_CHECKING:  # not without TLS
-    from node_agent.runtime.links.tls_connection import Security
 
 MOST_EVENTS = 64  # sockets served in one drain
 
@@ -67,7 +64,6 @@ class Shared:
         self.poller = Poller()
         self.counters: Counter[str] = Counter()
         self.unwritten_bytes = 0  # that sockets have not taken, of all connections
-        self.security: Security | None = None  # TLS, where the agent was given an identity
 
     def note(self, counter: str, text: str, level: str = WARNING, event: str = "", **fields: object) -> None:
         """Count it, and say so: the first few of its kind, then one a minute. event: the counter, unless told."""

@@ -17,7 +17,7 @@ from node_agent.operators.registry import Registry
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import ENDED, Deployed
 from node_agent.runtime.links.acceptor import Inbound
-from node_agent.runtime.loop import Runtime
+from node_agent.runtime.loop import Runtime, secured
 from protos import records
 
 
@@ -36,17 +36,14 @@ def in_process(
     ring = Ring.create(path, header)
     listener = socket.create_server(("127.0.0.1", 0))
     shared = Shared(plan.node, header.clock, header.drift_ppm, header.boot, 1, RingFacts(ring))
-    if tls is not None:
-        from node_agent.runtime.links.tls_connection import Security
-
-        shared.security = Security(shared, tls)
+    security = secured(shared, tls)
 
     def changed(deployed: Deployed, why: str) -> None:
         if deployed.state == ENDED:
             runtime.outbox.remove(deployed.loaded)
 
-    runtime = Runtime(shared, shared.facts, registry or Registry(), changed)
-    runtime.attach(Inbound(runtime.context, listener))
+    runtime = Runtime(shared, shared.facts, registry or Registry(), changed, security)
+    runtime.attach(Inbound(runtime.context, listener, security))
     try:
         plan_hash = f"{plan.hash:016x}".ljust(64, "0")
         runtime.add_plan(runtime.plans.load(plan, plan_hash), ())

@@ -16,6 +16,7 @@ Sockets are polled by time, not per instance: a poll costs about as much as sche
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
 from node_agent.core.engine.engine import Engine
 from node_agent.core.model import Job
@@ -33,6 +34,7 @@ from node_agent.runtime.links.acceptor import Inbound
 from node_agent.runtime.links.credit import Load
 from node_agent.runtime.links.outbox import Outbox
 from node_agent.runtime.links.roles import Context
+from node_agent.runtime.links.socket_connection import Security
 from protos.records import CLOCK, FLAG, NO_REF
 
 DRAIN_EVERY_NS = 100_000
@@ -44,13 +46,25 @@ IDLE = bytes(HANG.size)
 pack_hang = HANG.pack_into
 
 
+def secured(shared: Shared, identity: Path | None) -> Security | None:
+    """TLS with the identity in that folder, where there is one. Raises TlsError."""
+    if identity is None:
+        return None
+    from node_agent.runtime.links.tls_connection import TlsSecurity  # loads OpenSSL
+
+    return TlsSecurity(shared, identity)
+
+
 class Runtime:
     """Everything on the scheduling thread. `step` runs what is ready, or waits."""
 
-    def __init__(self, shared: Shared, facts: RingFacts, registry: Registry, changed: Changed) -> None:
-        self.shared, self.facts = shared, facts
+    def __init__(
+        self, shared: Shared, facts: RingFacts, registry: Registry, changed: Changed, security: Security | None = None
+    ) -> None:
+        """security: where connections are secured."""
+        self.shared, self.facts, self.security = shared, facts, security
         self.meter = Meter(registry.checking)
-        self.outbox = Outbox(shared)
+        self.outbox = Outbox(shared, security)
         self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
         self.load = Load(shared, self.plans)
         self.plans.memory_full = self.load.is_full
@@ -261,10 +275,9 @@ class Runtime:
         due_ns = self.outbox.tick(at_ns)
         if self.inbound is not None:
             self.inbound.tick(at_ns)
-        security = self.shared.security
-        if security is not None:
-            security.tick(at_ns)
-            due_ns = min(due_ns, security.due_ns)
+        if self.security is not None:
+            self.security.tick(at_ns)
+            due_ns = min(due_ns, self.security.due_ns)
         self.beats.beat(at_ns)
         for lane in self.plans.lanes:
             lane.engine.expire(at_ns)

@@ -22,7 +22,7 @@ from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments import cost_meter
 from node_agent.runtime.deployments.deployed_plan import ENDED, PREPARED, Deployed
 from node_agent.runtime.links.acceptor import Inbound
-from node_agent.runtime.loop import Runtime
+from node_agent.runtime.loop import Runtime, secured
 from node_agent.tls.names import TlsError
 from protos import records
 
@@ -75,12 +75,9 @@ class Process:
             settings.name, settings.clock, settings.drift_ppm, ring.header.boot, epoch & 0xFFFF, RingFacts(ring),
             Log(settings.name, "runtime", settings.log_json),
         )  # fmt: skip
-        if settings.tls is not None:
-            from node_agent.runtime.links.tls_connection import Security  # loads OpenSSL
-
-            self.shared.security = Security(self.shared, settings.tls)
-        self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed)
-        self.runtime.attach(Inbound(self.runtime.context, listener, taken_over))
+        security = secured(self.shared, settings.tls)
+        self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed, security)
+        self.runtime.attach(Inbound(self.runtime.context, listener, security, taken_over))
         self.routes: dict[str, plan_files.Routes] = {}
         self.shared.poller.add(supervisor.fileno(), _Mail(lambda: self._read(self.supervisor), self.runtime))
         self._listen_to_control()

@@ -13,7 +13,7 @@ from node_agent.link.outcomes import Answers, Outcome
 from node_agent.link.receiver import Inbox
 from node_agent.runtime.links.roles import Context, NodeRole, Role, SourceRole, write_clock
 from node_agent.runtime.links.sink_role import SinkRole
-from node_agent.runtime.links.socket_connection import Connection
+from node_agent.runtime.links.socket_connection import Connection, Security
 from node_agent.wire import frames
 
 WRITABLE = select.EPOLLOUT
@@ -28,10 +28,11 @@ class Inbound:
     """Accepts, greets, and lets roles acknowledge after a drain."""
 
     def __init__(
-        self, context: Context, listener: socket.socket, taken_over: Iterable[tuple[int, TakenOver]] = ()
-    ) -> None:
+        self, context: Context, listener: socket.socket, security: Security | None = None,
+        taken_over: Iterable[tuple[int, TakenOver]] = (),
+    ) -> None:  # fmt: skip
         """taken_over: with its lineage epoch each, what earlier incarnations promised."""
-        self.context = context
+        self.context, self._security = context, security
         self._ring = context.shared.facts.ring
         self._promised: dict[tuple[int, int], list[Outcome]] = {}
         for epoch, (peer, boot, link_seq, seq) in taken_over:
@@ -58,13 +59,13 @@ class Inbound:
             end, address = self._listener.accept()
         except OSError:
             return
-        shared = self.context.shared
-        if shared.security is None:
-            accepted = Accepted(self, Connection(shared, end, _Nobody()), at_ns, address[0])
-            shared.poller.handlers[accepted.connection.descriptor] = accepted
+        security, host = self._security, address[0]
+        if security is None:
+            connection = Connection(self.context.shared, end, _Nobody())
         else:
-            connection = shared.security.accepted(end, address[0])
-            accepted = connection.owner = Accepted(self, connection, at_ns, address[0])
+            connection = security.accepted(end, host)
+        accepted = Accepted(self, connection, at_ns, host)
+        connection.give_to(accepted)
         self._accepted[accepted] = self._strangers[accepted] = None
         self._make_room(accepted)
 
@@ -74,8 +75,7 @@ class Inbound:
         silent; else the newcomer, if it is from there, too; else the oldest."""
         if len(self._accepted) <= MOST_CONNECTIONS and len(self._strangers) <= MOST_STRANGERS:
             return
-        security = self.context.shared.security
-        known = security.known if security is not None else ()
+        known = self._security.known if self._security is not None else ()
         strangers = [each for each in self._strangers if each.host not in known] or list(self._strangers)
         counts = Counter(each.host for each in strangers)
         most = max(counts.values())

@@ -17,6 +17,7 @@ from node_agent.runtime.links.acceptor import Inbound
 from node_agent.runtime.links.credit import Load
 from node_agent.runtime.links.delivery_counts import Tally
 from node_agent.runtime.links.peer_link import LEAST_NS, PeerLink
+from node_agent.runtime.links.socket_connection import Security
 from node_agent.wire import frames
 from node_agent.wire.punctuation_frames import Mark, encode_mark
 from protos.latency import Latency
@@ -29,8 +30,8 @@ _MARKS: frozenset[type] = frozenset(MARKS)
 class Outbox:
     """The engines' commands."""
 
-    def __init__(self, shared: Shared) -> None:
-        self.shared = shared
+    def __init__(self, shared: Shared, security: Security | None = None) -> None:
+        self.shared, self._security = shared, security
         self.links: dict[str, PeerLink] = {}  # by node name
         self.dirty: dict[PeerLink, None] = {}
         self._routes: dict[tuple[Loaded, int], PeerLink] = {}
@@ -57,7 +58,9 @@ class Outbox:
         for peer in peers:
             link = self.links.get(peer.name)
             if link is None:
-                link = self.links[peer.name] = PeerLink(self.shared, load, peer.name, addresses[peer.name], self.dirty)
+                link = self.links[peer.name] = PeerLink(
+                    self.shared, load, peer.name, addresses[peer.name], self.dirty, self._security
+                )
             link.move(addresses[peer.name])
             link.index, link.flags = peer.index, loaded.flags
             self._routes[loaded, peer.index] = link

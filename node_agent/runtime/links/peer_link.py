@@ -2,7 +2,6 @@
 
 import select
 import socket
-from typing import TYPE_CHECKING
 
 from node_agent.core.lineage import Lineage
 from node_agent.core.punctuation import Quiet, Removed
@@ -16,13 +15,10 @@ from node_agent.runtime.deployments.deployed_plan import Deployed
 from node_agent.runtime.links.credit import Load
 from node_agent.runtime.links.pending_punctuation import Beat, Key, Owed
 from node_agent.runtime.links.roles import answer
-from node_agent.runtime.links.socket_connection import Connection
+from node_agent.runtime.links.socket_connection import Connection, Security
 from node_agent.wire import frames
 from node_agent.wire.punctuation_frames import Mark, encode_mark
 from protos.records import ACKED, CAUSE_LINK_FULL, CAUSE_NO_ROUTE, FLAG, GAVE_UP, LOST, SENT
-
-if TYPE_CHECKING:  # not without TLS
-    from node_agent.runtime.links.tls_connection import Security
 
 CONNECT_NS = 2_000_000_000  # until the peer's hello
 CONNECT_TLS_NS = 5_000_000_000  # the same where handshakes may have to wait for their turn, on both sides
@@ -35,7 +31,11 @@ Tag = tuple[Deployed, Lineage, int, int, Mark | None]  # plan, lineage, stream, 
 class PeerLink:
     """The connection to one peer, driven by a Sender."""
 
-    def __init__(self, shared: Shared, load: Load, name: str, address: str, dirty: "dict[PeerLink, None]") -> None:
+    def __init__(
+        self, shared: Shared, load: Load, name: str, address: str, dirty: "dict[PeerLink, None]",
+        security: Security | None = None,
+    ) -> None:  # fmt: skip
+        self._security = security
         self.shared, self.load, self.name, self.address = shared, load, name, address
         self._dirty = dirty  # links to flush
         self.sender = Sender(self)
@@ -44,7 +44,7 @@ class PeerLink:
         self._connection: Connection | None = None
         self._since_ns = 0
         self._away_ns = 0  # since when there has been no connection; 0: there is one; FAR_NS: that has been said
-        self._patience_ns = CONNECT_NS if shared.security is None else CONNECT_TLS_NS
+        self._patience_ns = CONNECT_NS if security is None else CONNECT_TLS_NS
         self._flight: dict[int, Tag] = {}  # by link_seq, in order
         self._held_bytes = 0
         self.owed = Owed()
@@ -216,12 +216,12 @@ class PeerLink:
             self._unreachable(at_ns)
             return
         self._since_ns = at_ns
-        if self.shared.security is None:
+        if self._security is None:
             self._connection = Connection(self.shared, end, self, connecting=True)
         else:
-            self._connection = self._secured(self.shared.security, end, host)
+            self._connection = self._secured(self._security, end, host)
 
-    def _secured(self, security: "Security", end: socket.socket, host: str) -> Connection | None:
+    def _secured(self, security: Security, end: socket.socket, host: str) -> Connection | None:
         try:
             return security.dialled(end, host, self.name, self)
         except ValueError as error:

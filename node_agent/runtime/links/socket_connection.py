@@ -3,7 +3,8 @@
 import contextlib
 import select
 import socket
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from typing import Protocol
 
 from node_agent.link.limits import LinkError
 from node_agent.runtime.context import Handler, Shared
@@ -80,6 +81,10 @@ class Connection:
             self.close()
             return 0
 
+    def give_to(self, owner: Handler) -> None:
+        """Tell that handler from now on when the connection is ready."""
+        self.shared.poller.handlers[self.descriptor] = owner
+
     def authorise(self, peer: str) -> None:
         """Whether the other end may say Hello as that. On loopback everybody is believed."""
 
@@ -109,3 +114,22 @@ class Connection:
             self.shared.poller.remove(self.descriptor)
             with contextlib.suppress(OSError):
                 self.socket.close()
+
+
+class Security(Protocol):
+    """Secures connections. Its handshakes take turns: `tick` is due at due_ns. known: addresses from which somebody was
+    let in."""
+
+    @property
+    def due_ns(self) -> int: ...
+    @property
+    def known(self) -> Container[str]: ...
+
+    def accepted(self, end: socket.socket, host: str) -> Connection:
+        """Somebody has connected from that host."""
+
+    def dialled(self, end: socket.socket, host: str, place: str, owner: Handler) -> Connection:
+        """This node connects to that place. Raises ValueError for a name that no certificate can have."""
+
+    def tick(self, at_ns: int) -> None:
+        """The next handshake may go on."""

@@ -30,7 +30,7 @@ SPEAKS_TLS = "this agent speaks TLS: give the client an identity (tls=DIR, --tls
 NO_TLS = "it does not speak TLS: start that agent with --tls"
 
 
-class Security:
+class TlsSecurity:
     """The identity of this agent as contexts, and the line of handshakes. Raises TlsError."""
 
     def __init__(self, shared: Shared, folder: Path) -> None:
@@ -51,7 +51,7 @@ class Security:
         """This node connects to that place. Raises ValueError for a name that no certificate can have."""
         session = Session(self._client, self.folder, server_side=False, name=certificate_name(place))
         connection = TlsConnection(self, end, session, host, whom=f"node {place} at {host}", connecting=True)
-        connection.owner = owner
+        connection.give_to(owner)
         return connection
 
     def may(self, connection: "TlsConnection", at_ns: int) -> bool:
@@ -100,7 +100,13 @@ class TlsConnection(Connection):
     __slots__ = ("connecting", "early", "host", "owner", "permitted", "security", "session", "silent", "whom")
 
     def __init__(
-        self, security: Security, end: socket.socket, session: Session, host: str, whom: str, connecting: bool = False
+        self,
+        security: TlsSecurity,
+        end: socket.socket,
+        session: Session,
+        host: str,
+        whom: str,
+        connecting: bool = False,
     ) -> None:
         """whom: the other end, for people."""
         self.security, self.session, self.connecting = security, session, connecting
@@ -110,6 +116,10 @@ class TlsConnection(Connection):
         self.early = False  # data came with the end of the handshake
         self.silent = True  # waits for the other end, not for its turn
         super().__init__(security.shared, end, self, connecting)
+
+    def give_to(self, owner: Handler) -> None:
+        """That handler is told of what follows the handshake."""
+        self.owner = owner
 
     # -- the handshake
 

@@ -258,7 +258,6 @@ def test_a_clock_that_jumped_is_told_once_per_era(pipe: tuple[int, int]) -> None
 
 def test_a_peer_that_cannot_be_reached_is_told_once_after_a_while(pipe: tuple[int, int]) -> None:
     shared: Any = _Shared(pipe[1])
-    shared.security = None
     link = PeerLink(shared, cast(Any, None), "b", "127.0.0.1:1", {})
     for at_ns in (1, UNREACHABLE_NS, UNREACHABLE_NS + 1, 2 * UNREACHABLE_NS):
         link._unreachable(at_ns)

@@ -24,7 +24,7 @@ from node_agent.link.limits import LinkError
 from node_agent.runtime.context import Shared
 from node_agent.runtime.links.credit import Load
 from node_agent.runtime.links.peer_link import PeerLink
-from node_agent.runtime.links.tls_connection import Security, TlsConnection
+from node_agent.runtime.links.tls_connection import TlsConnection, TlsSecurity
 from node_agent.tls import identity
 from node_agent.tls.names import TlsError, certificate_name, node_of, why_not
 from node_agent.tls.session import HANDSHAKE_BYTES, RECORD_BYTES, Session, SessionError
@@ -74,7 +74,7 @@ def shared(tmp_path: Path) -> Iterator[Shared]:
 def _connected(shared: Shared, ours: Authority, *, small: bool = False) -> tuple[Owner, Owner]:
     """An accepted and a dialled end, both on one poller, after their handshake."""
     ends = socket.socketpair(socket.AF_UNIX)
-    a, b = Security(shared, ours.folder / "a"), Security(shared, ours.folder / "b")
+    a, b = TlsSecurity(shared, ours.folder / "a"), TlsSecurity(shared, ours.folder / "b")
     near, far = Owner(), Owner()
     patch = pytest.MonkeyPatch()
     patch.setattr(socket.socket, "setsockopt", lambda *_: None)  # TCP_NODELAY is none of AF_UNIX
@@ -135,8 +135,8 @@ def test_a_record_that_was_changed_ends_the_connection(shared: Shared, ours: Aut
 
 
 def test_a_node_whose_name_no_certificate_can_have(shared: Shared, ours: Authority) -> None:
-    security = shared.security = Security(shared, ours.folder / "a")
-    link = PeerLink(shared, Load(shared, None), "a..b", "127.0.0.1:1", {})  # type: ignore[arg-type]
+    security = TlsSecurity(shared, ours.folder / "a")
+    link = PeerLink(shared, Load(shared, None), "a..b", "127.0.0.1:1", {}, security)  # type: ignore[arg-type]
     link.tick(now_ns())
     assert shared.counters["links_refused"] == 1 and link.sender.connect_at_ns
     assert security.due_ns == 1 << 62
@@ -177,8 +177,7 @@ def test_a_name_that_differs_in_case_is_another_name(ours: Authority) -> None:
 
 
 def test_handshakes_take_turns_and_known_addresses_come_first(shared: Shared, ours: Authority) -> None:
-    security = Security(shared, ours.folder / "a")
-    shared.security = security
+    security = TlsSecurity(shared, ours.folder / "a")
     context = identity.client_context(ours.folder / "b", named=False)
     pairs = []
     for host in ("10.0.0.7", "10.0.0.8", "10.0.0.9"):
@@ -187,7 +186,7 @@ def test_handshakes_take_turns_and_known_addresses_come_first(shared: Shared, ou
             near = listener.accept()[0]
         owner = Owner()
         owner.connection = security.accepted(near, host)
-        owner.connection.owner = owner
+        owner.connection.give_to(owner)
         session = Session(context, ours.folder / "b", server_side=False)
         far.sendall(session.handshake(b""))
         far.settimeout(10)
