@@ -14,10 +14,10 @@ from time import thread_time_ns
 
 from infra.bench.engine.runtime_loop import MEMORY
 from infra.bench.figures import Figure, percentile
-from node_agent.core.incremental import Slices
+from node_agent.core.incremental import Incremental
 from node_agent.host import plan_files
 from node_agent.host.clock import now_ns
-from node_agent.runtime.background import Sliced
+from node_agent.runtime.background import BackgroundWork
 from node_agent.runtime.deployments.deployed_plan import MOST_QUIET_NS
 from node_agent.runtime.in_process import in_process, queue
 from node_agent.runtime.loop import Runtime
@@ -72,7 +72,7 @@ def change_ns(operators: int = OPERATORS, changes: int = CHANGES) -> Held:
             first = core_plan(local_plan(operators, 0), 1 << 60, 1)
             with in_process(first, folder / "ring") as runtime:
                 # CPU time: what others do with this core meanwhile is not the runtime's.
-                runtime.sliced = Sliced(lambda: runtime.plans.running, thread_time_ns)
+                runtime.sliced = BackgroundWork(lambda: runtime.plans.running, thread_time_ns)
                 for version in range(1, changes + 1):
                     _change(runtime, folder, operators, version, held)
     finally:
@@ -87,7 +87,7 @@ def _change(runtime: Runtime, folder: Path, operators: int, version: int, held: 
     assert before is not None
     done: list[bool] = []
 
-    def load() -> Slices[None]:
+    def load() -> Incremental[None]:
         accepted, why = yield from plans.preparing(folder, hash_, version + 1)
         assert accepted, why
         runtime.add_plan(plans.by_hash[hash_], ())
@@ -96,7 +96,7 @@ def _change(runtime: Runtime, folder: Path, operators: int, version: int, held: 
     sliced = runtime.sliced
     sliced.add(load())
     while not done:  # a slice when it would be overdue, task instances in between
-        if runtime.load.ready < QUEUED // 2:
+        if runtime.backpressure.ready < QUEUED // 2:
             queue(runtime, QUEUED)
         sliced.due_ns = 0
         sliced.longest_ns = 0
@@ -112,7 +112,7 @@ def _change(runtime: Runtime, folder: Path, operators: int, version: int, held: 
     held.unloads.append(sliced.longest_ns)
 
 
-def _commit(runtime: Runtime, hash_: str) -> Slices[None]:
+def _commit(runtime: Runtime, hash_: str) -> Incremental[None]:
     accepted, why = runtime.plans.commit(hash_)
     assert accepted, why
     yield

@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 from rich.console import Console
 from rich.table import Table
 
-from node_agent.core.shedding.rate_limiter import PASS, SHED, LoadShedder
+from node_agent.core.shedding.rate_limiter import PASS, SHED, RateLimiter
 from node_agent.core.shedding.utility import compiled
 
 SEED = 101  # seeds 1 to 3 were used to find the shedder
@@ -70,7 +70,7 @@ class DropTail:
         del number
 
 
-class Displacing(LoadShedder):
+class Displacing(RateLimiter):
     """Whoever comes has a free place."""
 
     def _wanted(self, at_ns: int, value: float) -> bool:
@@ -78,7 +78,7 @@ class Displacing(LoadShedder):
         return True
 
 
-class Threshold(LoadShedder):
+class Threshold(RateLimiter):
     """What has passed stays."""
 
     def decide(self, at_ns: int, value: float, number: int, waits: Callable[[int], bool] = bool) -> int:
@@ -87,7 +87,7 @@ class Threshold(LoadShedder):
         return decision
 
 
-class Unchecked(LoadShedder):
+class Unchecked(RateLimiter):
     """The threshold counts, also where first come first served keeps more."""
 
     def _wanted(self, at_ns: int, value: float) -> bool:
@@ -99,7 +99,7 @@ SHEDDERS: dict[str, Callable[[int], Shedder]] = {
     "displacing": lambda most: Displacing(most, SPAN_NS),
     "threshold": lambda most: Threshold(most, SPAN_NS),
     "both, unchecked": lambda most: Unchecked(most, SPAN_NS),
-    "the product's": lambda most: LoadShedder(most, SPAN_NS),
+    "the product's": lambda most: RateLimiter(most, SPAN_NS),
 }
 
 
@@ -173,7 +173,7 @@ def shares(values: str, bursts: bool, load: float, seed: int) -> list[dict[str, 
 def costs() -> list[tuple[str, float]]:
     """Microseconds of a decision, and of an evaluation."""
     arrivals = stream("uniform", False, 100, 3.0, random.Random(SEED))
-    shedder = LoadShedder(100, SPAN_NS)
+    shedder = RateLimiter(100, SPAN_NS)
     begin = thread_time_ns()
     for number, arrival in enumerate(arrivals):
         shedder.decide(arrival.at_ns, arrival.value, number)

@@ -74,7 +74,7 @@ class Queued:
         tuples = decisions = deciding_ns = inserting_ns = 0
         while tuples < ROUND_TUPLES and deciding_ns + inserting_ns < ROUND_NS:
             assert job is not None
-            exit_ = job.unit.last.exit
+            exit_ = job.unit.last_step.exit
             assert exit_ is not None
             jobs = engine.jobs
             start_ns = now_ns

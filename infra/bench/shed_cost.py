@@ -64,7 +64,7 @@ class Offering:
         for _ in range(tuples):
             at_ns = self.at_ns = self.at_ns + GAP_NS
             if at_ns % BEAT_NS < GAP_NS:
-                engine.beat(at_ns, loaded, SOURCE, 1, self.number, 0, at_ns)
+                engine.heartbeat(at_ns, loaded, SOURCE, 1, self.number, 0, at_ns)
             engine.admit(at_ns, loaded, SOURCE, (SOURCE, 1, self.number, 0, at_ns, at_ns), None, 0)
             self.number += 1
 

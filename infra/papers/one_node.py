@@ -17,7 +17,7 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import Facts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Job, Loaded, Unit
+from node_agent.core.model import CompiledPlan, Job, Unit
 from node_agent.core.plan import Arrivals, Parameters, Service
 from node_agent.core.policies.policy_parts import Policy
 
@@ -83,10 +83,10 @@ class Outcome:
 class _Nowhere:
     """Results go nowhere: no query has an output."""
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         raise AssertionError("one node sends nothing")
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
         raise AssertionError("no query has an output")
 
 

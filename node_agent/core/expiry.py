@@ -14,7 +14,7 @@ from typing import Any
 
 from node_agent.core import plan as plans
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded, Route, Step, Unit
+from node_agent.core.model import CompiledPlan, Route, Step, Unit
 
 Calls = Mapping[int, tuple[Callable[..., Any], bool]]  # of what runs in an operator's place, by its negative id
 
@@ -74,7 +74,7 @@ class Expiry:
         self.least_ns = min(unit.late_ns for unit in units)
 
 
-def expiry(loaded: Iterable[Loaded]) -> Expiry | None:
+def expiry(loaded: Iterable[CompiledPlan]) -> Expiry | None:
     """None where no unit sheds what is late."""
     units = [unit for each in loaded for unit in each.units if unit.late_ns]
     return Expiry(units) if units else None

@@ -8,10 +8,10 @@ from collections.abc import Generator
 from typing import TypeVar
 
 T = TypeVar("T")
-Slices = Generator[None, None, T]
+Incremental = Generator[None, None, T]
 
 
-def finish(work: Slices[T]) -> T:
+def finish(work: Incremental[T]) -> T:
     """All of it at once."""
     while True:
         try:

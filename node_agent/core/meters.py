@@ -34,7 +34,7 @@ class Mean:
             self.total >>= 1
             self.count >>= 1
 
-    def go_on(self, other: "Mean") -> None:
+    def inherit(self, other: "Mean") -> None:
         """With the samples of another one."""
         self.total, self.count = other.total, other.count
 
@@ -104,14 +104,14 @@ class UnitMeter:
             self.gap.add(at_ns - self._last_ns)
         self._last_ns = at_ns
 
-    def go_on(self, other: "UnitMeter", exits: bool) -> None:
+    def inherit(self, other: "UnitMeter", exits: bool) -> None:
         """A new plan has a unit of the same operators: go on with what is known of it. exits: theirs are the same."""
-        self.cost.go_on(other.cost)
-        self.gap.go_on(other.gap)
+        self.cost.inherit(other.cost)
+        self.gap.inherit(other.gap)
         self._last_ns = other._last_ns
         if exits:
             for mine, its in zip(self.exits, other.exits, strict=True):
-                mine.go_on(its)
+                mine.inherit(its)
 
     def made(self, counts: int) -> None:
         """What one tuple gave: the outputs word of its RAN record."""

@@ -16,7 +16,7 @@ from node_agent.core import plan as plans
 from node_agent.core.facts import heading
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import UnitMeter
-from node_agent.core.punctuation import Mark, Removed, Withheld
+from node_agent.core.punctuation import DelayedRemoval, Punctuation, Removal
 from protos.records import RAN
 
 RECENT_NS = 5_000_000_000
@@ -29,8 +29,8 @@ class Job:
     gives it, or its rank. number: of its arrival, unique on its engine. payload: its first operator's
     input.
 
-    The fields are set where jobs are made (`made`, and the ready queue, which makes one per release): on the hot path
-    an `__init__` costs more than all of them.
+    The fields are set where jobs are made, by `new_job` and by the ready queue at each release: on the hot path an
+    `__init__` costs more than all of them.
     """
 
     __slots__ = ("key_ns", "lineage", "number", "payload", "release_ns", "unit")
@@ -50,7 +50,7 @@ class Job:
         return f"Job({self.key_ns}, {self.release_ns}, {self.number}, unit {self.unit.id}, {self.lineage})"
 
 
-def made(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: Any) -> Job:
+def new_job(key_ns: int, release_ns: int, number: int, unit: Unit, lineage: Lineage, payload: Any) -> Job:
     """A job with these fields."""
     job = Job()
     job.key_ns, job.release_ns, job.number = key_ns, release_ns, number
@@ -116,23 +116,23 @@ class Shed:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class ForwardedRemoval:
     """A range of numbers that were shed goes on behind that unit."""
 
     unit: Unit
     lineage: Lineage
-    mark: Removed
+    punctuation: Removal
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class Withdrawal:
     """All jobs of these tuples leave that unit's queue."""
 
     unit: Unit
     lineages: Container[Lineage]
 
 
-Effect = Shed | Gone | Removal
+Effect = Shed | ForwardedRemoval | Withdrawal
 
 
 class Passed(NamedTuple):
@@ -206,7 +206,7 @@ class EntryShedder(Protocol):
     @property
     def shedder(self) -> Shedding: ...
 
-    def hand_on(self, source: int) -> Iterator[Effect]:
+    def forward(self, source: int) -> Iterator[Effect]:
         """What waits of that source goes on behind the unit."""
 
 
@@ -249,7 +249,7 @@ class ResultPolice(Protocol):
     def passes(self, results: int) -> int:
         """How many of the results of the next input pass."""
 
-    def take_over(self, other: Self) -> None:
+    def inherit(self, other: Self) -> None:
         """The same operator of an older plan: what that one let pass counts."""
 
 
@@ -273,13 +273,13 @@ class WindowPort(Protocol):
     def present(self, at_ns: int, lineage: Lineage, payload: Any) -> None:
         """A tuple. Raises KeyError for one of a source that the plan does not have."""
 
-    def heard(self, at_ns: int, lineage: Lineage, mark: Mark) -> None:
+    def on_punctuation(self, at_ns: int, lineage: Lineage, punctuation: Punctuation) -> None:
         """A mark."""
 
     def report(self, at_ns: int) -> None:
         """What has ended enters the system, under the newest plan that the operator is in."""
 
-    def take_over(self, old: Self) -> None:
+    def inherit(self, old: Self) -> None:
         """The same operator of an older plan: its windows go on here."""
 
     def drains(self) -> None:
@@ -358,7 +358,7 @@ class Step:
         """Ask about each tuple before it runs."""
         self.late, self.plain = late, False
 
-    def go_on(self, before: Step) -> None:
+    def inherit(self, before: Step) -> None:
         """The same operator runs here as in that step of an earlier plan."""
         self.call, self.bare = before.call, before.bare
         self.plain = self.bare and self.late is None
@@ -369,7 +369,7 @@ class Step:
             late.variant.call, late.variant.bare = other.variant.call, other.variant.bare
 
 
-class Busy:
+class UtilisationMeter:
     """How long instances of a unit have kept the node busy, choosing them included, until when, how many tuples they
     were, and what these gave on each exit."""
 
@@ -395,26 +395,26 @@ class Unit:
     """A task unit, or under a policy that yields one operator of it (then `rest` is what follows)."""
 
     __slots__ = (
-        "_before_ns", "_span", "_span_worst_ns", "absences", "busy", "chain", "collects", "deadline_ns", "exits",
-        "flags", "gate", "guard", "hang_ns", "heap", "id", "inputs", "last", "late_ns", "loaded", "lost", "marks",
-        "meter", "noted", "offset_ns", "queue", "ran", "rest", "rule", "runs", "shed", "spec", "sub_deadline_ns",
-        "timed", "timed_ns", "useful_ns", "worst_ns",
+        "_before_ns", "_span", "_span_worst_ns", "absences", "chain", "collects", "deadline_ns", "exits", "flags",
+        "gate", "hang_ns", "has_end_hooks", "heap", "id", "inputs", "join_shedder", "last_step", "late_ns", "loaded",
+        "lost", "meter", "offset_ns", "punctuated_exits", "queue", "ran", "rest", "rule", "runs", "shed", "spec",
+        "sub_deadline_ns", "timed", "timed_ns", "useful_ns", "utilisation", "worst_ns",
     )  # fmt: skip
 
     LIMIT = 8192  # lineages of which some inputs of a union have been absent; beyond it the oldest is forgotten
 
-    def __init__(self, spec: plans.Unit, chain: tuple[Step, ...], flags: int, loaded: Loaded, fifo: bool) -> None:
+    def __init__(self, spec: plans.Unit, chain: tuple[Step, ...], flags: int, loaded: CompiledPlan, fifo: bool) -> None:
         self.spec, self.id, self.flags, self.loaded = spec, spec.id, flags, loaded
         self.ran = heading(RAN, flags, spec.id)  # how the record of an instance begins
         self.sub_deadline_ns, self.deadline_ns = spec.sub_deadline_ns, spec.deadline_ns
         self.useful_ns = spec.last_ns  # after its origin, how long a tuple is worth an instance; see `load.py`
-        self.chain, self.last = chain, chain[-1]
+        self.chain, self.last_step = chain, chain[-1]
         self.exits = tuple(step.exit for step in chain if step.exit is not None)
-        self.marks: tuple[Exit, ...] = ()  # exits that lead to a join, here and in the rest
-        self.noted = False  # there is more to do when an instance ends than to choose the next one
-        self.busy: Busy | None = None  # where a shedder asks for it
+        self.punctuated_exits: tuple[Exit, ...] = ()  # exits that lead to a join, here and in the rest
+        self.has_end_hooks = False  # there is more to do when an instance ends than to choose the next one
+        self.utilisation: UtilisationMeter | None = None  # where a shedder asks for it
         self.collects: WindowPort | None = None  # marks end here
-        self.guard: StreamShedder | None = None  # of a unit that begins with a join by lineage
+        self.join_shedder: StreamShedder | None = None  # of a unit that begins with a join by lineage
         self.offset_ns = 0
         self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
         self.meter: UnitMeter | None = None  # where the policy measures
@@ -433,7 +433,7 @@ class Unit:
         self.absences: dict[tuple[int, int, int, int], int] = {}  # by lineage: how many inputs were absent
         self.late_ns = head.late.late_ns if head.late is not None and not head.late.run and first else 0  # 0: any age
 
-    def took(self, ns: int, at_ns: int) -> None:
+    def record_response_time(self, ns: int, at_ns: int) -> None:
         """The driver has timed an instance, from its release to its end."""
         self.recent_ns(at_ns)
         self.timed += 1
@@ -454,35 +454,35 @@ class Route:
     """Everything that a stream triggers on this node."""
 
     __slots__ = (
-        "admitted", "counted", "doors", "entry", "guards", "joins", "loaded", "lost", "marked", "outputs", "refused",
-        "sends", "shed", "sides", "simple", "stream", "units", "withheld",
+        "admission", "admitted", "counted", "delayed_removal", "entry_shedders", "joins", "loaded", "lost", "marked",
+        "outputs", "refused", "sends", "shed", "sides", "simple", "stream", "stream_shedders", "units",
     )  # fmt: skip
 
-    def __init__(self, loaded: Loaded, stream: plans.Stream) -> None:
+    def __init__(self, loaded: CompiledPlan, stream: plans.Stream) -> None:
         self.loaded, self.stream, self.marked = loaded, stream.id, stream.marked
         self.units: tuple[Unit, ...] = ()
         self.joins: tuple[tuple[Join, int], ...] = ()  # and the port
         self.sides: tuple[SideSlot, ...] = ()
         self.sends: tuple[int, ...] = ()  # peers
         self.outputs: tuple[plans.Output, ...] = ()
-        self.guards: tuple[StreamShedder, ...] = ()  # shedders that say which of the units a tuple goes on to
-        self.doors: tuple[EntryShedder, ...] = ()  # of its units and joins; heartbeats are told to them
+        self.stream_shedders: tuple[StreamShedder, ...] = ()  # shedders that say which of the units a tuple goes on to
+        self.entry_shedders: tuple[EntryShedder, ...] = ()  # of its units and joins; heartbeats are told to them
         self.simple = False  # units only
         self.counted = stream.counted and stream.marked
-        self.withheld: Withheld | None = None  # of that source
-        self.entry: SourceControl | None = None  # of that source
+        self.delayed_removal: DelayedRemoval | None = None  # of that source
+        self.admission: SourceControl | None = None  # of that source
         self.admitted = self.refused = 0  # tuples of that source
         self.shed = self.lost = 0  # arrivals that none of its consumers here got
 
     @property
     def policed(self) -> int:
         """Tuples of that source beyond what it declared."""
-        return 0 if self.entry is None else self.entry.policed
+        return 0 if self.admission is None else self.admission.policed
 
     def settle(self) -> None:
         """Call when the parts are known."""
         limited = any(unit.gate is not None for unit in self.units)
-        self.simple = not (self.joins or self.sides or self.sends or self.outputs or self.guards or limited)
+        self.simple = not (self.joins or self.sides or self.sends or self.outputs or self.stream_shedders or limited)
 
 
 class Waiting:
@@ -494,10 +494,10 @@ class Waiting:
 
     FILTERED, REMOVED = 1, 2
 
-    __slots__ = ("absent", "after", "expires_ns", "lineages", "mark", "taken", "values")
+    __slots__ = ("absent", "after", "expires_ns", "lineages", "punctuation", "taken", "values")
 
     def __init__(self, ports: int, expires_ns: int) -> None:
-        self.mark: Lineage | None = None  # of the last absent one
+        self.punctuation: Lineage | None = None  # of the last absent one
         self.lineages: list[Lineage | None] = [None] * ports
         self.values: list[Any] = [None] * ports
         self.taken, self.absent, self.expires_ns = 0, 0, expires_ns
@@ -519,7 +519,7 @@ class Join:
         self.wait_ns = 2 * unit.spec.last_ns + 1_000_000_000
 
 
-class Loaded:
+class CompiledPlan:
     """A plan as it runs here."""
 
     __slots__ = ("flags", "joins", "plan", "routes", "shedders", "source_routes", "units", "windows")
@@ -573,7 +573,7 @@ class Loaded:
 
     def policed(self) -> dict[str, int]:
         """What policing has shed, where it has: `arrivals.SOURCE`, `results.OPERATOR`."""
-        sources = [route.entry for route in self.source_routes.values()]
+        sources = [route.admission for route in self.source_routes.values()]
         operators = [step.police for unit in self.units for step in unit.chain]
         shed = {f"arrivals.{entry.name}": entry.policed for entry in sources if entry is not None}
         shed |= {f"results.{police.name}": police.shed for police in operators if police is not None}
@@ -581,7 +581,8 @@ class Loaded:
 
 
 __all__ = [
-    "ALWAYS_NS", "Busy", "Decision", "Displaced", "Effect", "EntryShedder", "Exit", "Gate", "Gone", "HeapEntry", "Job",
-    "Join", "KeyQueue", "LateRule", "Loaded", "Passed", "Queue", "Removal", "ResultPolice", "Route", "Shed",
-    "Shedding", "SideSlot", "SourceControl", "Step", "StreamShedder", "Unit", "Waiting", "WindowPort", "made",
+    "ALWAYS_NS", "CompiledPlan", "Decision", "Displaced", "Effect", "EntryShedder", "Exit", "ForwardedRemoval",
+    "Gate", "HeapEntry", "Job", "Join", "KeyQueue", "LateRule", "Passed", "Queue", "ResultPolice", "Route", "Shed",
+    "Shedding", "SideSlot", "SourceControl", "Step", "StreamShedder", "Unit", "UtilisationMeter", "Waiting",
+    "WindowPort", "Withdrawal", "new_job",
 ]  # fmt: skip

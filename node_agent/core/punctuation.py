@@ -3,7 +3,7 @@
 from node_agent.core.lineage import Lineage
 
 
-class Absent:
+class Absence:
     """The payload of an absence mark: this branch of a join was filtered, shed or lost."""
 
     __slots__ = ()
@@ -12,10 +12,10 @@ class Absent:
         return "ABSENT"
 
 
-ABSENT = Absent()
+ABSENCE = Absence()
 
 
-class Removed:
+class Removal:
     """The payload of a mark on a counted stream: numbers `first` to the lineage's were shed or lost, with origins in
     the lineage's interval; exact: one of them has the greatest. To a join by lineage it is an absence mark."""
 
@@ -28,7 +28,7 @@ class Removed:
         return f"Removed(first={self.first}, exact={self.exact})"
 
 
-class Quiet:
+class Progress:
     """The payload of a heartbeat on a counted stream: numbers below the lineage's were admitted, `first` the lowest of
     them under this plan (or, where there is none, the lineage's), and what comes after them is not older than the lower
     bound of the lineage's origin."""
@@ -42,16 +42,16 @@ class Quiet:
         return f"Quiet(first={self.first})"
 
 
-MARKS = (Absent, Removed, Quiet)
-Mark = Absent | Removed | Quiet
+PUNCTUATION = (Absence, Removal, Progress)
+Punctuation = Absence | Removal | Progress
 
 
-def removed(lineage: Lineage) -> Removed:
+def removal_of(lineage: Lineage) -> Removal:
     """The mark of a tuple that was shed or lost."""
-    return Removed(lineage[2], lineage[4] == lineage[5])
+    return Removal(lineage[2], lineage[4] == lineage[5])
 
 
-class Withheld:
+class DelayedRemoval:
     """A run of a source's arrivals that were shed at once and that nobody has been told of."""
 
     __slots__ = ("epoch", "exact", "first", "greatest_ns", "last", "least_ns", "source")
@@ -75,4 +75,4 @@ class Withheld:
         return self.source, self.epoch, self.last, 0, self.least_ns, self.greatest_ns
 
 
-__all__ = ["ABSENT", "MARKS", "Absent", "Mark", "Quiet", "Removed", "Withheld", "removed"]
+__all__ = ["ABSENCE", "PUNCTUATION", "Absence", "DelayedRemoval", "Progress", "Punctuation", "Removal", "removal_of"]

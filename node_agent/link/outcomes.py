@@ -11,7 +11,7 @@ Outcome = tuple[int, int, int, str | None]
 """link_seq, epoch, seq, None; or link_seq, 0, 0, why it was refused"""
 
 
-class Answers:
+class OutcomeLog:
     """Outcomes of one source's incarnation. Remembers the latest `keep`; a source has fewer tuples unanswered."""
 
     def __init__(self, keep: int = 16_384) -> None:

@@ -8,16 +8,16 @@ cannot be cut.
 from collections import deque
 from collections.abc import Callable
 
-from node_agent.core.incremental import Slices
+from node_agent.core.incremental import Incremental
 from node_agent.host.clock import now_ns
 
 SLICE_NS = 100_000  # as long as the sockets are left alone while instances run
 WAIT_NS = 20_000_000  # half a percent of a busy node
 
-Work = Slices[None]
+Work = Incremental[None]
 
 
-class Sliced:
+class BackgroundWork:
     """Pieces of work, one after the other in the order in which they came.
 
     running: whether a plan runs here that it would hold up. `longest_ns`: for how long anything did at most.

@@ -159,7 +159,7 @@ class Executor:
                 if step.exit is not None:
                     end_ns = now()
                     engine.emit(end_ns, step.exit, lineage, payload)
-            if unit.last.exit is None or not end_ns:
+            if unit.last_step.exit is None or not end_ns:
                 end_ns = now()
             if end_ns >= due_ns:
                 self.drain(end_ns)

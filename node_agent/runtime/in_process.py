@@ -16,7 +16,7 @@ from node_agent.host.trace_ring import TAKEN, WRITTEN, Ring, RingFacts
 from node_agent.operators.registry import Registry
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import ENDED, Deployed
-from node_agent.runtime.links.acceptor import Inbound
+from node_agent.runtime.links.acceptor import Acceptor
 from node_agent.runtime.loop import Runtime, secured
 from protos import records
 
@@ -28,7 +28,7 @@ def in_process(
     """A runtime that has committed the plan and listens on a free port of 127.0.0.1. directory: for its ring; tls: with
     that identity. Raises TlsError.
 
-    `runtime.inbound.address` is where it listens; `runtime.step(wait=False)` runs what is ready.
+    `runtime.acceptor.address` is where it listens; `runtime.step(wait=False)` runs what is ready.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{new_boot():016x}.ring"
@@ -43,15 +43,15 @@ def in_process(
             runtime.outbox.remove(deployed.loaded)
 
     runtime = Runtime(shared, shared.facts, registry or Registry(), changed, security)
-    runtime.attach(Inbound(runtime.context, listener, security))
+    runtime.attach(Acceptor(runtime.context, listener, security))
     try:
         plan_hash = f"{plan.hash:016x}".ljust(64, "0")
         runtime.add_plan(runtime.plans.load(plan, plan_hash), ())
         runtime.plans.commit(plan_hash)
         yield runtime
     finally:
-        assert runtime.inbound is not None
-        runtime.inbound.close_all()
+        assert runtime.acceptor is not None
+        runtime.acceptor.close_all()
         listener.close()
         path.unlink()
 
@@ -63,7 +63,7 @@ def queue(runtime: Runtime, tuples: int, payload: Any = 0) -> None:
     cells[TAKEN] = cells[WRITTEN]
     deployed = runtime.plans.committed
     assert deployed is not None
-    source, engine = deployed.plan.sources[0], deployed.lane.engine
+    source, engine = deployed.plan.sources[0], deployed.engine_slot.engine
     seqs = runtime.context.seqs
     for _ in range(tuples):
         seqs[source.id] = seq = seqs.get(source.id, 0) + 1
@@ -76,7 +76,7 @@ def run_queued(runtime: Runtime, tuples: int, payload: Any = 0) -> tuple[int, in
     queue(runtime, tuples, payload)
     deployed = runtime.plans.committed
     assert deployed is not None
-    engine = deployed.lane.engine
+    engine = deployed.engine_slot.engine
     before, began_ns = engine.dispatched, now_ns()
     while runtime.step(wait=False):
         pass

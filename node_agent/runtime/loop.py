@@ -24,14 +24,14 @@ from node_agent.host.clock import now_ns
 from node_agent.host.suspension import Suspension
 from node_agent.host.trace_ring import HANG, HANG_AT, RingFacts
 from node_agent.operators.registry import Registry
-from node_agent.runtime.background import Sliced
+from node_agent.runtime.background import BackgroundWork
 from node_agent.runtime.context import Shared
-from node_agent.runtime.deployments.cost_meter import Meter
-from node_agent.runtime.deployments.deployed_plan import Deployed, Lane
-from node_agent.runtime.deployments.heartbeats import Beats
+from node_agent.runtime.deployments.cost_meter import CostMeter
+from node_agent.runtime.deployments.deployed_plan import Deployed, EngineSlot
+from node_agent.runtime.deployments.heartbeats import Heartbeats
 from node_agent.runtime.deployments.lifecycle import Changed, Plans
-from node_agent.runtime.links.acceptor import Inbound
-from node_agent.runtime.links.credit import Load
+from node_agent.runtime.links.acceptor import Acceptor
+from node_agent.runtime.links.credit import Backpressure
 from node_agent.runtime.links.outbox import Outbox
 from node_agent.runtime.links.roles import Context
 from node_agent.runtime.links.socket_connection import Security
@@ -63,18 +63,18 @@ class Runtime:
     ) -> None:
         """security: where connections are secured."""
         self.shared, self.facts, self.security = shared, facts, security
-        self.meter = Meter(registry.checking)
+        self.meter = CostMeter(registry.checking)
         self.outbox = Outbox(shared, security)
         self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
-        self.load = Load(shared, self.plans)
-        self.plans.memory_full = self.load.is_full
-        self.sliced = Sliced(lambda: self.plans.running)  # loading plans, while others run
+        self.backpressure = Backpressure(shared, self.plans)
+        self.plans.memory_full = self.backpressure.is_full
+        self.sliced = BackgroundWork(lambda: self.plans.running)  # loading plans, while others run
         self.suspension = Suspension()
-        self.context = Context(shared, self.plans, self.load)
-        self.beats = Beats(shared, self.plans, self.context.seqs, self.context.promised)
-        self.plans.looked_up = self._looked_up
-        self.inbound: Inbound | None = None
-        self.mail: list[Callable[[], None]] = []  # what other processes ask: done between instances, not within
+        self.context = Context(shared, self.plans, self.backpressure)
+        self.heartbeats = Heartbeats(shared, self.plans, self.context.seqs, self.context.promised)
+        self.plans.on_plans_changed = self._on_plans_changed
+        self.acceptor: Acceptor | None = None
+        self.requests: list[Callable[[], None]] = []  # what other processes ask: done between instances, not within
         self.stopping = False
         self._flush_due = False
         self._tick_ns = self._ticked_ns = 0  # when timers are to be looked at, and were
@@ -82,23 +82,23 @@ class Runtime:
         self._skip = self._turn = 0  # how many go before it: all in turn, also where few come after a pause
         self._units = 1
 
-    def attach(self, inbound: Inbound) -> None:
+    def attach(self, acceptor: Acceptor) -> None:
         """Serve the data socket."""
-        self.inbound = self.outbox.inbound = inbound
+        self.acceptor = self.outbox.acceptor = acceptor
 
-    def _looked_up(self) -> None:
+    def _on_plans_changed(self) -> None:
         """Plans have changed: heartbeats begin, and end."""
-        self.beats.look_up()
+        self.heartbeats.look_up()
         self._tick_ns = 0
         self._units = max(1, sum(len(loaded.units) for loaded in self.plans.by_loaded))
 
     def add_plan(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...]) -> str:
         """After a plan was loaded. Returns why it cannot run, or nothing."""
-        for lane in self.plans.lanes:
-            lane.executor.drain = self._drain
-            lane.executor.due_ns = 0
+        for engine_slot in self.plans.engine_slots:
+            engine_slot.executor.drain = self._drain
+            engine_slot.executor.due_ns = 0
         self._tick_ns = 0
-        return self.outbox.add(deployed, routes, self.load)
+        return self.outbox.add(deployed, routes, self.backpressure)
 
     def run(self) -> None:
         """Until `stopping`."""
@@ -110,8 +110,8 @@ class Runtime:
 
         False: nothing was, nothing has become ready, and no slice of other work was taken.
         """
-        while self.mail:
-            self.mail.pop(0)()
+        while self.requests:
+            self.requests.pop(0)()
         sliced = self.sliced
         if overdue := bool(sliced.line) and now_ns() >= sliced.due_ns:
             sliced.take()
@@ -120,7 +120,7 @@ class Runtime:
             if take := bool(sliced.line) and not overdue:
                 sliced.take()
             self._wait(wait and not sliced.line)
-            chosen = None if self.mail else self._next()
+            chosen = None if self.requests else self._next()
             if chosen is None:
                 return take or overdue
         self._busy(*chosen)
@@ -128,34 +128,34 @@ class Runtime:
 
     # -- choosing
 
-    def _next(self) -> tuple[Lane, Job] | None:
-        lanes = self.plans.lanes
-        for lane in lanes:
-            job = lane.parked
+    def _next(self) -> tuple[EngineSlot, Job] | None:
+        engine_slots = self.plans.engine_slots
+        for engine_slot in engine_slots:
+            job = engine_slot.parked
             if job is not None:
-                lane.parked = None
-                lane.engine.resume(now_ns())
-                return lane, job
-            if lane.engine.most_urgent is not None:
-                job = lane.engine.next(now_ns())
+                engine_slot.parked = None
+                engine_slot.engine.resume(now_ns())
+                return engine_slot, job
+            if engine_slot.engine.most_urgent is not None:
+                job = engine_slot.engine.next(now_ns())
                 if job is not None:
-                    return lane, job
+                    return engine_slot, job
         return None
 
-    def _park(self, lane: Lane, job: Job | None) -> None:
+    def _park(self, engine_slot: EngineSlot, job: Job | None) -> None:
         """Put the chosen job aside; other lanes come first next time."""
-        lane.parked = job
-        lanes = self.plans.lanes
-        if len(lanes) > 1:
-            lanes.remove(lane)
-            lanes.append(lane)
+        engine_slot.parked = job
+        engine_slots = self.plans.engine_slots
+        if len(engine_slots) > 1:
+            engine_slots.remove(engine_slot)
+            engine_slots.append(engine_slot)
 
     # -- running
 
-    def _busy(self, lane: Lane, job: Job | None) -> None:
+    def _busy(self, engine_slot: EngineSlot, job: Job | None) -> None:
         """Until nothing is ready, or something else is to be done."""
-        engine, executor, facts, meter = lane.engine, lane.executor, self.facts, self.meter
-        began_ns, overhead_ns = engine.ended_ns, self.load.overhead_ns
+        engine, executor, facts, meter = engine_slot.engine, engine_slot.executor, self.facts, self.meter
+        began_ns, overhead_ns = engine.ended_ns, self.backpressure.overhead_ns
         executor.due_ns = began_ns + DRAIN_EVERY_NS
         emulating = self.plans.emulating
         measured = emulating or began_ns >= self._measure_ns
@@ -166,7 +166,7 @@ class Runtime:
                 meter.start()
                 unit, release_ns = job.unit, job.release_ns
                 job = executor.run(job)
-                unit.took(engine.ended_ns - release_ns, engine.ended_ns)
+                unit.record_response_time(engine.ended_ns - release_ns, engine.ended_ns)
                 executor.spend = None
                 measured, self._measure_ns = emulating, engine.ended_ns + MEASURE_EVERY_NS
                 if engine.ended_ns - meter.began_ns < MEASURE_EVERY_NS:
@@ -184,11 +184,11 @@ class Runtime:
                 executor.due_ns = at_ns + DRAIN_EVERY_NS
                 measured = emulating or at_ns >= self._measure_ns
                 late = bool(self.sliced.line) and at_ns >= self.sliced.due_ns
-                if self.mail or self.stopping or late or len(self.plans.lanes) > 1:
-                    self._park(lane, job)
+                if self.requests or self.stopping or late or len(self.plans.engine_slots) > 1:
+                    self._park(engine_slot, job)
                     break
         self.facts.buffer[HANG_AT : HANG_AT + len(IDLE)] = IDLE
-        self.load.busy_ns += max(0, engine.ended_ns - began_ns - self.load.overhead_ns + overhead_ns)
+        self.backpressure.busy_ns += max(0, engine.ended_ns - began_ns - self.backpressure.overhead_ns + overhead_ns)
 
     def _name(self, engine: Engine, job: Job) -> None:
         """Say in the hang cell which instance starts now."""
@@ -201,7 +201,7 @@ class Runtime:
         """Within an instance's end: take in what has arrived."""
         self._flush_due = True
         self.context.arrivals.apply(self.shared.poller.wait(0))
-        self.load.overhead_ns += now_ns() - at_ns
+        self.backpressure.overhead_ns += now_ns() - at_ns
 
     def _flush(self) -> None:
         """Facts are published: let everything leave."""
@@ -211,13 +211,13 @@ class Runtime:
         refusals.settle(at_ns)
         self.facts.publish()
         self.outbox.flush(at_ns)
-        if self.inbound is not None:
-            self.inbound.flush(at_ns)
+        if self.acceptor is not None:
+            self.acceptor.flush(at_ns)
         if at_ns >= self._tick_ns:
             self._tick(at_ns)
         if refusals.held:
             self._tick_ns = min(self._tick_ns, refusals.due_ns)
-        self.load.overhead_ns += now_ns() - at_ns
+        self.backpressure.overhead_ns += now_ns() - at_ns
 
     # -- waiting
 
@@ -225,21 +225,23 @@ class Runtime:
         """Nothing is ready: write what is left, sleep until something arrives or is due."""
         self.facts.publish()
         self._flush()
-        if any(lane.engine.most_urgent is not None for lane in self.plans.lanes):  # of a window that has closed
+        if any(
+            engine_slot.engine.most_urgent is not None for engine_slot in self.plans.engine_slots
+        ):  # of a window that has closed
             return
-        seconds = max(0, self._due_ns() - now_ns()) / 1e9 if wait and not self.mail else 0.0
+        seconds = max(0, self._due_ns() - now_ns()) / 1e9 if wait and not self.requests else 0.0
         at_ns = self.shared.poller.wait(seconds)
         self.context.arrivals.apply(at_ns)
         self.facts.publish()
-        if self._starts_long() or not (self.inbound is None or self.inbound.promise()):
+        if self._starts_long() or not (self.acceptor is None or self.acceptor.promise()):
             self._flush()
         else:
             self._flush_due = True
 
     def _starts_long(self) -> bool:
         """Whether the next instance is planned to take so long that acknowledgements should not wait for its end."""
-        for lane in self.plans.lanes:
-            unit = lane.engine.most_urgent
+        for engine_slot in self.plans.engine_slots:
+            unit = engine_slot.engine.most_urgent
             if unit is not None:
                 emulate_ns = unit.loaded.plan.emulate_cost_ns
                 planned_ns = 0
@@ -251,8 +253,8 @@ class Runtime:
     def _due_ns(self) -> int:
         """When the timers are to be looked at: what has arrived since they were may have brought that forward."""
         due_ns = self._tick_ns
-        for lane in self.plans.lanes:
-            window_ns = lane.engine.window_due_ns
+        for engine_slot in self.plans.engine_slots:
+            window_ns = engine_slot.engine.window_due_ns
             if window_ns is not None and window_ns < due_ns:
                 due_ns = window_ns
         self._tick_ns = due_ns = max(due_ns, self._ticked_ns + TICK_NS)
@@ -265,28 +267,28 @@ class Runtime:
             return
         self.facts.write(CLOCK, FLAG, NO_REF, 0, 0, 0, found.until_ns, found.since_ns, found.slept_ns)
         self.shared.note("suspensions", f"the machine was suspended for {found.slept_ns / 1e9:g} s")
-        if self.inbound is not None:
-            self.inbound.suspended(found.until_ns)
+        if self.acceptor is not None:
+            self.acceptor.suspended(found.until_ns)
 
     def _tick(self, at_ns: int) -> None:
         """Timers."""
         self._tick_ns, self._ticked_ns = at_ns + MOST_TICK_NS, at_ns
         self._look_for_suspension()
         due_ns = self.outbox.tick(at_ns)
-        if self.inbound is not None:
-            self.inbound.tick(at_ns)
+        if self.acceptor is not None:
+            self.acceptor.tick(at_ns)
         if self.security is not None:
             self.security.tick(at_ns)
             due_ns = min(due_ns, self.security.due_ns)
-        self.beats.beat(at_ns)
-        for lane in self.plans.lanes:
-            lane.engine.expire(at_ns)
+        self.heartbeats.send(at_ns)
+        for engine_slot in self.plans.engine_slots:
+            engine_slot.engine.expire(at_ns)
         self.sliced.watch(lambda: self.plans.unload_drained(at_ns))
-        self.load.measure(at_ns)
-        if at_ns >= self.load.next_ns:
-            self.load.write(at_ns)
+        self.backpressure.measure(at_ns)
+        if at_ns >= self.backpressure.next_ns:
+            self.backpressure.write(at_ns)
             self.plans.count_policed(at_ns)
         self.facts.publish()
         self.outbox.flush(at_ns)
-        self._tick_ns = min(due_ns, self.load.next_ns, self.beats.due_ns, self._tick_ns)
+        self._tick_ns = min(due_ns, self.backpressure.next_ns, self.heartbeats.due_ns, self._tick_ns)
         self._due_ns()

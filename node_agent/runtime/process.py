@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-from node_agent.core.incremental import Slices, finish
+from node_agent.core.incremental import Incremental, finish
 from node_agent.host import ipc, plan_files, scheduling
 from node_agent.host.clock import now_ns
 from node_agent.host.log import ERROR, Log
@@ -21,7 +21,7 @@ from node_agent.runtime import status
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments import cost_meter
 from node_agent.runtime.deployments.deployed_plan import ENDED, PREPARED, Deployed
-from node_agent.runtime.links.acceptor import Inbound
+from node_agent.runtime.links.acceptor import Acceptor
 from node_agent.runtime.loop import Runtime, secured
 from node_agent.tls.names import TlsError
 from protos import records
@@ -77,9 +77,9 @@ class Process:
         )  # fmt: skip
         security = secured(self.shared, settings.tls)
         self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed, security)
-        self.runtime.attach(Inbound(self.runtime.context, listener, security, taken_over))
+        self.runtime.attach(Acceptor(self.runtime.context, listener, security, taken_over))
         self.routes: dict[str, plan_files.Routes] = {}
-        self.shared.poller.add(supervisor.fileno(), _Mail(lambda: self._read(self.supervisor), self.runtime))
+        self.shared.poller.add(supervisor.fileno(), _Requests(lambda: self._read(self.supervisor), self.runtime))
         self._listen_to_control()
         self.calls: dict[type[ipc.Message], Callable[..., Answer]] = {
             ipc.Commit: lambda ask: self.runtime.plans.commit(ask.hash),
@@ -128,7 +128,7 @@ class Process:
 
     # -- what the others ask
 
-    def _prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes) -> Slices[Answer]:
+    def _prepare(self, plan_hash: str, epoch: int, routes: plan_files.Routes) -> Incremental[Answer]:
         plans, routes = self.runtime.plans, self.settings.own_routes(routes)
         known = plans.by_hash.get(plan_hash)
         if known is not None and known.state == PREPARED and known.plan.epoch != epoch:
@@ -183,7 +183,7 @@ class Process:
 
     def _listen_to_control(self) -> None:
         if not self.control.closed:
-            self.shared.poller.add(self.control.fileno(), _Mail(lambda: self._read(self.control), self.runtime))
+            self.shared.poller.add(self.control.fileno(), _Requests(lambda: self._read(self.control), self.runtime))
 
     def _read(self, channel: ipc.Channel) -> None:
         for message, descriptor in channel.receive():
@@ -223,7 +223,7 @@ class Process:
         else:
             sliced.at_once(work)
 
-    def _work(self, message: ipc.Prepare | ipc.Commit | ipc.Abort | ipc.Drain, asked: ipc.Channel) -> Slices[None]:
+    def _work(self, message: ipc.Prepare | ipc.Commit | ipc.Abort | ipc.Drain, asked: ipc.Channel) -> Incremental[None]:
         """Do it, and answer whoever asked, if it is still there."""
         try:
             if isinstance(message, ipc.Prepare):
@@ -241,7 +241,7 @@ class Process:
             asked.send(ipc.PlanAnswer(message.id, accepted, why[:MOST_WHY], state))
 
     def _status(self, id_: int) -> ipc.Status:
-        runtime, load = self.runtime, self.runtime.load
+        runtime, load = self.runtime, self.runtime.backpressure
         runtime.plans.count_policed(now_ns())
         plans = tuple(
             (each.hash, each.plan.epoch, each.state, each.plan.query, each.ready, each.loaded.waiting, each.held)
@@ -277,23 +277,23 @@ class Process:
         at_ns = now_ns()
         self.shared.refusals.write()
         self.shared.facts.publish()
-        if runtime.inbound is not None:
-            runtime.inbound.flush(at_ns)
-            runtime.inbound.close_all()
+        if runtime.acceptor is not None:
+            runtime.acceptor.flush(at_ns)
+            runtime.acceptor.close_all()
         for link in runtime.outbox.links.values():
             link.close(at_ns)
         for deployed in list(runtime.plans.by_hash.values()):
             runtime.plans.unload(deployed, now_ns(), records.STATE_ENDED)
         for link in runtime.outbox.links.values():
             link.close(now_ns())
-        runtime.load.write(now_ns())
+        runtime.backpressure.write(now_ns())
         self.shared.facts.publish()
         self.ring.note_dropped()
         self.ring.cells[STATE] = records.STATE_ENDED
         sys.stderr.flush()
 
 
-class _Mail:
+class _Requests:
     """A channel has something: read it between instances."""
 
     def __init__(self, read: Callable[[], None], runtime: Runtime) -> None:
@@ -301,5 +301,5 @@ class _Mail:
 
     def on_ready(self, at_ns: int, mask: int) -> None:
         """Within a drain."""
-        if self._read not in self._runtime.mail:
-            self._runtime.mail.append(self._read)
+        if self._read not in self._runtime.requests:
+            self._runtime.requests.append(self._read)

@@ -15,7 +15,7 @@ FRAME = 60  # characters of a row's punctuation and small numbers, about
 Row = tuple[Any, ...]
 
 
-class Told(NamedTuple):
+class StatusRows(NamedTuple):
     """left_out: rows of any kind."""
 
     outputs: tuple[Row, ...]
@@ -24,14 +24,14 @@ class Told(NamedTuple):
     left_out: int
 
 
-def rows(at_ns: int, plans: Plans, tallies: Mapping[str, Tally]) -> Told:
+def rows(at_ns: int, plans: Plans, tallies: Mapping[str, Tally]) -> StatusRows:
     """Of everything that is loaded; outputs come first."""
     deployed = sorted(plans.by_hash.values(), key=lambda each: -each.plan.epoch)
     budget = [MOST_CHARACTERS]
     outputs, without = _within(budget, _outputs(plans, tallies))
     sources, fewer = _within(budget, (row for each in deployed for row in _sources(each)))
     units, less = _within(budget, (row for each in deployed for row in _units(at_ns, each)))
-    return Told(outputs, units, sources, without + fewer + less)
+    return StatusRows(outputs, units, sources, without + fewer + less)
 
 
 def _within(budget: list[int], found: Iterable[Row]) -> tuple[tuple[Row, ...], int]:

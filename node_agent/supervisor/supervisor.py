@@ -21,7 +21,7 @@ from node_agent.host.log import ERROR, INFO, WARNING, Log
 from node_agent.host.settings import Settings
 from node_agent.host.state_dir import StateError
 from node_agent.supervisor.child_process import Child, StartError, status_text
-from node_agent.supervisor.worker import Place
+from node_agent.supervisor.worker import Worker
 
 WATCH_S = 0.02  # the hang cells are looked at this often
 START_S = 120.0  # until all children are ready, on a machine that is slow or busy
@@ -37,7 +37,7 @@ class Supervisor:
         self.settings = settings
         self.log = Log(settings.name, "supervisor", settings.log_json)
         self.control = Child("control")
-        self.places: list[Place] = []  # a runtime each, in the order of their cores
+        self.places: list[Worker] = []  # a runtime each, in the order of their cores
         self._stop = False
         self._announced = False
         self._wake_r, self._wake_w = -1, -1
@@ -79,7 +79,7 @@ class Supervisor:
     def _listen(self) -> None:
         """A data socket per place, before the first fork: every runtime knows where the others are."""
         for core in range(self.settings.cores):
-            self.places.append(Place(self.settings, core))
+            self.places.append(Worker(self.settings, core))
         names = tuple((place.name, place.address) for place in self.places)
         self.settings = replace(self.settings, data=names[0][1], places=names)
         for place in self.places:
@@ -105,7 +105,7 @@ class Supervisor:
             there = f"{self.settings.state.root} and {self.settings.state.rings.parent}"
             raise StartError(f"cannot start: {error.strerror}{where}; make room in {there}") from None
 
-    def _start_runtime(self, place: Place) -> None:
+    def _start_runtime(self, place: Worker) -> None:
         """A new incarnation: its number, its ring, its process, and a channel between it and control."""
         live = [other.ring.path for other in self.places if other.ring is not None]
         if self.settings.state.rings.make_room(live):
@@ -200,12 +200,12 @@ class Supervisor:
                         " start the agent again when it does less"
                     )
 
-    def _children(self) -> Iterator[tuple[Child, Place | None]]:
+    def _children(self) -> Iterator[tuple[Child, Worker | None]]:
         for place in self.places:
             yield place.child, place
         yield self.control, None
 
-    def _look_after(self, child: Child, place: Place | None) -> None:
+    def _look_after(self, child: Child, place: Worker | None) -> None:
         status = child.reap()
         if status is not None:
             self._on_end(child, place, status)
@@ -214,7 +214,7 @@ class Supervisor:
         if not child.pid and now_ns() >= child.backoff.next_ns:
             self._restart(child, place)
 
-    def _restart(self, child: Child, place: Place | None) -> None:
+    def _restart(self, child: Child, place: Worker | None) -> None:
         try:
             if place is not None:
                 self._start_runtime(place)
@@ -233,7 +233,7 @@ class Supervisor:
     def _say(self, event: str, text: str, level: str = WARNING, **fields: object) -> None:
         self.log.say(event, text, level, event if level == WARNING else "", **fields)
 
-    def _listen_to(self, child: Child, place: Place | None) -> None:
+    def _listen_to(self, child: Child, place: Worker | None) -> None:
         """Read what it says."""
         if child.channel is None:
             return
@@ -272,7 +272,7 @@ class Supervisor:
         self._say("started", told, INFO, **line)
         gc.enable()
 
-    def _on_end(self, child: Child, place: Place | None, status: int) -> None:
+    def _on_end(self, child: Child, place: Worker | None, status: int) -> None:
         self._listen_to(child, place)
         if not self._announced:
             why = child.failed or f"{child.name} ended while starting ({status_text(status)})"
@@ -285,7 +285,7 @@ class Supervisor:
         if place is not None:
             self._ended(place, why)
 
-    def _ended(self, place: Place, why: str) -> None:
+    def _ended(self, place: Worker, why: str) -> None:
         """The incarnation is over: close its ring and say so."""
         ring = place.ring
         if ring is None:

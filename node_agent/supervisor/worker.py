@@ -16,7 +16,7 @@ MOST_TAKEN_OVER = 256  # tuples of killed incarnations that may be sent again; o
 BACKLOG = 128
 
 
-class Place:
+class Worker:
     """A listening data socket, the runtime process behind it, its trace ring and what it has promised."""
 
     def __init__(self, settings: Settings, core: int) -> None:

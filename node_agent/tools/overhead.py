@@ -199,8 +199,8 @@ def _client(
     runtime: Runtime, codec: str, value: Any, burst: int, tls: Path | None
 ) -> Iterator["subprocess.Popen[str]"]:
     """The process at the other end; it is ended with the context."""
-    assert runtime.inbound is not None
-    host, port = runtime.inbound.address
+    assert runtime.acceptor is not None
+    host, port = runtime.acceptor.address
     command = [sys.executable, "-m", "node_agent.tools.overhead_client", f"{host}:{port}", codec]
     command += [str(UNITS), str(burst)]
     command += [str(tls)] if tls is not None else []
@@ -216,9 +216,9 @@ def _client(
 
 def _connected(runtime: Runtime, client: "subprocess.Popen[str]") -> None:
     """Serve until it listens to every output and its source is connected."""
-    assert runtime.inbound is not None
+    assert runtime.acceptor is not None
     until_ns = now_ns() + 20 * SECOND
-    while len(runtime.inbound.sinks) < UNITS or not runtime.context.senders:
+    while len(runtime.acceptor.sinks) < UNITS or not runtime.context.senders:
         if client.poll() is not None or now_ns() > until_ns:
             raise ChargesError("the process at the other end of the sockets did not connect")
         runtime.step()
@@ -244,7 +244,7 @@ def _admit(runtime: Runtime, source: int, value: Any) -> None:
     (deployed,) = runtime.plans.by_hash.values()
     seqs, at_ns = runtime.context.seqs, now_ns()
     seqs[source] = seq = seqs.get(source, 0) + 1
-    deployed.lane.engine.admit(at_ns, deployed.loaded, source, (source, 1, seq, 0, at_ns, at_ns), value, 0)
+    deployed.engine_slot.engine.admit(at_ns, deployed.loaded, source, (source, 1, seq, 0, at_ns, at_ns), value, 0)
 
 
 def _read(facts: Iterator[records.Record], bare: list[int], filled: list[tuple[int, int]]) -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from node_agent.core import plan as core
-from node_agent.core.incremental import Slices, finish
+from node_agent.core.incremental import Incremental, finish
 from node_agent.core.policies import POLICIES, policy
 from node_agent.wire import overload_message
 from protos import plan_pb2
@@ -43,7 +43,7 @@ def core_plan(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> core.P
     return finish(reading(message, plan_hash, epoch))
 
 
-def reading(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> Slices[core.Plan]:
+def reading(message: plan_pb2.LocalPlan, plan_hash: int, epoch: int) -> Incremental[core.Plan]:
     """`core_plan`, an operator or a unit at a time."""
     if message.version != FORMAT:
         raise PlanError(f"local plan of version {message.version}, this agent knows {FORMAT}: install the same release")
@@ -93,7 +93,7 @@ def _shedding(s: plan_pb2.Shedding) -> core.Shedding:
     return _overload(lambda: overload_message.shedding(s))
 
 
-def _each(make: Callable[[Message], Made], messages: Iterable[Message]) -> Slices[tuple[Made, ...]]:
+def _each(make: Callable[[Message], Made], messages: Iterable[Message]) -> Incremental[tuple[Made, ...]]:
     made = []
     for message in messages:
         made.append(make(message))
@@ -194,7 +194,7 @@ def _installed(i: plan_pb2.Installed) -> core.Identity:
     return core.Identity(i.run, i.version, i.code)
 
 
-def _check(plan: core.Plan) -> Slices[None]:
+def _check(plan: core.Plan) -> Incremental[None]:
     streams = _ids("stream", [s.id for s in plan.streams])
     operators = _ids("operator", [o.id for o in plan.operators])
     peers = {peer.index for peer in plan.peers}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from node_agent.core import plan as core
-from node_agent.core.punctuation import ABSENT, Absent, Quiet, Removed
+from node_agent.core.punctuation import ABSENCE, Absence, Progress, Removal
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Lineage
 from node_agent.wire import frames
@@ -11,20 +11,20 @@ from node_agent.wire import frames
 MOST_REMOVED = 1 << 32  # numbers of one mark
 MOST_NUMBER = 1 << 46  # of a counted tuple: windows by count add those of incarnations, and records have 63 bits
 
-Mark = Absent | Removed | Quiet
+Punctuation = Absence | Removal | Progress
 
 
-def encode_mark(lineage: Lineage, stream: int, plan: int, mark: Mark) -> bytes:
+def encode_mark(lineage: Lineage, stream: int, plan: int, mark: Punctuation) -> bytes:
     """The Tuple message. plan: its stamp."""
     kind, first = frames.FILTERED, 0
-    if isinstance(mark, Removed):
+    if isinstance(mark, Removal):
         kind, first = frames.EXACT if mark.exact else frames.REMOVED, mark.first
-    elif isinstance(mark, Quiet):
+    elif isinstance(mark, Progress):
         kind, first = frames.QUIET, mark.first
     return frames.encode_tuple(lineage, stream, plan, b"", absent=True, mark=kind, first=first)
 
 
-def read_mark(peer: str, arrived: Arrived, counted: frozenset[int], same_clock: bool) -> Mark:
+def read_mark(peer: str, arrived: Arrived, counted: frozenset[int], same_clock: bool) -> Punctuation:
     """What that peer's absent tuple tells. Its interval of origins is mapped as a tuple's is, so both bounds hold here;
     that one number has the greatest origin can only be said on the clock that it was read on.
 
@@ -32,14 +32,14 @@ def read_mark(peer: str, arrived: Arrived, counted: frozenset[int], same_clock: 
     a range that is too long to be one.
     """
     if arrived.mark == frames.FILTERED:
-        return ABSENT
+        return ABSENCE
     if arrived.stream not in counted:
         raise LinkError("mark_not_allowed", f"{peer} marks stream {arrived.stream}, which leads to no window")
     if arrived.mark == frames.QUIET:
-        return Quiet(arrived.first)
+        return Progress(arrived.first)
     if arrived.lineage[2] - arrived.first >= MOST_REMOVED:
         raise LinkError("mark_range", f"{peer} says that numbers {arrived.first} to {arrived.lineage[2]} are removed")
-    return Removed(arrived.first, arrived.mark == frames.EXACT and same_clock)
+    return Removal(arrived.first, arrived.mark == frames.EXACT and same_clock)
 
 
 def feeding(plan: core.Plan) -> dict[int, frozenset[int]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from node_agent.core import plan as core
-from node_agent.core.model import Loaded
+from node_agent.core.model import CompiledPlan
 from sim_vehicles.virtual.events import BEAT, Events
 
 MOST_BEATS = 100_000  # of one source after the last admission
@@ -18,7 +18,7 @@ MOST_BEATS = 100_000  # of one source after the last admission
 class Node(Protocol):
     """What tells how far a source is."""
 
-    def beat(self, at_ns: int, loaded: Loaded, source: core.Source, upto: int, first: int) -> None:
+    def beat(self, at_ns: int, loaded: CompiledPlan, source: core.Source, upto: int, first: int) -> None:
         """Numbers below `upto` were admitted, from `first` on under that plan."""
 
     def look(self, at_ns: int) -> None:
@@ -28,7 +28,7 @@ class Node(Protocol):
 @dataclass(slots=True, eq=False)
 class _Source:
     node: str
-    loaded: Loaded
+    loaded: CompiledPlan
     spec: core.Source
     first: int
     next_ns: int | None = None  # None: it has stopped
@@ -43,7 +43,7 @@ class Beats:
         self._sources: dict[tuple[str, str], _Source] = {}  # by node and name
         self.until_ns = events.now_ns
 
-    def committed(self, at_ns: int, node: str, loaded: Loaded) -> None:
+    def committed(self, at_ns: int, node: str, loaded: CompiledPlan) -> None:
         """At once, and from now on under this plan; under the one before for the last time."""
         for key, source in list(self._sources.items()):
             if source.node == node:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from node_agent.core.facts import Facts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded
-from node_agent.core.punctuation import MARKS
+from node_agent.core.model import CompiledPlan
+from node_agent.core.punctuation import PUNCTUATION
 from protos.records import ACKED, GAVE_UP, RECEIVED, SENT
 from sim_vehicles.virtual import draws
 from sim_vehicles.virtual.events import ARRIVED, DISPATCHED, Events
@@ -21,7 +21,9 @@ TUPLE_BYTES = 48  # of a tuple on the wire beside its payload, about
 NS_BITS = 8 * 1_000_000_000
 
 Receive = Callable[[int, int, int, Lineage, Any], None]  # instant, plan epoch, stream, lineage, payload
-Parcel = tuple[Loaded, int, int, int, Lineage, Any]  # the sender's plan, link number, sent_ns, stream, lineage, payload
+Parcel = tuple[
+    CompiledPlan, int, int, int, Lineage, Any
+]  # the sender's plan, link number, sent_ns, stream, lineage, payload
 
 
 class Ends(NamedTuple):
@@ -57,9 +59,9 @@ class Link:
         self._received = number
         self._acked_ns = -1
 
-    def send(self, at_ns: int, loaded: Loaded, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: Any) -> None:
         """Put a tuple or a mark on the link. Marks leave no facts, take no time to send and are not lost."""
-        if payload.__class__ in MARKS:
+        if payload.__class__ in PUNCTUATION:
             arrives_ns = max(at_ns, self._busy_until_ns) + self._cable.latency_ns
             self._events.at(arrives_ns, ARRIVED, self._arrive, (loaded, 0, at_ns, stream, lineage, payload))
             return
@@ -89,7 +91,7 @@ class Link:
 
     def _arrive(self, at_ns: int, parcel: Parcel) -> None:
         loaded, number, sent_ns, stream, lineage, payload = parcel
-        if payload.__class__ not in MARKS:
+        if payload.__class__ not in PUNCTUATION:
             source, epoch, seq, ordinal, _, _ = lineage
             ends = self._ends
             ends.receiver_facts.write(
@@ -101,10 +103,10 @@ class Link:
                 self._events.at(at_ns, DISPATCHED, self._acknowledge, loaded)
         self._receive(at_ns, loaded.plan.epoch, stream, lineage, payload)
 
-    def _acknowledge(self, at_ns: int, loaded: Loaded) -> None:
+    def _acknowledge(self, at_ns: int, loaded: CompiledPlan) -> None:
         self._events.at(at_ns + self._cable.latency_ns, ARRIVED, self._acknowledged, (loaded, self._received))
 
-    def _acknowledged(self, at_ns: int, told: tuple[Loaded, int]) -> None:
+    def _acknowledged(self, at_ns: int, told: tuple[CompiledPlan, int]) -> None:
         loaded, upto = told
         self._ends.sender_facts.write(ACKED, loaded.flags, self._ends.receiver, 0, 0, 0, at_ns, upto)
 
@@ -116,6 +118,6 @@ class Link:
         )
 
 
-def last_ns(loaded: Loaded, stream: int) -> int:
+def last_ns(loaded: CompiledPlan, stream: int) -> int:
     """After its origin, how long a tuple on that stream may still be in time for some output."""
     return next(each.last_ns for each in loaded.plan.streams if each.id == stream)

@@ -14,7 +14,7 @@ from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.engine.handover import hand_over
 from node_agent.core.facts import Facts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Exit, Job, Loaded, Step, Unit
+from node_agent.core.model import CompiledPlan, Exit, Job, Step, Unit
 from node_agent.core.policies import Policy, policy
 from node_agent.core.shedding.memory_limit import REFUSE, Memory
 from node_agent.core.shedding.refusals import Refusals, age_refused
@@ -62,7 +62,7 @@ class VirtualNode:
         self._decision_ns = decision_ns
         self.overhead_ns = 0
         self.plans: dict[int, Placed] = {}  # by epoch, with which tuples are stamped here
-        self._of: dict[Loaded, Placed] = {}
+        self._of: dict[CompiledPlan, Placed] = {}
         self.committed: Placed | None = None
         self.links: dict[int, Link] = {}
         self.promised: dict[str, int] = {}  # by source: heartbeats have said that nothing that comes is older
@@ -120,11 +120,11 @@ class VirtualNode:
 
     # -- the engine's commands
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         """Onto the link to that peer."""
         self.links[peer].send(at_ns, loaded, stream, lineage, payload)
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: core.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """A result."""
         self._watch.delivered(at_ns, loaded.plan, output, lineage, payload)
 
@@ -171,12 +171,12 @@ class VirtualNode:
         self.look(at_ns)
         self._wake(at_ns)
 
-    def beat(self, at_ns: int, loaded: Loaded, source: core.Source, upto: int, first: int) -> None:
+    def beat(self, at_ns: int, loaded: CompiledPlan, source: core.Source, upto: int, first: int) -> None:
         """A source of this node says how far it is: numbers below `upto` were admitted, from `first` on under that
         plan; none that comes is older than its greatest age."""
         oldest_ns = at_ns - source.max_age_ns if source.max_age_ns else NEVER
         self.promised[source.name] = max(oldest_ns, self.promised.get(source.name, oldest_ns))
-        self.engine.beat(at_ns, loaded, source.id, self._trial, upto, first, oldest_ns)
+        self.engine.heartbeat(at_ns, loaded, source.id, self._trial, upto, first, oldest_ns)
         self.look(at_ns)
         self._wake(at_ns)
 

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from node_agent.core import plan as core
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded
+from node_agent.core.model import CompiledPlan
 from protos.records import STATE_COMMITTED, STATE_DRAINING, STATE_PREPARED
 from sim_vehicles.virtual.costs import Costs
 
@@ -23,7 +23,7 @@ class Placed:
 
     __slots__ = ("costs", "counted", "loaded", "plan", "sources", "state")
 
-    def __init__(self, plan: core.Plan, loaded: Loaded, costs: Costs) -> None:
+    def __init__(self, plan: core.Plan, loaded: CompiledPlan, costs: Costs) -> None:
         self.plan, self.loaded, self.costs, self.state = plan, loaded, costs, State.PREPARED
         self.sources = {source.name: source for source in plan.sources if not source.window}
         self.counted = frozenset(stream.id for stream in plan.streams if stream.counted)

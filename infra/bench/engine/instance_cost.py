@@ -8,7 +8,7 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import Facts, Stretch
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded
+from node_agent.core.model import CompiledPlan
 from node_agent.core.policies import policy
 from protos.records import RECORD_BYTES
 
@@ -18,11 +18,11 @@ UNITS = 21
 class NoCommands:
     """Nothing leaves the node."""
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         """Unused: no stream crosses nodes."""
         raise AssertionError
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
         """Unused: there is no output."""
         raise AssertionError
 
@@ -68,7 +68,7 @@ def engine_ns(instances: int, policy_name: str = "edf") -> float:
     began = monotonic_ns()
     for _ in range(instances):
         assert job is not None
-        last = job.unit.last
+        last = job.unit.last_step
         assert last.exit is not None
         start = monotonic_ns()
         result = last.call(job.payload)

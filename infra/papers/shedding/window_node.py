@@ -18,7 +18,7 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import Facts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Job, Loaded
+from node_agent.core.model import CompiledPlan, Job
 from node_agent.core.policies import policy
 from node_agent.core.windows.allocator import Grid
 from node_agent.operators.registry import Registry
@@ -162,10 +162,10 @@ class _Results:
     def __init__(self) -> None:
         self.given: dict[tuple[int, int], tuple[int, int, int]] = {}
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         raise AssertionError("one node sends nothing")
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
         self.given[output.id - 1, payload["window"]] = at_ns, payload["n"], payload["v"]
 
 
@@ -174,7 +174,7 @@ class _Node:
     """The engine, and what comes by itself: tuples, and heartbeats, with which overdue windows are looked at."""
 
     engine: Engine
-    loaded: Loaded
+    loaded: CompiledPlan
     at_ns: Sequence[int]
     position: int = 0
     beat_ns: int = START_NS - S // 2  # windows begin when the source has been heard of
@@ -190,7 +190,7 @@ class _Node:
         engine, loaded = self.engine, self.loaded
         while (now := self.next_ns()) <= upto_ns:
             if self.beat_ns == now:
-                engine.beat(now, loaded, 1, 1, self.position + 1, 1, now - MS)
+                engine.heartbeat(now, loaded, 1, 1, self.position + 1, 1, now - MS)
                 engine.expire(now)
                 self.beat_ns += BEAT_NS
             else:

@@ -5,27 +5,27 @@ from typing import Any
 
 from node_agent.core import expiry
 from node_agent.core import plan as plans
-from node_agent.core.incremental import Slices, finish
-from node_agent.core.model import ALWAYS_NS, Exit, Join, Loaded, Route, Step, Unit
+from node_agent.core.incremental import Incremental, finish
+from node_agent.core.model import ALWAYS_NS, CompiledPlan, Exit, Join, Route, Step, Unit
 from node_agent.core.policies.policy_parts import Policy
 from node_agent.core.shedding import install, source_admission
 from node_agent.core.shedding.memory_limit import FRONT, QueueLimit
 from node_agent.core.shedding.policing import selectivity_police
-from node_agent.core.windows.window_operator import Windowed
+from node_agent.core.windows.window_operator import WindowOperator
 from protos.records import PLAN_EPOCH_MASK
 
 Calls = Mapping[int, tuple[Callable[..., Any], bool]]
 """By operator id: the call, and whether it is plain. What runs in an operator's place for what is late: by - id."""
 
 
-def compile_plan(plan: plans.Plan, calls: Calls, policy: Policy) -> Loaded:
+def compile_plan(plan: plans.Plan, calls: Calls, policy: Policy) -> CompiledPlan:
     """The plan, ready to run under that policy. Raises KeyError where a call or a stream is missing."""
     return finish(compiling(plan, calls, policy))
 
 
-def compiling(plan: plans.Plan, calls: Calls, policy: Policy) -> Slices[Loaded]:
+def compiling(plan: plans.Plan, calls: Calls, policy: Policy) -> Incremental[CompiledPlan]:
     """`compile_plan`, a task unit at a time."""
-    loaded = Loaded(plan, plan.epoch & PLAN_EPOCH_MASK)
+    loaded = CompiledPlan(plan, plan.epoch & PLAN_EPOCH_MASK)
     loaded.routes = {stream.id: Route(loaded, stream) for stream in plan.streams}
     steps: dict[int, Step] = {}
     for spec in plan.units:
@@ -33,7 +33,7 @@ def compiling(plan: plans.Plan, calls: Calls, policy: Policy) -> Slices[Loaded]:
             call, plain = calls[operator_id]
             steps[operator_id] = step = Step(plan.operator_by_id[operator_id], call, plain)
             if plan.operator_by_id[operator_id].window is not None:
-                step.collects = Windowed(loaded, plan.operator_by_id[operator_id], call())
+                step.collects = WindowOperator(loaded, plan.operator_by_id[operator_id], call())
                 loaded.windows.append(step.collects)
             police = selectivity_police(plan.operator_by_id[operator_id])
             if police is not None:
@@ -50,7 +50,7 @@ def compiling(plan: plans.Plan, calls: Calls, policy: Policy) -> Slices[Loaded]:
     return loaded
 
 
-def _add_unit(loaded: Loaded, spec: plans.Unit, steps: list[Step], policy: Policy) -> None:
+def _add_unit(loaded: CompiledPlan, spec: plans.Unit, steps: list[Step], policy: Policy) -> None:
     plan = loaded.plan
     for index, stream in enumerate(spec.exits):
         producer = next(step for step in steps if plan.operator_by_id[step.operator_id].output == stream)
@@ -63,11 +63,11 @@ def _add_unit(loaded: Loaded, spec: plans.Unit, steps: list[Step], policy: Polic
         marks = tuple(each for each in unit.exits if each.route.marked) + marks
         unit.offset_ns = policy.offset(spec) if policy.offset else 0
         unit.rule = policy.rule(spec) if policy.rule else None
-        unit.marks, unit.rest = marks, rest
+        unit.punctuated_exits, unit.rest = marks, rest
         if any(each.route.counted for each in marks):
             unit.inputs = 1  # a tuple comes by one way to its windows: what is absent on one is on all
         unit.collects = chain[0].collects
-        unit.noted = bool(marks) or unit.collects is not None
+        unit.has_end_hooks = bool(marks) or unit.collects is not None
         loaded.units.append(unit)
         rest = unit
     if spec.queue_bytes and rest is not None:
@@ -77,7 +77,7 @@ def _add_unit(loaded: Loaded, spec: plans.Unit, steps: list[Step], policy: Polic
         loaded.joins.append(Join(rest, len(plan.operator_by_id[steps[0].operator_id].inputs)))
 
 
-def _connect(loaded: Loaded, steps: dict[int, Step]) -> Slices[None]:
+def _connect(loaded: CompiledPlan, steps: dict[int, Step]) -> Incremental[None]:
     plan, routes = loaded.plan, loaded.routes
     joins = {join.unit.spec.id: join for join in loaded.joins}
     firsts = {unit.id: unit for unit in loaded.units}  # of a unit's pieces the first was added last
@@ -108,7 +108,7 @@ def _connect(loaded: Loaded, steps: dict[int, Step]) -> Slices[None]:
     yield from _keep_what_is_read_beside(loaded)
 
 
-def _keep_what_is_read_beside(loaded: Loaded) -> Slices[None]:
+def _keep_what_is_read_beside(loaded: CompiledPlan) -> Incremental[None]:
     """What is read as a side input here, and what leads to no output, is worth running however old it is: no deadline
     of an output says for how long. Likewise whatever leads to such a unit on this node."""
     before: dict[Unit, list[Unit]] = {}

@@ -24,14 +24,14 @@ from node_agent.core.engine.window_ends import WindowEnds
 from node_agent.core.facts import HEADED, Facts
 from node_agent.core.lineage import Lineage, merged
 from node_agent.core.model import (
+    CompiledPlan,
     Displaced,
     Effect,
     EntryShedder,
     Exit,
-    Gone,
+    ForwardedRemoval,
     Job,
     Join,
-    Loaded,
     Route,
     Shed,
     Shedding,
@@ -41,9 +41,18 @@ from node_agent.core.model import (
     Waiting,
 )  # fmt: skip
 from node_agent.core.policies.policy_parts import Policy
-from node_agent.core.punctuation import ABSENT, MARKS, Absent, Mark, Quiet, Removed, Withheld, removed
+from node_agent.core.punctuation import (
+    ABSENCE,
+    PUNCTUATION,
+    Absence,
+    DelayedRemoval,
+    Progress,
+    Punctuation,
+    Removal,
+    removal_of,
+)
 from node_agent.core.shedding.memory_limit import FRONT, JOB_BYTES, weight
-from node_agent.core.windows.window_operator import Windowed
+from node_agent.core.windows.window_operator import WindowOperator
 from protos.records import (
     CAUSE_JOIN_EXPIRED,
     CAUSE_QUEUE_FULL,
@@ -68,10 +77,10 @@ pack = HEADED.pack_into
 class Commands(Protocol):
     """What the engine asks of its driver."""
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         """Ship a tuple, or a mark (of MARKS), to a peer."""
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
         """A result is there."""
 
 
@@ -107,7 +116,7 @@ class Engine:
         settings = settings or Settings()
         self.policy, self.facts, self._commands = policy, facts, commands
         self._limit_jobs = settings.limit_jobs
-        self.loaded: list[Loaded] = []
+        self.loaded: list[CompiledPlan] = []
         self.ready = ReadyQueue(policy)
         self.windows = WindowEnds(settings.epoch, settings.numbered)
         self._memory_full = settings.memory_full
@@ -126,11 +135,11 @@ class Engine:
 
     # -- plans
 
-    def load(self, plan: plans.Plan, calls: Calls) -> Loaded:
+    def load(self, plan: plans.Plan, calls: Calls) -> CompiledPlan:
         """Add a plan; its tuples then run beside those of the plans that are already there."""
         return self.add(compile_plan(plan, calls, self.policy))
 
-    def add(self, loaded: Loaded) -> Loaded:
+    def add(self, loaded: CompiledPlan) -> CompiledPlan:
         """Add a plan that was compiled for this policy."""
         self.loaded.append(loaded)
         self.windows.load(loaded, self, self.ready.in_flight)
@@ -142,7 +151,7 @@ class Engine:
         self._look_at_choice()
         return loaded
 
-    def unload(self, loaded: Loaded, at_ns: int) -> None:
+    def unload(self, loaded: CompiledPlan, at_ns: int) -> None:
         """Forget a plan. What is still queued or waiting is lost (stopped); normally it has drained.
         Windows that are open and that no newer plan goes on with are abandoned."""
         for windowed, event in self.windows.unload(loaded):
@@ -203,8 +212,8 @@ class Engine:
     @property
     def most_urgent(self) -> Unit | None:
         """The unit that would run next; None: nothing is ready."""
-        heads = self.ready.heads
-        return heads[0][3].unit if heads else None
+        queue_heads = self.ready.queue_heads
+        return queue_heads[0][3].unit if queue_heads else None
 
     @property
     def window_due_ns(self) -> int | None:
@@ -218,39 +227,41 @@ class Engine:
     # -- arrivals
 
     def admit(
-        self, at_ns: int, loaded: Loaded, source: int, lineage: Lineage, payload: Any, size: int, sent_ns: int = 0
+        self, at_ns: int, loaded: CompiledPlan, source: int, lineage: Lineage, payload: Any, size: int, sent_ns: int = 0
     ) -> None:
         """A tuple enters the system here. size: payload bytes. sent_ns: its client's stamp, on the client's clock."""
         route = loaded.source_routes[source]
         self.ledger.admitted(at_ns, route, lineage, size, sent_ns)
-        if route.entry is None:
+        if route.admission is None:
             self._arrive(at_ns, route, lineage, payload)
         else:
             self._enter(at_ns, route, lineage, payload)
 
-    def receive(self, at_ns: int, loaded: Loaded, stream: int, lineage: Lineage, payload: Any) -> None:
+    def receive(self, at_ns: int, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: Any) -> None:
         """A tuple, or a mark (of MARKS), arrives from a peer."""
         route = loaded.routes[stream]
-        if payload.__class__ in MARKS:
-            self._carry(at_ns, route, lineage, payload)
+        if payload.__class__ in PUNCTUATION:
+            self._forward(at_ns, route, lineage, payload)
         else:
             self._arrive(at_ns, route, lineage, payload)
 
-    def lose(self, at_ns: int, loaded: Loaded, stream: int, lineage: Lineage, cause: int) -> None:
+    def lose(self, at_ns: int, loaded: CompiledPlan, stream: int, lineage: Lineage, cause: int) -> None:
         """An arrival that none of the stream's consumers on this node gets."""
         route = loaded.routes[stream]
         self.ledger.lost_arrival(at_ns, route, lineage, cause)
-        self._carry(at_ns, route, lineage, Removed(lineage[2]))
+        self._forward(at_ns, route, lineage, Removal(lineage[2]))
 
-    def beat(self, at_ns: int, loaded: Loaded, source: int, epoch: int, upto: int, first: int, origin_ns: int) -> None:
+    def heartbeat(
+        self, at_ns: int, loaded: CompiledPlan, source: int, epoch: int, upto: int, first: int, origin_ns: int
+    ) -> None:
         """Of a source that leads to windows: its numbers below `upto` were admitted (`first`: the lowest of them under
         this plan, or `upto`), and what comes is not older than origin_ns, an instant on this node's clock."""
         route = loaded.source_routes[source]
         if not route.counted:
             return
-        if route.withheld is not None:
-            self._hand_on(at_ns, route)
-        self._carry(at_ns, route, (source, epoch, upto, 0, origin_ns, max(origin_ns, at_ns)), Quiet(first))
+        if route.delayed_removal is not None:
+            self._forward_delayed(at_ns, route)
+        self._forward(at_ns, route, (source, epoch, upto, 0, origin_ns, max(origin_ns, at_ns)), Progress(first))
 
     def expire(self, at_ns: int) -> None:
         """Give up join results whose contributors have not come in time; of windows, what is past its deadline and
@@ -303,7 +314,7 @@ class Engine:
             job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
             queue = unit.queue
             if not queue:
-                heappush(ready.heads, (key_ns, at_ns, number, job))
+                heappush(ready.queue_heads, (key_ns, at_ns, number, job))
             queue.append(job)
             return
         if exit_.outdated_ns and at_ns - lineage[5] > exit_.outdated_ns:
@@ -345,23 +356,23 @@ class Engine:
             )  # fmt: skip
             facts.position = position + RECORD_BYTES
             unit.runs += 1
-            if unit.noted:
-                self._note(end_ns, job, made, end_ns - self.ended_ns, ABSENT)
+            if unit.has_end_hooks:
+                self._run_end_hooks(end_ns, job, made, end_ns - self.ended_ns, ABSENCE)
             self._made = 0
         self.ended_ns = end_ns
-        heads = ready.heads
-        if not (self._plain and heads):
+        queue_heads = ready.queue_heads
+        if not (self._plain and queue_heads):
             return self._next(end_ns)
-        job = heads[0][3]  # `ready.pop`, without the call
+        job = queue_heads[0][3]  # `ready.pop`, without the call
         ready.running = job
         queue = job.unit.queue
         queue.popleft()
         ready.dispatched += 1
         if queue:
             head = queue[0]
-            heapreplace(heads, (head.key_ns, head.release_ns, head.number, head))
+            heapreplace(queue_heads, (head.key_ns, head.release_ns, head.number, head))
         else:
-            heappop(heads)
+            heappop(queue_heads)
         return job
 
     # -- other ends of an instance
@@ -443,7 +454,7 @@ class Engine:
         unit, ready, ledger, ruled = job.unit, self.ready, self.ledger, self.policy.rule is not None
         jobs = ready.batch if self._batching else (job,)
         made = self._batch_made if self._batching else (self._made,)
-        meter, noted, surpluses = unit.meter, unit.noted, self._surplus
+        meter, has_end_hooks, surpluses = unit.meter, unit.has_end_hooks, self._surplus
         flags = unit.flags | FLAG if self._resumed else unit.flags
         decided_ns, missed = start_ns - self.ended_ns, 0
         share_ns = (end_ns - self.ended_ns) // max(1, len(jobs))
@@ -453,8 +464,8 @@ class Engine:
             surplus = min(surpluses.pop(slot, 0), MOST_POLICED) if surpluses else 0
             decision = decided_ns + beside_decision(surplus) if surplus else decided_ns
             ledger.ran(flags, unit.id, each.lineage, each.release_ns, start_ns, end_ns, due_ns, decision, counts)
-            if noted:
-                self._note(end_ns, each, counts, share_ns, removed(each.lineage) if surplus else ABSENT)
+            if has_end_hooks:
+                self._run_end_hooks(end_ns, each, counts, share_ns, removal_of(each.lineage) if surplus else ABSENCE)
             if meter is not None:
                 meter.made(counts)
         if self._measures:
@@ -487,14 +498,14 @@ class Engine:
         self._shed(at_ns, job.unit, job.lineage, POLICY_LATE)
         self.ready.meter.shed()
 
-    def _note(self, end_ns: int, job: Job, counts: int, took_ns: int, mark: Mark) -> None:
-        """An instance of a unit that is `noted` has ended, or one tuple of a batch. took_ns: its share of the batch.
-        mark: of the exits that it gave nothing on."""
+    def _run_end_hooks(self, end_ns: int, job: Job, counts: int, took_ns: int, punctuation: Punctuation) -> None:
+        """Run the end hooks of a unit, after an instance or for one tuple of a batch. took_ns: its share of the batch.
+        punctuation: for the exits on which it gave nothing."""
         unit = job.unit
-        if unit.busy is not None:
-            unit.busy.add(took_ns, end_ns, counts, not self._resumed)
-        if unit.marks and not self._resumed:
-            self._mark(end_ns, unit, job.lineage, counts, mark)
+        if unit.utilisation is not None:
+            unit.utilisation.add(took_ns, end_ns, counts, not self._resumed)
+        if unit.punctuated_exits and not self._resumed:
+            self._forward_behind(end_ns, unit, job.lineage, counts, punctuation)
         if unit.collects is not None:
             unit.collects.report(end_ns)
 
@@ -504,7 +515,7 @@ class Engine:
         for side in route.sides:  # before any release of the same instant
             side.put(payload)
             self.ledger.absorbed(at_ns, route, side, lineage)
-        for unit in route.units if not route.guards else self._past_guards(at_ns, route, lineage):
+        for unit in route.units if not route.stream_shedders else self._past_shedders(at_ns, route, lineage):
             self.release(at_ns, unit, lineage, payload)
         for join, port in route.joins:
             self._apply_joins(at_ns, joins.arrive(at_ns, join, port, lineage, payload))
@@ -518,7 +529,7 @@ class Engine:
 
     def _enter(self, at_ns: int, route: Route, lineage: Lineage, payload: Any) -> None:
         """An admitted tuple of a source with an entry."""
-        entry = route.entry
+        entry = route.admission
         assert entry is not None
         decision = entry.decide(at_ns, payload, self._memory_full)
         policy = decision.policy
@@ -531,8 +542,8 @@ class Engine:
         if policy:
             self._shed_arrival(at_ns, route, lineage, policy)
             return
-        if route.withheld is not None:
-            self._hand_on(at_ns, route)
+        if route.delayed_removal is not None:
+            self._forward_delayed(at_ns, route)
         self._arrive(at_ns, route, lineage, payload)
 
     def _displace(self, at_ns: int, route: Route, displaced: Displaced) -> None:
@@ -542,7 +553,7 @@ class Engine:
             self.ready.withdraw(job)
         self._shed_arrival(at_ns, passed.route, passed.lineage, POLICY_RATE)
         if passed.route is not route:  # of the plan before: no survivor comes there any more, and no heartbeat
-            self._hand_on(at_ns, passed.route)
+            self._forward_delayed(at_ns, passed.route)
 
     def _make_room(self, at_ns: int, route: Route) -> bool:
         """The oldest tuples that are queued for the units of a stream go; False: none is queued."""
@@ -575,30 +586,30 @@ class Engine:
         self.ledger.shed_arrival(at_ns, route, lineage, policy)
         if not route.counted:
             return
-        if route.withheld is not None and not route.withheld.add(lineage):
-            self._hand_on(at_ns, route)
-        if route.withheld is None:
-            route.withheld = Withheld(lineage)
+        if route.delayed_removal is not None and not route.delayed_removal.add(lineage):
+            self._forward_delayed(at_ns, route)
+        if route.delayed_removal is None:
+            route.delayed_removal = DelayedRemoval(lineage)
 
-    def _hand_on(self, at_ns: int, route: Route) -> None:
+    def _forward_delayed(self, at_ns: int, route: Route) -> None:
         """The removed range of a source's arrivals goes its way, before what comes next."""
-        withheld, route.withheld = route.withheld, None
-        if withheld is not None:
-            self._carry(at_ns, route, withheld.lineage, Removed(withheld.first, withheld.exact))
+        delayed_removal, route.delayed_removal = route.delayed_removal, None
+        if delayed_removal is not None:
+            self._forward(at_ns, route, delayed_removal.lineage, Removal(delayed_removal.first, delayed_removal.exact))
 
     # -- shedders at the doors of units
 
-    def _past_guards(self, at_ns: int, route: Route, lineage: Lineage) -> tuple[Unit, ...]:
+    def _past_shedders(self, at_ns: int, route: Route, lineage: Lineage) -> tuple[Unit, ...]:
         """The units whose doors are open to a tuple; at the others it is shed."""
         units = route.units
-        for guard in route.guards:
-            if not self._passes(at_ns, guard, lineage):
-                units = guard.others(route, units)
+        for entry in route.stream_shedders:
+            if not self._passes(at_ns, entry, lineage):
+                units = entry.others(route, units)
         return units
 
-    def _passes(self, at_ns: int, guard: StreamShedder, lineage: Lineage) -> bool:
-        self._tick(at_ns, guard.shedder)
-        passes, effects = guard.decide(at_ns, lineage)
+    def _passes(self, at_ns: int, entry: StreamShedder, lineage: Lineage) -> bool:
+        self._tick(at_ns, entry.shedder)
+        passes, effects = entry.decide(at_ns, lineage)
         self._apply(at_ns, effects)
         return passes
 
@@ -606,17 +617,17 @@ class Engine:
         if at_ns >= shedder.due_ns:
             self._apply(at_ns, shedder.tick(at_ns))
 
-    def _beat_door(self, at_ns: int, door: EntryShedder, source: int) -> None:
+    def _forward_at_entry(self, at_ns: int, entry: EntryShedder, source: int) -> None:
         """A heartbeat of a source comes by."""
-        self._tick(at_ns, door.shedder)
-        self._apply(at_ns, door.hand_on(source))
+        self._tick(at_ns, entry.shedder)
+        self._apply(at_ns, entry.forward(source))
 
     def _apply(self, at_ns: int, effects: Iterable[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Shed):
                 self.ledger.shed(at_ns, effect.unit, effect.lineage, effect.policy)
-            elif isinstance(effect, Gone):
-                self._gone(at_ns, effect.unit, effect.lineage, effect.mark)
+            elif isinstance(effect, ForwardedRemoval):
+                self._forward_removal(at_ns, effect.unit, effect.lineage, effect.punctuation)
             else:
                 self.ready.take(effect.unit, effect.lineages)
 
@@ -639,7 +650,7 @@ class Engine:
             self.ledger.merged(at_ns, unit, lineage, parent, entry.absent > 0)
         if entry.absent:
             self._without(at_ns, unit, entry)
-        elif unit.guard is None or self._passes(at_ns, unit.guard, merged(present)):
+        elif unit.join_shedder is None or self._passes(at_ns, unit.join_shedder, merged(present)):
             self.release(at_ns, unit, merged(present), tuple(entry.values))
 
     def _give_up(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
@@ -652,71 +663,73 @@ class Engine:
     def _without(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
         """A join gives no result. One branch that was filtered is enough for there to be none, whatever else was shed;
         if not, a result is missing."""
-        if unit.marks and entry.mark is not None:
+        if unit.punctuated_exits and entry.punctuation is not None:
             filtered = entry.absent & Waiting.FILTERED
-            self._mark(at_ns, unit, entry.mark, 0, ABSENT if filtered else removed(entry.mark))
+            self._forward_behind(
+                at_ns, unit, entry.punctuation, 0, ABSENCE if filtered else removal_of(entry.punctuation)
+            )
 
     # -- marks, sheds and losses
 
-    def _carry(self, at_ns: int, route: Route, lineage: Lineage, mark: Mark) -> None:
+    def _forward(self, at_ns: int, route: Route, lineage: Lineage, punctuation: Punctuation) -> None:
         """Carry a mark along a stream to the joins and windows that wait for it."""
         if not route.marked:
             return
-        if not route.counted and not isinstance(mark, Absent):  # to joins only
-            for each in joins.numbers(lineage, mark):
-                self._carry(at_ns, route, each, ABSENT)
+        if not route.counted and not isinstance(punctuation, Absence):  # to joins only
+            for each in joins.numbers(lineage, punctuation):
+                self._forward(at_ns, route, each, ABSENCE)
             return
-        if isinstance(mark, Quiet):
-            for door in route.doors:
-                self._beat_door(at_ns, door, lineage[0])
+        if isinstance(punctuation, Progress):
+            for entry in route.entry_shedders:
+                self._forward_at_entry(at_ns, entry, lineage[0])
         for unit in route.units:
             if unit.collects is not None:
-                unit.collects.heard(at_ns, lineage, mark)
+                unit.collects.on_punctuation(at_ns, lineage, punctuation)
                 unit.collects.report(at_ns)
             elif unit.inputs == 1 or joins.all_absent(unit, lineage):
-                self._mark(at_ns, unit, lineage, 0, mark)
+                self._forward_behind(at_ns, unit, lineage, 0, punctuation)
         for join, port in route.joins:
-            self._carry_to_join(at_ns, join, port, lineage, mark)
+            self._forward_to_join(at_ns, join, port, lineage, punctuation)
         for peer in route.sends:
-            self._commands.send(at_ns, route.loaded, peer, route.stream, lineage, mark)
+            self._commands.send(at_ns, route.loaded, peer, route.stream, lineage, punctuation)
 
-    def _carry_to_join(self, at_ns: int, join: Join, port: int, lineage: Lineage, mark: Mark) -> None:
-        if isinstance(mark, Quiet):
-            self._mark(at_ns, join.unit, lineage, 0, mark)
-        elif isinstance(mark, Removed):
-            for each in joins.numbers(lineage, mark):
+    def _forward_to_join(self, at_ns: int, join: Join, port: int, lineage: Lineage, punctuation: Punctuation) -> None:
+        if isinstance(punctuation, Progress):
+            self._forward_behind(at_ns, join.unit, lineage, 0, punctuation)
+        elif isinstance(punctuation, Removal):
+            for each in joins.numbers(lineage, punctuation):
                 self._apply_joins(at_ns, joins.arrive(at_ns, join, port, each, GONE))
         else:
-            self._apply_joins(at_ns, joins.arrive(at_ns, join, port, lineage, ABSENT))
+            self._apply_joins(at_ns, joins.arrive(at_ns, join, port, lineage, ABSENCE))
 
-    def _mark(self, at_ns: int, unit: Unit, lineage: Lineage, counts: int, mark: Mark) -> None:
+    def _forward_behind(self, at_ns: int, unit: Unit, lineage: Lineage, counts: int, punctuation: Punctuation) -> None:
         """Behind a unit, on the exits on which it gave nothing."""
-        for exit_ in unit.marks:
+        for exit_ in unit.punctuated_exits:
             if not counts >> (8 * exit_.index) & 0xFF:
-                self._carry(at_ns, exit_.route, lineage, mark)
+                self._forward(at_ns, exit_.route, lineage, punctuation)
 
-    def _gone(self, at_ns: int, unit: Unit, lineage: Lineage, mark: Removed, counts: int = 0) -> None:
+    def _forward_removal(self, at_ns: int, unit: Unit, lineage: Lineage, punctuation: Removal, counts: int = 0) -> None:
         """A tuple was shed or lost in this unit, or at its door, or a range of them."""
         if unit.collects is not None:
-            unit.collects.heard(at_ns, lineage, mark)
+            unit.collects.on_punctuation(at_ns, lineage, punctuation)
             unit.collects.report(at_ns)
-        elif unit.marks:
-            self._mark(at_ns, unit, lineage, counts, mark)
+        elif unit.punctuated_exits:
+            self._forward_behind(at_ns, unit, lineage, counts, punctuation)
 
     def _shed(self, at_ns: int, unit: Unit, lineage: Lineage, policy: int) -> None:
         """A job that is in no queue any more, or was not let in, does not run."""
         self.ledger.shed(at_ns, unit, lineage, policy)
-        self._gone(at_ns, unit, lineage, removed(lineage))
+        self._forward_removal(at_ns, unit, lineage, removal_of(lineage))
 
     def _lose(
         self, at_ns: int, unit: Unit, lineage: Lineage, cause: int, start_ns: int = 0, counts: int = 0, shed: int = 0
     ) -> None:
         self.ledger.lost(at_ns, unit, lineage, cause, start_ns, counts, shed)
-        self._gone(at_ns, unit, lineage, removed(lineage), counts)
+        self._forward_removal(at_ns, unit, lineage, removal_of(lineage), counts)
 
     # -- windows
 
-    def end_windows(self, at_ns: int, windowed: Windowed) -> None:
+    def end_windows(self, at_ns: int, windowed: WindowOperator) -> None:
         """Something has happened to the windows of an operator of a plan that is loaded here."""
         routes = windowed.loaded.source_routes
         for event in self.windows.take(at_ns, windowed):

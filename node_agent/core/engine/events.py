@@ -14,7 +14,7 @@ from node_agent.core.engine.engine import Engine
 from node_agent.core.engine.handover import hand_over
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Job, Loaded, Step
+from node_agent.core.model import CompiledPlan, Job, Step
 from node_agent.core.policies.policy_parts import Policy
 
 
@@ -53,7 +53,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class Heartbeat:
     """A source of this node says how far it is: numbers below `upto` were admitted."""
 
     at_ns: int
@@ -84,7 +84,7 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
-class Crowded:
+class MemoryPressure:
     """The node's memory is full: so many queued jobs of a unit go. unit: its place in the plan."""
 
     at_ns: int
@@ -192,8 +192,8 @@ class Failed:
 
 
 Event = (
-    Admitted | Received | Lost | Beat | Released | Crowded | Limited | Expired | Prepared | Committed | Drained
-    | Ended | Policed | Judged | Yielded | Resumed | Finished | Failed
+    Admitted | Received | Lost | Heartbeat | Released | MemoryPressure | Limited | Expired | Prepared | Committed
+    | Drained | Ended | Policed | Judged | Yielded | Resumed | Finished | Failed
 )  # fmt: skip
 
 
@@ -246,11 +246,11 @@ class Story:
         self.by_hash = {plan.hash: self.loaded}
         self.commands: list[Command] = []
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         """The engine's command, kept."""
         self.commands.append(Send(at_ns, peer, stream, lineage, payload))
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
         """The engine's command, kept."""
         self.commands.append(Deliver(at_ns, output.id, lineage, payload))
 
@@ -270,7 +270,7 @@ class Story:
             self.commands.append(Start(job.unit.id, job.lineage, job.key_ns, job.payload))
         return self.commands
 
-    def of(self, plan: int) -> Loaded:
+    def of(self, plan: int) -> CompiledPlan:
         """The plan of that hash; 0: the committed one."""
         return self.by_hash[plan] if plan else self.loaded
 
@@ -293,16 +293,16 @@ def _lost(story: Story, event: Lost) -> None:
     story.engine.lose(event.at_ns, story.of(event.plan), event.stream, event.lineage, event.cause)
 
 
-def _beat(story: Story, event: Beat) -> None:
+def _beat(story: Story, event: Heartbeat) -> None:
     loaded = story.of(event.plan)
-    story.engine.beat(event.at_ns, loaded, event.source, event.epoch, event.upto, event.first, event.origin_ns)
+    story.engine.heartbeat(event.at_ns, loaded, event.source, event.epoch, event.upto, event.first, event.origin_ns)
 
 
 def _released(story: Story, event: Released) -> None:
     story.engine.release(event.at_ns, story.of(event.plan).units[event.unit], event.lineage, event.payload)
 
 
-def _crowded(story: Story, event: Crowded) -> None:
+def _crowded(story: Story, event: MemoryPressure) -> None:
     story.engine.shed_queued(event.at_ns, story.of(event.plan).units[event.unit], event.jobs)
 
 
@@ -370,9 +370,9 @@ TABLE: Mapping[type, Callable[[Story, Any], Job | None]] = {
     Admitted: _admitted,
     Received: _received,
     Lost: _lost,
-    Beat: _beat,
+    Heartbeat: _beat,
     Released: _released,
-    Crowded: _crowded,
+    MemoryPressure: _crowded,
     Limited: _limited,
     Expired: _expired,
     Prepared: _prepared,

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from node_agent.core import plan as plans
-from node_agent.core.incremental import Slices, finish
-from node_agent.core.model import Loaded, Step, Unit
+from node_agent.core.incremental import Incremental, finish
+from node_agent.core.model import CompiledPlan, Step, Unit
 from node_agent.core.shedding import install, source_admission
 
 Pairs = Sequence[tuple[Step, Step]]  # of the new plan, of the old one
@@ -28,7 +28,7 @@ def inherited(new: plans.Plan, old: plans.Plan) -> dict[int, int]:
     return finish(comparing(new, old))
 
 
-def comparing(new: plans.Plan, old: plans.Plan) -> Slices[dict[int, int]]:
+def comparing(new: plans.Plan, old: plans.Plan) -> Incremental[dict[int, int]]:
     """`inherited`, an operator at a time."""
     found = {}
     before = {operator.name: operator for operator in old.operators}
@@ -53,15 +53,15 @@ def comparing(new: plans.Plan, old: plans.Plan) -> Slices[dict[int, int]]:
     return found
 
 
-def hand_over(new: Loaded, old: Loaded, pairs: Pairs | None = None) -> None:
+def hand_over(new: CompiledPlan, old: CompiledPlan, pairs: Pairs | None = None) -> None:
     """At the commit of the new plan, before anything runs under it. pairs: where it was found out before (`paired`)
     which operators keep their instance; a step that is not among them keeps the call that it has."""
     source_admission.hand_over(new, old)
     install.hand_over(new, old)
     for step, before in paired(new, old, inherited(new.plan, old.plan)) if pairs is None else pairs:
-        step.go_on(before)
+        step.inherit(before)
         if step.collects is not None and before.collects is not None:
-            step.collects.take_over(before.collects)
+            step.collects.inherit(before.collects)
         for side, other in zip(step.sides, before.sides, strict=True):
             side.value = other.value
             other.heir = side  # a value that is still on its way under the old plan is news for the new one as well
@@ -69,22 +69,22 @@ def hand_over(new: Loaded, old: Loaded, pairs: Pairs | None = None) -> None:
     _measured(new, old)
 
 
-def paired(new: Loaded, old: Loaded, same: Mapping[int, int]) -> Pairs:
+def paired(new: CompiledPlan, old: CompiledPlan, same: Mapping[int, int]) -> Pairs:
     """The steps of operators that are the same; same: as from `inherited`."""
     mine, before = ({step.operator_id: step for step in each.steps} for each in (new, old))
     return [(mine[operator], before[other]) for operator, other in same.items()]
 
 
-def _police(new: Loaded, old: Loaded) -> None:
+def _police(new: CompiledPlan, old: CompiledPlan) -> None:
     """Results of an operator of the same name count from plan to plan, where both limit them alike."""
     known = {police.name: police for step in old.steps if (police := step.police) is not None}
     if known:
         for step in new.steps:
             if step.police is not None and step.police.name in known:
-                step.police.take_over(known[step.police.name])
+                step.police.inherit(known[step.police.name])
 
 
-def _measured(new: Loaded, old: Loaded) -> None:
+def _measured(new: CompiledPlan, old: CompiledPlan) -> None:
     """Units of the same operators: their meters and their deadline rules go on."""
     if not any(unit.meter is not None or unit.rule is not None for unit in new.units):
         return
@@ -94,7 +94,7 @@ def _measured(new: Loaded, old: Loaded) -> None:
         if other is None:
             continue
         if unit.meter is not None and other.meter is not None:
-            unit.meter.go_on(other.meter, _exits(unit) == _exits(other))
+            unit.meter.inherit(other.meter, _exits(unit) == _exits(other))
         same = (unit.spec.service, unit.sub_deadline_ns) == (other.spec.service, other.sub_deadline_ns)
         if unit.rule is not None and other.rule is not None and same:
             unit.rule = other.rule  # one memory: deadlines do not decrease from plan to plan either

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import Join, Unit, Waiting
-from node_agent.core.punctuation import ABSENT, Mark, Removed
+from node_agent.core.punctuation import ABSENCE, Punctuation, Removal
 
-GONE = Removed(0)  # as a payload: that branch was shed or lost
+GONE = Removal(0)  # as a payload: that branch was shed or lost
 
 
 class JoinEnd(NamedTuple):
@@ -33,7 +33,7 @@ def arrive(at_ns: int, join: Join, port: int, lineage: Lineage, payload: Any) ->
         if len(join.waiting) >= Join.LIMIT:
             ends += _given_up(join, join.waiting.pop(next(iter(join.waiting))))
         entry = join.waiting[key] = Waiting(join.ports, at_ns + join.wait_ns)
-    absent = payload is ABSENT or payload is GONE
+    absent = payload is ABSENCE or payload is GONE
     row = 0
     while entry.taken >> port & 1:
         row += 1
@@ -44,8 +44,8 @@ def arrive(at_ns: int, join: Join, port: int, lineage: Lineage, payload: Any) ->
         entry = entry.after
     entry.taken |= 1 << port
     if absent:
-        entry.absent |= Waiting.FILTERED if payload is ABSENT else Waiting.REMOVED
-        entry.mark = lineage
+        entry.absent |= Waiting.FILTERED if payload is ABSENCE else Waiting.REMOVED
+        entry.punctuation = lineage
     else:
         entry.lineages[port], entry.values[port] = lineage, payload
     if entry.taken == (1 << join.ports) - 1:  # the first in its row: ports fill in the order of arrival
@@ -84,12 +84,12 @@ def all_absent(unit: Unit, lineage: Lineage) -> bool:
     return False
 
 
-def numbers(lineage: Lineage, mark: Mark) -> list[Lineage]:
+def numbers(lineage: Lineage, punctuation: Punctuation) -> list[Lineage]:
     """Of a removed range: each of its numbers, the latest ones if it is longer than a join remembers."""
-    if not isinstance(mark, Removed):
+    if not isinstance(punctuation, Removal):
         return []
     source, epoch, last, ordinal, lo_ns, hi_ns = lineage
-    first = max(mark.first, last + 1 - Join.LIMIT)
+    first = max(punctuation.first, last + 1 - Join.LIMIT)
     return [(source, epoch, number, ordinal, lo_ns, hi_ns) for number in range(first, last + 1)]
 
 

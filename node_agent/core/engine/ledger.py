@@ -8,7 +8,7 @@ from node_agent.core.facts import Facts
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import Route, SideSlot, Unit
 from node_agent.core.plan import Output
-from node_agent.core.windows.window_operator import Windowed
+from node_agent.core.windows.window_operator import WindowOperator
 from protos.records import (
     ABSORBED,
     ADMITTED,
@@ -136,7 +136,7 @@ class Ledger:
         name = unit.loaded.plan.operator_by_id[operator_id].name
         self.degraded[name] = self.degraded.get(name, 0) + 1
 
-    def window(self, at_ns: int, windowed: Windowed, epoch: int, event: WindowEvent) -> None:
+    def window(self, at_ns: int, windowed: WindowOperator, epoch: int, event: WindowEvent) -> None:
         """What has become of a window, of an incarnation's."""
         self.facts.write(
             WINDOW, windowed.loaded.flags, windowed.operator_id, windowed.window.source, epoch, event.number,

@@ -16,13 +16,13 @@ from node_agent.core import queues
 from node_agent.core.expiry import Expiry, expiry
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
-from node_agent.core.model import Job, Loaded, Queue, Unit, made
+from node_agent.core.model import CompiledPlan, Job, Queue, Unit, new_job
 from node_agent.core.policies.policy_parts import BatchFormer, Policy
 
 Entry = tuple[int, int, int, Job]  # deadline or rank, release_ns, arrival number
 
 
-Choice = tuple[Unit, list[Job], list[Job]]
+Selection = tuple[Unit, list[Job], list[Job]]
 """A unit that is chosen, its jobs that run, in their order, and those that are shed. No job runs where the head was
 shed: then another unit may come first."""
 
@@ -41,20 +41,20 @@ class ReadyQueue:
         "_at_ns",
         "_expiry",
         "_form",
+        "_not_eligible",
         "_order",
         "_stay",
-        "_unripe",
         "batch",
         "batching",
         "decided",
         "direct",
         "dispatched",
         "expires",
-        "heads",
         "held",
         "meter",
         "policy",
         "pop",
+        "queue_heads",
         "release",
         "released",
         "running",
@@ -64,8 +64,8 @@ class ReadyQueue:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.heads: list[Entry] = []
-        self._unripe: list[Entry] = []  # heads whose batches are not complete, by the instant at which they will be
+        self.queue_heads: list[Entry] = []
+        self._not_eligible: list[Entry] = []  # heads, by the instant at which their batches are complete
         self.meter = NodeMeter()
         self.tuner = policy.tuner(self.meter, policy.parameters) if policy.tuner is not None else None
         self._order = policy.order(self.meter) if policy.order is not None else None
@@ -91,7 +91,7 @@ class ReadyQueue:
 
     # -- plans
 
-    def load(self, loaded: Loaded, plans: Iterable[Loaded]) -> None:
+    def load(self, loaded: CompiledPlan, plans: Iterable[CompiledPlan]) -> None:
         """The units of a plan; plans: all that are loaded then."""
         if self.policy.measured:
             for unit in loaded.units:
@@ -100,9 +100,9 @@ class ReadyQueue:
             self.tuner.loaded()
         self._look_at_lateness(plans)
 
-    def unload(self, loaded: Loaded, plans: Iterable[Loaded]) -> None:
+    def unload(self, loaded: CompiledPlan, plans: Iterable[CompiledPlan]) -> None:
         """Its queues are empty (`take_all`); plans: all that are left."""
-        for heap in (self.heads, self._unripe):
+        for heap in (self.queue_heads, self._not_eligible):
             heap[:] = sorted(entry for entry in heap if entry[3].unit.loaded is not loaded)
         if self.held is not None and self.held.loaded is loaded:
             self.held = None
@@ -113,7 +113,7 @@ class ReadyQueue:
             self.tuner.loaded()
         self._look_at_lateness(plans)
 
-    def _look_at_lateness(self, plans: Iterable[Loaded]) -> None:
+    def _look_at_lateness(self, plans: Iterable[CompiledPlan]) -> None:
         self._expiry = expiry(plans)
         self.expires = self._expiry is not None
         self.selects = self.batching or self.policy.dropper is not None or self.expires
@@ -127,18 +127,18 @@ class ReadyQueue:
         job.release_ns, job.number, job.unit, job.lineage, job.payload = at_ns, number, unit, lineage, payload
         queue = unit.queue
         if not queue:
-            heappush(self.heads, (key_ns, at_ns, number, job))
+            heappush(self.queue_heads, (key_ns, at_ns, number, job))
         queue.append(job)
 
     def _release_by_key(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
         key = self.policy.key
         assert key is not None
         self.released = number = self.released + 1
-        job = made(key(unit.spec, lineage), at_ns, number, unit, lineage, payload)
+        job = new_job(key(unit.spec, lineage), at_ns, number, unit, lineage, payload)
         heap, entry = unit.heap, (job.key_ns, at_ns, number, job)
         heappush(heap, entry)
         if heap[0] is entry:
-            heappush(self.heads, entry)  # the former head stays in there and is skipped when it is not the head
+            heappush(self.queue_heads, entry)  # the former head stays in there and is skipped when it is not the head
 
     def _release_measured(self, at_ns: int, unit: Unit, lineage: Lineage, payload: Any) -> None:
         assert unit.meter is not None
@@ -161,59 +161,59 @@ class ReadyQueue:
         job = self.running
         assert job is not None
         self.released += 1
-        rest = made(job.key_ns, job.release_ns, job.number, unit, job.lineage, payload)
+        rest = new_job(job.key_ns, job.release_ns, job.number, unit, job.lineage, payload)
         if not unit.queue:
-            heappush(self.heads, (rest.key_ns, rest.release_ns, rest.number, rest))
+            heappush(self.queue_heads, (rest.key_ns, rest.release_ns, rest.number, rest))
         unit.queue.append(rest)
 
     def _head(self, unit: Unit) -> None:
         """The head of a unit's queue, into the heap: by its deadline, or under the rank that it has now."""
-        job, order, tuner, heads = unit.queue[0], self._order, self.tuner, self.heads
+        job, order, tuner, queue_heads = unit.queue[0], self._order, self.tuner, self.queue_heads
         key = job.key_ns
         if order is not None:
             key = order.rank(job)
-        elif tuner is not None and heads and (ripe_ns := tuner.ripe_ns(job)) > self._at_ns:
-            key, heads = ripe_ns, self._unripe
-        heappush(heads, (key, job.release_ns, job.number, job))
+        elif tuner is not None and queue_heads and (eligible_ns := tuner.eligible_ns(job)) > self._at_ns:
+            key, queue_heads = eligible_ns, self._not_eligible
+        heappush(queue_heads, (key, job.release_ns, job.number, job))
 
-    def _ripen(self) -> None:
+    def _make_eligible(self) -> None:
         """Batches that are complete by now compete; where there is none, the oldest, so that the node is not idle."""
-        unripe, heads = self._unripe, self.heads
-        while unripe and (unripe[0][0] <= self._at_ns or not heads):
-            head = heappop(unripe)[3].unit.queue[0]
-            heappush(heads, (head.key_ns, head.release_ns, head.number, head))
+        not_eligible, queue_heads = self._not_eligible, self.queue_heads
+        while not_eligible and (not_eligible[0][0] <= self._at_ns or not queue_heads):
+            head = heappop(not_eligible)[3].unit.queue[0]
+            heappush(queue_heads, (head.key_ns, head.release_ns, head.number, head))
 
     # -- the choice
 
     def _pop(self, at_ns: int) -> Job | None:
         """The usual one: a head is the least of its queue, and nothing is asked."""
-        heads = self.heads
-        if not heads:
+        queue_heads = self.queue_heads
+        if not queue_heads:
             self.running = None
             return None
-        self.running = job = heads[0][3]
+        self.running = job = queue_heads[0][3]
         queue: Queue = job.unit.queue
         queue.popleft()
         self.dispatched += 1
         if queue:
             head = queue[0]
-            heapreplace(heads, (head.key_ns, head.release_ns, head.number, head))
+            heapreplace(queue_heads, (head.key_ns, head.release_ns, head.number, head))
         else:
-            heappop(heads)
+            heappop(queue_heads)
         return job
 
     def _pop_by_key(self, at_ns: int) -> Job | None:
         """The least key of all; entries of jobs that are not their queue's head any more are passed over."""
-        heads = self.heads
-        while heads:
-            job = heappop(heads)[3]
+        queue_heads = self.queue_heads
+        while queue_heads:
+            job = heappop(queue_heads)[3]
             heap = job.unit.heap
             if not heap or heap[0][3] is not job:
                 continue
             heappop(heap)
             self.dispatched += 1
             if heap:
-                heappush(heads, heap[0])
+                heappush(queue_heads, heap[0])
             self.running = job
             return job
         self.running = None
@@ -250,7 +250,7 @@ class ReadyQueue:
         if changed:
             self._reseat(changed)
 
-    def choose(self, at_ns: int) -> Choice | None:
+    def choose(self, at_ns: int) -> Selection | None:
         """The most urgent unit, and what runs of its queue; None: nothing is ready. What is shed is out of the queue.
         Next is `begin`, when that has taken effect.
 
@@ -324,15 +324,15 @@ class ReadyQueue:
             self._head(unit)
 
     def _other(self) -> Job | None:
-        return self.heads[0][3] if self.heads else None
+        return self.queue_heads[0][3] if self.queue_heads else None
 
     def _take(self) -> Job | None:
         """The job with the least key, out of its queue; the queue's next head is not in the heap yet."""
-        heads = self.heads
-        if self._unripe:
-            self._ripen()
-        while heads:
-            key, _, _, job = heappop(heads)
+        queue_heads = self.queue_heads
+        if self._not_eligible:
+            self._make_eligible()
+        while queue_heads:
+            key, _, _, job = heappop(queue_heads)
             queue: Queue = job.unit.queue
             if not queue or queue[0] is not job:
                 continue  # no longer its queue's head
@@ -343,7 +343,7 @@ class ReadyQueue:
             return job
         return None
 
-    def _batch(self, head: Job, form: BatchFormer) -> Choice:
+    def _batch(self, head: Job, form: BatchFormer) -> Selection:
         """What runs of a unit whose head was chosen: its batch without what is dropped."""
         unit: Unit = head.unit
         queue, at_ns, late_ns, dropper = unit.queue, self._at_ns, unit.late_ns, self.policy.dropper
@@ -415,7 +415,7 @@ class ReadyQueue:
 
     def _reseat(self, units: Collection[Unit]) -> None:
         """Other jobs than before may be the heads of these units' queues."""
-        for heap in (self.heads, self._unripe):
+        for heap in (self.queue_heads, self._not_eligible):
             if any(entry[3].unit in units for entry in heap):
                 heap[:] = [entry for entry in heap if entry[3].unit not in units]
                 heapify(heap)
@@ -450,4 +450,4 @@ def _is_of(job: Job, source: int, epoch: int) -> bool:
     return job.lineage[0] == source and job.lineage[1] == epoch
 
 
-__all__ = ["Choice", "ReadyQueue"]
+__all__ = ["ReadyQueue", "Selection"]

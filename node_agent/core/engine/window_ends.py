@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded, Unit
+from node_agent.core.model import CompiledPlan, Unit
 from node_agent.core.windows.gaps import Gaps
 from node_agent.core.windows.open_windows import Abandoned, Closed, Command, Opened, Skipped, Window
 from node_agent.core.windows.results import Complete
-from node_agent.core.windows.window_operator import Windowed, WindowOwner
+from node_agent.core.windows.window_operator import WindowOperator, WindowOwner
 from protos.records import (
     MOST_SKIPPED,
     WINDOW_ABANDONED,
@@ -53,16 +53,16 @@ class WindowEnds:
 
     def __init__(self, epoch: int, numbered: dict[int, int]) -> None:
         self.epoch, self.numbered = epoch, numbered
-        self.operators: list[Windowed] = []
+        self.operators: list[WindowOperator] = []
 
-    def load(self, loaded: Loaded, owner: WindowOwner, in_flight: InFlight) -> None:
+    def load(self, loaded: CompiledPlan, owner: WindowOwner, in_flight: InFlight) -> None:
         """A plan's window operators. owner: what ends enters the system there."""
         for windowed in loaded.windows:
-            assert isinstance(windowed, Windowed)
+            assert isinstance(windowed, WindowOperator)
             windowed.attach(owner, partial(in_flight, _on_the_way(windowed)))
             self.operators.append(windowed)
 
-    def unload(self, loaded: Loaded) -> Iterator[tuple[Windowed, WindowEvent]]:
+    def unload(self, loaded: CompiledPlan) -> Iterator[tuple[WindowOperator, WindowEvent]]:
         """Windows that no newer plan goes on with end here, and are in no ledger."""
         for windowed in self._of(loaded):
             state = windowed.state
@@ -75,13 +75,13 @@ class WindowEnds:
                 yield windowed, _event(windowed, number, WINDOW_ABANDONED, STOPPED, window)
             state.intake.live.open.clear()
 
-    def forget(self, loaded: Loaded) -> None:
+    def forget(self, loaded: CompiledPlan) -> None:
         """The plan has been unloaded: nothing is in flight to its windows."""
         for windowed in self._of(loaded):
             windowed.detach()
             self.operators.remove(windowed)
 
-    def _of(self, loaded: Loaded) -> list[Windowed]:
+    def _of(self, loaded: CompiledPlan) -> list[WindowOperator]:
         return [windowed for windowed in self.operators if windowed.loaded is loaded]
 
     @property
@@ -90,7 +90,7 @@ class WindowEnds:
         due = [windowed.state.intake.due_ns for windowed in self.operators if windowed.state.newest is windowed]
         return min((each for each in due if each is not None), default=None)
 
-    def expire(self, at_ns: int) -> Iterator[Windowed]:
+    def expire(self, at_ns: int) -> Iterator[WindowOperator]:
         """What is past its deadline, and numbers that have been missing for too long: the operators that may have
         something to say then, each before the next one is looked at."""
         for windowed in self.operators:
@@ -99,7 +99,7 @@ class WindowEnds:
                 state.intake.expire(state.now(at_ns))
                 yield windowed
 
-    def take(self, at_ns: int, windowed: Windowed) -> list[WindowEvent]:
+    def take(self, at_ns: int, windowed: WindowOperator) -> list[WindowEvent]:
         """What has happened to the windows of an operator of a plan that is loaded here, since the last time."""
         commands, begun = windowed.take()
         self._number_from(windowed, commands)
@@ -118,7 +118,7 @@ class WindowEnds:
                 events.append(self._skipped(at_ns, windowed, command))
         return events
 
-    def _number_from(self, windowed: Windowed, commands: list[Command]) -> None:
+    def _number_from(self, windowed: WindowOperator, commands: list[Command]) -> None:
         """Numbers of a source do not repeat, whatever plans there were."""
         state, source = windowed.state, windowed.window.source
         if state.source != source:
@@ -126,21 +126,21 @@ class WindowEnds:
             state.source, state.base = source, max(0, self.numbered.get(source, 0) - lowest)
             state.gaps = Gaps()  # they are of one source
 
-    def _closed(self, at_ns: int, windowed: Windowed, window: Window) -> WindowEvent:
+    def _closed(self, at_ns: int, windowed: WindowOperator, window: Window) -> WindowEvent:
         intake = windowed.state.intake
         windowed.state.closed(window)
         lineage = self._lineage(windowed, window.number, windowed.origin_ns(at_ns, window.number, window))
         result = lineage, Complete(window, intake.aggregate, intake.by_time)
         return _event(windowed, window.number, WINDOW_CLOSED, NO_CAUSE, window, result=result)
 
-    def _abandoned(self, at_ns: int, windowed: Windowed, command: Abandoned) -> WindowEvent:
+    def _abandoned(self, at_ns: int, windowed: WindowOperator, command: Abandoned) -> WindowEvent:
         windowed.state.count("abandoned", command.cause)
         windowed.state.why = command.why or windowed.state.why
         cause = WINDOW_CAUSES.index(command.cause.value)
         shed = [self._gone(at_ns, windowed, command.number, command.window)]
         return _event(windowed, command.number, WINDOW_ABANDONED, cause, command.window, shed=shed)
 
-    def _skipped(self, at_ns: int, windowed: Windowed, command: Skipped) -> WindowEvent:
+    def _skipped(self, at_ns: int, windowed: WindowOperator, command: Skipped) -> WindowEvent:
         windowed.state.count("skipped", command.cause, command.last + 1 - command.first)
         cause = WINDOW_CAUSES.index(command.cause.value)
         numbers = range(command.first, min(command.last + 1, command.first + MOST_SKIPPED))
@@ -148,13 +148,13 @@ class WindowEnds:
         self._number(windowed, command.last)
         return _event(windowed, command.first, WINDOW_SKIPPED, cause, last=command.last, shed=shed)
 
-    def _gone(self, at_ns: int, windowed: Windowed, number: int, window: Window | None) -> Lineage:
+    def _gone(self, at_ns: int, windowed: WindowOperator, number: int, window: Window | None) -> Lineage:
         return self._lineage(windowed, number, windowed.origin_ns(at_ns, number, window))
 
-    def _lineage(self, windowed: Windowed, number: int, origin_ns: int) -> Lineage:
+    def _lineage(self, windowed: WindowOperator, number: int, origin_ns: int) -> Lineage:
         return windowed.window.source, self.epoch, self._number(windowed, number), 0, origin_ns, origin_ns
 
-    def _number(self, windowed: Windowed, number: int) -> int:
+    def _number(self, windowed: WindowOperator, number: int) -> int:
         """As which the window is admitted."""
         source, seq = windowed.window.source, number + windowed.state.base
         if seq >= self.numbered.get(source, 0):
@@ -163,7 +163,7 @@ class WindowEnds:
 
 
 def _event(
-    windowed: Windowed, number: int, what: int, cause: int, window: Window | None = None, last: int | None = None,
+    windowed: WindowOperator, number: int, what: int, cause: int, window: Window | None = None, last: int | None = None,
     result: tuple[Lineage, Complete] | None = None, shed: Iterable[Lineage] = (),
 ) -> WindowEvent:  # fmt: skip
     start, end = windowed.bounds(number, window)
@@ -176,10 +176,12 @@ def _event(
     return WindowEvent(number + base, what, start, end, cause, held, result, shed)
 
 
-def _on_the_way(windowed: Windowed) -> list[Unit]:
+def _on_the_way(windowed: WindowOperator) -> list[Unit]:
     """The units that lead to its windows. Some lead elsewhere as well."""
     units = windowed.loaded.units
-    return [unit for unit in units if unit.collects is windowed or any(each.route.counted for each in unit.marks)]
+    return [
+        unit for unit in units if unit.collects is windowed or any(each.route.counted for each in unit.punctuated_exits)
+    ]
 
 
 def _first(command: Command) -> int:

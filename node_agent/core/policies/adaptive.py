@@ -31,7 +31,7 @@ class FeedForward(Fixed):
         self.k = self._wanted(head.unit.meter)
         return basic_batches(head, queue, self.k, self.phi_ns)
 
-    def ripe_ns(self, head: Job) -> int:
+    def eligible_ns(self, head: Job) -> int:
         """When all k are there."""
         return head.release_ns + self._wanted(head.unit.meter) * self.phi_ns
 

@@ -30,7 +30,7 @@ class Fixed:
         """k basic batches."""
         return basic_batches(head, queue, self.k, self.phi_ns)
 
-    def ripe_ns(self, head: Job) -> int:
+    def eligible_ns(self, head: Job) -> int:
         """The end of its first basic batch, which is then "put into the queue of basic batches" ([A] 2)."""
         return head.release_ns + self.phi_ns
 

@@ -61,7 +61,7 @@ class Tuner(Protocol):
     def batch(self, head: Job, queue: Queue) -> int:
         """As a batch former."""
 
-    def ripe_ns(self, head: Job) -> int:
+    def eligible_ns(self, head: Job) -> int:
         """When the batch of that head is complete. Until then complete ones of other units come first."""
 
     def ended(self, unit: Any, jobs: int, ran_ns: int, decision_ns: int) -> None:

@@ -13,7 +13,7 @@ room.
 from collections.abc import Iterator
 
 from node_agent.core.meters import NodeMeter, UnitMeter
-from node_agent.core.model import ALWAYS_NS, Job, Loaded, Route, Step, Unit
+from node_agent.core.model import ALWAYS_NS, CompiledPlan, Job, Route, Step, Unit
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.policy_parts import Policy
 
@@ -36,7 +36,7 @@ class EndToEnd:
 
     def __init__(self, meter: NodeMeter) -> None:
         self._meter, self._left, self._changes = meter, 0, -1
-        self._plans: dict[Loaded, list[Unit]] = {}  # loaded plan -> its units, each after those that it leads to
+        self._plans: dict[CompiledPlan, list[Unit]] = {}  # loaded plan -> its units, each after those that it leads to
         self._steps: dict[int, int] = {}  # by the unit's number: units up to the last output, itself included
 
     def rank(self, head: Job) -> int:
@@ -52,7 +52,7 @@ class EndToEnd:
             self._add_up()
         self._left -= 1
         due_ns = lineage[4] + unit.deadline_ns
-        number = 1 + lineage[2] % NUMBERS if unit.marks else 0
+        number = 1 + lineage[2] % NUMBERS if unit.punctuated_exits else 0
         return (due_ns << NUMBER_BITS | number) << STEP_BITS | self._steps[meter.number]
 
     def chosen(self, rank: int) -> None:

@@ -7,7 +7,7 @@ it costs no less than the time that passes per tuple: whatever else the node doe
 
 from collections.abc import Sequence
 
-from node_agent.core.model import Busy, Route, Unit
+from node_agent.core.model import Route, Unit, UtilisationMeter
 from node_agent.core.windows.shedding_control import PPM
 from node_agent.core.windows.window_aware import Load
 
@@ -26,18 +26,18 @@ def pieces(unit: Unit) -> list[Unit]:
 class _Stage:
     """A unit on the way. weight_ns: what a tuple that waits for it costs until its end."""
 
-    __slots__ = ("_made", "_seen", "after", "busy", "declared_ns", "ns", "tuples", "unit", "weight_ns")
+    __slots__ = ("_made", "_seen", "after", "declared_ns", "ns", "tuples", "unit", "utilisation", "weight_ns")
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
-        self.busy = unit.busy = unit.busy or Busy()
+        self.utilisation = unit.utilisation = unit.utilisation or UtilisationMeter()
         for piece in pieces(unit):
-            piece.busy, piece.noted = self.busy, True
+            piece.utilisation, piece.has_end_hooks = self.utilisation, True
         self.declared_ns = sum(step.cost_ns for piece in pieces(unit) for step in piece.chain)
         self.after: list[tuple[int, _Stage]] = []  # exits, and where they lead
         self.ns = self.tuples = self.weight_ns = 0
-        self._made = [0] * len(self.busy.made)  # by exit
-        self._seen = (self.busy.ns, self.busy.tuples, list(self.busy.made))
+        self._made = [0] * len(self.utilisation.made)  # by exit
+        self._seen = (self.utilisation.ns, self.utilisation.tuples, list(self.utilisation.made))
 
     @property
     def routes(self) -> list[tuple[int, Route]]:
@@ -46,16 +46,16 @@ class _Stage:
 
     def look(self) -> tuple[int, int]:
         """What is new since the last time: ns, tuples."""
-        busy, (seen_ns, seen, made) = self.busy, self._seen
-        new_ns, new = busy.ns - seen_ns, busy.tuples - seen
+        utilisation, (seen_ns, seen, made) = self.utilisation, self._seen
+        new_ns, new = utilisation.ns - seen_ns, utilisation.tuples - seen
         self.ns += new_ns
         self.tuples += new
-        self._made = [mine + now - then for mine, now, then in zip(self._made, busy.made, made, strict=True)]
+        self._made = [mine + now - then for mine, now, then in zip(self._made, utilisation.made, made, strict=True)]
         if self.tuples >= JOBS:
             self.ns >>= 1
             self.tuples >>= 1
             self._made = [n >> 1 for n in self._made]
-        self._seen = busy.ns, busy.tuples, list(busy.made)
+        self._seen = utilisation.ns, utilisation.tuples, list(utilisation.made)
         return new_ns, new
 
     def weigh(self) -> None:
@@ -66,7 +66,7 @@ class _Stage:
         later_ns = sum(self._made[exit_] * stage.weight_ns for exit_, stage in self.after)
         self.weight_ns = max(1, (self.ns + later_ns) // self.tuples)
 
-    def go_on(self, other: "_Stage") -> None:
+    def inherit(self, other: "_Stage") -> None:
         """A new plan has this unit as well."""
         self.ns, self.tuples, self._made = other.ns, other.tuples, list(other._made)
 
@@ -135,7 +135,7 @@ class Backlog:
             new_ns, new = stage.look()
             busy_ns += new_ns
             tuples += new
-        end_ns = max(stage.busy.end_ns for stage in self.stages)
+        end_ns = max(stage.utilisation.end_ns for stage in self.stages)
         stretch = self._stretch
         if not self._lasts:
             self._share = (1, 1)
@@ -170,13 +170,13 @@ class Backlog:
         for each in (self.stages, self._order, self._doors, self._chains):
             each.clear()
 
-    def go_on(self, other: "Backlog", pairs: Sequence[tuple[Unit, Unit]]) -> None:
+    def inherit(self, other: "Backlog", pairs: Sequence[tuple[Unit, Unit]]) -> None:
         """A new plan asks at the same doors; pairs: units that are the same, of this plan and the other one."""
         before = {stage.unit: stage for stage in other.stages}
         mine = {stage.unit: stage for stage in self.stages}
         for unit, old in pairs:
             if unit in mine and old in before:
-                mine[unit].go_on(before[old])
+                mine[unit].inherit(before[old])
         self._gaps, self._last_ns, self.load.gap_ns = list(other._gaps), other._last_ns, other.load.gap_ns
         self._share = other._share
         self._weigh()

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Effect, Gone, Removal, Route, Shed, Unit
-from node_agent.core.punctuation import Removed
+from node_agent.core.model import Effect, ForwardedRemoval, Route, Shed, Unit, Withdrawal
+from node_agent.core.punctuation import Removal
 from node_agent.core.queues import by_age
 from node_agent.core.shedding.backlog import Backlog
-from node_agent.core.windows.shedding_control import Marks
+from node_agent.core.windows.shedding_control import RemovedRanges
 from node_agent.core.windows.window_aware import Load
 
 Free = Callable[[int, int], bool]  # whether no window that is worth keeping meets origins least..greatest
 
 
-class Door:
+class UnitEntry:
     """Of one unit. single: behind it a join by lineage waits for each number, so none is kept back for a range."""
 
     __slots__ = ("_runs", "lateness_ns", "pending", "shedder", "single", "unit")
@@ -29,24 +29,24 @@ class Door:
     def __init__(self, unit: Unit, shedder: Shedder, lateness_ns: int, single: bool) -> None:
         self.unit, self.shedder, self.lateness_ns, self.single = unit, shedder, lateness_ns, single
         self.pending: set[int] = set()  # sources of which ranges wait here
-        self._runs: dict[int, tuple[int, Marks]] = {}  # by source: its incarnation, ranges
+        self._runs: dict[int, tuple[int, RemovedRanges]] = {}  # by source: its incarnation, ranges
 
     def shed(self, lineage: Lineage, free: Free | None) -> Iterator[Effect]:
         """A tuple that was not let in, or was taken from the queue."""
         source, epoch, seq, _, origin_ns, _ = lineage
         yield Shed(self.unit, lineage, self.shedder.policy)
         if self.single:
-            yield Gone(self.unit, lineage, Removed(seq))
+            yield ForwardedRemoval(self.unit, lineage, Removal(seq))
             return
         run = self._runs.get(source)
         if run is None or run[0] != epoch:
-            yield from self.hand_on(source)
-            run = self._runs[source] = (epoch, Marks(self.lateness_ns))
+            yield from self.forward(source)
+            run = self._runs[source] = (epoch, RemovedRanges(self.lateness_ns))
         self.pending.add(source)
         if run[1].shed(seq, origin_ns, free):
-            yield from self.hand_on(source)
+            yield from self.forward(source)
 
-    def hand_on(self, source: int) -> Iterator[Effect]:
+    def forward(self, source: int) -> Iterator[Effect]:
         """What waits of that source goes on behind the unit. Where a tuple lies in event time is the lower bound of its
         origin, on this node, so one of a range does lie at the greatest."""
         if source in self.pending:
@@ -54,9 +54,9 @@ class Door:
             epoch, marks = self._runs[source]
             for each in marks.take():
                 lineage = (source, epoch, each.last, 0, each.least_ns, each.greatest_ns)
-                yield Gone(self.unit, lineage, Removed(each.first, exact=True))
+                yield ForwardedRemoval(self.unit, lineage, Removal(each.first, exact=True))
 
-    def go_on(self, other: Door, sources: dict[int, int]) -> None:
+    def inherit(self, other: UnitEntry, sources: dict[int, int]) -> None:
         """A new plan has the same unit. What waits at the old door is told by the new one. sources: by old number."""
         for source in sorted(other.pending & set(sources)):
             self.pending.add(sources[source])
@@ -64,24 +64,24 @@ class Door:
             other.pending.discard(source)
 
 
-class Guard:
+class SharedEntry:
     """Where a stream stands before doors of one shedder: the same tuple is let in at all of them, or at none."""
 
-    __slots__ = ("doors", "place", "shedder", "units")
+    __slots__ = ("entries", "place", "shedder", "units")
 
-    def __init__(self, shedder: Shedder, place: int, doors: Sequence[Door]) -> None:
-        self.shedder, self.place, self.doors = shedder, place, tuple(doors)
-        self.units = tuple(door.unit for door in doors)
+    def __init__(self, shedder: Shedder, place: int, entries: Sequence[UnitEntry]) -> None:
+        self.shedder, self.place, self.entries = shedder, place, tuple(entries)
+        self.units = tuple(entry.unit for entry in entries)
 
     def decide(self, at_ns: int, lineage: Lineage) -> tuple[bool, list[Effect]]:
         """Whether a tuple goes on, and what comes before it; else it is shed here. The shedder is not due any more."""
         shedder, source = self.shedder, lineage[0]
         shedder.offered += 1
         if shedder.rule.keeps(at_ns, lineage, shedder.backlog.arrived(at_ns, self.place)):
-            return True, [effect for door in self.doors for effect in door.hand_on(source)]
+            return True, [effect for entry in self.entries for effect in entry.forward(source)]
         shedder.shed += 1
         free = shedder.rule.free(source)
-        return False, [effect for door in self.doors for effect in door.shed(lineage, free)]
+        return False, [effect for entry in self.entries for effect in entry.shed(lineage, free)]
 
     def others(self, route: Route, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
         """Of those units the ones that are not behind these doors."""
@@ -97,12 +97,12 @@ class Rule(Protocol):
         """Whether an arriving tuple is let in."""
 
     def free(self, source: int) -> Free | None:
-        """For `Marks`: spans that no window of that source needs. None: all."""
+        """For `RemovedRanges`: spans that no window of that source needs. None: all."""
 
     def period(self, load: Load) -> int:
         """A period has passed: so many of the oldest tuples go."""
 
-    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
+    def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         """A new plan sheds by the same policy for the same windows; sources: their numbers here, by those there."""
 
     @property
@@ -118,7 +118,7 @@ class Shedder:
         self.period_ns = period_ns
         self.due_ns = 0
         self.offered = self.shed = 0
-        self.doors: tuple[Door, ...] = ()
+        self.entries: tuple[UnitEntry, ...] = ()
         self.sources: dict[str, int] = {}  # of the windows, by name
 
     def tick(self, at_ns: int) -> list[Effect]:
@@ -135,30 +135,30 @@ class Shedder:
         from all of them. Their ranges are handed on at once: marks overtake tuples, so no survivor has to carry
         them."""
         gone: dict[Lineage, None] = {}
-        for door in reversed(self.doors):
+        for entry in reversed(self.entries):
             if len(gone) < most:
-                waiting = [job.lineage for job in by_age(door.unit.queue) if job.lineage not in gone]
+                waiting = [job.lineage for job in by_age(entry.unit.queue) if job.lineage not in gone]
                 gone.update(dict.fromkeys(waiting[: most - len(gone)]))
         self.shed += len(gone)
-        for door in self.doors if gone else ():
-            taken = [job.lineage for job in by_age(door.unit.queue) if job.lineage in gone]
+        for entry in self.entries if gone else ():
+            taken = [job.lineage for job in by_age(entry.unit.queue) if job.lineage in gone]
             if taken:
-                yield Removal(door.unit, gone)
+                yield Withdrawal(entry.unit, gone)
             for lineage in taken:
-                yield from door.shed(lineage, None)
+                yield from entry.shed(lineage, None)
             for source in sorted({lineage[0] for lineage in taken}):
-                yield from door.hand_on(source)
+                yield from entry.forward(source)
 
-    def go_on(self, other: Shedder, sources: dict[int, int]) -> None:
+    def inherit(self, other: Shedder, sources: dict[int, int]) -> None:
         """A new plan sheds by the same policy for the same windows; sources: their numbers here, by those there."""
         self.due_ns, self.offered, self.shed = other.due_ns, other.offered, other.shed
-        self.rule.go_on(other.rule, sources)
+        self.rule.inherit(other.rule, sources)
 
     def dissolve(self) -> None:
         """Nothing refers to itself any more."""
-        for door in self.doors:
-            door.unit.guard = None
-        self.doors = ()
+        for entry in self.entries:
+            entry.unit.join_shedder = None
+        self.entries = ()
         self.backlog.dissolve()
 
     def counts(self) -> dict[str, int]:
@@ -171,4 +171,4 @@ class Shedder:
         return {f"windows.{window}.{name}": n for window in self.windows for name, n in made.items()}
 
 
-__all__ = ["Door", "Free", "Guard", "Rule", "Shedder"]
+__all__ = ["Free", "Rule", "SharedEntry", "Shedder", "UnitEntry"]

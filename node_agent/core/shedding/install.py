@@ -3,44 +3,46 @@
 from collections.abc import Sequence
 
 from node_agent.core import plan as plans
-from node_agent.core.model import Loaded, Unit
+from node_agent.core.model import CompiledPlan, Unit
 from node_agent.core.shedding import shedding_policies
 from node_agent.core.shedding.backlog import Backlog, pieces
-from node_agent.core.shedding.entry import Door, Guard, Shedder
+from node_agent.core.shedding.entry import SharedEntry, Shedder, UnitEntry
 
 
-def stand(loaded: Loaded) -> None:
+def stand(loaded: CompiledPlan) -> None:
     """Every shedder of the plan at its doors. Raises ValueError where a unit has two."""
     firsts = {unit.id: unit for unit in loaded.units}  # of a unit's pieces the first was added last
     taken = set[Unit]()
     for spec in loaded.plan.sheddings:
-        guarded = [firsts[number] for number in spec.units]
+        shed_units = [firsts[number] for number in spec.units]
         path = [firsts[number] for number in spec.path]
         operators = [_collects(loaded.plan, number) for number in spec.windows]
         places = [
-            (route, at) for route in loaded.routes.values() if (at := [each for each in route.units if each in guarded])
+            (route, at)
+            for route in loaded.routes.values()
+            if (at := [each for each in route.units if each in shed_units])
         ]
-        joins = [join.unit for join in loaded.joins if join.unit in guarded]
+        joins = [join.unit for join in loaded.joins if join.unit in shed_units]
         backlog = Backlog([at for _, at in places] + [[unit] for unit in joins], path, _span_ns(spec, operators))
         names = [_name(loaded.plan, operator) for operator in operators]
         shedder = Shedder(shedding_policies.rule(spec, operators), names, backlog, spec.period_ns)
         shedder.sources = dict(each for operator in operators for each in _feeds(operator))
         late_ns = max(operator.window.lateness_ns for operator in operators if operator.window is not None)
-        doors = {}
-        for unit in dict.fromkeys([*guarded, *path] if spec.policy == "front" else guarded):
+        entries = {}
+        for unit in dict.fromkeys([*shed_units, *path] if spec.policy == "front" else shed_units):
             if unit in taken:
                 raise ValueError(f"unit {unit.id}: two sheddings stand at its door")
             taken.add(unit)
-            doors[unit] = Door(unit, shedder, late_ns, _meets_join(unit))
-        shedder.doors = tuple(doors.values())
+            entries[unit] = UnitEntry(unit, shedder, late_ns, _meets_join(unit))
+        shedder.entries = tuple(entries.values())
         for place, (route, at) in enumerate(places):
-            route.guards += (Guard(shedder, place, [doors[unit] for unit in at]),)
+            route.stream_shedders += (SharedEntry(shedder, place, [entries[unit] for unit in at]),)
             route.simple = False
         for place, unit in enumerate(joins, len(places)):
-            unit.guard = Guard(shedder, place, [doors[unit]])
+            unit.join_shedder = SharedEntry(shedder, place, [entries[unit]])
         for route in loaded.routes.values():
             heads = (*route.units, *(join.unit for join, _ in route.joins))
-            route.doors += tuple(doors[unit] for unit in dict.fromkeys(heads) if unit in doors)
+            route.entry_shedders += tuple(entries[unit] for unit in dict.fromkeys(heads) if unit in entries)
         loaded.shedders += (shedder,)
 
 
@@ -86,7 +88,7 @@ def _meets_join(unit: Unit) -> bool:
     return False
 
 
-def hand_over(new: Loaded, old: Loaded) -> None:
+def hand_over(new: CompiledPlan, old: CompiledPlan) -> None:
     """Shedders of the same policy, with a window in common, go on with what was measured and decided, and the doors of
     the same units with what waits there."""
     same = {_operators(unit): unit for unit in old.units}
@@ -98,16 +100,16 @@ def hand_over(new: Loaded, old: Loaded) -> None:
             continue
         left.remove(other)
         sources = {number: mine.sources[name] for name, number in other.sources.items() if name in mine.sources}
-        mine.backlog.go_on(other.backlog, pairs)
-        mine.go_on(other, sources)
-        before = {door.unit: door for each in _shedders(old) for door in each.doors}
-        doors = {door.unit: door for door in mine.doors}
+        mine.backlog.inherit(other.backlog, pairs)
+        mine.inherit(other, sources)
+        before = {entry.unit: entry for each in _shedders(old) for entry in each.entries}
+        entries = {entry.unit: entry for entry in mine.entries}
         for unit, theirs in pairs:
-            if unit in doors and theirs in before:
-                doors[unit].go_on(before[theirs], sources)
+            if unit in entries and theirs in before:
+                entries[unit].inherit(before[theirs], sources)
 
 
-def _shedders(loaded: Loaded) -> list[Shedder]:
+def _shedders(loaded: CompiledPlan) -> list[Shedder]:
     return [each for each in loaded.shedders if isinstance(each, Shedder)]
 
 

@@ -62,7 +62,7 @@ class PacePolice:
             for position in range(self.tuples):
                 self.young[position] = LONG_AGO
 
-    def take_over(self, other: "PacePolice") -> None:
+    def inherit(self, other: "PacePolice") -> None:
         """Go on where another one is that knows the same tuples."""
         self.due, self.young = list(other.due), list(other.young) if self.most else self.due
         self.position, self.rounds = other.position, min(other.rounds, max(0, self.most - 1))
@@ -116,7 +116,7 @@ class SpanPolice:
         if self.held < len(self.latest):
             self.held += 1
 
-    def take_over(self, other: "SpanPolice") -> None:
+    def inherit(self, other: "SpanPolice") -> None:
         """Go on with the instants that another one knows."""
         known = [*other.latest[other.at :], *other.latest[: other.at]][len(other.latest) - other.held :]
         self.at = self.held = 0
@@ -150,7 +150,7 @@ class ArrivalPolice:
             pace.count(at_ns)
         return True
 
-    def take_over(self, other: "ArrivalPolice") -> None:
+    def inherit(self, other: "ArrivalPolice") -> None:
         """A new plan has the same source: what the old one let pass counts, as far as both police the same. From now on
         only this one is asked, so it may have what the other one knows instead of a copy of it."""
         if self._declared == other._declared:
@@ -159,9 +159,9 @@ class ArrivalPolice:
         before = {pace.same: pace for pace in other.paces}
         for pace in self.paces:
             if pace.same in before:
-                pace.take_over(before[pace.same])
+                pace.inherit(before[pace.same])
         if self.spans is not None and other.spans is not None:
-            self.spans.take_over(other.spans)
+            self.spans.inherit(other.spans)
 
 
 class SelectivityPolice:
@@ -181,7 +181,7 @@ class SelectivityPolice:
         self._sums = [0] * len(operator.at_most)  # over the latest inputs - 1 of each pair
         self._at = [0]  # where the next input goes
 
-    def take_over(self, other: "SelectivityPolice") -> None:
+    def inherit(self, other: "SelectivityPolice") -> None:
         """A new plan has the same operator, with the same limits: from now on both remember together. Until the old
         plan has drained inputs of both come by turns, and the one instance that both call sees them as one row."""
         if self._pairs == other._pairs:

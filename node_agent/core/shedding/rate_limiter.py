@@ -107,7 +107,7 @@ class _Threshold:
         return known[first] if first < len(known) else 0.0
 
 
-class LoadShedder:
+class RateLimiter:
     """Of one source. `decide` is asked for each tuple in the order of admission, before policing; `taken` is told when
     one that passed is no longer to be had back."""
 
@@ -159,7 +159,7 @@ class LoadShedder:
         """A tuple that passed was begun, or sent, or has gone some other way: its place stays taken."""
         self._waiting.pop(number, None)
 
-    def take_over(self, other: "LoadShedder") -> None:
+    def inherit(self, other: "RateLimiter") -> None:
         """A new plan has the same source: what the old one let pass holds its places, and where the limit is the same
         what was learned is known. From now on only this one is asked."""
         self._places, self._held, self._waiting, self._heap = other._places, other._held, other._waiting, other._heap
@@ -219,4 +219,4 @@ class LoadShedder:
         return None
 
 
-__all__ = ["PASS", "SHED", "LoadShedder"]
+__all__ = ["PASS", "SHED", "RateLimiter"]

@@ -94,7 +94,7 @@ class NeededWindows:
         each = self._windows.values()
         return sum(windows.aware.opened for windows in each), sum(windows.aware.denied for windows in each)
 
-    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
+    def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         """Windows that are open go on as they were decided on, where they are the same."""
         assert isinstance(other, NeededWindows)
         before = {
@@ -136,10 +136,10 @@ class OldestFirst:
         """As the control says."""
         return self.front.period(load.queued, load.cost_ns, load.work_ns)
 
-    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
+    def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         """The control as well."""
         assert isinstance(other, OldestFirst)
-        self.control.go_on(other.control)
+        self.control.inherit(other.control)
 
 
 class Drawn:
@@ -165,10 +165,10 @@ class Drawn:
         self.random.period(1, load.work_ns or 0)
         return 0
 
-    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
+    def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         """The control as well."""
         assert isinstance(other, Drawn)
-        self.control.go_on(other.control)
+        self.control.inherit(other.control)
 
 
 class WhileThereIsRoom:
@@ -192,7 +192,7 @@ class WhileThereIsRoom:
         """Nobody goes who was let in."""
         return 0
 
-    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
+    def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         """Nothing is remembered."""
 
 

@@ -12,18 +12,18 @@ from typing import Any
 
 from node_agent.core import plan as plans
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Decision, Displaced, Job, Loaded, Passed, Route
+from node_agent.core.model import CompiledPlan, Decision, Displaced, Job, Passed, Route
 from node_agent.core.queues import find, in_order
 from node_agent.core.shedding.memory_limit import DROP_TAIL, REFUSE
 from node_agent.core.shedding.policing import ArrivalPolice, arrival_police
-from node_agent.core.shedding.rate_limiter import PASS, SHED, LoadShedder
+from node_agent.core.shedding.rate_limiter import PASS, SHED, RateLimiter
 from node_agent.core.shedding.utility import Value, read
 from protos.records import POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE
 
 SWEPT = 16  # numbers too many that are remembered of a queue that is a heap
 
 
-class Limiting:
+class RateLimit:
     """The limit of one source: which tuples pass, and where those are that still wait.
 
     A tuple waits as long as it is queued in all units of its stream. What also goes to a join, a side input, a link or
@@ -33,7 +33,7 @@ class Limiting:
     __slots__ = ("_may_wait", "_number", "_passed", "_value", "shedder")
 
     def __init__(self, limit: plans.Limit, source: plans.Source, route: Route) -> None:
-        self.shedder = LoadShedder(limit.tuples, limit.span_ns)
+        self.shedder = RateLimiter(limit.tuples, limit.span_ns)
         self._value: Value | None = read(limit.value_json) if limit.value_json else None
         elsewhere = route.joins or route.sides or route.sends or route.outputs
         self._may_wait = bool(route.units) and not elsewhere and implied(limit, source)
@@ -65,10 +65,10 @@ class Limiting:
         assert jobs is not None
         return Displaced(passed, jobs)
 
-    def take_over(self, other: "Limiting", same: bool) -> None:
+    def inherit(self, other: "RateLimit", same: bool) -> None:
         """A new plan has the same source: what the old one let pass counts, and may still be displaced where one engine
         runs both (same). From now on only this one is asked."""
-        self.shedder.take_over(other.shedder)
+        self.shedder.inherit(other.shedder)
         self._passed, self._number = other._passed, other._number
         if not (same and self._may_wait):
             for number in self._passed:
@@ -131,14 +131,14 @@ def implied(limit: plans.Limit, source: plans.Source) -> bool:
     return all((count - 1) // limit.tuples * limit.span_ns >= span_ns for count, span_ns in source.spans)
 
 
-class Entry:
+class SourceAdmission:
     """What is asked about each tuple of one source. None of it: the route has no entry."""
 
     __slots__ = ("limit", "name", "on_full", "police")
 
     def __init__(self, source: plans.Source, route: Route, police: ArrivalPolice | None) -> None:
         self.name, self.on_full, self.police = source.name, source.on_full, police
-        self.limit = Limiting(source.limit, source, route) if source.limit is not None else None
+        self.limit = RateLimit(source.limit, source, route) if source.limit is not None else None
 
     @property
     def policed(self) -> int:
@@ -170,33 +170,33 @@ class Entry:
         else:
             self.limit.entered(first, route, lineage)
 
-    def take_over(self, other: "Entry", same: bool) -> None:
-        """See Limiting and ArrivalPolice."""
+    def inherit(self, other: "SourceAdmission", same: bool) -> None:
+        """See RateLimit and ArrivalPolice."""
         if self.limit is not None and other.limit is not None:
-            self.limit.take_over(other.limit, same)
+            self.limit.inherit(other.limit, same)
         if self.police is not None and other.police is not None:
-            self.police.take_over(other.police)
+            self.police.inherit(other.police)
 
 
 def stand(source: plans.Source, route: Route) -> None:
     """Put before a route what its source asks for; when the route is settled."""
     police = arrival_police(source)
     if police is not None or source.limit is not None or source.on_full != REFUSE:
-        route.entry = Entry(source, route, police)
+        route.admission = SourceAdmission(source, route, police)
 
 
-def hand_over(new: Loaded, old: Loaded) -> None:
+def hand_over(new: CompiledPlan, old: CompiledPlan) -> None:
     """The new plan is admitted to in place of the old one: sources of both go on where they were."""
     before = {entry.name: entry for entry in _entries(old)}
     plans_ = (new.plan, old.plan)
     same = len({(plan.policy, plan.largest_batch, plan.parameters) for plan in plans_}) == 1  # then one engine has both
     for entry in _entries(new):
         if entry.name in before:
-            entry.take_over(before[entry.name], same)
+            entry.inherit(before[entry.name], same)
 
 
-def _entries(loaded: Loaded) -> list[Entry]:
-    return [entry for route in loaded.source_routes.values() if isinstance(entry := route.entry, Entry)]
+def _entries(loaded: CompiledPlan) -> list[SourceAdmission]:
+    return [entry for route in loaded.source_routes.values() if isinstance(entry := route.admission, SourceAdmission)]
 
 
-__all__ = ["Entry", "Limiting", "hand_over", "implied", "stand"]
+__all__ = ["RateLimit", "SourceAdmission", "hand_over", "implied", "stand"]

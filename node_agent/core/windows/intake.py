@@ -6,7 +6,7 @@ from typing import Any
 
 from node_agent.core.windows.aggregates import Aggregate
 from node_agent.core.windows.allocator import Grid
-from node_agent.core.windows.open_windows import Cause, Command, Live, UnfitError, Window
+from node_agent.core.windows.open_windows import Cause, Command, OpenWindows, UnfitError, Window
 from node_agent.core.windows.sequence import NEVER, Sequence
 
 FAILURES = (Exception, SystemExit)  # what a user's function may do to its window; its exit() ends no node
@@ -44,7 +44,7 @@ class Intake(ABC):
         if deadline is not None and deadline.after_ns <= 0:
             raise ValueError(f"a deadline of {deadline.after_ns} ns")
         self.grid, self.aggregate, self.deadline = grid, aggregate, deadline
-        self.live = Live(limits.windows, first)
+        self.live = OpenWindows(limits.windows, first)
         lateness_ns = limits.lateness_ns if self.by_time else None
         self.sources = tuple(
             Sequence(source, self, lateness_ns, limits.wait_ns, limits.ahead, limits.number)

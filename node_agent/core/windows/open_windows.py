@@ -84,7 +84,7 @@ class Skipped:
 Command = Opened | Closed | Abandoned | Skipped
 
 
-class Live:
+class OpenWindows:
     """`next`: the lowest window that has not begun. `commands`: what happened, until someone takes it."""
 
     def __init__(self, most: int, first: int) -> None:
@@ -211,4 +211,4 @@ class Live:
         return len(self.open) + len(self._ends) + len(self._due) + len(self._doomed)
 
 
-__all__ = ["Abandoned", "Cause", "Closed", "Command", "Live", "Opened", "Skipped", "UnfitError", "Window"]
+__all__ = ["Abandoned", "Cause", "Closed", "Command", "OpenWindows", "Opened", "Skipped", "UnfitError", "Window"]

@@ -179,9 +179,9 @@ class Sequence:
         self._run(at_ns)
 
     def _hear(self, number: int, at_ns: int) -> None:
-        heard = self._heard
-        if number > self.next and (not heard or heard[-1][0] < number):
-            heard.append((number, at_ns))
+        on_punctuation = self._heard
+        if number > self.next and (not on_punctuation or on_punctuation[-1][0] < number):
+            on_punctuation.append((number, at_ns))
 
     def _hold(self, number: int, kind: int, report: _Report) -> None:
         self._reports[self._order] = report
@@ -213,9 +213,9 @@ class Sequence:
         self._forget()
 
     def _forget(self) -> None:
-        heard = self._heard
-        while heard and heard[0][0] <= self.next:
-            heard.popleft()
+        on_punctuation = self._heard
+        while on_punctuation and on_punctuation[0][0] <= self.next:
+            on_punctuation.popleft()
 
     def _settle(self) -> None:
         """All reports that wait for no lower number."""

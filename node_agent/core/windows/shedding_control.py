@@ -1,7 +1,8 @@
 """Who is shed in overload: `front` ([S], corrected), `random`, `drop-tail`; the control of the rate; the best share.
 
-All numbers are integers: shares in ppm, instants and costs in ns. Whatever is shed, its numbers travel on as removed
-ranges (`Marks`), so what a shedder does can cost windows, but never make one wrong. `window-aware` is in `admission`.
+All numbers are integers: shares in ppm, instants and costs in ns. The numbers of tuples
+that are shed travel on as removed ranges, so a shedder can cost windows, but never make one wrong. `window-aware` is
+in `window_aware`.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovedRange:
     """Numbers first..last are gone, with origins in least..greatest; one of them has the greatest."""
 
     first: int
@@ -22,7 +23,7 @@ class Removed:
     greatest_ns: int
 
 
-class Marks:
+class RemovedRanges:
     """What was removed since the last survivor: [S]'s range, and its d = -1, which is the range that is handed out.
 
     A run of numbers is one range, however many shedders took them and in whatever order, as long as the span of its
@@ -33,7 +34,7 @@ class Marks:
 
     def __init__(self, lateness_ns: int, most: int = 256) -> None:
         self.lateness_ns, self.most = lateness_ns, most
-        self._ranges: list[Removed] = []
+        self._ranges: list[RemovedRange] = []
 
     def shed(self, number: int, origin_ns: int, free: Callable[[int, int], bool] | None = None) -> bool:
         """A tuple is removed. free(least, greatest): no window that is worth keeping meets that span; None: no run is
@@ -45,12 +46,12 @@ class Marks:
             if origin_ns < old.greatest_ns - self.lateness_ns:
                 least_ns = old.least_ns
             if number == old.last + 1 and (free is None or free(least_ns, greatest_ns)):
-                ranges[-1] = Removed(old.first, number, least_ns, greatest_ns)
+                ranges[-1] = RemovedRange(old.first, number, least_ns, greatest_ns)
                 return False
-        ranges.append(Removed(number, number, origin_ns, origin_ns))
+        ranges.append(RemovedRange(number, number, origin_ns, origin_ns))
         return len(ranges) >= self.most
 
-    def take(self) -> list[Removed]:
+    def take(self) -> list[RemovedRange]:
         """With the next survivor, before it: the marks that travel, by number."""
         ranges, self._ranges = self._ranges, []
         return sorted(ranges, key=lambda each: each.first)
@@ -76,7 +77,7 @@ class RateControl:
         self._rate = max(0, min(moved, PPM * SECOND))
         return self.rate_ppm
 
-    def go_on(self, other: "RateControl") -> None:
+    def inherit(self, other: "RateControl") -> None:
         """Where another one is that controls the same."""
         self._before_ns, self._rate = other._before_ns, other._rate
 
@@ -93,7 +94,8 @@ def excess(arrivals: int, rate_ppm: int, queued: int, most: int) -> int:
 
 class Front:
     """[S]: what goes is the oldest of the queue, in one run. Says how many; whoever has the queue takes them off its
-    front and tells `Marks`. The first survivor carries the mark; if it goes in a later period, the ranges are one."""
+    front and tells `RemovedRanges`. The first survivor carries the range; if it goes in a later period, the ranges are
+    one."""
 
     def __init__(self, control: RateControl, most: int) -> None:
         self.control, self._most, self._arrivals = control, most, 0
@@ -148,4 +150,4 @@ def best_share(load: Fraction, length: Fraction, hop: Fraction, latency: Fractio
     return row * hop / (row * hop + length - hop) / load if row > 0 else Fraction(0)
 
 
-__all__ = ["AtRandom", "DropTail", "Front", "Marks", "RateControl", "Removed", "best_share", "excess"]
+__all__ = ["AtRandom", "DropTail", "Front", "RateControl", "RemovedRange", "RemovedRanges", "best_share", "excess"]

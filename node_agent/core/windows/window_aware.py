@@ -166,7 +166,7 @@ class WindowAware:
         return kept
 
     def free(self, least_ns: int, greatest_ns: int) -> bool:
-        """Whether no admitted window meets that span: for `Marks`."""
+        """Whether no admitted window meets that span: for `RemovedRanges`."""
         for row in self._rows:
             met = row.kind.grid.meets(least_ns, greatest_ns)
             if any(window in met for window in row.admitted):

@@ -1,7 +1,7 @@
 """A window operator of a loaded plan: what reaches it, by the source that it is of, goes to its windows.
 
-The windows themselves, and what was settled of each source, live in `State`, which the same operator of a newer plan
-goes on with: both plans then report to one state, and what closes is released under the newest.
+`WindowState` holds the windows and the numbers that are settled of each source. The same operator of a newer plan
+inherits it: both plans then report to one state, and windows that close are released under the newest plan.
 
 Windows begin when every source has been heard of. A heartbeat says that numbers below n were admitted: they are not
 younger than this instant, so whatever begins later needs only n and what comes after it.
@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from node_agent.core import plan as plans
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded
-from node_agent.core.punctuation import Mark, Quiet, Removed
+from node_agent.core.model import CompiledPlan
+from node_agent.core.punctuation import Progress, Punctuation, Removal
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.gaps import Gaps
 from node_agent.core.windows.intake import Deadline, Intake, Limits
@@ -62,7 +62,7 @@ class Promises:
         return origin_ns
 
 
-class State:
+class WindowState:
     """What goes on from plan to plan. newest: whose windows they are now. members: who reports to them, which may be in
     engines of their own."""
 
@@ -71,7 +71,7 @@ class State:
         "why",
     )  # fmt: skip
 
-    def __init__(self, newest: "Windowed", collecting: Collecting) -> None:
+    def __init__(self, newest: "WindowOperator", collecting: Collecting) -> None:
         self.newest, self.members = newest, [newest]
         self.intake = _intake(newest.window, collecting)
         if self.intake.by_time:
@@ -124,17 +124,17 @@ class State:
 class WindowOwner(Protocol):
     """Where a plan is loaded: windows enter the system there."""
 
-    def end_windows(self, at_ns: int, windowed: "Windowed") -> None:
+    def end_windows(self, at_ns: int, windowed: "WindowOperator") -> None:
         """Something has happened to windows of an operator of a plan that is loaded here."""
 
 
-class Windowed:
+class WindowOperator:
     """The operator under one plan. owner: where the plan is loaded; plans of one operator may be in engines of their
     own. in_flight: by source and incarnation, the numbers that wait for a unit on their way to the windows, or run."""
 
     __slots__ = ("begun", "in_flight", "index", "loaded", "name", "operator_id", "owner", "state", "window")
 
-    def __init__(self, loaded: Loaded, operator: plans.Operator, collecting: Collecting) -> None:
+    def __init__(self, loaded: CompiledPlan, operator: plans.Operator, collecting: Collecting) -> None:
         assert operator.window is not None
         self.loaded, self.operator_id, self.window = loaded, operator.id, operator.window
         closing = (each.name for each in loaded.plan.operators if each.closes == operator.id)
@@ -143,7 +143,7 @@ class Windowed:
         self.owner: WindowOwner | None = None
         self.in_flight: Callable[[int, int], Iterator[int]] | None = None
         self.begun: tuple[int, int] | None = None  # windows first..last that began before all sources were heard of
-        self.state = State(self, collecting)
+        self.state = WindowState(self, collecting)
 
     def attach(self, owner: WindowOwner, in_flight: Callable[[int, int], Iterator[int]]) -> None:
         """The plan is loaded there."""
@@ -166,12 +166,12 @@ class Windowed:
             assert newest.owner is not None
             newest.owner.end_windows(at_ns, newest)
 
-    def heard(self, at_ns: int, lineage: Lineage, mark: Mark) -> None:
+    def on_punctuation(self, at_ns: int, lineage: Lineage, punctuation: Punctuation) -> None:
         """A mark has come."""
-        if isinstance(mark, Removed):
-            self.removed(at_ns, lineage, mark.first, mark.exact)
-        elif isinstance(mark, Quiet):
-            self.quiet(at_ns, lineage, mark.first)
+        if isinstance(punctuation, Removal):
+            self.removed(at_ns, lineage, punctuation.first, punctuation.exact)
+        elif isinstance(punctuation, Progress):
+            self.quiet(at_ns, lineage, punctuation.first)
         else:
             self.filtered(at_ns, lineage)
 
@@ -234,7 +234,7 @@ class Windowed:
         return (max(0, first), live.next - 1) if max(0, first) < live.next else None
 
     @property
-    def news(self) -> "Windowed | None":
+    def news(self) -> "WindowOperator | None":
         """Of whose windows something has happened: the newest one. None: nothing has."""
         state = self.state
         if not state.intake.live.commands and self.begun is None:
@@ -249,7 +249,7 @@ class Windowed:
         begun, self.begun = self.begun, None
         return self.state.intake.take(), begun
 
-    def take_over(self, old: "Windowed") -> None:
+    def inherit(self, old: "WindowOperator") -> None:
         """The same operator of an older plan: its windows go on here."""
         self.state = state = old.state
         state.newest = self
@@ -304,4 +304,4 @@ def _intake(window: plans.Window, collecting: Collecting) -> Intake:
     return TimeWindows(grid, collecting.aggregate, limits, len(window.feeds), deadline)
 
 
-__all__ = ["State", "WindowOwner", "Windowed", "grid_of"]
+__all__ = ["WindowOperator", "WindowOwner", "WindowState", "grid_of"]

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 from node_agent.host.log import INFO, WARNING
 from node_agent.runtime.context import Shared
-from node_agent.runtime.deployments.deployed_plan import Deployed, Lane
+from node_agent.runtime.deployments.deployed_plan import Deployed, EngineSlot
 
 POLICED_TOLD_NS = 60_000_000_000
 WINDOWS = "shed.window"  # are no tuples, and told with their cause
 CALM_NS = 5_000_000_000  # without a tuple shed, and shedding is over
 
 
-class Announced:
+class EventAnnouncer:
     """Called once a second, and before a status is given."""
 
     def __init__(self, shared: Shared) -> None:
@@ -59,11 +59,11 @@ class Announced:
         deployed.policed = found
         return news
 
-    def spoilt(self, lanes: Iterable[Lane]) -> None:
+    def spoilt(self, engine_slots: Iterable[EngineSlot]) -> None:
         """A tuple without the field that a window asks for, or a function of a user's that raises, costs the windows it
         lies in; the counters say how many."""
-        for lane in lanes:
-            for windowed in lane.engine.windows.operators:
+        for engine_slot in engine_slots:
+            for windowed in engine_slot.engine.windows.operators:
                 state = windowed.state
                 if state.why and state.newest is windowed:
                     why, state.why = state.why, ""

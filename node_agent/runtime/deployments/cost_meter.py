@@ -88,7 +88,7 @@ def rows(costs: Sequence[Cost], first: int) -> tuple[tuple[Row, ...], int]:
     return tuple(found), 0
 
 
-class Meter:
+class CostMeter:
     """The Executor's `spend`. Call `start` before the instance. checking: what is no cost of operators."""
 
     __slots__ = ("began_ns", "checking", "costs", "mark_ns", "wall_ns")

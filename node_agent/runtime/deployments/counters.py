@@ -7,7 +7,7 @@ counters of the runtime, which outlive engines and plans.
 from collections.abc import Hashable, Iterable, Mapping
 
 from node_agent.runtime.context import Shared
-from node_agent.runtime.deployments.deployed_plan import Lane
+from node_agent.runtime.deployments.deployed_plan import EngineSlot
 from protos.records import CAUSES, SHED_POLICIES
 
 PRESENT = "load_ppm"  # not a count: the latest one is told
@@ -20,14 +20,14 @@ class Counts:
         self._shared = shared
         self._told: dict[Hashable, Mapping[str, int]] = {}
 
-    def update(self, lanes: Iterable[Lane]) -> None:
+    def update(self, engine_slots: Iterable[EngineSlot]) -> None:
         """Bring them up to date; before anything of an engine goes."""
         told: dict[Hashable, Mapping[str, int]] = {}
-        for lane in lanes:
-            engine, ledger = lane.engine, lane.engine.ledger
+        for engine_slot in engine_slots:
+            engine, ledger = engine_slot.engine, engine_slot.engine.ledger
             shed = {f"shed.{SHED_POLICIES[policy]}": n for policy, n in ledger.shed_by.items()}
             lost = {f"lost.{CAUSES[cause]}": n for cause, n in ledger.lost_by.items()}
-            told[lane] = shed | lost | {f"degraded.{name}": n for name, n in ledger.degraded.items()}
+            told[engine_slot] = shed | lost | {f"degraded.{name}": n for name, n in ledger.degraded.items()}
             for windowed in engine.windows.operators:
                 closed = windowed.state.counts
                 told[windowed.state] = {f"windows.{windowed.name}.{what}": n for what, n in closed.items()}

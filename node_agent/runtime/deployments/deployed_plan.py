@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
 from node_agent.core.engine.handover import Pairs
-from node_agent.core.model import Job, Loaded
+from node_agent.core.model import CompiledPlan, Job
 from node_agent.operators.codecs import Codec
 from node_agent.runtime.deployments.cost_meter import Cost
 from node_agent.runtime.executor import Executor
@@ -16,7 +16,7 @@ QUIET_NS = 1_000_000_000
 MOST_QUIET_NS = 10_000_000_000
 
 
-class Lane:
+class EngineSlot:
     """The plans of one policy with the same parameters share an engine, and so one queue. Lanes take turns."""
 
     __slots__ = ("engine", "executor", "parked", "policy")
@@ -32,8 +32,8 @@ class Deployed:
 
     hash: str  # 64 hex digits
     plan: core.Plan
-    lane: Lane
-    loaded: Loaded
+    engine_slot: EngineSlot
+    loaded: CompiledPlan
     codecs: dict[int, Codec]  # by stream
     costs: list[Cost]
     base: "Deployed | None" = None  # the plan that was committed when this one was loaded
@@ -49,7 +49,7 @@ class Deployed:
     @property
     def ready(self) -> int:
         """Task instances that are queued or chosen."""
-        chosen = self.lane.engine.job
+        chosen = self.engine_slot.engine.job
         return self.loaded.ready + int(chosen is not None and chosen.unit.loaded is self.loaded)
 
     @property

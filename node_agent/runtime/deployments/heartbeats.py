@@ -24,7 +24,7 @@ from node_agent.runtime.deployments.lifecycle import Plans
 
 
 @dataclass(slots=True, eq=False)
-class Beating:
+class SourceHeartbeat:
     """A counted source under one plan. first: the lowest number that is admitted under it. ended: when the plan ceased
     to admit, and the lowest number that came after it."""
 
@@ -35,19 +35,19 @@ class Beating:
     ended: tuple[int, int] | None = None
 
 
-class Beats:
+class Heartbeats:
     """Tells the engines. numbers: the last number of each source, by its id, over all plans. promised: by source, the
     oldest origin that anything that comes may have."""
 
     def __init__(self, shared: Shared, plans: Plans, numbers: dict[int, int], promised: dict[str, int]) -> None:
         self.shared, self.plans, self.numbers, self.promised = shared, plans, numbers, promised
-        self.beating: dict[tuple[Deployed, int], Beating] = {}
+        self.by_source: dict[tuple[Deployed, int], SourceHeartbeat] = {}
         self.newest: Deployed | None = None  # whose sources are heard
         self.ids: dict[str, int] = {}  # of each source, in the last plan that counted it
 
     def look_up(self) -> None:
         """Call at every change of plans or of their states, before anything more is admitted."""
-        for each in self.beating.values():
+        for each in self.by_source.values():
             if each.ended is None and each.deployed.state != COMMITTED:
                 each.ended, each.due_ns = (now_ns(), self._next(each.source)), 0
         deployed = max(
@@ -62,17 +62,17 @@ class Beats:
         lasts = {name: self.numbers.get(id_, 0) for name, id_ in self.ids.items()}
         for source in counted:
             self.numbers[source.id] = max(self.numbers.get(source.id, 0), lasts.get(source.name, 0))
-            self.beating[deployed, source.id] = Beating(deployed, source, self._next(source))
+            self.by_source[deployed, source.id] = SourceHeartbeat(deployed, source, self._next(source))
         self.ids |= {source.name: source.id for source in counted}
 
     @property
     def due_ns(self) -> int:
         """When the next one is to be said."""
-        return min((each.due_ns for each in self.beating.values()), default=FAR_NS)
+        return min((each.due_ns for each in self.by_source.values()), default=FAR_NS)
 
-    def beat(self, at_ns: int) -> None:
+    def send(self, at_ns: int) -> None:
         """Say those that are due. Everything that was admitted before has been handed to the engines."""
-        for key, each in list(self.beating.items()):
+        for key, each in list(self.by_source.items()):
             if each.due_ns > at_ns:
                 continue
             as_of_ns, upto = each.ended or (at_ns, self._next(each.source))
@@ -80,11 +80,11 @@ class Beats:
             name = each.source.name
             self.promised[name] = max(oldest_ns, self.promised.get(name, oldest_ns))
             if self.plans.by_hash.get(each.deployed.hash) is each.deployed:
-                each.deployed.lane.engine.beat(
+                each.deployed.engine_slot.engine.heartbeat(
                     at_ns, each.deployed.loaded, each.source.id, self.shared.lineage_epoch, upto, each.first, oldest_ns
                 )
             if each.ended is not None:
-                del self.beating[key]
+                del self.by_source[key]
             else:
                 each.due_ns = at_ns + each.source.beat_ns
 

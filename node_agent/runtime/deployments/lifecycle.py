@@ -14,8 +14,8 @@ from node_agent.core import plan as core
 from node_agent.core.engine.compiler import compiling
 from node_agent.core.engine.engine import Commands, Engine, Settings
 from node_agent.core.engine.handover import hand_over, paired
-from node_agent.core.incremental import Slices, finish
-from node_agent.core.model import Job, Loaded, Step
+from node_agent.core.incremental import Incremental, finish
+from node_agent.core.model import CompiledPlan, Job, Step
 from node_agent.core.policies import policy
 from node_agent.core.shedding.memory_limit import JOB_BYTES
 from node_agent.host import scheduling
@@ -24,10 +24,18 @@ from node_agent.operators.hop import UnencodableError
 from node_agent.operators.registry import Registry
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments import loading
-from node_agent.runtime.deployments.announcements import Announced
-from node_agent.runtime.deployments.cost_meter import Cost, Meter
+from node_agent.runtime.deployments.announcements import EventAnnouncer
+from node_agent.runtime.deployments.cost_meter import Cost, CostMeter
 from node_agent.runtime.deployments.counters import Counts
-from node_agent.runtime.deployments.deployed_plan import COMMITTED, DRAINING, ENDED, NONE, PREPARED, Deployed, Lane
+from node_agent.runtime.deployments.deployed_plan import (
+    COMMITTED,
+    DRAINING,
+    ENDED,
+    NONE,
+    PREPARED,
+    Deployed,
+    EngineSlot,
+)
 from node_agent.runtime.executor import Executor
 from node_agent.wire.plan_message import PlanError
 from node_agent.wire.punctuation_frames import feeding
@@ -48,25 +56,31 @@ Changed = Callable[[Deployed, str], None]  # the runtime changed a plan's state 
 class Plans:
     """All that is loaded. `commands` is what the engines send and deliver through."""
 
-    def __init__(self, shared: Shared, registry: Registry, commands: Commands, meter: Meter, changed: Changed) -> None:
+    def __init__(
+        self, shared: Shared, registry: Registry, commands: Commands, meter: CostMeter, changed: Changed
+    ) -> None:
         self.shared, self.registry, self.commands, self.meter = shared, registry, commands, meter
         self.changed = changed
-        self.lanes: list[Lane] = []
+        self.engine_slots: list[EngineSlot] = []
         self.by_hash: dict[str, Deployed] = {}
         self.by_stamp: dict[int, Deployed] = {}  # by the first eight bytes of the hash, as tuples carry it
-        self.by_loaded: dict[Loaded, Deployed] = {}
+        self.by_loaded: dict[CompiledPlan, Deployed] = {}
         self.emulating = False  # some operator is to be filled up
         self.limit_bytes = DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
         self.memory_full: Callable[[], bool] = _never
-        self.looked_up: Callable[[], None] = _nobody  # told when a plan's state has changed, or which plans there are
+        self.on_plans_changed: Callable[[], None] = (
+            _nobody  # told when a plan's state has changed, or which plans there are
+        )
         self._sources: dict[str, tuple[Deployed, core.Source]] = {}  # where tuples are admitted now, by name
         self.windows: dict[int, int] = {}  # by source: above all numbers of windows, in all lanes and plans
-        self.announced = Announced(shared)
+        self.announcer = EventAnnouncer(shared)
         self.counts = Counts(shared)
 
     # -- what control asks; each returns (accepted, why)
 
-    def preparing(self, directory: Path, plan_hash: str, epoch: int, core_number: int = 0) -> Slices[tuple[bool, str]]:
+    def preparing(
+        self, directory: Path, plan_hash: str, epoch: int, core_number: int = 0
+    ) -> Incremental[tuple[bool, str]]:
         """Load the plan file of that hash for that core, in slices."""
         if plan_hash in self.by_hash:
             return True, ""
@@ -86,14 +100,14 @@ class Plans:
         """`loading`, at once."""
         return finish(self.loading(plan, plan_hash))
 
-    def loading(self, plan: core.Plan, plan_hash: str) -> Slices[Deployed]:
+    def loading(self, plan: core.Plan, plan_hash: str) -> Incremental[Deployed]:
         """Make the operators that the committed plan does not have, compile the plan. Raises PlanError."""
         if plan.hash in self.by_stamp:
             raise PlanError("another plan has the same first eight bytes of its hash")
         base = self.committed
         parts = yield from loading.make(plan, self.registry, base.loaded if base else None)
-        lane = self._lane(plan)
-        loaded = yield from compiling(plan, parts.calls, lane.engine.policy)
+        engine_slot = self._engine_slot(plan)
+        loaded = yield from compiling(plan, parts.calls, engine_slot.engine.policy)
         costs = {}
         for step in loaded.steps:
             name = plan.operator_by_id[step.operator_id].name
@@ -103,14 +117,14 @@ class Plans:
             yield
         pairs = paired(loaded, base.loaded, parts.inherits) if base is not None and self._is_here(base) else None
         yield
-        lane.engine.add(loaded)
-        if lane not in self.lanes:
-            self.lanes.append(lane)
+        engine_slot.engine.add(loaded)
+        if engine_slot not in self.engine_slots:
+            self.engine_slots.append(engine_slot)
         for variant in loaded.variants:
             name = plan.operator_by_id[variant.operator_id].name
             costs[variant] = Cost(variant.operator_id, name, plan.emulate_cost_ns, degraded=True)
         self.meter.costs.update(costs)
-        deployed = Deployed(plan_hash, plan, lane, loaded, parts.codecs, list(costs.values()))
+        deployed = Deployed(plan_hash, plan, engine_slot, loaded, parts.codecs, list(costs.values()))
         deployed.counted = frozenset(stream.id for stream in plan.streams if stream.counted)
         deployed.feeding = feeding(plan)
         if pairs is not None and base is not None and self._is_here(base):  # it may have gone while this one was loaded
@@ -237,32 +251,32 @@ class Plans:
 
     def unload(self, deployed: Deployed, at_ns: int, state: int) -> None:
         """Forget a plan. What is queued is lost (stopped). state: for the PLAN record."""
-        self.announced.policed_of(deployed)
-        self.announced.spoilt(self.lanes)
+        self.announcer.policed_of(deployed)
+        self.announcer.spoilt(self.engine_slots)
         self.shared.refusals.write()
-        lane = deployed.lane
-        while lane.parked is not None and lane.parked.unit.loaded is deployed.loaded:
-            lane.parked = self._give_up(lane.engine, at_ns)
-        lane.engine.unload(deployed.loaded, at_ns)
-        self.counts.update(self.lanes)
+        engine_slot = deployed.engine_slot
+        while engine_slot.parked is not None and engine_slot.parked.unit.loaded is deployed.loaded:
+            engine_slot.parked = self._give_up(engine_slot.engine, at_ns)
+        engine_slot.engine.unload(deployed.loaded, at_ns)
+        self.counts.update(self.engine_slots)
         for step in (*deployed.loaded.steps, *deployed.loaded.variants):
             del self.meter.costs[step]
         for other in self.by_hash.values():
             if other.base is deployed:
                 other.base, other.inherits = None, ()
         del self.by_hash[deployed.hash], self.by_stamp[deployed.plan.hash], self.by_loaded[deployed.loaded]
-        if not lane.engine.loaded:
-            self.lanes.remove(lane)
+        if not engine_slot.engine.loaded:
+            self.engine_slots.remove(engine_slot)
         self._look_up()
         self._fact(deployed, state)
         deployed.loaded.dissolve()
 
     def count_policed(self, at_ns: int) -> None:
         """Bring the counters of what was shed up to date, and say what there is to say."""
-        self.counts.update(self.lanes)
-        self.announced.policed(at_ns, self.by_hash.values())
-        self.announced.shedding(at_ns)
-        self.announced.spoilt(self.lanes)
+        self.counts.update(self.engine_slots)
+        self.announcer.policed(at_ns, self.by_hash.values())
+        self.announcer.shedding(at_ns)
+        self.announcer.spoilt(self.engine_slots)
 
     # -- inside
 
@@ -277,24 +291,24 @@ class Plans:
             engine.fail(at_ns, at_ns, records.CAUSE_STOPPED, slot)
         return engine.step(at_ns, at_ns)
 
-    def _lane(self, plan: core.Plan) -> Lane:
-        """The lane for that plan; a new one is not among `lanes` yet."""
+    def _engine_slot(self, plan: core.Plan) -> EngineSlot:
+        """The lane for that plan; a new one is not among `engine_slots` yet."""
         key = (plan.policy, plan.largest_batch, plan.parameters)
-        for lane in self.lanes:
-            if lane.policy == key:
-                return lane
+        for engine_slot in self.engine_slots:
+            if engine_slot.policy == key:
+                return engine_slot
         chosen = policy(*key)
         settings = Settings(self.shared.lineage_epoch, self.windows, memory_full=self.memory_full)
         engine = Engine(chosen, self.shared.facts, self.commands, settings)
-        return Lane(key, engine, Executor(engine, now_ns, failed=self._failed))
+        return EngineSlot(key, engine, Executor(engine, now_ns, failed=self._failed))
 
     def _look_up(self) -> None:
         """Whatever is asked per tuple or per instance and follows from which plans there are and their states."""
         plans = self.by_hash.values()
         self.emulating = any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
         self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or DEFAULT_BYTES
-        for lane in self.lanes:
-            lane.engine.limit_to(max(LEAST_JOBS, self.limit_bytes // JOB_BYTES))
+        for engine_slot in self.engine_slots:
+            engine_slot.engine.limit_to(max(LEAST_JOBS, self.limit_bytes // JOB_BYTES))
         self._sources = {
             source.name: (each, source)
             for each in plans
@@ -302,7 +316,7 @@ class Plans:
             for source in each.plan.sources
             if not source.window  # no client feeds windows
         }
-        self.looked_up()
+        self.on_plans_changed()
 
     def _set(self, deployed: Deployed, state: int) -> None:
         deployed.state = state

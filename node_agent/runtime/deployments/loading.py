@@ -17,8 +17,8 @@ from google.protobuf.message import DecodeError
 
 from node_agent.core import plan as core
 from node_agent.core.engine.handover import comparing
-from node_agent.core.incremental import Slices
-from node_agent.core.model import Loaded
+from node_agent.core.incremental import Incremental
+from node_agent.core.model import CompiledPlan
 from node_agent.host import plan_files
 from node_agent.operators.codecs import Codec, UnknownCodecError
 from node_agent.operators.registry import Registry
@@ -37,7 +37,7 @@ class Parts:
     inherits: dict[int, int] = field(default_factory=dict)  # operators: here, in the plan whose instances these are
 
 
-def read(directory: Path, plan_hash: str, epoch: int, core_number: int, name: str) -> Slices[core.Plan]:
+def read(directory: Path, plan_hash: str, epoch: int, core_number: int, name: str) -> Incremental[core.Plan]:
     """The plan of that hash for that core of the node called `name`. Raises PlanError with the reason."""
     try:
         data = plan_files.local_path(directory, plan_hash, core_number).read_bytes()
@@ -54,7 +54,7 @@ def read(directory: Path, plan_hash: str, epoch: int, core_number: int, name: st
     return plan
 
 
-def make(plan: core.Plan, registry: Registry, base: Loaded | None) -> Slices[Parts]:
+def make(plan: core.Plan, registry: Registry, base: CompiledPlan | None) -> Incremental[Parts]:
     """Codecs and operators. base: the committed plan, whose instances are taken. Raises PlanError where something is
     not installed, is not what was planned, or refuses its parameters."""
     parts = Parts()
@@ -91,7 +91,7 @@ def make(plan: core.Plan, registry: Registry, base: Loaded | None) -> Slices[Par
     return parts
 
 
-def _inherit(parts: Parts, plan: core.Plan, base: Loaded) -> Slices[None]:
+def _inherit(parts: Parts, plan: core.Plan, base: CompiledPlan) -> Incremental[None]:
     steps = {step.operator_id: step for step in base.steps}  # it may be unloaded before the end
     yield
     parts.inherits = yield from comparing(plan, base.plan)

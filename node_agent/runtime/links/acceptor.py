@@ -9,7 +9,7 @@ from node_agent.host.clock import now_ns
 from node_agent.host.log import WARNING
 from node_agent.host.trace_ring import PROMISES, TakenOver, peer_key
 from node_agent.link.limits import LinkError
-from node_agent.link.outcomes import Answers, Outcome
+from node_agent.link.outcomes import Outcome, OutcomeLog
 from node_agent.link.receiver import Inbox
 from node_agent.runtime.links.roles import Context, NodeRole, Role, SourceRole, write_clock
 from node_agent.runtime.links.sink_role import SinkRole
@@ -24,7 +24,7 @@ MOST_OUTCOMES = 65_536  # of all of them; those that came first are forgotten
 HELLO_NS = 5_000_000_000  # a connection that has not said hello by then is closed
 
 
-class Inbound:
+class Acceptor:
     """Accepts, greets, and lets roles acknowledge after a drain."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Inbound:
             self._promised.setdefault((peer, boot), []).append((link_seq, epoch, seq, None))
         self._listener = listener
         self._inbox = Inbox()
-        self._answers: OrderedDict[tuple[str, int], Answers] = OrderedDict()
+        self._outcome_logs: OrderedDict[tuple[str, int], OutcomeLog] = OrderedDict()
         self._accepted: dict[Accepted, None] = {}  # not by descriptor: that of a closed one is given out again
         self._strangers: dict[Accepted, None] = {}  # of them, those that have not said hello, the oldest first
         self.sinks: dict[str, list[SinkRole]] = {}  # by output
@@ -110,19 +110,19 @@ class Inbound:
         accepted.counted = True
         if kind == "node":
             return NodeRole(self.context, accepted.connection, hello, receiver)
-        answers = self._answers.get((hello.peer, hello.boot))
-        if answers is None:
-            answers = Answers()
-            answers.recall(promised)
-        self._keep(hello.peer, hello.boot, answers)
-        return SourceRole(self.context, accepted.connection, hello, receiver, answers)
+        outcome_log = self._outcome_logs.get((hello.peer, hello.boot))
+        if outcome_log is None:
+            outcome_log = OutcomeLog()
+            outcome_log.recall(promised)
+        self._keep(hello.peer, hello.boot, outcome_log)
+        return SourceRole(self.context, accepted.connection, hello, receiver, outcome_log)
 
-    def _keep(self, peer: str, boot: int, answers: Answers) -> None:
-        self._answers[peer, boot] = answers
-        self._answers.move_to_end((peer, boot))
-        held = sum(len(each) for each in self._answers.values())
-        while len(self._answers) > MOST_ANSWERS or (held > MOST_OUTCOMES and len(self._answers) > 1):
-            held -= len(self._answers.popitem(last=False)[1])
+    def _keep(self, peer: str, boot: int, outcome_log: OutcomeLog) -> None:
+        self._outcome_logs[peer, boot] = outcome_log
+        self._outcome_logs.move_to_end((peer, boot))
+        held = sum(len(each) for each in self._outcome_logs.values())
+        while len(self._outcome_logs) > MOST_ANSWERS or (held > MOST_OUTCOMES and len(self._outcome_logs) > 1):
+            held -= len(self._outcome_logs.popitem(last=False)[1])
 
     def _close_others(self, peer: str, boot: int | None = None) -> None:
         """Earlier connections of that peer, or only of that incarnation."""
@@ -149,7 +149,7 @@ class Inbound:
                 del self.sinks[role.output_name]
         elif isinstance(role, SourceRole):  # many may have come and gone while it was connected
             self._inbox.keep(role.name, role.boot, role.receiver)
-            self._keep(role.name, role.boot, role.answers)
+            self._keep(role.name, role.boot, role.outcome_log)
 
     def promise(self) -> bool:
         """In place of acknowledgements before an instance runs: in shared memory, where they outlive this process.
@@ -199,8 +199,8 @@ class Inbound:
 class Accepted:
     """One accepted connection."""
 
-    def __init__(self, inbound: Inbound, connection: Connection, at_ns: int, host: str) -> None:
-        self.inbound, self.connection, self.since_ns, self.host = inbound, connection, at_ns, host
+    def __init__(self, acceptor: Acceptor, connection: Connection, at_ns: int, host: str) -> None:
+        self.acceptor, self.connection, self.since_ns, self.host = acceptor, connection, at_ns, host
         self.role: Role | None = None
         self.counted = False  # among the senders
         self.era = 0  # of the peer's clock, as told
@@ -224,19 +224,19 @@ class Accepted:
     def _on_frame(self, at_ns: int, frame: frames.Frame) -> None:
         role = self.role
         if role is not None and isinstance(frame, frames.Batch):
-            self.inbound.touched[self] = None
+            self.acceptor.touched[self] = None
             role.on_batch(at_ns, frame)
         elif role is None:
             if isinstance(frame, frames.Refused):
                 raise LinkError("frame_order", "refused before hello")
             assert isinstance(frame, frames.Hello)  # the reader lets nothing else come first
-            self.role = self.inbound.role(self, frame)
+            self.role = self.acceptor.role(self, frame)
             self._ask(at_ns)
         elif isinstance(frame, frames.Probe):
             self._on_probe(at_ns, frame)
 
     def _on_probe(self, at_ns: int, probe: frames.Probe) -> None:
-        role, shared = self.role, self.inbound.context.shared
+        role, shared = self.role, self.acceptor.context.shared
         assert role is not None
         if not (probe.t1_ns or probe.t2_ns):
             self.connection.write(frames.encode_probe(probe._replace(t1_ns=at_ns, t2_ns=at_ns)))
@@ -244,7 +244,7 @@ class Accepted:
         offset = role.clock.on_answer(at_ns, probe.id, probe.t1_ns, probe.t2_ns)
         if offset is not None:
             if isinstance(role, NodeRole):
-                write_clock(self.inbound.context, role.node, at_ns, offset)
+                write_clock(self.acceptor.context, role.node, at_ns, offset)
             if offset.era != self.era:
                 self.era = offset.era
                 told = f"the clocks here and of {role.name} moved against each other: one was suspended; era {self.era}"
@@ -271,17 +271,17 @@ class Accepted:
     def refuse(self, error: LinkError) -> None:
         """Close this connection, and nothing else."""
         self.connection.refuse(error)
-        self.inbound.forget(self)
+        self.acceptor.forget(self)
 
     def close_if_gone(self) -> None:
         """The other end has closed, or a write has failed."""
         if self.connection.closed:
-            self.inbound.forget(self)
+            self.acceptor.forget(self)
 
     def close(self) -> None:
         """Close."""
         self.connection.close()
-        self.inbound.forget(self)
+        self.acceptor.forget(self)
 
 
 class _Nobody:

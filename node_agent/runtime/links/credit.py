@@ -27,7 +27,7 @@ STATM = Path("/proc/self/statm")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-class Load:
+class Backpressure:
     """Queued bytes are an estimate: jobs, and results that wait in joins, times the mean of what they occupy, which is
     taken from a part of what arrives and of what is queued. Counting each would cost the hot path
     more than the figure is worth. A result that several units take is one object and counts once for each of their
@@ -68,8 +68,8 @@ class Load:
     def ready(self) -> int:
         """Queued task instances of all plans."""
         ready = 0
-        for lane in self.plans.lanes:
-            ready += lane.engine.queued
+        for engine_slot in self.plans.engine_slots:
+            ready += engine_slot.engine.queued
         return ready
 
     @property
@@ -141,7 +141,7 @@ class Load:
             if unit.chain[0].operator_id != unit.spec.operators[0]:
                 continue  # it goes on with instances that have begun
             jobs = min(len(unit.queue), -(-excess // (JOB_BYTES + each)))
-            engine = self.plans.by_loaded[unit.loaded].lane.engine
+            engine = self.plans.by_loaded[unit.loaded].engine_slot.engine
             engine.shed_queued(at_ns, unit, jobs)
             self.shared.counters["memory_relieved"] += jobs
             self._weigh_queues()

@@ -7,30 +7,37 @@ feeds a side input goes first; otherwise the order of arrival stays.
 from typing import Any
 
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded
-from node_agent.core.punctuation import MARKS
-from node_agent.runtime.links.credit import Load
+from node_agent.core.model import CompiledPlan
+from node_agent.core.punctuation import PUNCTUATION
+from node_agent.runtime.links.credit import Backpressure
 
-Arrival = tuple[Loaded, int, int, Lineage, Any, int, int]
+Arrival = tuple[CompiledPlan, int, int, Lineage, Any, int, int]
 """plan, source or 0, stream, lineage, payload or mark, bytes, the client's stamp"""
-_MARKS = frozenset(MARKS)
+_MARKS = frozenset(PUNCTUATION)
 
 
 class Arrivals:
     """Collects and applies."""
 
-    def __init__(self, load: Load) -> None:
-        self._load = load
+    def __init__(self, backpressure: Backpressure) -> None:
+        self._backpressure = backpressure
         self._first: list[Arrival] = []
         self._then: list[Arrival] = []
 
     def add(
-        self, loaded: Loaded, source: int, stream: int, lineage: Lineage, payload: Any, size: int, sent_ns: int = 0
+        self,
+        loaded: CompiledPlan,
+        source: int,
+        stream: int,
+        lineage: Lineage,
+        payload: Any,
+        size: int,
+        sent_ns: int = 0,
     ) -> None:
         """source: where it is to be admitted; 0: it comes from a peer."""
-        self._load.pending += 1
+        self._backpressure.pending += 1
         if payload.__class__ not in _MARKS:
-            self._load.arrived(size, payload)
+            self._backpressure.arrived(size, payload)
         arrival = (loaded, source, stream, lineage, payload, size, sent_ns)
         (self._first if loaded.routes[stream].sides else self._then).append(arrival)
 
@@ -40,12 +47,12 @@ class Arrivals:
             if arrivals:
                 for loaded, source, stream, lineage, payload, size, sent_ns in arrivals:
                     engine = self._engine(loaded)
-                    self._load.pending -= 1
+                    self._backpressure.pending -= 1
                     if source:
                         engine.admit(at_ns, loaded, source, lineage, payload, size, sent_ns)
                     else:
                         engine.receive(at_ns, loaded, stream, lineage, payload)
                 arrivals.clear()
 
-    def _engine(self, loaded: Loaded) -> Any:
-        return self._load.plans.by_loaded[loaded].lane.engine
+    def _engine(self, loaded: CompiledPlan) -> Any:
+        return self._backpressure.plans.by_loaded[loaded].engine_slot.engine

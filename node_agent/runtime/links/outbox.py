@@ -8,23 +8,23 @@ from typing import Any
 
 from node_agent.core import plan as core
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded
-from node_agent.core.punctuation import MARKS, Quiet
+from node_agent.core.model import CompiledPlan
+from node_agent.core.punctuation import PUNCTUATION, Progress
 from node_agent.operators.codecs import CodecError
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import Deployed
-from node_agent.runtime.links.acceptor import Inbound
-from node_agent.runtime.links.credit import Load
+from node_agent.runtime.links.acceptor import Acceptor
+from node_agent.runtime.links.credit import Backpressure
 from node_agent.runtime.links.delivery_counts import Tally
 from node_agent.runtime.links.peer_link import LEAST_NS, PeerLink
 from node_agent.runtime.links.socket_connection import Security
 from node_agent.wire import frames
-from node_agent.wire.punctuation_frames import Mark, encode_mark
+from node_agent.wire.punctuation_frames import Punctuation, encode_mark
 from protos.latency import Latency
 from protos.records import CAUSE_ENCODE
 
 MOST_TOLD = 256  # links of which a status tells
-_MARKS: frozenset[type] = frozenset(MARKS)
+_MARKS: frozenset[type] = frozenset(PUNCTUATION)
 
 
 class Outbox:
@@ -34,17 +34,17 @@ class Outbox:
         self.shared, self._security = shared, security
         self.links: dict[str, PeerLink] = {}  # by node name
         self.dirty: dict[PeerLink, None] = {}
-        self._routes: dict[tuple[Loaded, int], PeerLink] = {}
-        self._deadlines: dict[tuple[Loaded, int], int] = {}
-        self._codecs: dict[tuple[Loaded, int], Any] = {}
-        self.by_loaded: dict[Loaded, Deployed] = {}
-        self.inbound: Inbound | None = None
+        self._routes: dict[tuple[CompiledPlan, int], PeerLink] = {}
+        self._deadlines: dict[tuple[CompiledPlan, int], int] = {}
+        self._codecs: dict[tuple[CompiledPlan, int], Any] = {}
+        self.by_loaded: dict[CompiledPlan, Deployed] = {}
+        self.acceptor: Acceptor | None = None
         self.tallies: dict[str, Tally] = {}  # by output, as long as a plan with it is loaded
-        self._tallied: dict[tuple[Loaded, int], Tally] = {}
-        self._last: tuple[Loaded, int, Lineage, Any] | None = None
+        self._tallied: dict[tuple[CompiledPlan, int], Tally] = {}
+        self._last: tuple[CompiledPlan, int, Lineage, Any] | None = None
         self._data = b""
 
-    def add(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...], load: Load) -> str:
+    def add(self, deployed: Deployed, routes: tuple[tuple[int, str, str], ...], backpressure: Backpressure) -> str:
         """A plan was loaded, or deployed again because peers have moved: links to the peers it sends to.
 
         Returns what is missing, or nothing.
@@ -59,7 +59,7 @@ class Outbox:
             link = self.links.get(peer.name)
             if link is None:
                 link = self.links[peer.name] = PeerLink(
-                    self.shared, load, peer.name, addresses[peer.name], self.dirty, self._security
+                    self.shared, backpressure, peer.name, addresses[peer.name], self.dirty, self._security
                 )
             link.move(addresses[peer.name])
             link.index, link.flags = peer.index, loaded.flags
@@ -72,7 +72,7 @@ class Outbox:
         self.by_loaded[loaded] = deployed
         return ""
 
-    def remove(self, loaded: Loaded) -> None:
+    def remove(self, loaded: CompiledPlan) -> None:
         """A plan was unloaded. Links stay: they hold nothing of it any more, or are about to give it up."""
         for table in (self._routes, self._deadlines, self._codecs, self._tallied):
             for key in [key for key in table if key[0] is loaded]:
@@ -80,16 +80,16 @@ class Outbox:
         deployed = self.by_loaded.pop(loaded, None)
         if deployed is not None:
             for link in self.links.values():
-                link.owed.forget(deployed)
+                link.pending.forget(deployed)
         named = {output.name for each in self.by_loaded.values() for output in each.plan.outputs}
         self.tallies = {name: tally for name, tally in self.tallies.items() if name in named}
         self._last = None
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         """Offer it to the peer's link; it leaves after this instance."""
         link = self._routes[loaded, peer]
         kind: type = payload.__class__
-        mark: Mark | None = payload if kind in _MARKS else None
+        mark: Punctuation | None = payload if kind in _MARKS else None
         tag = (self.by_loaded[loaded], lineage, stream, peer, mark)
         try:
             data = self._encoded(loaded, stream, lineage, payload, mark)
@@ -99,17 +99,17 @@ class Outbox:
             link.lost(at_ns, tag, CAUSE_ENCODE)
             return
         due_ns = lineage[5] + self._deadlines[loaded, stream]
-        if kind is Quiet:
-            link.beat(at_ns, data, max(due_ns, at_ns + LEAST_NS), tag)
+        if kind is Progress:
+            link.heartbeat(at_ns, data, max(due_ns, at_ns + LEAST_NS), tag)
         else:
             link.offer(at_ns, data, max(due_ns, at_ns + LEAST_NS), tag)
         self.dirty[link] = None
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: core.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """Count it, and give it to every sink that listens."""
-        assert self.inbound is not None
+        assert self.acceptor is not None
         self._tallied[loaded, output.id].add(Latency.between(lineage[4], lineage[5], at_ns), output.deadline_ns)
-        sinks = self.inbound.sinks.get(output.name)
+        sinks = self.acceptor.sinks.get(output.name)
         if not sinks:
             return
         codec = self._codecs[loaded, output.stream]
@@ -125,7 +125,9 @@ class Outbox:
             else:
                 self.shared.counters["sink_tuples_dropped"] += 1
 
-    def _encoded(self, loaded: Loaded, stream: int, lineage: Lineage, payload: Any, mark: Mark | None) -> bytes:
+    def _encoded(
+        self, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: Any, mark: Punctuation | None
+    ) -> bytes:
         last = self._last
         if last is not None and last[2] is lineage and last[3] is payload and last[1] == stream and last[0] is loaded:
             return self._data

@@ -4,7 +4,7 @@ import select
 import socket
 
 from node_agent.core.lineage import Lineage
-from node_agent.core.punctuation import Quiet, Removed
+from node_agent.core.punctuation import Progress, Removal
 from node_agent.host.clock import now_ns
 from node_agent.host.log import WARNING
 from node_agent.link.clock_offset import FAR_NS
@@ -12,12 +12,12 @@ from node_agent.link.limits import LinkError
 from node_agent.link.sender import Sender
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import Deployed
-from node_agent.runtime.links.credit import Load
-from node_agent.runtime.links.pending_punctuation import Beat, Key, Owed
+from node_agent.runtime.links.credit import Backpressure
+from node_agent.runtime.links.pending_punctuation import Heartbeat, Key, PendingPunctuation
 from node_agent.runtime.links.roles import answer
 from node_agent.runtime.links.socket_connection import Connection, Security
 from node_agent.wire import frames
-from node_agent.wire.punctuation_frames import Mark, encode_mark
+from node_agent.wire.punctuation_frames import Punctuation, encode_mark
 from protos.records import ACKED, CAUSE_LINK_FULL, CAUSE_NO_ROUTE, FLAG, GAVE_UP, LOST, SENT
 
 CONNECT_NS = 2_000_000_000  # until the peer's hello
@@ -25,18 +25,20 @@ CONNECT_TLS_NS = 5_000_000_000  # the same where handshakes may have to wait for
 TUPLE_BYTES = 430  # what is kept of a tuple in a link beside its encoding: measured, with CPython 3.11 on 64 bits
 UNREACHABLE_NS = 3_000_000_000  # without a connection, until that is said
 LEAST_NS = 200_000_000  # a tuple that is late already is sent all the same: its lateness is a result, too
-Tag = tuple[Deployed, Lineage, int, int, Mark | None]  # plan, lineage, stream, the peer's number in that plan, a mark
+Tag = tuple[
+    Deployed, Lineage, int, int, Punctuation | None
+]  # plan, lineage, stream, the peer's number in that plan, a mark
 
 
 class PeerLink:
     """The connection to one peer, driven by a Sender."""
 
     def __init__(
-        self, shared: Shared, load: Load, name: str, address: str, dirty: "dict[PeerLink, None]",
+        self, shared: Shared, backpressure: Backpressure, name: str, address: str, dirty: "dict[PeerLink, None]",
         security: Security | None = None,
     ) -> None:  # fmt: skip
         self._security = security
-        self.shared, self.load, self.name, self.address = shared, load, name, address
+        self.shared, self.backpressure, self.name, self.address = shared, backpressure, name, address
         self._dirty = dirty  # links to flush
         self.sender = Sender(self)
         self.index = 0  # the peer's number in the newest plan, for ACKED
@@ -47,7 +49,7 @@ class PeerLink:
         self._patience_ns = CONNECT_NS if security is None else CONNECT_TLS_NS
         self._flight: dict[int, Tag] = {}  # by link_seq, in order
         self._held_bytes = 0
-        self.owed = Owed()
+        self.pending = PendingPunctuation()
 
     # -- what the Sender tells
 
@@ -59,8 +61,8 @@ class PeerLink:
             self.shared.facts.write(
                 SENT, deployed.loaded.flags, index, source, epoch, seq, at_ns, link_seq, stream, ordinal
             )
-        elif mark.__class__ is Quiet:
-            self.owed.queued.discard((deployed, stream, index, source, epoch))
+        elif mark.__class__ is Progress:
+            self.pending.queued.discard((deployed, stream, index, source, epoch))
 
     def acked(self, at_ns: int, upto: int) -> None:
         """ACKED."""
@@ -96,10 +98,10 @@ class PeerLink:
         """The peer does not get it, or may not: where numbers are counted, it is to be told."""
         deployed, lineage, stream, index, mark = tag
         key = (deployed, stream, index, lineage[0], lineage[1])
-        if isinstance(mark, Quiet):
-            self.owed.queued.discard(key)  # the next one says more
+        if isinstance(mark, Progress):
+            self.pending.queued.discard(key)  # the next one says more
         elif stream in deployed.counted:
-            self.owed.lost(key, mark.first if isinstance(mark, Removed) else lineage[2], lineage)
+            self.pending.lost(key, mark.first if isinstance(mark, Removal) else lineage[2], lineage)
 
     # -- what the runtime tells
 
@@ -111,36 +113,36 @@ class PeerLink:
             self.shared.counters["link_full"] += tag[4] is None
             self.lost(at_ns, tag, CAUSE_LINK_FULL)
 
-    def beat(self, at_ns: int, data: bytes, give_up_ns: int, tag: Tag) -> None:
+    def heartbeat(self, at_ns: int, data: bytes, give_up_ns: int, tag: Tag) -> None:
         """Queue a heartbeat; while an earlier one of its source waits here, the newest one is kept for later."""
         deployed, lineage, stream, index, _ = tag
         key = (deployed, stream, index, lineage[0], lineage[1])
-        self._beat(at_ns, key, Beat(data, give_up_ns, tag))
+        self._offer_heartbeat(at_ns, key, Heartbeat(data, give_up_ns, tag))
 
-    def _beat(self, at_ns: int, key: Key, beat: Beat) -> bool:
-        owed = self.owed
-        if key not in owed.queued and self.sender.offer(at_ns, *beat):
-            owed.queued.add(key)
-            owed.beats.pop(key, None)
+    def _offer_heartbeat(self, at_ns: int, key: Key, heartbeat: Heartbeat) -> bool:
+        pending = self.pending
+        if key not in pending.queued and self.sender.offer(at_ns, *heartbeat):
+            pending.queued.add(key)
+            pending.heartbeats.pop(key, None)
             key[0].held += 1
             return True
-        owed.beats[key] = beat
+        pending.heartbeats[key] = heartbeat
         return False
 
     def _pay(self, at_ns: int) -> None:
         """Queue what is owed, as far as the link can take it."""
-        owed = self.owed
-        for key, first, lineage in owed.take_ranges():
+        pending = self.pending
+        for key, first, lineage in pending.take_ranges():
             deployed, stream, index, _, _ = key
-            tag = (deployed, lineage, stream, index, Removed(first))
+            tag = (deployed, lineage, stream, index, Removal(first))
             data = encode_mark(lineage, stream, deployed.plan.hash, tag[4])
             due_ns = lineage[5] + deployed.last_ns(stream)
             if not self.sender.offer(at_ns, data, max(due_ns, at_ns + LEAST_NS), tag):
-                owed.lost(key, first, lineage)
+                pending.lost(key, first, lineage)
                 return
             deployed.held += 1
-        for key, beat in owed.take_beats():
-            if not self._beat(at_ns, key, beat):
+        for key, heartbeat in pending.take_heartbeats():
+            if not self._offer_heartbeat(at_ns, key, heartbeat):
                 return
 
     def flush(self, at_ns: int) -> None:
@@ -148,11 +150,11 @@ class PeerLink:
         connection, sender = self._connection, self.sender
         if connection is None or not connection.unwritten:
             self._write(at_ns)
-            if sender.connected and self.owed:
+            if sender.connected and self.pending:
                 self._pay(at_ns)
                 self._write(at_ns)
         held_bytes = sender.held_bytes + len(sender) * TUPLE_BYTES
-        self.load.held_bytes += held_bytes - self._held_bytes
+        self.backpressure.held_bytes += held_bytes - self._held_bytes
         self._held_bytes = held_bytes
         self._close_if_gone(at_ns)
 

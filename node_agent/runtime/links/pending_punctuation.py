@@ -20,7 +20,7 @@ MOST_RANGES = 64  # per source and stream; what is older is noticed as a gap
 Key = tuple[Deployed, int, int, int, int]  # plan, stream, the peer's number in that plan, source, epoch
 
 
-class Beat(NamedTuple):
+class Heartbeat(NamedTuple):
     """A heartbeat, encoded."""
 
     data: bytes
@@ -28,18 +28,18 @@ class Beat(NamedTuple):
     tag: Any
 
 
-class Owed:
+class PendingPunctuation:
     """What one link owes its peer."""
 
     def __init__(self) -> None:
         self.ranges: dict[Key, list[Lineage]] = {}
         """The lowest number of each range is where a lineage has its ordinal."""
-        self.beats: dict[Key, Beat] = {}
+        self.heartbeats: dict[Key, Heartbeat] = {}
         """The newest one of each source that was not offered to the link yet."""
         self.queued: set[Key] = set()  # sources of which a heartbeat waits in the link
 
     def __bool__(self) -> bool:
-        return bool(self.ranges or self.beats)
+        return bool(self.ranges or self.heartbeats)
 
     def lost(self, key: Key, first: int, lineage: Lineage) -> None:
         """Numbers first to the lineage's will not arrive; their origins are in the lineage's interval."""
@@ -61,15 +61,15 @@ class Owed:
                 del self.ranges[key]
             yield key, first, (source, epoch, last, 0, lo_ns, hi_ns)
 
-    def take_beats(self) -> Iterator[tuple[Key, Beat]]:
+    def take_heartbeats(self) -> Iterator[tuple[Key, Heartbeat]]:
         """Of the sources of which none waits in the link any more; they are not owed any more."""
-        for key in [key for key in self.beats if key not in self.queued]:
-            yield key, self.beats.pop(key)
+        for key in [key for key in self.heartbeats if key not in self.queued]:
+            yield key, self.heartbeats.pop(key)
 
     def forget(self, deployed: Deployed) -> None:
         """The plan was unloaded."""
         for key in [key for key in self.ranges if key[0] is deployed]:
             del self.ranges[key]
-        for key in [key for key in self.beats if key[0] is deployed]:
-            del self.beats[key]
+        for key in [key for key in self.heartbeats if key[0] is deployed]:
+            del self.heartbeats[key]
         self.queued = {key for key in self.queued if key[0] is not deployed}

@@ -9,14 +9,14 @@ from node_agent.core.shedding.refusals import age_refused, too_old
 from node_agent.host.trace_ring import MOST_TAKEN_OVER, TakenOver, peer_key
 from node_agent.link.clock_offset import Offset, PeerClock
 from node_agent.link.limits import LinkError
-from node_agent.link.outcomes import Answers
+from node_agent.link.outcomes import OutcomeLog
 from node_agent.link.receiver import Arrived, Receiver
 from node_agent.operators.codecs import CodecError
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
 from node_agent.runtime.deployments.lifecycle import Plans
 from node_agent.runtime.links import hello_refusals
-from node_agent.runtime.links.credit import Load
+from node_agent.runtime.links.credit import Backpressure
 from node_agent.runtime.links.drained import Arrivals
 from node_agent.runtime.links.socket_connection import Connection
 from node_agent.wire import frames
@@ -42,9 +42,9 @@ LOOKED_EVERY = 64  # tuples of a batch, for how many more there is room
 class Context:
     """What the roles work with."""
 
-    def __init__(self, shared: Shared, plans: Plans, load: Load) -> None:
-        self.shared, self.plans, self.load = shared, plans, load
-        self.arrivals = Arrivals(load)
+    def __init__(self, shared: Shared, plans: Plans, backpressure: Backpressure) -> None:
+        self.shared, self.plans, self.backpressure = shared, plans, backpressure
+        self.arrivals = Arrivals(backpressure)
         self.seqs: dict[int, int] = {}  # last sequence number by source id, over all plans: lineages must not repeat
         self.promised: dict[str, int] = {}  # by source: heartbeats have said that nothing that comes is older
         self.senders = 0  # connections that are granted credit
@@ -75,7 +75,7 @@ class NodeRole:
         self.name, self.boot, self.key = hello.peer, hello.boot, peer_key(hello.peer)
         self.node = hello.peer.partition(":")[2]
         self.clock = peer_clock(context.shared, hello)
-        granted = receiver.on_hello(context.load.credit(context.senders))
+        granted = receiver.on_hello(context.backpressure.credit(context.senders))
         connection.write(answer(context.shared, resume_after=granted.upto, credit_bytes=granted.credit_bytes))
 
     def on_batch(self, at_ns: int, batch: frames.Batch) -> None:
@@ -120,7 +120,7 @@ class NodeRole:
             payload = deployed.codecs[stream].decode(arrived.payload)
         except CodecError as error:
             context.shared.note("payloads_undecodable", f"from {self.name}: {error}")
-            deployed.lane.engine.lose(at_ns, loaded, stream, lineage, CAUSE_DECODE)
+            deployed.engine_slot.engine.lose(at_ns, loaded, stream, lineage, CAUSE_DECODE)
             return
         context.arrivals.add(loaded, 0, stream, lineage, payload, len(arrived.payload))
 
@@ -134,7 +134,7 @@ class NodeRole:
 
     def acknowledge(self, drained: bool) -> bool:
         """Everything that was handed over."""
-        due = self.receiver.ack(self.context.load.credit(self.context.senders), drained)
+        due = self.receiver.ack(self.context.backpressure.credit(self.context.senders), drained)
         if due is not None:
             self.connection.write(frames.encode_ack(due.upto, due.credit_bytes))
         return True
@@ -148,9 +148,9 @@ class SourceRole:
     """A client that feeds one source: its tuples are admitted or refused, one by one."""
 
     def __init__(
-        self, context: Context, connection: Connection, hello: frames.Hello, receiver: Receiver, answers: Answers
+        self, context: Context, connection: Connection, hello: frames.Hello, receiver: Receiver, outcome_log: OutcomeLog
     ) -> None:
-        self.context, self.connection, self.receiver, self.answers = context, connection, receiver, answers
+        self.context, self.connection, self.receiver, self.outcome_log = context, connection, receiver, outcome_log
         self.name, self.boot, self.key = hello.peer, hello.boot, peer_key(hello.peer)
         self.source_name = hello.peer.partition(":")[2]
         found = context.plans.source(self.source_name)
@@ -161,7 +161,7 @@ class SourceRole:
         deployed, source = self._fed = found  # where its tuples went last
         self.clock = peer_clock(context.shared, hello)
         self.codec = deployed.codecs[source.stream]
-        answers.on_hello(hello.resume_after)
+        outcome_log.on_hello(hello.resume_after)
         granted = receiver.on_hello(self._credit(context.senders))
         connection.write(
             answer(
@@ -178,12 +178,12 @@ class SourceRole:
         room = 0
         for number, arrived in enumerate(fresh):
             if not number % LOOKED_EVERY:
-                room = self.context.load.room
+                room = self.context.backpressure.room
             why = self._admit(at_ns, arrived, link_seq, room <= 0, batch.sent_ns)
             room -= 1
             if why:
                 self.context.shared.counters["tuples_refused"] += 1
-                self.answers.refused(link_seq, why)
+                self.outcome_log.refused(link_seq, why)
             link_seq += 1
 
     def _admit(self, at_ns: int, arrived: Arrived, link_seq: int, full: bool, sent_ns: int) -> str:
@@ -211,7 +211,7 @@ class SourceRole:
         lineage: Lineage = (source.id, epoch, seq, 0, lo_ns, hi_ns)
         size = len(arrived.payload)
         context.arrivals.add(deployed.loaded, source.id, source.stream, lineage, payload, size, sent_ns)
-        self.answers.admitted(link_seq, epoch, seq)
+        self.outcome_log.admitted(link_seq, epoch, seq)
         return ""
 
     def _refuse(self, at_ns: int, lo_ns: int, hi_ns: int, reason: int, why: str) -> str:
@@ -249,24 +249,24 @@ class SourceRole:
 
     def _credit(self, senders: int) -> int:
         found = self.context.plans.source(self.source_name)
-        return self.context.load.credit(senders, found is not None and found[1].on_full != REFUSE)
+        return self.context.backpressure.credit(senders, found is not None and found[1].on_full != REFUSE)
 
     def acknowledge(self, drained: bool) -> bool:
         """Outcomes, and the acknowledgement that covers them."""
-        if self.context.shared.refusals.held and self.answers.refuses:
+        if self.context.shared.refusals.held and self.outcome_log.refuses:
             return False
         due = self.receiver.ack(self._credit(self.context.senders), drained)
-        outcomes = self.answers.take()
+        outcomes = self.outcome_log.take()
         while outcomes or due is not None:
             upto, credit = due if due is not None else (self.receiver.last, self._credit(1))
             self.connection.write(frames.encode_outcomes(outcomes, upto, credit))
-            due, outcomes = None, self.answers.take()
+            due, outcomes = None, self.outcome_log.take()
         return True
 
     def taken_over(self) -> list[TakenOver] | None:
         """Each with the lineage that it was given."""
-        new = self.answers.new
-        if len(new) > MOST_TAKEN_OVER or self.answers.refuses:
+        new = self.outcome_log.new
+        if len(new) > MOST_TAKEN_OVER or self.outcome_log.refuses:
             return None
         return [TakenOver(self.key, self.boot, link_seq, seq) for link_seq, _, seq, _ in new]
 

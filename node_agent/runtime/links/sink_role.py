@@ -37,7 +37,7 @@ class SinkRole:
         """An encoded tuple."""
         self._waiting.append(data)
         self._hold(len(data))
-        load = self.context.load
+        load = self.context.backpressure
         while len(self._waiting) > SINK_TUPLES or self._bytes > SINK_BYTES or (load.sinks_full and self._waiting):
             self._hold(-len(self._waiting.popleft()))
             self._next += 1
@@ -45,7 +45,7 @@ class SinkRole:
 
     def _hold(self, more: int) -> None:
         self._bytes += more
-        load = self.context.load
+        load = self.context.backpressure
         load.held_bytes += more
         load.sink_bytes += more
 

@@ -52,17 +52,17 @@ def run_while(runtime: Runtime, client: Thread) -> list[Record]:
 
 def test_every_reason_has_a_record_and_none_has_another_count(tmp_path: Path) -> None:
     with in_process(core_plan(chain_plan(sources=[SOURCE]), 1, 1), tmp_path) as runtime:
-        assert runtime.inbound is not None
-        address = "{}:{}".format(*runtime.inbound.address)
+        assert runtime.acceptor is not None
+        address = "{}:{}".format(*runtime.acceptor.address)
         told: list[Admitted | Refused] = []
 
         def send() -> None:
             with Source(address, "in") as client:
                 told.extend(client.send_aged([({"v": i}, (0.0, 20.0, OLD_MS)[i % 3]) for i in range(300)]))
                 told.append(client.send({"v": 0}, age_ms=(OLD_MS, OLD_MS + 10)))
-                runtime.load.held_bytes = 1 << 40
+                runtime.backpressure.held_bytes = 1 << 40
                 told.append(client.send({"v": 1}))
-                runtime.load.held_bytes = 0
+                runtime.backpressure.held_bytes = 0
 
         found = run_while(runtime, Thread(target=send))
         refused = [each for each in told if isinstance(each, Refused)]
@@ -77,8 +77,8 @@ def test_every_reason_has_a_record_and_none_has_another_count(tmp_path: Path) ->
 
 def test_what_comes_when_the_plan_is_stopped_is_refused_under_it_while_it_drains(tmp_path: Path) -> None:
     with in_process(core_plan(chain_plan(sources=[SOURCE]), 1, 1), tmp_path) as runtime:
-        assert runtime.inbound is not None
-        address = "{}:{}".format(*runtime.inbound.address)
+        assert runtime.acceptor is not None
+        address = "{}:{}".format(*runtime.acceptor.address)
 
         def send() -> None:
             with Source(address, "in") as client:
@@ -97,8 +97,8 @@ def raw_tuple(payload: bytes) -> bytes:
 
 def test_what_cannot_be_read_is_refused_and_counted(tmp_path: Path) -> None:
     with in_process(core_plan(chain_plan(sources=[SOURCE]), 1, 1), tmp_path) as runtime:
-        assert runtime.inbound is not None
-        with socket.create_connection(runtime.inbound.address) as end:
+        assert runtime.acceptor is not None
+        with socket.create_connection(runtime.acceptor.address) as end:
             hello = frames.Hello("source:in", clock_domain(), 77, 0, 0, 50, 0, "")
             end.sendall(frames.encode_hello(hello) + frames.encode_batch(1, now_ns, [raw_tuple(b"{"), raw_tuple(b"1")]))
             until = time.monotonic() + 10
@@ -113,13 +113,13 @@ def test_a_flood_one_by_one_leaves_few_records_and_loses_none(tmp_path: Path) ->
     """Frames of one tuple each, far more than the trace may have records for."""
     n = 5_000
     with in_process(core_plan(chain_plan(sources=[SOURCE]), 1, 1), tmp_path) as runtime:
-        assert runtime.inbound is not None
+        assert runtime.acceptor is not None
         old_ns = now_ns() - 20 * MINUTE
         data = frames.encode_tuple((0, 0, 0, 0, old_ns, old_ns), 0, 0, b"1")
 
         def send() -> None:
-            assert runtime.inbound is not None
-            with socket.create_connection(runtime.inbound.address) as end:
+            assert runtime.acceptor is not None
+            with socket.create_connection(runtime.acceptor.address) as end:
                 hello = frames.Hello("source:in", clock_domain(), 77, 0, 0, 50, 0, "")
                 end.sendall(frames.encode_hello(hello))
                 for number in range(1, n + 1):

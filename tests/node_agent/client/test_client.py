@@ -25,7 +25,7 @@ from node_agent.client.connection import parse_address
 from node_agent.host.clock import clock_domain, new_boot, now_ns
 from node_agent.link.clock_offset import PeerClock
 from node_agent.link.limits import LinkError
-from node_agent.link.outcomes import Answers
+from node_agent.link.outcomes import OutcomeLog
 from node_agent.link.receiver import Arrived, Inbox, Receiver
 from node_agent.link.sender import Sender
 from node_agent.operators.codecs import JSON, CodecError, UnknownCodecError
@@ -63,7 +63,7 @@ class Agent:
         with self.lock:
             self.boot = new_boot()
             self.inbox = Inbox()
-            self.answers: dict[int, Answers] = {}
+            self.answers: dict[int, OutcomeLog] = {}
             self.sinks: dict[int, Sender] = {}
             self.seq = 0
             self.sockets: list[socket.socket] = getattr(self, "sockets", [])
@@ -114,7 +114,7 @@ class Agent:
     def serve_source(self, sock: socket.socket, reader: frames.FrameReader, hello: frames.Hello) -> None:
         with self.lock:
             receiver = self.inbox.hello(hello.peer, hello.boot, alone=False)
-            answers = self.answers.setdefault(hello.boot, Answers())
+            answers = self.answers.setdefault(hello.boot, OutcomeLog())
             answers.on_hello(hello.resume_after)
         clock = PeerClock(self.clock, 100, hello.clock, hello.drift_ppm)
         while True:
@@ -136,7 +136,7 @@ class Agent:
                 self.cut_before_answer -= 1
                 return
 
-    def admit(self, clock: PeerClock, receiver: Receiver, answers: Answers, batch: frames.Batch) -> None:
+    def admit(self, clock: PeerClock, receiver: Receiver, answers: OutcomeLog, batch: frames.Batch) -> None:
         first = batch.first + len(batch.tuples)
         fresh = receiver.on_batch(batch.first, batch.tuples)
         for link_seq, item in enumerate(fresh, first - len(fresh)):

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node_agent.core.model import Job, KeyQueue, Queue, made
+from node_agent.core.model import Job, KeyQueue, Queue, new_job
 from node_agent.core.queues import by_age, find, in_order, take, take_all, take_oldest, take_youngest, withdraw
 
 KINDS: dict[str, Callable[[], Queue]] = {"deque": deque, "heap": KeyQueue}
 
 
 def job(number: int, release_ns: int, key_ns: int) -> Job:
-    return made(key_ns, release_ns, number, None, (1, 1, number, 0, 0, 0), None)
+    return new_job(key_ns, release_ns, number, None, (1, 1, number, 0, 0, 0), None)
 
 
 def filled(kind: str, gaps: list[tuple[int, int]]) -> tuple[Queue, list[Job]]:

@@ -18,7 +18,7 @@ from node_agent.host.log import LINE_BYTES, WARNING, Log, Stderr
 from node_agent.host.operator_output import MOST_CHARACTERS, Printed
 from node_agent.host.trace_ring import Ring, RingFacts
 from node_agent.link.clock_offset import Offset
-from node_agent.runtime.deployments.announcements import CALM_NS, Announced
+from node_agent.runtime.deployments.announcements import CALM_NS, EventAnnouncer
 from node_agent.runtime.links.acceptor import Accepted
 from node_agent.runtime.links.peer_link import UNREACHABLE_NS, PeerLink
 from node_agent.wire.frames import Probe
@@ -145,7 +145,7 @@ class _Shared:
 
 def test_shedding_is_told_as_it_begins_and_ends(pipe: tuple[int, int]) -> None:
     shared: Any = _Shared(pipe[1])
-    announced = Announced(shared)
+    announced = EventAnnouncer(shared)
     shared.counters["shed.window"] = 1
     announced.shedding(0)
     shared.counters["shed.late"] = 3

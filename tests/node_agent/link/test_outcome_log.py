@@ -1,8 +1,8 @@
-from node_agent.link.outcomes import Answers
+from node_agent.link.outcomes import OutcomeLog
 
 
 def test_outcomes_come_once_and_again_after_a_reconnection() -> None:
-    answers = Answers()
+    answers = OutcomeLog()
     answers.admitted(1, 5, 100)
     answers.refused(2, "too old")
     assert answers.take() == [(1, 5, 100, None), (2, 0, 0, "too old")]
@@ -18,7 +18,7 @@ def test_outcomes_come_once_and_again_after_a_reconnection() -> None:
 
 
 def test_the_memory_of_outcomes_is_bounded() -> None:
-    answers = Answers(keep=2)
+    answers = OutcomeLog(keep=2)
     for number in (1, 2, 3):
         answers.admitted(number, 0, number)
     answers.take()

@@ -20,7 +20,7 @@ from node_agent.operators.codecs import JSON, MAX_DEPTH, CodecError, protobuf
 from node_agent.operators.hop import UnencodableError
 from node_agent.operators.registry import Registry
 from node_agent.runtime import executor
-from node_agent.runtime.deployments.cost_meter import Meter
+from node_agent.runtime.deployments.cost_meter import CostMeter
 from node_agent.sdk import Many, operator
 from protos.records import CAUSE_ENCODE
 
@@ -173,7 +173,7 @@ def test_checks_cost_operators_nothing() -> None:
     """What is measured of an operator leaves out what its checks have taken, however long that was."""
     registry = Registry(checks=True)
     assert registry.checking is not None
-    meter = Meter(registry.checking)
+    meter = CostMeter(registry.checking)
     meter.start()
     value = [{"x": [1.5] * 100}] * 100
     called, _ = registry.calls(plans.Operator(1, "O1", "pass", (1,), 2, 1), ["in"])

@@ -10,7 +10,7 @@ from node_agent.core.engine.compiler import Calls
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded
+from node_agent.core.model import CompiledPlan
 from node_agent.core.policies import policy
 from node_agent.runtime.executor import Executor, OutputsError, results
 from node_agent.sdk import At, Many
@@ -27,10 +27,10 @@ class Recorder:
         self.delivered: list[tuple[int, int, Any]] = []
         self.instants_ns: list[int] = []  # of what was delivered
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         raise AssertionError("nothing leaves this node")
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
         self.delivered.append((output.id, lineage[3], payload))
         self.instants_ns.append(at_ns)
 

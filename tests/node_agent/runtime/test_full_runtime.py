@@ -16,13 +16,13 @@ from node_agent.client.client import Admitted, Refused, Source
 from node_agent.core import plan as core
 from node_agent.core.shedding.memory_limit import JOB_BYTES, weight
 from node_agent.host.clock import now_ns
-from node_agent.link.outcomes import Answers
+from node_agent.link.outcomes import OutcomeLog
 from node_agent.operators.registry import Registry
 from node_agent.runtime.in_process import in_process, queue
 from node_agent.runtime.links import credit as loads
 from node_agent.runtime.links import socket_connection as connections
 from node_agent.runtime.links.acceptor import MOST_OUTCOMES
-from node_agent.runtime.links.credit import MEASURE_NS, Load
+from node_agent.runtime.links.credit import MEASURE_NS, Backpressure
 from node_agent.runtime.links.sink_role import SinkRole
 from node_agent.runtime.links.socket_connection import Connection
 from node_agent.runtime.loop import Runtime
@@ -110,37 +110,39 @@ def test_queued_bytes_are_about_what_the_queues_take_in_memory(kind: str, tmp_pa
         tracemalloc.start()
         try:
             for i in range(3000):
-                deployed, engine = runtime.plans.committed, runtime.plans.lanes[0].engine
+                deployed, engine = runtime.plans.committed, runtime.plans.engine_slots[0].engine
                 assert deployed is not None
                 payload, at_ns = PAYLOADS[kind](i + 1000), now_ns()
-                runtime.load.arrived(50, payload)
+                runtime.backpressure.arrived(50, payload)
                 engine.admit(at_ns, deployed.loaded, 1, (1, 1, i, 0, at_ns - 1, at_ns), payload, 50)
             taken = tracemalloc.get_traced_memory()[0]
         finally:
             tracemalloc.stop()
-        assert 0.75 * taken < runtime.load.queue_bytes < 1.7 * taken
+        assert 0.75 * taken < runtime.backpressure.queue_bytes < 1.7 * taken
         at_rest(runtime)
-        assert runtime.load.queue_bytes == 0
+        assert runtime.backpressure.queue_bytes == 0
 
 
 def test_results_of_operators_count_as_what_they_are(tmp_path: Path) -> None:
     """Each is a hundred thousand bytes, of arrivals of eight: seen at the next measurement."""
     with in_process(two_units(memory_bytes=MIB), tmp_path, registry()) as runtime:
         queue(runtime, 40, {"v": 1})
-        lane = runtime.plans.lanes[0]
+        lane = runtime.plans.engine_slots[0]
         job = lane.engine.next(now_ns())
         for _ in range(20):  # O1 is more urgent than O2
             assert job is not None and job.unit.id == 1
             job = lane.executor.run(job)
-        assert runtime.load.queue_bytes < 100_000 and not runtime.load.full
-        runtime.load.measure(now_ns() + MEASURE_NS)
+        assert runtime.backpressure.queue_bytes < 100_000 and not runtime.backpressure.full
+        runtime.backpressure.measure(now_ns() + MEASURE_NS)
         left = len(lane.engine.loaded[0].units[1].queue)
-        assert 100_000 * left < runtime.load.queue_bytes <= MIB and 6 <= left <= 10, "what is beyond the limit is shed"
+        assert 100_000 * left < runtime.backpressure.queue_bytes <= MIB and 6 <= left <= 10, (
+            "what is beyond the limit is shed"
+        )
         assert runtime.shared.counters["memory_relieved"] == 20 - left == lane.engine.ledger.shed_by[POLICY_MEMORY]
-        assert runtime.load.credit(1) == 0
+        assert runtime.backpressure.credit(1) == 0
         lane.parked = job
         at_rest(runtime)
-        assert not runtime.load.full and len(runtime.plans.lanes[0].engine.loaded[0].units[1].queue) == 0
+        assert not runtime.backpressure.full and len(runtime.plans.engine_slots[0].engine.loaded[0].units[1].queue) == 0
 
 
 # -- the process's own memory
@@ -150,9 +152,9 @@ def test_a_process_that_has_grown_by_more_than_the_limit_is_full_until_its_queue
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resident = 100 * MIB
-    monkeypatch.setattr(Load, "_resident", lambda _: resident)
+    monkeypatch.setattr(Backpressure, "_resident", lambda _: resident)
     with in_process(plan(memory_bytes=8 * MIB), tmp_path) as runtime:
-        load, at_ns = runtime.load, now_ns()
+        load, at_ns = runtime.backpressure, now_ns()
 
         def measure() -> None:
             nonlocal at_ns
@@ -187,12 +189,12 @@ def test_a_process_that_has_grown_by_more_than_the_limit_is_full_until_its_queue
 
 def test_it_is_looked_at_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
-    monkeypatch.setattr(Load, "_resident", lambda _: looked.append(1) or 1)
+    monkeypatch.setattr(Backpressure, "_resident", lambda _: looked.append(1) or 1)
     with in_process(plan(), tmp_path) as runtime:
         at_ns = now_ns() + 10 * MEASURE_NS
         looked.clear()
         for i in range(1000):
-            runtime.load.measure(at_ns + i * MEASURE_NS // 100)
+            runtime.backpressure.measure(at_ns + i * MEASURE_NS // 100)
     assert len(looked) == 10
 
 
@@ -204,18 +206,18 @@ def test_a_source_that_sheds_admits_when_full(on_full: str, oldest: int, tmp_pat
     source = {"id": 1, "name": "in", "stream": 1, "on_full": on_full}
     with in_process(plan(memory_bytes=MIB, sources=[source]), tmp_path) as runtime:
         queue(runtime, 6000, "x" * 64)
-        assert MIB * 0.9 < runtime.load.queue_bytes <= MIB + JOB_BYTES + 200
+        assert MIB * 0.9 < runtime.backpressure.queue_bytes <= MIB + JOB_BYTES + 200
         runtime.plans.count_policed(1)
         assert runtime.shared.counters["shed.memory"] > 3000
-        assert runtime.load.credit(1, sheds=True) >= 1 << 16, "it is never kept from sending"
-        (unit,) = runtime.plans.lanes[0].engine.loaded[0].units
+        assert runtime.backpressure.credit(1, sheds=True) >= 1 << 16, "it is never kept from sending"
+        (unit,) = runtime.plans.engine_slots[0].engine.loaded[0].units
         assert unit.queue[0].lineage[2] >= oldest and (unit.queue[-1].lineage[2] == 6000) == (on_full == "front")
         at_rest(runtime)
 
 
 def test_more_jobs_than_memory_for_them_are_lost_wherever_they_come_from(tmp_path: Path) -> None:
     with in_process(plan(memory_bytes=MIB), tmp_path) as runtime:
-        (lane,) = runtime.plans.lanes
+        (lane,) = runtime.plans.engine_slots
         limit_jobs = MIB // JOB_BYTES
         assert lane.engine.has_room(limit_jobs) and not lane.engine.has_room(limit_jobs + 1)
         queue(runtime, limit_jobs + 5)
@@ -239,7 +241,7 @@ def test_the_limit_of_a_queue_and_lateness_are_counted_by_policy_and_operator(tm
         deployed = runtime.plans.committed
         assert deployed is not None
         at_ns = now_ns()
-        deployed.lane.engine.admit(at_ns, deployed.loaded, 1, (1, 1, 99, 0, 0, at_ns - 10**12 - 1), "x", 1)
+        deployed.engine_slot.engine.admit(at_ns, deployed.loaded, 1, (1, 1, 99, 0, 0, at_ns - 10**12 - 1), "x", 1)
         at_rest(runtime)
         runtime.plans.count_policed(1)
         runtime.plans.count_policed(2)
@@ -266,12 +268,12 @@ def test_all_sinks_together_have_a_part_of_the_memory(tmp_path: Path) -> None:
         for sink in sinks:
             for _ in range(50):
                 sink.deliver(b"x" * 1000)
-        assert runtime.load.held_bytes == runtime.load.sink_bytes <= MIB // 8
+        assert runtime.backpressure.held_bytes == runtime.backpressure.sink_bytes <= MIB // 8
         assert runtime.shared.counters["sink_tuples_dropped"] >= 200 - MIB // 8 // 1000
         for sink in sinks:
             sink.close()
             sink.connection.close()
-        assert runtime.load.held_bytes == runtime.load.sink_bytes == 0
+        assert runtime.backpressure.held_bytes == runtime.backpressure.sink_bytes == 0
 
 
 def test_what_sockets_do_not_take_is_counted_and_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +286,7 @@ def test_what_sockets_do_not_take_is_counted_and_has_a_limit(tmp_path: Path, mon
         for each in held[:2]:
             each.write(bytes(MIB + 400_000))
         kept = sum(len(each.unwritten) for each in held)
-        assert 2 * MIB < runtime.shared.unwritten_bytes == kept == runtime.load.queue_bytes
+        assert 2 * MIB < runtime.shared.unwritten_bytes == kept == runtime.backpressure.queue_bytes
         held[2].write(bytes(2 * MIB))
         assert held[2].closed and not held[0].closed
         assert ends[0][1].recv(1 << 20)
@@ -297,14 +299,16 @@ def test_what_sockets_do_not_take_is_counted_and_has_a_limit(tmp_path: Path, mon
 
 def test_outcomes_of_sources_that_are_gone_are_forgotten_beyond_a_number(tmp_path: Path) -> None:
     with in_process(plan(), tmp_path) as runtime:
-        inbound = runtime.inbound
-        assert inbound is not None
+        acceptor = runtime.acceptor
+        assert acceptor is not None
         for boot in range(8):
-            answers = Answers()
+            answers = OutcomeLog()
             answers.recall((n, 1, n, None) for n in range(16_384))
-            inbound._keep("source:in", boot, answers)
-        kept = list(inbound._answers)
-        assert [boot for _, boot in kept] == [4, 5, 6, 7] and sum(map(len, inbound._answers.values())) <= MOST_OUTCOMES
+            acceptor._keep("source:in", boot, answers)
+        kept = list(acceptor._outcome_logs)
+        assert [boot for _, boot in kept] == [4, 5, 6, 7] and sum(
+            map(len, acceptor._outcome_logs.values())
+        ) <= MOST_OUTCOMES
 
 
 # -- a plan in place of another
@@ -344,8 +348,8 @@ def test_a_client_is_refused_or_its_tuples_are_shed(on_full: str, tmp_path: Path
     """In one burst more comes than there is room for; whoever is refused was not admitted, whoever is shed was."""
     source = {"id": 1, "name": "in", "stream": 1, "on_full": on_full}
     with in_process(plan(memory_bytes=256 << 10, sources=[source]), tmp_path) as runtime:
-        assert runtime.inbound is not None
-        host, port = runtime.inbound.address
+        assert runtime.acceptor is not None
+        host, port = runtime.acceptor.address
         told: list[Admitted | Refused] = []
 
         def send() -> None:
@@ -361,10 +365,10 @@ def test_a_client_is_refused_or_its_tuples_are_shed(on_full: str, tmp_path: Path
         runtime.plans.count_policed(1)
         refused = [each for each in told if isinstance(each, Refused)]
         shed = runtime.shared.counters["shed.memory"]
-        assert len(told) == 1500 and runtime.load.queue_bytes == 0
+        assert len(told) == 1500 and runtime.backpressure.queue_bytes == 0
         assert runtime.shared.counters["tuples_refused"] == len(refused)
         if on_full == "refuse":
             assert not shed and all("full" in each.why for each in refused)
         else:
             assert not refused
-        assert runtime.plans.lanes[0].engine.ready.released <= 1500
+        assert runtime.plans.engine_slots[0].engine.ready.released <= 1500

@@ -43,7 +43,7 @@ def _records(runtime: Runtime) -> list[records.Record]:
 def test_queued_tuples_run_to_their_end(tmp_path: Path) -> None:
     with in_process(_plan(), tmp_path) as runtime:
         assert run_queued(runtime, 100)[0] == 100
-        assert runtime.load.ready == 0
+        assert runtime.backpressure.ready == 0
         found = _records(runtime)
         assert [record.seq for record in found if isinstance(record, records.Output)] == list(range(1, 101))
 
@@ -53,7 +53,7 @@ def test_a_new_plan_drains_the_old_one_whatever_its_queries_are_called(tmp_path:
     with in_process(_plan(), tmp_path) as runtime:
         old = next(iter(runtime.plans.by_hash.values()))
         for seq in range(5):
-            old.lane.engine.admit(1, old.loaded, 1, (1, 1, seq, 0, 1, 1), 0, 0)
+            old.engine_slot.engine.admit(1, old.loaded, 1, (1, 1, seq, 0, 1, 1), 0, 0)
         new = _add(runtime, _plan(2 << 60, 2, query))
         assert (old.state, runtime.plans.state(new)) == (DRAINING, COMMITTED)
         found = runtime.plans.source("in")
@@ -73,10 +73,10 @@ def test_a_new_plan_drains_the_old_one_whatever_its_queries_are_called(tmp_path:
 def test_plans_under_different_policies_take_turns(tmp_path: Path) -> None:
     with in_process(_plan(), tmp_path) as runtime:
         _add(runtime, _plan(2 << 60, 2, policy="edf-e2e"))
-        assert len(runtime.plans.lanes) == 2
+        assert len(runtime.plans.engine_slots) == 2
         for deployed in runtime.plans.by_hash.values():
             for seq in range(300):
-                deployed.lane.engine.admit(1, deployed.loaded, 1, (1, 1, seq, 0, 1, 1), 0, 0)
+                deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, seq, 0, 1, 1), 0, 0)
         while runtime.step(wait=False):
             pass
         ran = [record.flags for record in _records(runtime) if isinstance(record, records.Ran)]
@@ -91,13 +91,13 @@ def test_stopping_a_plan_gives_up_what_is_queued_and_what_was_chosen(tmp_path: P
     with in_process(replace(_plan(policy=policy), largest_batch=batch), tmp_path) as runtime:
         (deployed,) = runtime.plans.by_hash.values()
         for seq in range(5):
-            deployed.lane.engine.admit(1, deployed.loaded, 1, (1, 1, seq, 0, 1, 1), 0, 0)
-        deployed.lane.parked = deployed.lane.engine.next(1)
+            deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, seq, 0, 1, 1), 0, 0)
+        deployed.engine_slot.parked = deployed.engine_slot.engine.next(1)
         assert deployed.ready >= 1
         runtime.plans.unload(deployed, 2, records.STATE_ENDED)
         lost = [record for record in _records(runtime) if isinstance(record, records.Lost)]
         assert sorted(record.seq for record in lost) == list(range(5))
-        assert not runtime.plans.lanes and not runtime.meter.costs
+        assert not runtime.plans.engine_slots and not runtime.meter.costs
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
@@ -107,7 +107,7 @@ def test_every_policy_runs_in_the_live_loop(tmp_path: Path, policy: str) -> None
         assert run_queued(runtime, 200)[0] == 200
         found = _records(runtime)
         assert [record.seq for record in found if isinstance(record, records.Output)] == list(range(1, 201))
-        (lane,) = runtime.plans.lanes
+        (lane,) = runtime.plans.engine_slots
         meter = lane.engine.ready.meter
         assert meter.ended == (200 if POLICIES[policy].measured else 0)
 
@@ -115,7 +115,7 @@ def test_every_policy_runs_in_the_live_loop(tmp_path: Path, policy: str) -> None
 def test_plans_with_other_parameters_of_the_same_policy_have_a_lane_of_their_own(tmp_path: Path) -> None:
     with in_process(_plan(policy="bts"), tmp_path) as runtime:
         _add(runtime, replace(_plan(2 << 60, 2, policy="bts"), parameters=core.Parameters(first_k=4)))
-        assert [lane.engine.policy.parameters.first_k for lane in runtime.plans.lanes] == [1, 4]
+        assert [lane.engine.policy.parameters.first_k for lane in runtime.plans.engine_slots] == [1, 4]
 
 
 def test_an_emulated_node_uses_the_cost_it_is_to_have(tmp_path: Path) -> None:
@@ -145,6 +145,6 @@ def test_the_last_load_record_counts_what_was_written_before_it(tmp_path: Path) 
         cells = runtime.facts.ring.cells
         cells[TAKEN] = cells[WRITTEN]
         before = runtime.facts.written_records
-        runtime.load.write(1)
+        runtime.backpressure.write(1)
         (load,) = (record for record in _records(runtime) if isinstance(record, records.Load))
         assert load.records_before == before

@@ -133,9 +133,9 @@ def test_a_route_that_is_missing_when_deployed_again_changes_nothing(processes: 
 
 def _say(process: Process, data: bytes, frames_wanted: int) -> list[frames.Frame]:
     """Speak to the runtime over a connection of one's own; the first frames that it answers."""
-    assert process.runtime.inbound is not None
+    assert process.runtime.acceptor is not None
     reader, got = frames.FrameReader(), list[frames.Frame]()
-    with socket.create_connection(process.runtime.inbound._listener.getsockname(), 5) as end:
+    with socket.create_connection(process.runtime.acceptor._listener.getsockname(), 5) as end:
         end.sendall(data)
         end.settimeout(0.01)
         while len(got) < frames_wanted:
@@ -166,21 +166,21 @@ def test_a_connection_that_broke_is_forgotten_though_its_descriptor_is_reused(pr
     _store(tmp_path / "s", (chain_plan(), 1, State.COMMITTED))
     process = processes()
     process._resume()
-    inbound, runtime = process.runtime.inbound, process.runtime
-    assert inbound is not None
+    acceptor, runtime = process.runtime.acceptor, process.runtime
+    assert acceptor is not None
     for round_ in range(3):
-        with socket.create_connection(inbound._listener.getsockname(), 5) as end:
+        with socket.create_connection(acceptor._listener.getsockname(), 5) as end:
             end.sendall(frames.encode_hello(frames.Hello("sink:out", "clock", round_ + 1)))
-            while not inbound.sinks.get("out"):
+            while not acceptor.sinks.get("out"):
                 runtime.step(wait=False)
-            (sink,) = inbound.sinks["out"]
+            (sink,) = acceptor.sinks["out"]
             sink.connection.close()  # as where a result cannot be written
-            with socket.create_connection(inbound._listener.getsockname(), 5):
+            with socket.create_connection(acceptor._listener.getsockname(), 5):
                 runtime.step(wait=False)
-        while inbound._accepted:
+        while acceptor._accepted:
             runtime.step(wait=False)
             runtime._tick(now_ns())
-        assert inbound.sinks == {}
+        assert acceptor.sinks == {}
 
 
 def test_a_node_that_comes_back_is_known_after_many_sources_have_come_and_gone() -> None:

@@ -127,14 +127,14 @@ def test_what_was_sent_is_not_kept_by_who_sent_it(tmp_path: Path) -> None:
         runtime.plans.commit(plan_hash)
         value = Value(speed=3)
         kept = weakref.ref(value)
-        deployed.lane.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, 1, 1), value, 0)
+        deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, 1, 1), value, 0)
         del value
         while runtime.step(wait=False):
             pass
         assert kept() is None
         data = len(runtime.outbox.links["b"].sender._waiting[0][0])
         assert [link.sender.held_bytes for link in runtime.outbox.links.values()] == [data, data]  # once per link
-        assert runtime.load.held_bytes == 2 * (data + TUPLE_BYTES)
+        assert runtime.backpressure.held_bytes == 2 * (data + TUPLE_BYTES)
 
 
 def test_a_link_resends_and_a_node_drains_for_the_last_query(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_link_resends_and_a_node_drains_for_the_last_query(tmp_path: Path) -> 
         runtime.add_plan(deployed, ((1, "b", "127.0.0.1:1"),))
         runtime.plans.commit(plan_hash)
         origin_ns = 1 << 61  # later than any clock here: nothing is late yet
-        deployed.lane.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, origin_ns, origin_ns + 5), {}, 0)
+        deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, origin_ns, origin_ns + 5), {}, 0)
         while runtime.step(wait=False):
             pass
         assert [each[1] for each in runtime.outbox.links["b"].sender._waiting] == [origin_ns + 5 + far]
@@ -172,10 +172,12 @@ def test_queued_bytes_count_a_result_once_for_each_task_that_waits_for_it(tmp_pa
     )  # fmt: skip
     with in_process(plan, tmp_path) as runtime:
         (deployed,) = runtime.plans.by_hash.values()
-        assert runtime.load.queue_bytes == 0
-        deployed.lane.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, 1, 1), "x" * 64, 64)
-        assert runtime.load.ready == 3
-        assert runtime.load.queue_bytes == 3 * (JOB_BYTES + 64)  # the mean before anything has arrived is 64 bytes
+        assert runtime.backpressure.queue_bytes == 0
+        deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, 1, 1), "x" * 64, 64)
+        assert runtime.backpressure.ready == 3
+        assert runtime.backpressure.queue_bytes == 3 * (
+            JOB_BYTES + 64
+        )  # the mean before anything has arrived is 64 bytes
 
 
 # -- operators that change what others read

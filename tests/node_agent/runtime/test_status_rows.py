@@ -69,7 +69,7 @@ def run(runtime: Runtime, values: list[Any], age_ns: int = 0, width_ns: int = 0)
         seqs[1] = seq = seqs.get(1, 0) + 1
         at_ns = now_ns()
         lineage = (1, 1, seq, 0, at_ns - age_ns - width_ns, at_ns - age_ns)
-        deployed.lane.engine.admit(at_ns, deployed.loaded, 1, lineage, value, 0)
+        deployed.engine_slot.engine.admit(at_ns, deployed.loaded, 1, lineage, value, 0)
     while runtime.step(wait=False):
         pass
 
@@ -83,8 +83,8 @@ def test_outputs_units_and_sources_are_as_in_the_trace(tmp_path: Path, capfd: py
         run(runtime, [4, 5, 6], age_ns=2 * SECOND)
         run(runtime, [7, 8], width_ns=SECOND + SECOND // 2)
         (deployed,) = runtime.plans.by_hash.values()
-        deployed.lane.engine.admit(now_ns(), deployed.loaded, 1, (1, 1, 99, 0, 0, 0), 9, 0)
-        deployed.lane.engine.shed_queued(now_ns(), deployed.loaded.units[0], 1)
+        deployed.engine_slot.engine.admit(now_ns(), deployed.loaded, 1, (1, 1, 99, 0, 0, 0), 9, 0)
+        deployed.engine_slot.engine.shed_queued(now_ns(), deployed.loaded.units[0], 1)
         found = status.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
         runtime.facts.publish()
         trace = list(unpack_records(runtime.facts.ring.take(1 << 24)))
@@ -148,9 +148,9 @@ def test_an_agent_tells_the_figures_of_all_its_places() -> None:
 def test_the_longest_of_late_is_forgotten(tmp_path: Path) -> None:
     with in_process(core_plan(chain_plan(), 1, 1), tmp_path) as runtime:
         (unit,) = next(iter(runtime.plans.by_hash.values())).loaded.units
-    unit.took(30, 7 * SECOND)
-    unit.took(20, 11 * SECOND)
+    unit.record_response_time(30, 7 * SECOND)
+    unit.record_response_time(20, 11 * SECOND)
     assert [unit.recent_ns(at * SECOND) for at in (11, 14, 15, 19, 20)] == [30, 30, 20, 20, 0]
-    unit.took(10, 28 * SECOND)
+    unit.record_response_time(10, 28 * SECOND)
     assert (unit.recent_ns(29 * SECOND), unit.recent_ns(90 * SECOND)) == (10, 0)
     assert (unit.timed, unit.timed_ns, unit.worst_ns) == (3, 60, 30)

@@ -53,9 +53,9 @@ def running(directory: Path, plan: plan_pb2.LocalPlan) -> Iterator[str]:
 
         thread = threading.Thread(target=loop)
         thread.start()
-        assert runtime.inbound is not None
+        assert runtime.acceptor is not None
         try:
-            yield "{}:{}".format(*runtime.inbound.address)
+            yield "{}:{}".format(*runtime.acceptor.address)
         finally:
             done.set()
             thread.join()

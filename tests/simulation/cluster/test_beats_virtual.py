@@ -7,9 +7,9 @@ import pytest
 from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.model import Loaded
+from node_agent.core.model import CompiledPlan
 from node_agent.core.policies import policy
-from node_agent.core.punctuation import ABSENT, Quiet, Removed
+from node_agent.core.punctuation import ABSENCE, Progress, Removal
 from protos import records
 from sim_vehicles.virtual.beats import Beats, tail_ns
 from sim_vehicles.virtual.events import ADMITTED, ARRIVED, BEAT, DISPATCHED, EXPIRED, Events
@@ -24,10 +24,10 @@ class Told:
 
     def __init__(self) -> None:
         self.said: list[Said] = []
-        self.under: list[Loaded] = []
+        self.under: list[CompiledPlan] = []
         self.looked: list[int] = []
 
-    def beat(self, at_ns: int, loaded: Loaded, source: core.Source, upto: int, first: int) -> None:
+    def beat(self, at_ns: int, loaded: CompiledPlan, source: core.Source, upto: int, first: int) -> None:
         self.under.append(loaded)
         self.said.append((at_ns, source.name, upto, first))
 
@@ -43,7 +43,7 @@ class Nothing:
         raise AssertionError
 
 
-def loaded(epoch: int = 1, beat_ns: int = 10 * MS) -> Loaded:
+def loaded(epoch: int = 1, beat_ns: int = 10 * MS) -> CompiledPlan:
     """A plan with a source that beats, and one that does not."""
     plan = core.Plan(
         "q", "a", 0, 1, epoch, "fifo", 1,
@@ -130,7 +130,7 @@ def test_of_one_instant_admissions_come_before_heartbeats_and_what_is_overdue_be
     assert ADMITTED < BEAT < ARRIVED < EXPIRED < DISPATCHED
 
 
-@pytest.mark.parametrize("mark", [ABSENT, Removed(3), Quiet(1)])
+@pytest.mark.parametrize("mark", [ABSENCE, Removal(3), Progress(1)])
 def test_marks_cross_a_link_without_facts_and_without_taking_time_to_send(mark: Any) -> None:
     events, came = Events(), []
     ends = Ends(0, 1, MemoryFacts(), MemoryFacts())

@@ -14,7 +14,7 @@ from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded
+from node_agent.core.model import CompiledPlan
 from protos import records
 from sim_vehicles.virtual import cluster
 from sim_vehicles.virtual.events import DISPATCHED, ENDED
@@ -63,7 +63,7 @@ class Sockets(VirtualNode):
 
     def __init__(self, *given: Any, **more: Any) -> None:
         self.inbox: list[tuple[int, bool, Lineage, Any]] = []
-        self.outbox: list[tuple[int, Loaded, int, Lineage, Any]] = []
+        self.outbox: list[tuple[int, CompiledPlan, int, Lineage, Any]] = []
         self.looked_ns = -MS
         super().__init__(*given, **more)
 
@@ -75,7 +75,7 @@ class Sockets(VirtualNode):
         self.inbox.append((stream, False, lineage, payload))
         self._wake(at_ns)
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         self.outbox.append((peer, loaded, stream, lineage, payload))
 
     def _dispatch(self, at_ns: int, _: Any) -> None:

@@ -14,7 +14,7 @@ from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED
 from node_agent.core import plan as core
-from node_agent.core.model import Loaded
+from node_agent.core.model import CompiledPlan
 from protos import records
 from sim_vehicles.virtual import cluster
 from sim_vehicles.virtual.events import DISPATCHED
@@ -50,7 +50,7 @@ class Beating(Sockets):
 
     __slots__ = ()
 
-    def beat(self, at_ns: int, loaded: Loaded, source: core.Source, upto: int, first: int) -> None:
+    def beat(self, at_ns: int, loaded: CompiledPlan, source: core.Source, upto: int, first: int) -> None:
         """Later."""
         if self.committed is None or at_ns == self._events.now_ns == 0:
             super().beat(at_ns, loaded, source, upto, first)

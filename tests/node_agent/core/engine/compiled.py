@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from node_agent.core import plan as plans
 from node_agent.core.engine.compiler import compile_plan
-from node_agent.core.model import Loaded
+from node_agent.core.model import CompiledPlan
 from node_agent.core.policies import policy
 
 
@@ -13,7 +13,7 @@ def passing(payload: object) -> object:
     return payload
 
 
-def compiled(plan: plans.Plan, name: str = "edf") -> Loaded:
+def compiled(plan: plans.Plan, name: str = "edf") -> CompiledPlan:
     """Ready to run."""
     calls = {operator.id: (passing, True) for operator in plan.operators}
     return compile_plan(plan, calls, policy(name))
@@ -34,17 +34,17 @@ def _two_branches(joined: bool) -> plans.Plan:
     )  # fmt: skip
 
 
-def diamond() -> Loaded:
+def diamond() -> CompiledPlan:
     """The branches meet in a join by lineage."""
     return compiled(_two_branches(joined=True))
 
 
-def union() -> Loaded:
+def union() -> CompiledPlan:
     """What comes by either branch triggers."""
     return compiled(_two_branches(joined=False))
 
 
-def one_source(**changes: object) -> Loaded:
+def one_source(**changes: object) -> CompiledPlan:
     """Source 1, changed, -> O1 and O2."""
     plan = _two_branches(joined=False)
     return compiled(replace(plan, sources=(replace(plan.sources[0], **changes),)))  # type: ignore[arg-type]

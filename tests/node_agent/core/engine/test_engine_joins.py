@@ -7,7 +7,7 @@ import pytest
 from node_agent.core.engine.joins import GONE, JoinEnd, all_absent, arrive, expired, numbers, stopped
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import Join, Unit, Waiting
-from node_agent.core.punctuation import ABSENT, Quiet, Removed
+from node_agent.core.punctuation import ABSENCE, Progress, Removal
 from tests.node_agent.core.engine.compiled import diamond, union
 
 
@@ -32,11 +32,11 @@ def test_a_result_is_complete_when_every_port_has_delivered(join: Join) -> None:
     assert list(join.waiting) == [tuple_(2)[:4]]
 
 
-@pytest.mark.parametrize(("mark", "bits"), [(ABSENT, Waiting.FILTERED), (GONE, Waiting.REMOVED)])
+@pytest.mark.parametrize(("mark", "bits"), [(ABSENCE, Waiting.FILTERED), (GONE, Waiting.REMOVED)])
 def test_a_branch_that_is_absent_completes_the_row_without_a_value(join: Join, mark: object, bits: int) -> None:
     arrive(5, join, 0, tuple_(1), mark)
     ends = list(arrive(6, join, 1, tuple_(1), "right"))
-    assert values(ends) == [(True, [None, "right"], bits)] and ends[0].entry.mark == tuple_(1)
+    assert values(ends) == [(True, [None, "right"], bits)] and ends[0].entry.punctuation == tuple_(1)
 
 
 def test_a_lineage_that_comes_twice_waits_for_partners_of_its_own(join: Join) -> None:
@@ -52,7 +52,7 @@ def test_at_most_so_many_of_one_lineage_wait_and_an_absence_that_is_too_many_is_
         assert not arrive(5, join, 0, tuple_(1), "a")
     (end,) = arrive(5, join, 0, tuple_(1), "b")
     assert not end.complete and end.entry.lineages == [tuple_(1)]
-    assert not arrive(5, join, 0, tuple_(1), ABSENT)
+    assert not arrive(5, join, 0, tuple_(1), ABSENCE)
     assert len(stopped(join)) == Join.IN_A_ROW
 
 
@@ -84,7 +84,7 @@ def test_every_contributor_ends_once() -> None:
         for step in range(200):
             at_ns += chance.choice((0, 1, join.wait_ns // 20))
             port, number = chance.randrange(2), chance.randrange(8)
-            payload = chance.choice((ABSENT, GONE, step, step, step))
+            payload = chance.choice((ABSENCE, GONE, step, step, step))
             if payload is step:
                 came.append(step)
             ends = list(arrive(at_ns, join, port, tuple_(number), payload))
@@ -108,7 +108,7 @@ def test_a_union_is_absent_when_all_its_inputs_are(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_removed_range_is_its_numbers_the_latest_ones_if_it_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [each[2] for each in numbers(tuple_(5), Removed(3))] == [3, 4, 5]
-    assert numbers(tuple_(5), Quiet(3)) == [] == numbers(tuple_(5), ABSENT)
+    assert [each[2] for each in numbers(tuple_(5), Removal(3))] == [3, 4, 5]
+    assert numbers(tuple_(5), Progress(3)) == [] == numbers(tuple_(5), ABSENCE)
     monkeypatch.setattr(Join, "LIMIT", 2)
-    assert [each[2] for each in numbers(tuple_(5), Removed(1))] == [4, 5]
+    assert [each[2] for each in numbers(tuple_(5), Removal(1))] == [4, 5]

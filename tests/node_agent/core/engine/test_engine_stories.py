@@ -19,7 +19,7 @@ from node_agent.core.engine.events import (
 )
 from node_agent.core.model import Job, Queue
 from node_agent.core.policies import POLICIES, policy
-from node_agent.core.punctuation import ABSENT
+from node_agent.core.punctuation import ABSENCE
 from protos import records
 from tests.traces import Kind, of
 
@@ -210,7 +210,7 @@ def test_a_join_waits_for_both_branches_and_every_contributor_ends() -> None:
 def test_a_filtered_branch_sends_an_absence_mark_and_the_partner_ends() -> None:
     story = Story(diamond(), policy("edf"))
     story.handle(Admitted(0, 1, lineage(1)))
-    assert story.handle(Finished(0, 1)) == [Send(1, 7, 2, lineage(1), ABSENT), Start(2, lineage(1), 2, None)]
+    assert story.handle(Finished(0, 1)) == [Send(1, 7, 2, lineage(1), ABSENCE), Start(2, lineage(1), 2, None)]
     assert story.handle(Ended(2, 0, "right"), Finished(1, 2)) == []
     (merged,) = facts(story, records.Merged)
     assert merged.partner_absent == 1

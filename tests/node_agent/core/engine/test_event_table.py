@@ -57,14 +57,14 @@ def test_every_way_into_the_engine_is_an_event() -> None:
         story.engine = Watched(story.engine, called)  # type: ignore[assignment]
         story.handle(events.Limited(0, 100), events.Prepared(0, chain(hash=2, epoch=2)))
         story.handle(events.Admitted(1, 1, LINEAGE), events.Received(1, 1, LINEAGE), events.Released(1, 0, LINEAGE))
-        story.handle(events.Lost(1, 1, LINEAGE, CAUSE_DECODE), events.Beat(1, 1, 2, 0), events.Expired(1))
+        story.handle(events.Lost(1, 1, LINEAGE, CAUSE_DECODE), events.Heartbeat(1, 1, 2, 0), events.Expired(1))
         story.handle(events.Resumed(2))
         story.handle(events.Judged(2, 0), events.Policed(2, 0, (LINEAGE,)))
         if name == "edf-op":
             story.handle(events.Yielded(3), events.Finished(2, 3))
         else:
             story.handle(events.Ended(4, 0, kept=True), events.Ended(4, 0))
-        story.handle(events.Failed(3, 5, CAUSE_OPERATOR_ERROR), events.Crowded(5, 0, 1))
+        story.handle(events.Failed(3, 5, CAUSE_OPERATOR_ERROR), events.MemoryPressure(5, 0, 1))
         story.handle(events.Finished(5, 6), events.Committed(6, 2))
         story.handle(events.Drained(7, 1))
     assert called == public - QUERIES - ELSEWHERE

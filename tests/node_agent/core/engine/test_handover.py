@@ -29,7 +29,7 @@ from node_agent.core.engine.events import (
 )
 from node_agent.core.engine.handover import hand_over, inherited
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.model import Job, Loaded
+from node_agent.core.model import CompiledPlan, Job
 from node_agent.runtime.executor import Executor
 from protos import records
 
@@ -92,16 +92,16 @@ class Node:
         self.executor = Executor(self.engine, lambda: self.now_ns)
         self.seen: list[tuple[str, Any]] = []
         self.results: list[Any] = []
-        self.loaded: dict[int, Loaded] = {}
+        self.loaded: dict[int, CompiledPlan] = {}
 
     def send(self, *_: object) -> None:
         """No peers."""
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Any, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Any, payload: Any) -> None:
         """The engine's command, kept."""
         self.results.append(payload)
 
-    def load(self, plan: plans.Plan) -> Loaded:
+    def load(self, plan: plans.Plan) -> CompiledPlan:
         """With operators of its own: O1 counts, O2 puts the side input beside it."""
         first, second = (operator.id for operator in plan.operators)
         total = [0]

@@ -10,7 +10,7 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.compiler import compile_plan
 from node_agent.core.engine.ready_queue import ReadyQueue
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Job, Loaded
+from node_agent.core.model import CompiledPlan, Job
 from node_agent.core.policies import policy
 from node_agent.core.policies.policy_parts import Policy
 from tests.node_agent.core.simulated.policy_node import Shape, plan_of
@@ -18,7 +18,7 @@ from tests.node_agent.core.simulated.policy_node import Shape, plan_of
 SHAPES = (Shape(5, 40, 1), Shape(9, 30, 1), Shape(9, 60, 1))
 
 
-def loaded_queue(chosen: Policy, late_ns: int = 0) -> tuple[ReadyQueue, Loaded]:
+def loaded_queue(chosen: Policy, late_ns: int = 0) -> tuple[ReadyQueue, CompiledPlan]:
     plan = plan_of(SHAPES)
     late = plans.Late(late_ns) if late_ns else None
     plan = replace(plan, operators=tuple(replace(each, late=late) for each in plan.operators))
@@ -183,5 +183,5 @@ def test_a_plan_that_is_unloaded_leaves_nothing() -> None:
         ready.release(0, loaded.units[unit], tuple_(unit + 1, 1), None)
     assert [len(ready.take_all(unit)) for unit in loaded.units] == [1, 2, 0]
     ready.unload(loaded, [])
-    assert ready.released == ready.dispatched and not ready.heads and not ready.meter.units
+    assert ready.released == ready.dispatched and not ready.queue_heads and not ready.meter.units
     assert ready.choose(7) is None

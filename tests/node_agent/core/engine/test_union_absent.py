@@ -3,7 +3,7 @@
 from node_agent.core import plan as plans
 from node_agent.core.engine.events import Received, Start, Story
 from node_agent.core.policies import policy
-from node_agent.core.punctuation import ABSENT
+from node_agent.core.punctuation import ABSENCE
 
 LEFT, RIGHT, WHOLE, EITHER, OUT = range(1, 6)
 LINEAGE = (1, 0, 1, 0, 0, 0)
@@ -30,7 +30,7 @@ def story() -> Story:
 
 def test_one_absent_branch_does_not_make_the_union_absent() -> None:
     told = story()
-    told.handle(Received(1, WHOLE, LINEAGE, "w"), Received(1, LEFT, LINEAGE, ABSENT))
+    told.handle(Received(1, WHOLE, LINEAGE, "w"), Received(1, LEFT, LINEAGE, ABSENCE))
     assert told.loaded.waiting == 1
     (start,) = told.handle(Received(2, RIGHT, LINEAGE, "r"))
     assert told.loaded.waiting == 1 and isinstance(start, Start) and start.unit == 1
@@ -38,8 +38,8 @@ def test_one_absent_branch_does_not_make_the_union_absent() -> None:
 
 def test_when_all_branches_are_absent_the_union_is() -> None:
     told = story()
-    told.handle(Received(1, WHOLE, LINEAGE, "w"), Received(1, LEFT, LINEAGE, ABSENT))
-    told.handle(Received(2, RIGHT, LINEAGE, ABSENT))
+    told.handle(Received(1, WHOLE, LINEAGE, "w"), Received(1, LEFT, LINEAGE, ABSENCE))
+    told.handle(Received(2, RIGHT, LINEAGE, ABSENCE))
     assert told.loaded.waiting == 0
 
 
@@ -47,5 +47,5 @@ def test_what_is_remembered_of_absences_is_limited() -> None:
     told = story()
     (union,) = [unit for unit in told.loaded.units if unit.id == 1]
     for seq in range(union.LIMIT + 10):
-        told.handle(Received(1, LEFT, (1, 0, seq, 0, 0, 0), ABSENT))
+        told.handle(Received(1, LEFT, (1, 0, seq, 0, 0, 0), ABSENCE))
     assert len(union.absences) == union.LIMIT

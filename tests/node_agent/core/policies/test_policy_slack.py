@@ -6,7 +6,7 @@ from typing import Any
 from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
-from node_agent.core.model import Loaded, Unit
+from node_agent.core.model import CompiledPlan, Unit
 from node_agent.core.policies import policy
 from protos import records
 from tests.node_agent.core.simulated.policy_node import Arrival, Node, Shape
@@ -37,7 +37,7 @@ def chain(length: int, cost_ns: int, deadline_ns: int, **more: Any) -> plans.Pla
     return replace(whole, **more)
 
 
-def loaded(plan: plans.Plan) -> tuple[Engine, Loaded]:
+def loaded(plan: plans.Plan) -> tuple[Engine, CompiledPlan]:
     engine = Engine(policy("slack"), MemoryFacts(), Nowhere())
     return engine, engine.load(plan, dict.fromkeys(range(1, len(plan.operators) + 1), (id, True)))
 
@@ -59,12 +59,12 @@ def shed(engine: Engine) -> list[tuple[int, int]]:
     return [(each.ref, each.seq) for each in records.unpack_records(facts.data()) if each.kind == records.SHED]
 
 
-def admit(engine: Engine, of: Loaded, seq: int, origin_ns: int = 0, youngest_ns: int | None = None) -> None:
+def admit(engine: Engine, of: CompiledPlan, seq: int, origin_ns: int = 0, youngest_ns: int | None = None) -> None:
     newest_ns = origin_ns if youngest_ns is None else youngest_ns
     engine.admit(newest_ns, of, 1, (1, 1, seq, 0, origin_ns, newest_ns), None, 0)
 
 
-def slacks(of: Loaded) -> dict[int, int | None]:
+def slacks(of: CompiledPlan) -> dict[int, int | None]:
     def slack(unit: Unit) -> int | None:
         assert unit.meter is not None
         return unit.meter.slack_ns

@@ -3,9 +3,9 @@
 from collections import deque
 
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Effect, Gone, Removal, Shed, made
+from node_agent.core.model import Effect, ForwardedRemoval, Shed, Withdrawal, new_job
 from node_agent.core.shedding.backlog import Backlog
-from node_agent.core.shedding.entry import Door, Free, Guard, Rule, Shedder
+from node_agent.core.shedding.entry import Free, Rule, SharedEntry, Shedder, UnitEntry
 from node_agent.core.windows.window_aware import Load
 from tests.node_agent.core.engine.compiled import one_source
 
@@ -35,7 +35,7 @@ class Even:
     def period(self, load: Load) -> int:
         return self.gone
 
-    def go_on(self, other: Rule, sources: dict[int, int]) -> None:
+    def inherit(self, other: Rule, sources: dict[int, int]) -> None:
         raise AssertionError("no other plan")
 
 
@@ -45,14 +45,14 @@ class Place:
     def __init__(self, rule: Even, single: bool = False) -> None:
         self.units = one_source().source_routes[1].units
         self.shedder = Shedder(rule, ["W"], Backlog([self.units], (), 1000), PERIOD_NS)
-        self.shedder.doors = tuple(Door(unit, self.shedder, 0, single) for unit in self.units)
-        self.guard = Guard(self.shedder, 0, self.shedder.doors)
+        self.shedder.entries = tuple(UnitEntry(unit, self.shedder, 0, single) for unit in self.units)
+        self.entry = SharedEntry(self.shedder, 0, self.shedder.entries)
 
     def queue(self, *numbers: int) -> None:
         for unit in self.units:
             queue = unit.queue
             assert isinstance(queue, deque)
-            queue.extend(made(0, number, number, unit, tuple_(number, number), None) for number in numbers)
+            queue.extend(new_job(0, number, number, unit, tuple_(number, number), None) for number in numbers)
 
 
 def shed(effects: list[Effect]) -> list[tuple[int, int, int]]:
@@ -60,13 +60,17 @@ def shed(effects: list[Effect]) -> list[tuple[int, int, int]]:
 
 
 def gone(effects: list[Effect]) -> list[tuple[int, int, int]]:
-    return [(each.unit.id, each.mark.first, each.lineage[2]) for each in effects if isinstance(each, Gone)]
+    return [
+        (each.unit.id, each.punctuation.first, each.lineage[2])
+        for each in effects
+        if isinstance(each, ForwardedRemoval)
+    ]
 
 
 def test_a_tuple_is_let_in_at_all_doors_or_shed_at_all_of_them() -> None:
     place = Place(Even())
-    assert place.guard.decide(5, tuple_(2)) == (True, [])
-    passes, effects = place.guard.decide(6, tuple_(3))
+    assert place.entry.decide(5, tuple_(2)) == (True, [])
+    passes, effects = place.entry.decide(6, tuple_(3))
     assert not passes and shed(effects) == [(1, 3, POLICY), (2, 3, POLICY)] and not gone(effects)
     assert (place.shedder.offered, place.shedder.shed) == (2, 1)
 
@@ -74,23 +78,23 @@ def test_a_tuple_is_let_in_at_all_doors_or_shed_at_all_of_them() -> None:
 def test_a_range_that_was_shed_goes_on_before_the_next_tuple_that_is_let_in() -> None:
     place = Place(Even())
     for number in (3, 5):
-        place.guard.decide(6, tuple_(number, number))
-    passes, effects = place.guard.decide(7, tuple_(6, 6))
+        place.entry.decide(6, tuple_(number, number))
+    passes, effects = place.entry.decide(7, tuple_(6, 6))
     assert passes and gone(effects) == [(1, 3, 3), (1, 5, 5), (2, 3, 3), (2, 5, 5)]
-    assert place.guard.decide(8, tuple_(8)) == (True, [])
+    assert place.entry.decide(8, tuple_(8)) == (True, [])
 
 
 def test_a_heartbeat_takes_what_waits_of_its_source_only() -> None:
     place = Place(Even())
-    place.guard.decide(6, tuple_(3))
-    door = place.shedder.doors[0]
-    assert list(door.hand_on(2)) == []
-    assert gone(list(door.hand_on(1))) == [(1, 3, 3)] and list(door.hand_on(1)) == []
+    place.entry.decide(6, tuple_(3))
+    entry = place.shedder.entries[0]
+    assert list(entry.forward(2)) == []
+    assert gone(list(entry.forward(1))) == [(1, 3, 3)] and list(entry.forward(1)) == []
 
 
 def test_before_a_join_each_number_goes_on_at_once() -> None:
-    _, effects = Place(Even(), single=True).guard.decide(6, tuple_(3))
-    assert [type(each) for each in effects] == [Shed, Gone, Shed, Gone]
+    _, effects = Place(Even(), single=True).entry.decide(6, tuple_(3))
+    assert [type(each) for each in effects] == [Shed, ForwardedRemoval, Shed, ForwardedRemoval]
 
 
 def test_when_a_period_has_passed_the_oldest_leave_all_queues_and_go_on_as_ranges() -> None:
@@ -99,8 +103,8 @@ def test_when_a_period_has_passed_the_oldest_leave_all_queues_and_go_on_as_range
     assert place.shedder.due_ns == 0
     effects = place.shedder.tick(250)
     assert place.shedder.due_ns == 250 + PERIOD_NS and place.shedder.shed == 2
-    assert [type(each) for each in effects] == [Removal, Shed, Shed, Gone] * 2
-    assert [sorted(each.lineages) for each in effects if isinstance(each, Removal)] == [  # type: ignore[call-overload]
+    assert [type(each) for each in effects] == [Withdrawal, Shed, Shed, ForwardedRemoval] * 2
+    assert [sorted(each.lineages) for each in effects if isinstance(each, Withdrawal)] == [  # type: ignore[call-overload]
         [tuple_(1, 1), tuple_(2, 2)]
     ] * 2
     assert gone(effects) == [(1, 1, 2), (2, 1, 2)]

@@ -116,10 +116,10 @@ def test_what_an_old_plan_let_pass_counts_in_the_new_one() -> None:
     assert old.passes(0) and old.passes(10)
     for declared in (source([Pace(2, 100, 20)], []), source([], [(3, 80), (2, 1)])):
         new = ArrivalPolice(declared)
-        new.take_over(old)
+        new.inherit(old)
         assert [new.passes(at_ns) for at_ns in (79, 80)] == [False, True]
     other = ArrivalPolice(source([Pace(7, 100, 0)], []))
-    other.take_over(old)
+    other.inherit(old)
     assert all(other.passes(10) for _ in range(7)) and not other.passes(10)
 
 

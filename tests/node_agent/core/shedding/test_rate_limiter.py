@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from node_agent.core.plan import Pace
 from node_agent.core.shedding.policing import PacePolice
-from node_agent.core.shedding.rate_limiter import PASS, SHED, LoadShedder
+from node_agent.core.shedding.rate_limiter import PASS, SHED, RateLimiter
 from node_agent.core.shedding.utility import LEAST
 
 SPAN_NS = 1000
@@ -22,7 +22,7 @@ ARRIVALS = st.lists(st.tuples(st.integers(0, 400) | st.just(0), VALUES, st.integ
 class Played:
     """Drives a shedder as an engine would, and remembers who survived."""
 
-    def __init__(self, shedder: LoadShedder) -> None:
+    def __init__(self, shedder: RateLimiter) -> None:
         self.shedder = shedder
         self.alive: dict[int, tuple[int, float]] = {}
         self.waiting: list[int] = []
@@ -67,7 +67,7 @@ def _within_limit(instants: list[int], most: int, span_ns: int) -> bool:
 
 @given(st.integers(1, 6), ARRIVALS)
 def test_never_beyond_the_limit(most: int, arrivals: list[Any]) -> None:
-    shedder = LoadShedder(most, SPAN_NS)
+    shedder = RateLimiter(most, SPAN_NS)
     played, at_ns = Played(shedder), 0
     for gap_ns, value, taken in arrivals:
         at_ns += gap_ns
@@ -83,7 +83,7 @@ def test_never_beyond_the_limit(most: int, arrivals: list[Any]) -> None:
 @given(st.integers(1, 6), ARRIVALS)
 def test_policing_of_the_same_limit_finds_nothing(most: int, arrivals: list[Any]) -> None:
     """Neither in what survives, nor where it is asked about those only that displace nobody."""
-    played, at_ns = Played(LoadShedder(most, SPAN_NS)), 0
+    played, at_ns = Played(RateLimiter(most, SPAN_NS)), 0
     for gap_ns, value, taken in arrivals:
         at_ns += gap_ns
         played.arrive(at_ns, value)
@@ -97,7 +97,7 @@ def test_policing_of_the_same_limit_finds_nothing(most: int, arrivals: list[Any]
 
 @given(st.integers(1, 6), st.lists(st.integers(-3, 3) | st.floats(-1, 1), max_size=40))
 def test_of_one_span_that_all_waits_the_best_are_kept(most: int, values: list[float]) -> None:
-    played = Played(LoadShedder(most, SPAN_NS))
+    played = Played(RateLimiter(most, SPAN_NS))
     for index, value in enumerate(values):
         played.arrive(index, value)
     assert sorted(value for _, value in played.alive.values()) == sorted(values)[-most:]
@@ -105,7 +105,7 @@ def test_of_one_span_that_all_waits_the_best_are_kept(most: int, values: list[fl
 
 @given(st.integers(1, 6), st.lists(st.integers(0, 300), max_size=60), st.floats(0, 1))
 def test_equal_values_are_served_in_their_order(most: int, gaps: list[int], value: float) -> None:
-    played, at_ns = Played(LoadShedder(most, SPAN_NS)), 0
+    played, at_ns = Played(RateLimiter(most, SPAN_NS)), 0
     for gap_ns in gaps:
         at_ns += gap_ns
         assert played.arrive(at_ns, value) in (PASS, SHED)
@@ -113,7 +113,7 @@ def test_equal_values_are_served_in_their_order(most: int, gaps: list[int], valu
 
 @given(st.integers(1, 6), ARRIVALS)
 def test_what_is_not_above_the_limit_is_not_shed(most: int, arrivals: list[Any]) -> None:
-    played, at_ns, came = Played(LoadShedder(most, SPAN_NS)), 0, []
+    played, at_ns, came = Played(RateLimiter(most, SPAN_NS)), 0, []
     for gap_ns, value, taken in arrivals:
         at_ns += gap_ns
         came.append(at_ns)
@@ -132,7 +132,7 @@ def _kept(most: int, rate: float, bursts: bool, wait: int, chance: random.Random
     ]
     value, span_ns, at, tail_value = chance.choice(values), 1_000_000, 0.0, 0.0
     tail: list[int] = []
-    played = Played(LoadShedder(most, span_ns))
+    played = Played(RateLimiter(most, span_ns))
     for index in range(int(200 * rate)):
         at += chance.expovariate(most * rate / span_ns)
         span, within = divmod(int(at), span_ns)
@@ -157,7 +157,7 @@ def test_it_keeps_as_much_as_drop_tail(bursts: bool, wait: int, seed: int) -> No
 
 
 def test_what_cannot_be_judged_goes_first() -> None:
-    played = Played(LoadShedder(2, SPAN_NS))
+    played = Played(RateLimiter(2, SPAN_NS))
     assert played.arrive(0, LEAST) == PASS
     assert played.arrive(1, math.nan) == PASS
     assert played.arrive(2, math.inf) == SHED
@@ -167,7 +167,7 @@ def test_what_cannot_be_judged_goes_first() -> None:
 
 
 def test_a_displacing_tuple_takes_its_place_now() -> None:
-    played = Played(LoadShedder(1, 10))
+    played = Played(RateLimiter(1, 10))
     assert played.arrive(0, 1) == PASS
     assert played.arrive(9, 2) == 0
     assert played.arrive(10, 1) == SHED  # 9 and 10 would be too near
@@ -177,21 +177,21 @@ def test_a_displacing_tuple_takes_its_place_now() -> None:
 
 
 def test_a_new_plan_goes_on() -> None:
-    old, new = Played(LoadShedder(2, SPAN_NS)), LoadShedder(2, SPAN_NS)
+    old, new = Played(RateLimiter(2, SPAN_NS)), RateLimiter(2, SPAN_NS)
     old.arrive(0, 1)
     old.arrive(1, 2)
-    new.take_over(old.shedder)
+    new.inherit(old.shedder)
     assert new.decide(2, 1, 2) == SHED
     assert new.decide(3, 3, 3) == 0
-    fewer = LoadShedder(1, SPAN_NS)
-    fewer.take_over(new)
+    fewer = RateLimiter(1, SPAN_NS)
+    fewer.inherit(new)
     assert fewer.decide(4, 9, 4) == SHED, "two are there, and one is allowed"
     assert fewer.decide(1001, 9, 5) == 3
     assert fewer.decide(2001, 10, 6) == PASS
 
 
 def test_memory_is_bounded_by_the_limit() -> None:
-    shedder, chance = LoadShedder(10, SPAN_NS), random.Random(1)
+    shedder, chance = RateLimiter(10, SPAN_NS), random.Random(1)
     for number in range(20_000):
         shedder.decide(number // 20, number + chance.random(), number)
         assert len(shedder._places) <= 2 * 10 + 17
@@ -203,4 +203,4 @@ def test_memory_is_bounded_by_the_limit() -> None:
 @pytest.mark.parametrize(("most", "span_ns"), [(0, 1), (-1, 1), (1, 0), (70_000, 1)])
 def test_a_limit_that_is_none(most: int, span_ns: int) -> None:
     with pytest.raises(ValueError, match="a load shedder of"):
-        LoadShedder(most, span_ns)
+        RateLimiter(most, span_ns)

@@ -218,7 +218,7 @@ def test_a_new_plan_goes_on_with_what_is_known_and_waits() -> None:
         node = Node(setting)
         run = node.play([Offer(FROM_NS + i * 5 * MS) for i in range(1000)])
         before = run.loaded.shedders[0]
-        pending = set(before.doors[0].pending)
+        pending = set(before.entries[0].pending)
         plan = plan_of(replace(setting, declared_ns=MS))
         calls = {each.operator_id: (each.call, each.plain) for each in run.loaded.steps}
         new = compile_plan(replace(plan, epoch=2), calls, node.engine.policy)
@@ -227,7 +227,7 @@ def test_a_new_plan_goes_on_with_what_is_known_and_waits() -> None:
         after = new.shedders[0]
         assert after.backlog.load.cost_ns == 10 * MS and after.backlog.load.gap_ns == 5 * MS
         assert after.counts() == before.counts() and after.due_ns == before.due_ns
-        assert after.doors[0].pending == pending and not before.doors[0].pending
+        assert after.entries[0].pending == pending and not before.entries[0].pending
         lineage = (1, EPOCH, 1000, 0, FROM_NS + 5 * SECOND, FROM_NS + 5 * SECOND)
         now = (FROM_NS + 5 * SECOND, lineage, before.backlog.load)
         assert before.rule.keeps(*now) == after.rule.keeps(*now)
@@ -281,6 +281,6 @@ def test_before_a_join_by_lineage_each_number_is_told_at_once() -> None:
     node.costs |= {12: 10 * MS, 13: 10 * MS, 14: MS}
     run = node.play(burst(20))
     assert seqs(node, POLICY_DROP_TAIL, 12) == seqs(node, POLICY_DROP_TAIL, 13) != []
-    assert run.loaded.waiting == 0 and not run.loaded.shedders[0].doors[0].pending
+    assert run.loaded.waiting == 0 and not run.loaded.shedders[0].entries[0].pending
     assert [each for each in run.records if each.kind == LOST] == []
     assert {each.window for each in run.given} == {1001, 1002}, "the first one lacks what was shed"

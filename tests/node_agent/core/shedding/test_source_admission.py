@@ -4,7 +4,7 @@ import pytest
 
 from node_agent.core import plan as plans
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Decision, Route, made
+from node_agent.core.model import Decision, Route, new_job
 from protos.records import POLICY_ARRIVALS, POLICY_MEMORY, POLICY_RATE
 from tests.node_agent.core.engine.compiled import one_source
 
@@ -25,24 +25,24 @@ class Door:
 
     def offer(self, at_ns: int, value: int = 0) -> Decision:
         """One more tuple; it is settled as it was decided."""
-        assert self.route.entry is not None
+        assert self.route.admission is not None
         self.number += 1
-        decision = self.route.entry.decide(at_ns, {"v": value}, lambda: self.full)
+        decision = self.route.admission.decide(at_ns, {"v": value}, lambda: self.full)
         if decision.displaced is not None:
             for job in decision.displaced.jobs:
                 job.unit.queue.remove(job)
         lineage = tuple_(self.number)
         if decision.counted:
-            self.route.entry.settle(self.jobs + 1, self.route, lineage, decision.policy)
+            self.route.admission.settle(self.jobs + 1, self.route, lineage, decision.policy)
         if not decision.policy:
             for unit in self.route.units:
                 self.jobs += 1
-                unit.queue.append(made(0, at_ns, self.jobs, unit, lineage, None))
+                unit.queue.append(new_job(0, at_ns, self.jobs, unit, lineage, None))
         return decision
 
 
 def test_a_source_without_any_of_it_has_no_entry() -> None:
-    assert Door().route.entry is None
+    assert Door().route.admission is None
 
 
 @pytest.mark.parametrize(

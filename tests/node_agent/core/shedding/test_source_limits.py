@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from node_agent.core import plan as plans
 from node_agent.core.engine.handover import hand_over
-from node_agent.core.model import KeyQueue, made
+from node_agent.core.model import KeyQueue, new_job
 from node_agent.core.queues import take, take_oldest
 from node_agent.core.shedding.memory_limit import JOB_BYTES, QueueLimit, weight
 from node_agent.core.shedding.policing import PacePolice
@@ -208,7 +208,7 @@ def test_a_gate_before_a_heap_knows_what_has_left() -> None:
     gate, queue = QueueLimit(10**6, False), KeyQueue()
     for number in range(100):
         gate.add(number, 100)
-        queue.append(made(0, 0, number, None, (1, 1, number, 0, 0, 0), None))
+        queue.append(new_job(0, 0, number, None, (1, 1, number, 0, 0, 0), None))
     assert gate.held(queue) == 10_000
     take(queue, [job.lineage for job in queue if not job.number % 2])
     assert gate.held(queue) == 5000 and len(gate._numbers) == 50

@@ -10,7 +10,7 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Job, Loaded
+from node_agent.core.model import CompiledPlan, Job
 from node_agent.runtime.executor import Executor
 from protos import records as rec
 from tests.traces import Kind, of
@@ -77,7 +77,7 @@ class Node:
         self.watch: Callable[[], None] = lambda: None  # after every arrival
         self.delivered: list[tuple[int, int, Any]] = []
 
-    def load(self, plan: plans.Plan) -> Loaded:
+    def load(self, plan: plans.Plan) -> CompiledPlan:
         """Beside what runs."""
         calls: dict[int, tuple[Callable[..., Any], bool]] = {}
         for operator in plan.operators:
@@ -99,11 +99,11 @@ class Node:
 
         return call
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         """Nothing leaves."""
         raise AssertionError
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
         """A result."""
         self.delivered.append((output.id, lineage[2], payload))
 

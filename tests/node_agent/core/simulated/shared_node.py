@@ -8,7 +8,7 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Job, Loaded
+from node_agent.core.model import CompiledPlan, Job
 from node_agent.core.policies import Policy
 from protos import records
 
@@ -108,7 +108,7 @@ class Play:
         """Nothing leaves."""
         raise AssertionError
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
         """A result."""
         self.results.append((output.id, lineage[2], at_ns))
 

@@ -15,7 +15,7 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Job, Loaded, Step
+from node_agent.core.model import CompiledPlan, Job, Step
 from node_agent.core.policies import policy as named
 from node_agent.core.windows.aggregates import Users
 from node_agent.core.windows.allocator import Grid
@@ -93,7 +93,7 @@ class Run:
     """What became of it all."""
 
     engine: Engine
-    loaded: Loaded
+    loaded: CompiledPlan
     facts: MemoryFacts
     given: list[Given] = field(default_factory=list)
     origins: dict[tuple[int, int], tuple[int, bool]] = field(default_factory=dict)  # (source, number)
@@ -189,11 +189,11 @@ class Node:
         self.numbers = dict.fromkeys(range(1, setting.sources + 1), 0)
         self._pending: list[tuple[int, int, Offer | int]] = []
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         """Nothing leaves."""
         raise AssertionError
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
         """A window's result."""
         names = [(each[0], each[1]) for each in payload["result"]]
         self.run.given.append(Given(output.id - ENDS, payload["window"], names, at_ns))
@@ -241,7 +241,7 @@ class Node:
             if isinstance(what, int):
                 upto = self.numbers[what]
                 origin_ns = at_ns - self.setting.max_age_ns
-                self.engine.beat(at_ns, self.run.loaded, what, EPOCH, upto, 0, origin_ns)
+                self.engine.heartbeat(at_ns, self.run.loaded, what, EPOCH, upto, 0, origin_ns)
             else:
                 self._admit(at_ns, what)
         self.executor.due_ns = pending[-1][0] if pending else 1 << 62

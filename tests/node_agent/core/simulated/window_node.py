@@ -7,7 +7,7 @@ from node_agent.core import plan as plans
 from node_agent.core.engine.engine import Engine, Settings
 from node_agent.core.facts import MemoryFacts
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded
+from node_agent.core.model import CompiledPlan
 from node_agent.core.policies import policy
 from node_agent.core.windows.aggregates import Aggregate, Count, Together
 from node_agent.core.windows.results import Collecting, result
@@ -114,7 +114,7 @@ class Node:
         self.delivered: list[tuple[int, Any]] = []
         self.sent: list[tuple[int, int, Lineage, Any]] = []
 
-    def load(self, plan: plans.Plan) -> Loaded:
+    def load(self, plan: plans.Plan) -> CompiledPlan:
         """Beside the others."""
         calls: dict[int, tuple[Any, bool]] = {}
         for operator in plan.operators:
@@ -125,17 +125,17 @@ class Node:
                 calls[operator.id] = (result if operator.closes else call), not operator.join
         return self.engine.load(plan, calls)
 
-    def send(self, at_ns: int, loaded: Loaded, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
+    def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
         """The engine's command, kept."""
         self.sent.append((at_ns, peer, lineage, payload))
 
-    def deliver(self, at_ns: int, loaded: Loaded, output: plans.Output, lineage: Lineage, payload: Any) -> None:
+    def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
         """The engine's command, kept."""
         self.delivered.append((at_ns, payload))
 
     def admit(
         self, at_ns: int, number: int, origin_ns: int | None = None, source: int = 1, epoch: int = 0,
-        loaded: Loaded | None = None, **payload: Any,
+        loaded: CompiledPlan | None = None, **payload: Any,
     ) -> "Node":  # fmt: skip
         """A tuple whose value is its number, unless it says another one. It waits until `run`."""
         self.at_ns = max(self.at_ns, at_ns)
@@ -146,12 +146,12 @@ class Node:
 
     def beat(
         self, at_ns: int, upto: int, origin_ns: int | None = None, source: int = 1, epoch: int = 0, first: int = 0,
-        loaded: Loaded | None = None,
+        loaded: CompiledPlan | None = None,
     ) -> "Node":  # fmt: skip
         """A heartbeat."""
         self.at_ns = max(self.at_ns, at_ns)
         origin_ns = at_ns if origin_ns is None else origin_ns
-        self.engine.beat(at_ns, loaded or self.loaded, source, epoch, upto, first or upto, origin_ns)
+        self.engine.heartbeat(at_ns, loaded or self.loaded, source, epoch, upto, first or upto, origin_ns)
         return self
 
     def run(self) -> "Node":

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from node_agent.core.engine.handover import hand_over
 from node_agent.core.lineage import Lineage
-from node_agent.core.model import Loaded
-from node_agent.core.punctuation import ABSENT, Quiet, Removed
+from node_agent.core.model import CompiledPlan
+from node_agent.core.punctuation import ABSENCE, Progress, Removal
 from node_agent.core.windows.allocator import Grid
 from node_agent.core.windows.intake import Limits
 from protos import records
@@ -55,7 +55,7 @@ class Play:
         self.plan, self.node = plan, Node(plan, None, lambda payload: payload["size"], name, batch)
         if not clean and random.random() < 0.3:
             self.node.engine.limit_to(random.choice((2, 5)))
-        self.old: Loaded | None = None
+        self.old: CompiledPlan | None = None
         self.loaded = self.node.loaded
         self.far = [random.random() < 0.5 for _ in range(sources)]
         self.lose = 0.0 if clean else random.choice((0.0, 0.02, 0.2))
@@ -63,7 +63,7 @@ class Play:
         self.lag = random.choice((0, 3, 15))
         self.epoch, self.number = [0] * sources, [0] * sources  # the next one
         self.first = [0] * sources  # under the plan that is admitted to
-        self.link: list[tuple[int, int, Loaded, int, Lineage, Any]] = []
+        self.link: list[tuple[int, int, CompiledPlan, int, Lineage, Any]] = []
         self.job: Any = None
 
     def play(self) -> None:
@@ -154,9 +154,9 @@ class Play:
             self.node.engine.admit(self.at, self.loaded, source + 1, lineage, payload, 0)
         elif random.random() < self.lose:
             if random.random() < 0.5:
-                self.send(source, lineage, Removed(number))
+                self.send(source, lineage, Removal(number))
         elif not one.passes and random.random() < 0.5:
-            self.send(source, lineage, ABSENT)
+            self.send(source, lineage, ABSENCE)
         else:
             self.send(source, lineage, payload)
             if random.random() < 0.05:
@@ -166,10 +166,10 @@ class Play:
         """A source says how far it is."""
         epoch, upto, first = self.epoch[source], self.number[source], self.first[source]
         if not self.far[source]:
-            self.node.engine.beat(self.at, self.loaded, source + 1, epoch, upto, first, self.at - AGE)
+            self.node.engine.heartbeat(self.at, self.loaded, source + 1, epoch, upto, first, self.at - AGE)
         elif self.random.random() >= self.lose:
             lag = self.lag if self.world.tuples else 0  # what comes before the first one is not counted
-            self.send(source, (source + 1, epoch, upto, 0, self.at - AGE, self.at), Quiet(first), lag)
+            self.send(source, (source + 1, epoch, upto, 0, self.at - AGE, self.at), Progress(first), lag)
 
     def change(self) -> None:
         """Another plan, which is admitted to from now on."""

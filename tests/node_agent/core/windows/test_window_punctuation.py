@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from node_agent.core import plan as plans
-from node_agent.core.engine.events import Admitted, Beat, Deliver, Ended, Expired, Finished, Start, Story
+from node_agent.core.engine.events import Admitted, Deliver, Ended, Expired, Finished, Heartbeat, Start, Story
 from node_agent.core.engine.handover import hand_over
 from node_agent.core.policies import policy
-from node_agent.core.punctuation import ABSENT, Quiet, Removed
+from node_agent.core.punctuation import ABSENCE, Progress, Removal
 from node_agent.core.windows.results import Collecting, result
 from protos import records
 from tests.node_agent.core.simulated.window_node import WINDOWS, Names, Node, window, windowed
@@ -59,14 +59,14 @@ def test_a_join_is_passed_by_heartbeats_and_gives_a_mark_per_number() -> None:
 def test_one_filtered_branch_is_enough_for_a_join_to_give_nothing() -> None:
     node = Node(chained())
     lineage = (1, 0, 1, 0, 5, 5)
-    node.engine.receive(6, node.loaded, 2, lineage, Removed(1))
-    node.engine.receive(7, node.loaded, 3, lineage, ABSENT)
-    node.engine.receive(8, node.loaded, 2, (1, 0, 2, 0, 6, 6), Removed(2))
+    node.engine.receive(6, node.loaded, 2, lineage, Removal(1))
+    node.engine.receive(7, node.loaded, 3, lineage, ABSENCE)
+    node.engine.receive(8, node.loaded, 2, (1, 0, 2, 0, 6, 6), Removal(2))
     node.engine.receive(9, node.loaded, 3, (1, 0, 2, 0, 6, 6), {"x": 2})
     assert marks(node) == [(1, "ABSENT"), (2, "Removed(first=2, exact=True)")]
     node.sent.clear()
     node.engine.receive(10, node.loaded, 2, (1, 0, 3, 0, 6, 6), {"x": 3})
-    node.engine.receive(10, node.loaded, 3, (1, 0, 4, 0, 6, 6), ABSENT)
+    node.engine.receive(10, node.loaded, 3, (1, 0, 4, 0, 6, 6), ABSENCE)
     node.engine.expire(10**12)
     assert marks(node) == [(3, "Removed(first=3, exact=True)"), (4, "ABSENT")]
 
@@ -74,10 +74,10 @@ def test_one_filtered_branch_is_enough_for_a_join_to_give_nothing() -> None:
 def test_on_a_stream_that_leads_to_no_window_only_absence_travels() -> None:
     node = Node(chained(counted=False))
     node.beat(0, 1).admit(1, 1).admit(2, 2)
-    assert node.sent == [] and node.loaded.source_routes[1].withheld is None
-    node.engine.receive(3, node.loaded, 4, (1, 0, 9, 0, 1, 2), Removed(8))
+    assert node.sent == [] and node.loaded.source_routes[1].delayed_removal is None
+    node.engine.receive(3, node.loaded, 4, (1, 0, 9, 0, 1, 2), Removal(8))
     assert marks(node) == [(8, "ABSENT"), (9, "ABSENT")]
-    node.engine.receive(3, node.loaded, 4, (1, 0, 9, 0, 1, 2), Quiet(1))
+    node.engine.receive(3, node.loaded, 4, (1, 0, 9, 0, 1, 2), Progress(1))
     assert len(node.sent) == 2
 
 
@@ -147,10 +147,10 @@ def test_numbers_of_windows_do_not_repeat() -> None:
 
 def test_a_story_of_windows() -> None:
     story = Story(windowed(), policy("edf"), {2: (Collecting(Names()), False)})
-    story.handle(Beat(5, 1, 1, 5, 1), Admitted(11, 1, (1, 0, 1, 0, 11, 11), {"x": 1}))
+    story.handle(Heartbeat(5, 1, 1, 5, 1), Admitted(11, 1, (1, 0, 1, 0, 11, 11), {"x": 1}))
     assert story.handle(Ended(12, 0, {"x": 1}), Finished(11, 12)) == [Start(2, (1, 0, 1, 0, 11, 11), 22, {"x": 1})]
     assert story.handle(Finished(12, 13)) == []
-    (start,) = story.handle(Beat(20, 1, 2, 20, 1))
+    (start,) = story.handle(Heartbeat(20, 1, 2, 20, 1))
     assert isinstance(start, Start) and (start.unit, start.lineage) == (3, (WINDOWS, 0, 1, 0, 20, 20))
     told = result(start.payload)
     assert story.handle(Ended(21, 0, told), Finished(20, 21)) == [

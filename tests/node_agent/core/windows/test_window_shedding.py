@@ -17,9 +17,9 @@ from node_agent.core.windows.shedding_control import (
     AtRandom,
     DropTail,
     Front,
-    Marks,
     RateControl,
-    Removed,
+    RemovedRange,
+    RemovedRanges,
     best_share,
     excess,
 )
@@ -108,8 +108,8 @@ def test_marks_meet_no_admitted_window(seed: int) -> None:
     """Whatever the order of origins, a shedder's marks cost no window that it admitted."""
     random = Random(seed)
     kinds = [Kind(Grid(random.randint(5, 30), random.randint(1, 20)), 40) for _ in range(random.randint(1, 2))]
-    shedder, marks = WindowAware(kinds, 50, 10), Marks(10, 3)
-    told: list[Removed] = []
+    shedder, marks = WindowAware(kinds, 50, 10), RemovedRanges(10, 3)
+    told: list[RemovedRange] = []
     kept: set[int] = set()
     for number in range(200):
         origin = number * 2 + random.randint(0, 10)
@@ -131,7 +131,7 @@ def test_what_window_aware_admits_is_delivered_and_exact(seed: int) -> None:
     """The shedder before the operator, origins out of order: no admitted window is lost to what was shed."""
     random = Random(seed)
     grid, lateness = Grid(random.randint(5, 30), random.randint(3, 20)), random.choice((0, 4, 10))
-    shedder, marks = WindowAware([Kind(grid, 40)], 50, lateness), Marks(lateness)
+    shedder, marks = WindowAware([Kind(grid, 40)], 50, lateness), RemovedRanges(lateness)
     it = TimeWindows(grid, Together({"n": (Count(), None)}), Limits(lateness, 1000))
     it.begin(0, 0, 0)
     admitted: set[int] = set()
@@ -156,9 +156,9 @@ def test_what_window_aware_admits_is_delivered_and_exact(seed: int) -> None:
 
 
 def test_marks_merge_when_the_survivor_goes_later() -> None:
-    marks = Marks(100)
+    marks = RemovedRanges(100)
     assert not marks.shed(3, 30) and not marks.shed(4, 25) and not marks.shed(5, 50)
-    assert marks.take() == [Removed(3, 5, 25, 50)] and marks.take() == []
+    assert marks.take() == [RemovedRange(3, 5, 25, 50)] and marks.take() == []
 
 
 def test_the_rate_follows_the_backlog_and_stays_a_share() -> None:

@@ -231,10 +231,12 @@ def policed() -> plans.Plan:
 def test_what_policing_sheds_is_told_before_the_next_survivor() -> None:
     node = Node(policed()).beat(5, 1)
     node.admit(11, 1).admit(12, 2).admit(13, 3).run()
-    withheld = node.loaded.source_routes[1].withheld
-    assert withheld is not None and withheld.lineage == (1, 0, 3, 0, 12, 13) and withheld.first == 2
+    delayed_removal = node.loaded.source_routes[1].delayed_removal
+    assert (
+        delayed_removal is not None and delayed_removal.lineage == (1, 0, 3, 0, 12, 13) and delayed_removal.first == 2
+    )
     node.admit(20, 4).run()
-    assert node.loaded.source_routes[1].withheld is None
+    assert node.loaded.source_routes[1].delayed_removal is None
     assert node.ends() == [("skipped", 0), ("abandoned", 1)]
     node.admit(31, 5).run()
     assert boxes(node.results) == [(2, [4])]

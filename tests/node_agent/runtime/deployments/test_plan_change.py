@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from node_agent.core.incremental import Slices, finish
+from node_agent.core.incremental import Incremental, finish
 from node_agent.host import ipc, plan_files
 from node_agent.host.settings import Settings
 from node_agent.host.state_dir import StateDir
 from node_agent.host.trace_ring import Ring
 from node_agent.operators.registry import Registry
-from node_agent.runtime.background import SLICE_NS, WAIT_NS, Sliced
+from node_agent.runtime.background import SLICE_NS, WAIT_NS, BackgroundWork
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, DRAINING, NONE, PREPARED
 from node_agent.runtime.in_process import in_process, queue
 from node_agent.runtime.loop import Runtime
@@ -104,7 +104,7 @@ class Node:
         plan_files.local_path(self.folder, hash_).write_bytes(message.SerializeToString())
         return hash_
 
-    def work(self, hash_: str, epoch: int, done: list[tuple[bool, str]]) -> Slices[None]:
+    def work(self, hash_: str, epoch: int, done: list[tuple[bool, str]]) -> Incremental[None]:
         answer = yield from self.runtime.plans.preparing(self.folder, hash_, epoch)
         if answer[0]:
             assert self.runtime.add_plan(self.runtime.plans.by_hash[hash_], ()) == ""
@@ -129,7 +129,7 @@ class Node:
     def admit(self, hash_: str, *values: Any) -> None:
         deployed = self.runtime.plans.by_hash[hash_]
         for value in values:
-            deployed.lane.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, 1, 1), value, 0)
+            deployed.engine_slot.engine.admit(1, deployed.loaded, 1, (1, 1, 1, 0, 1, 1), value, 0)
 
     def records(self) -> list[records.Record]:
         self.runtime.facts.publish()
@@ -284,7 +284,7 @@ class Clock:
         return self.ns
 
 
-def _steps(clock: Clock, *took_ns: int) -> Slices[None]:
+def _steps(clock: Clock, *took_ns: int) -> Incremental[None]:
     for ns in took_ns:
         clock.ns += ns
         yield
@@ -292,7 +292,7 @@ def _steps(clock: Clock, *took_ns: int) -> Slices[None]:
 
 def test_a_slice_ends_with_the_step_that_fills_it() -> None:
     clock, running = Clock(), [True]
-    sliced = Sliced(lambda: running[0], clock)
+    sliced = BackgroundWork(lambda: running[0], clock)
     sliced.add(_steps(clock, *[40_000] * 10, 5_000_000, 10))
     sliced.add(_steps(clock, 70_000))
     assert sliced.due_ns == WAIT_NS
@@ -313,11 +313,11 @@ def test_a_slice_ends_with_the_step_that_fills_it() -> None:
 def test_what_is_asked_while_a_plan_is_loaded_comes_after_it() -> None:
     clock, order = Clock(), list[str]()
 
-    def told(what: str, steps: int) -> Slices[None]:
+    def told(what: str, steps: int) -> Incremental[None]:
         yield from _steps(clock, *[SLICE_NS] * steps)
         order.append(what)
 
-    sliced = Sliced(lambda: True, clock)
+    sliced = BackgroundWork(lambda: True, clock)
     sliced.at_once(told("commit", 1))
     assert order == ["commit"]
     sliced.add(told("prepare", 3))
@@ -366,7 +366,7 @@ def test_what_cannot_be_loaded_leaves_no_trace(tmp_path: Path, registry: Registr
         assert "O2: t.broken: OSError: no model here" in done[0][1]
         assert "cannot be read" in done[1][1] and "its decisions cost nothing" in done[2][1]
         plans = node.runtime.plans
-        assert len(plans.by_hash) == len(plans.by_stamp) == len(plans.by_loaded) == len(plans.lanes) == 1
+        assert len(plans.by_hash) == len(plans.by_stamp) == len(plans.by_loaded) == len(plans.engine_slots) == 1
         assert len(plans.meter.costs) == 1 and not [
             each for each in node.records() if isinstance(each, records.Plan) and each.plan_epoch > 1
         ]

@@ -106,8 +106,8 @@ def _watched(
 
 
 def _connected(runtime: Runtime, who: str) -> socket.socket:
-    assert runtime.inbound is not None
-    end = socket.create_connection(runtime.inbound.address)
+    assert runtime.acceptor is not None
+    end = socket.create_connection(runtime.acceptor.address)
     end.sendall(frames.encode_hello(frames.Hello(who, clock_domain(), 5)))
     return end
 

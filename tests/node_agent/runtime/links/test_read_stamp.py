@@ -46,9 +46,9 @@ class First:
 def test_a_tuple_that_comes_while_other_sockets_are_read_does_not_come_from_the_future(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     with in_process(_plan(), tmp_path) as runtime, os.fdopen(reader), os.fdopen(writer, "wb", 0) as waker:
-        assert runtime.inbound is not None
+        assert runtime.acceptor is not None
         poller = runtime.shared.poller
-        with socket.create_connection(runtime.inbound._listener.getsockname()) as source:
+        with socket.create_connection(runtime.acceptor._listener.getsockname()) as source:
             source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             source.sendall(frames.encode_hello(frames.Hello("source:in", clock_domain(), new_boot())))
             for _ in range(20):

@@ -13,15 +13,15 @@ import pytest
 
 from node_agent.core import plan as core
 from node_agent.core.engine.engine import Engine
-from node_agent.core.punctuation import ABSENT, Quiet, Removed
+from node_agent.core.punctuation import ABSENCE, Progress, Removal
 from node_agent.host.clock import clock_domain, now_ns
 from node_agent.link.limits import LinkError
 from node_agent.link.receiver import Arrived, Inbox, Lineage
 from node_agent.link.sender import Sender
-from node_agent.runtime.deployments.deployed_plan import Deployed, Lane
+from node_agent.runtime.deployments.deployed_plan import Deployed, EngineSlot
 from node_agent.runtime.in_process import in_process
 from node_agent.runtime.links import peer_link
-from node_agent.runtime.links.pending_punctuation import MOST_RANGES, Owed
+from node_agent.runtime.links.pending_punctuation import MOST_RANGES, PendingPunctuation
 from node_agent.runtime.links.roles import SourceRole
 from node_agent.runtime.loop import Runtime
 from node_agent.wire import frames
@@ -52,7 +52,7 @@ class Beaten:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.told: list[Told] = []
-        monkeypatch.setattr(Engine, "beat", self._beat, raising=False)
+        monkeypatch.setattr(Engine, "heartbeat", self._beat)
 
     def _beat(self, at_ns: int, loaded: Any, source: int, epoch: int, upto: int, first: int, origin_ns: int) -> None:
         self.told.append((source, epoch, upto, first, origin_ns, at_ns))
@@ -117,7 +117,7 @@ def _kinds(runtime: Runtime) -> list[str]:
 
 
 def test_numbers_in_a_row_are_owed_as_one_range_and_others_apart() -> None:
-    owed, key = Owed(), (cast(Deployed, object()), 1, 1, 1, 1)
+    owed, key = PendingPunctuation(), (cast(Deployed, object()), 1, 1, 1, 1)
     for seq, lo_ns in ((3, 30), (4, 10), (6, 60), (7, 70)):
         owed.lost(key, seq, (1, 1, seq, 0, lo_ns, lo_ns + 5))
     owed.lost(key, 8, (1, 1, 20, 0, 50, 90))
@@ -133,11 +133,11 @@ def test_numbers_in_a_row_are_owed_as_one_range_and_others_apart() -> None:
     assert kept == list(range(4 * MOST_RANGES - 2 * MOST_RANGES, 4 * MOST_RANGES, 2))
 
 
-@pytest.mark.parametrize("mark", [ABSENT, Removed(3), Removed(2, True), Removed(3), Quiet(1)], ids=str)
+@pytest.mark.parametrize("mark", [ABSENCE, Removal(3), Removal(2, True), Removal(3), Progress(1)], ids=str)
 @pytest.mark.parametrize("ordinal", [0, 7])
 def test_a_mark_is_read_as_it_was_written(mark: Any, ordinal: int) -> None:
     """One that is about several numbers is about no single result."""
-    one = mark is ABSENT or getattr(mark, "first", 0) == 3
+    one = mark is ABSENCE or getattr(mark, "first", 0) == 3
     lineage = (1, 2, 3, ordinal if one else 0, 40, 50)
     reader = frames.FrameReader()
     list(reader.feed(frames.encode_hello(frames.Hello("node:b", "x", 1))))
@@ -160,8 +160,8 @@ def test_what_a_peer_must_not_tell_is_refused() -> None:
             read_mark("node:b", arrived(mark, 3, 2), frozenset({4}), True)
     with pytest.raises(LinkError, match="are removed"):
         read_mark("node:b", arrived(frames.REMOVED, MOST_REMOVED, 0), frozenset({5}), True)
-    assert isinstance(read_mark("node:b", arrived(frames.REMOVED, MOST_REMOVED, 1), frozenset({5}), True), Removed)
-    assert isinstance(read_mark("node:b", arrived(frames.QUIET, 1 << 40, 1), frozenset({5}), True), Quiet)
+    assert isinstance(read_mark("node:b", arrived(frames.REMOVED, MOST_REMOVED, 1), frozenset({5}), True), Removal)
+    assert isinstance(read_mark("node:b", arrived(frames.QUIET, 1 << 40, 1), frozenset({5}), True), Progress)
 
 
 def test_a_heartbeat_does_not_hide_the_tuple_of_its_number_after_a_restart() -> None:
@@ -183,8 +183,8 @@ def test_marks_leave_no_records_and_one_heartbeat_waits_at_a_time(tmp_path: Path
         _kinds(runtime)
         _send(runtime, 1, 7)
         for upto in range(2, 6):
-            _send(runtime, upto, Quiet(1), now_ns() - SECOND)
-        _send(runtime, 9, Removed(6))
+            _send(runtime, upto, Progress(1), now_ns() - SECOND)
+        _send(runtime, 9, Removal(6))
         assert len(runtime.outbox.links["b"].sender) == 3
         peer.greet(runtime)
         came = peer.read(runtime, 4)
@@ -208,9 +208,9 @@ def test_what_a_full_link_loses_is_told_as_removed_when_it_can_take_marks(
         base_ns = now_ns()
         _kinds(runtime)
         for seq in range(1, 8):
-            _send(runtime, seq, 7 if seq != 5 else ABSENT, base_ns + seq, base_ns + seq)
-        _send(runtime, 8, Removed(8), base_ns + 8, base_ns + 9)
-        _send(runtime, 9, Quiet(1), base_ns + 9, base_ns + 9)
+            _send(runtime, seq, 7 if seq != 5 else ABSENCE, base_ns + seq, base_ns + seq)
+        _send(runtime, 8, Removal(8), base_ns + 8, base_ns + 9)
+        _send(runtime, 9, Progress(1), base_ns + 9, base_ns + 9)
         assert _kinds(runtime) == ["LOST"] * 3  # 4, 6 and 7: the others are marks
         assert runtime.shared.counters["link_full"] == 3, "as many as the records tell of"
         peer.greet(runtime)
@@ -239,8 +239,8 @@ def test_what_cannot_be_encoded_is_counted_as_lost(tmp_path: Path) -> None:
 
 
 def _source(runtime: Runtime, clock: str, boot: int = 5) -> socket.socket:
-    assert runtime.inbound is not None
-    end = socket.create_connection(runtime.inbound.address)
+    assert runtime.acceptor is not None
+    end = socket.create_connection(runtime.acceptor.address)
     end.sendall(frames.encode_hello(frames.Hello("source:in", clock, boot)))
     return end
 
@@ -299,15 +299,15 @@ def test_a_tuple_may_be_as_old_as_its_source_allows_and_not_a_nanosecond_older(
     """At an instant that is told, as a batch of one tuple of that age."""
     Beaten(monkeypatch)
     with in_process(_plan(max_age_ns=100 * MS), tmp_path) as runtime:
-        inbound = runtime.inbound
-        assert inbound is not None
+        acceptor = runtime.acceptor
+        assert acceptor is not None
         with _source(runtime, clock_domain()):
-            while not (found := [each.role for each in inbound._accepted if isinstance(each.role, SourceRole)]):
+            while not (found := [each.role for each in acceptor._accepted if isinstance(each.role, SourceRole)]):
                 runtime.step(wait=False)
             at_ns = now_ns()
             lineage = (0, 0, 0, 0, at_ns - most_ns, at_ns - least_ns)
             found[0].on_batch(at_ns, frames.Batch(1, at_ns, (Arrived(lineage, 0, 0, b"1", False, 0),)))
-            assert [each or "" for *_, each in found[0].answers.new] == [why]
+            assert [each or "" for *_, each in found[0].outcome_log.new] == [why]
 
 
 def test_no_client_feeds_windows(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_heartbeats_come_with_the_commit_and_once_more_after_the_plan(
         runtime._tick(now_ns())
         assert [each[:4] for each in told] == [(1, 1, 1, 1)]
         assert told[0][4] == told[0][5] - 100 * MS
-        due_ns = runtime.beats.due_ns
+        due_ns = runtime.heartbeats.due_ns
         assert due_ns == told[0][5] + 10 * MS
         seqs[1] = 5
         runtime._tick(due_ns - 1)
@@ -342,7 +342,7 @@ def test_heartbeats_come_with_the_commit_and_once_more_after_the_plan(
         assert [each[:4] for each in told[2:]] == [(1, 1, 6, 1), (1, 1, 9, 6)]
         assert before_ns <= told[2][4] + 100 * MS <= after_ns
         assert told[3][4] == due_ns + 1 - 100 * MS
-        runtime._tick(runtime.beats.due_ns)
+        runtime._tick(runtime.heartbeats.due_ns)
         assert [each[:4] for each in told[4:]] == [(1, 1, 9, 6)]
 
 
@@ -351,9 +351,9 @@ def test_a_spoilt_window_is_told_with_the_reason(tmp_path: Path, capsys: pytest.
     windowed = SimpleNamespace(state=state, name="W")
     state.newest = windowed
     with in_process(_plan(beat_ns=0), tmp_path) as runtime:
-        lane = cast(Lane, SimpleNamespace(engine=SimpleNamespace(windows=SimpleNamespace(operators=[windowed]))))
+        lane = cast(EngineSlot, SimpleNamespace(engine=SimpleNamespace(windows=SimpleNamespace(operators=[windowed]))))
         for _ in range(2):
-            runtime.plans.announced.spoilt([lane])
+            runtime.plans.announcer.spoilt([lane])
         assert runtime.shared.counters["windows_spoilt.W"] == 1
     assert "windows of W are lost: field 'speed' is no number: 'fast'" in capsys.readouterr().err
 
@@ -399,8 +399,8 @@ def test_a_promise_to_windows_holds_under_the_next_plan(tmp_path: Path, monkeypa
 
 def _told(runtime: Runtime, data: bytes, peer: str = "b") -> frames.Frame:
     """What the runtime answers to a mark of a peer: Ack, or Refused."""
-    assert runtime.inbound is not None
-    with socket.create_connection(runtime.inbound.address) as end:
+    assert runtime.acceptor is not None
+    with socket.create_connection(runtime.acceptor.address) as end:
         end.sendall(
             frames.encode_hello(frames.Hello(f"node:{peer}", clock_domain(), next(BOOTS)))
             + frames.encode_batch(1, 1, [data])
@@ -423,11 +423,11 @@ def test_numbers_that_no_source_comes_to_are_refused(tmp_path: Path, kind: int) 
     """Windows by count add those of incarnations; records have 63 bits."""
     with in_process(_plan(beat_ns=0), tmp_path) as runtime:
         for number, answer in ((MOST_NUMBER - 1, frames.Ack), (MOST_NUMBER, frames.Refused)):
-            mark: Any = {frames.FILTERED: ABSENT, frames.REMOVED: Removed(number), frames.QUIET: Quiet(1)}[kind]
+            mark: Any = {frames.FILTERED: ABSENCE, frames.REMOVED: Removal(number), frames.QUIET: Progress(1)}[kind]
             assert isinstance(_told(runtime, encode_mark((1, 1, number, 0, 0, 0), 2, 1 << 60, mark)), answer)
 
 
-@pytest.mark.parametrize("mark", [ABSENT, Removed(1), Quiet(1)], ids=str)
+@pytest.mark.parametrize("mark", [ABSENCE, Removal(1), Progress(1)], ids=str)
 def test_nothing_is_told_of_the_future(tmp_path: Path, mark: Any) -> None:
     """A peer may say anything of its own source, but windows do not run ahead of the clock."""
     with in_process(_plan(beat_ns=0), tmp_path) as runtime:
@@ -454,7 +454,7 @@ def test_a_peer_tells_of_no_source_that_does_not_come_by_its_stream(tmp_path: Pa
             (2, 1, "b", frames.Refused),
             (2, 6, "c", frames.Ack),
         ):
-            data = encode_mark((source, 1, 3, 0, 0, 0), stream, 1 << 60, Removed(3))
+            data = encode_mark((source, 1, 3, 0, 0, 0), stream, 1 << 60, Removal(3))
             assert isinstance(_told(runtime, data, peer), kind)
 
 

@@ -22,7 +22,7 @@ from node_agent.host.state_dir import StateDir
 from node_agent.host.trace_ring import Ring, RingFacts
 from node_agent.link.limits import LinkError
 from node_agent.runtime.context import Shared
-from node_agent.runtime.links.credit import Load
+from node_agent.runtime.links.credit import Backpressure
 from node_agent.runtime.links.peer_link import PeerLink
 from node_agent.runtime.links.tls_connection import TlsConnection, TlsSecurity
 from node_agent.tls import identity
@@ -136,7 +136,7 @@ def test_a_record_that_was_changed_ends_the_connection(shared: Shared, ours: Aut
 
 def test_a_node_whose_name_no_certificate_can_have(shared: Shared, ours: Authority) -> None:
     security = TlsSecurity(shared, ours.folder / "a")
-    link = PeerLink(shared, Load(shared, None), "a..b", "127.0.0.1:1", {}, security)  # type: ignore[arg-type]
+    link = PeerLink(shared, Backpressure(shared, None), "a..b", "127.0.0.1:1", {}, security)  # type: ignore[arg-type]
     link.tick(now_ns())
     assert shared.counters["links_refused"] == 1 and link.sender.connect_at_ns
     assert security.due_ns == 1 << 62
