@@ -1,7 +1,6 @@
 """The identities of the operators that run here, and whether their files have changed since they were loaded."""
 
 from pathlib import Path
-from typing import Any
 
 from node_agent.host import ipc
 from node_agent.operators import source_code
@@ -12,14 +11,14 @@ class Identities:
     """By place, as its runtime told them last. Files are read again only where they look changed."""
 
     def __init__(self) -> None:
-        self._told: dict[int, tuple[Any, ipc.Operators]] = {}  # by place: when, and what
+        self._told: dict[int, tuple[object, ipc.Operators]] = {}  # by place: when, and what
         self._seen: dict[str, tuple[tuple[int, int, int], str]] = {}  # by file: how it looked, and its hash
 
-    def stale(self, place: int, when: Any) -> bool:
+    def stale(self, place: int, when: object) -> bool:
         """Whether the runtime has to be asked; when: what differs as soon as the answer may."""
         return place not in self._told or self._told[place][0] != when
 
-    def put(self, place: int, when: Any, told: ipc.Operators) -> None:
+    def put(self, place: int, when: object, told: ipc.Operators) -> None:
         """What it has answered."""
         self._told[place] = when, told
 

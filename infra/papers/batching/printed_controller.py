@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from math import floor
-from typing import Any, Literal
+from typing import Literal
 
 from infra.papers.policies import POLICIES
 from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Unit
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.fixed_batches import Fixed
 from node_agent.core.policies.policy_parts import Policy
@@ -30,7 +31,7 @@ class Controller(Fixed):
         self._before = Fraction(0)
         self._counted = (0, 0)  # missed, ended
 
-    def ended(self, unit: Any, jobs: int, ran_ns: int, decision_ns: int) -> None:
+    def ended(self, unit: Unit, jobs: int, ran_ns: int, decision_ns: int) -> None:
         """One step of (3)."""
         missed, ended = self.meter.missed, self.meter.ended
         since = self._counted if self.ratio == "execution" else (0, 0)

@@ -1,9 +1,7 @@
 """A tuner that runs k basic batches of the queue whose head is most urgent, k fixed ([A] definitions 6 and 7)."""
 
-from typing import Any
-
 from node_agent.core.meters import NodeMeter
-from node_agent.core.model import Job, Queue
+from node_agent.core.model import Job, Queue, Unit
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.batch_formers import basic_batches
 from protos.policies import phi_ns
@@ -34,5 +32,5 @@ class Fixed:
         """The end of its first basic batch, which is then "put into the queue of basic batches" ([A] 2)."""
         return head.release_ns + self.phi_ns
 
-    def ended(self, unit: Any, jobs: int, ran_ns: int, decision_ns: int) -> None:
+    def ended(self, unit: Unit, jobs: int, ran_ns: int, decision_ns: int) -> None:
         """Nothing follows from it."""

@@ -14,11 +14,12 @@ the third it is a heap.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from node_agent.core.lineage import Lineage
 from node_agent.core.meters import NodeMeter
 from node_agent.core.model import Job, Queue
+from node_agent.core.model import Unit as TaskUnit
 from node_agent.core.plan import DEFAULTS, Parameters, Unit
 
 Offset = Callable[[Unit], int]  # the constant that is added to the release
@@ -64,7 +65,7 @@ class Tuner(Protocol):
     def eligible_ns(self, head: Job) -> int:
         """When the batch of that head is complete. Until then complete ones of other units come first."""
 
-    def ended(self, unit: Any, jobs: int, ran_ns: int, decision_ns: int) -> None:
+    def ended(self, unit: TaskUnit, jobs: int, ran_ns: int, decision_ns: int) -> None:
         """An instance of that many of the unit's jobs ran that long; choosing it took that long. The meter knows it."""
 
 

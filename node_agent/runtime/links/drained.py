@@ -6,6 +6,7 @@ feeds a side input goes first; otherwise the order of arrival stays.
 
 from typing import Any
 
+from node_agent.core.engine.engine import Engine
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan
 from node_agent.core.punctuation import PUNCTUATION
@@ -54,5 +55,5 @@ class Arrivals:
                         engine.receive(at_ns, loaded, stream, lineage, payload)
                 arrivals.clear()
 
-    def _engine(self, loaded: CompiledPlan) -> Any:
+    def _engine(self, loaded: CompiledPlan) -> Engine:
         return self._backpressure.plans.by_loaded[loaded].engine_slot.engine

@@ -10,7 +10,7 @@ from node_agent.core import plan as core
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan
 from node_agent.core.punctuation import PUNCTUATION, Progress
-from node_agent.operators.codecs import CodecError
+from node_agent.operators.codecs import Codec, CodecError
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import Deployed
 from node_agent.runtime.links.acceptor import Acceptor
@@ -36,7 +36,7 @@ class Outbox:
         self.dirty: dict[PeerLink, None] = {}
         self._routes: dict[tuple[CompiledPlan, int], PeerLink] = {}
         self._deadlines: dict[tuple[CompiledPlan, int], int] = {}
-        self._codecs: dict[tuple[CompiledPlan, int], Any] = {}
+        self._codecs: dict[tuple[CompiledPlan, int], Codec] = {}
         self.by_loaded: dict[CompiledPlan, Deployed] = {}
         self.acceptor: Acceptor | None = None
         self.tallies: dict[str, Tally] = {}  # by output, as long as a plan with it is loaded

@@ -9,9 +9,8 @@ execution that makes the ratio fall to less than an eleventh, by as many tuples:
 A tuple misses where its instance ends after its sub-deadline, or where it is shed. All arithmetic is exact.
 """
 
-from typing import Any
-
 from node_agent.core.meters import NodeMeter
+from node_agent.core.model import Unit
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.edf import sub_deadline
 from node_agent.core.policies.fixed_batches import Fixed
@@ -31,7 +30,7 @@ class Control(Fixed):
         self._missed, self._ended = 0, 1  # the ratio before
         self.grown = 0
 
-    def ended(self, unit: Any, jobs: int, ran_ns: int, decision_ns: int) -> None:
+    def ended(self, unit: Unit, jobs: int, ran_ns: int, decision_ns: int) -> None:
         """One step of (3), after every execution."""
         missed, ended = self.meter.missed, max(1, self.meter.ended)
         change = missed * self._ended - self._missed * ended
