@@ -1,12 +1,12 @@
-"""What becomes of a tuple that is too old for every output as an operator would start (Operator.late).
+"""Expiry: a tuple that is too old for every output as an operator would start is shed, or a cheaper operator runs.
 
-Its age is taken at the lower bound: it is late only if it is so on any reading of the clocks. Where the first operator
-of a unit sheds what is late, the engine does it as it chooses, so that it costs no instance, and looks at the heads of
-all such units at every choice by which one may have waited so long: nothing waits for longer, whatever its deadline.
-Within a unit, and where a cheaper operator runs in place of the usual one, whoever runs the operators asks just before.
+The lower bound of the age counts, so a tuple is late only if it is late on any reading of the clocks. Where the first
+operator of a unit sheds late tuples, the engine sheds them as it chooses, so that they cost no instance. It looks at
+the heads of all such units at every choice by which one may be late: no tuple waits longer, even behind urgent ones.
+Within a unit, and where a cheaper operator may run, the executor asks just before the operator starts.
 
-What an operator will cost is declared, and may be wrong. So a result for outputs alone is judged once more as its
-operator ends, by the clock: what an operator that sheds the late gives is not delivered where it is late for sure.
+The declared cost of an operator may be wrong. Therefore a result that only outputs take is judged once more as its
+operator ends, by the clock: it is not delivered where it is late for sure and its operator sheds late tuples.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,7 @@
-"""Work that can be cut: a generator that yields where it may be interrupted, and returns what it has made.
+"""Incremental work: a generator that yields where it may be interrupted, and returns its result.
 
-Whoever shares the scheduling thread with task instances works in this form: the driver decides how many steps it takes
-at a time. Who has the thread to himself calls `finish`.
+Work that shares the scheduling thread with task instances has this form: the driver decides how many steps run at a
+time. `finish` runs all steps at once.
 """
 
 from collections.abc import Generator
@@ -12,7 +12,7 @@ Incremental = Generator[None, None, T]
 
 
 def finish(work: Incremental[T]) -> T:
-    """All of it at once."""
+    """Run all steps. Returns the result."""
     while True:
         try:
             next(work)

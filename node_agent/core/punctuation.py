@@ -1,10 +1,10 @@
-"""What travels on streams beside tuples, for joins and windows that wait for them: at once, before what is queued."""
+"""Punctuation: goes on streams beside tuples, to joins and windows that wait for them. It overtakes queued tuples."""
 
 from node_agent.core.lineage import Lineage
 
 
 class Absence:
-    """The payload of an absence mark: this branch of a join was filtered, shed or lost."""
+    """Absence punctuation: this branch of a join was filtered, shed or lost."""
 
     __slots__ = ()
 
@@ -16,8 +16,8 @@ ABSENCE = Absence()
 
 
 class Removal:
-    """The payload of a mark on a counted stream: numbers `first` to the lineage's were shed or lost, with origins in
-    the lineage's interval; exact: one of them has the greatest. To a join by lineage it is an absence mark."""
+    """Removal punctuation on a counted stream: numbers `first` to the lineage's were shed or lost, with origins in the
+    lineage's interval. exact: one of them has the greatest origin. A join by lineage takes it as an absence."""
 
     __slots__ = ("exact", "first")
 
@@ -29,9 +29,9 @@ class Removal:
 
 
 class Progress:
-    """The payload of a heartbeat on a counted stream: numbers below the lineage's were admitted, `first` the lowest of
-    them under this plan (or, where there is none, the lineage's), and what comes after them is not older than the lower
-    bound of the lineage's origin."""
+    """Progress punctuation (a watermark) on a counted stream: numbers below the lineage's were admitted, and later ones
+    are not older than the lower bound of the lineage's origin. first: the lowest number that was admitted under this
+    plan; the lineage's, where there is none."""
 
     __slots__ = ("first",)
 
@@ -47,12 +47,12 @@ Punctuation = Absence | Removal | Progress
 
 
 def removal_of(lineage: Lineage) -> Removal:
-    """The mark of a tuple that was shed or lost."""
+    """The punctuation of a tuple that was shed or lost."""
     return Removal(lineage[2], lineage[4] == lineage[5])
 
 
 class DelayedRemoval:
-    """A run of a source's arrivals that were shed at once and that nobody has been told of."""
+    """A run of a source's arrivals that were shed on admission, and whose removal is not forwarded yet."""
 
     __slots__ = ("epoch", "exact", "first", "greatest_ns", "last", "least_ns", "source")
 
@@ -61,7 +61,7 @@ class DelayedRemoval:
         self.last, self.exact = self.first, self.least_ns == self.greatest_ns
 
     def add(self, lineage: Lineage) -> bool:
-        """One more. False: it is not the next one."""
+        """Add a tuple. Returns False if it is not the next one of the run."""
         source, epoch, number, _, least_ns, greatest_ns = lineage
         if number != self.last + 1 or (source, epoch) != (self.source, self.epoch):
             return False
@@ -71,7 +71,7 @@ class DelayedRemoval:
 
     @property
     def lineage(self) -> Lineage:
-        """Of its mark."""
+        """Of its punctuation."""
         return self.source, self.epoch, self.last, 0, self.least_ns, self.greatest_ns
 
 

@@ -1,4 +1,4 @@
-"""What all parts of the runtime share: who this node is, where facts and counts go, which sockets are waited for."""
+"""Shared by all parts of the runtime: the node's identity, the places of facts and counts, and the poller."""
 
 import select
 from collections import Counter
@@ -13,14 +13,14 @@ MOST_EVENTS = 64  # sockets served in one drain
 
 
 class Handler(Protocol):
-    """Who is told that a descriptor is ready."""
+    """Handles a descriptor that is ready."""
 
     def on_ready(self, at_ns: int, mask: int) -> None:
         """mask: select.EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR."""
 
 
 class Poller:
-    """epoll with a handler per descriptor."""
+    """An epoll with a handler per descriptor."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()

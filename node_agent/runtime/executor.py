@@ -74,7 +74,7 @@ def ask(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: in
 
 
 def apply(step: Step, lineage: Lineage, payload: Any, now_ns: int, deadline_ns: int) -> list[tuple[Lineage, Any]]:
-    """Run one operator on one tuple, late or not. Raises OutputsError, and whatever the operator raises."""
+    """Run one operator on one tuple, late or not. Raises OutputsError, and what the operator raises."""
     result = step.call(payload) if step.bare else call(step, lineage, payload, now_ns, deadline_ns)
     return results(lineage, result)
 

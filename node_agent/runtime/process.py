@@ -224,7 +224,7 @@ class Process:
             sliced.at_once(work)
 
     def _work(self, message: ipc.Prepare | ipc.Commit | ipc.Abort | ipc.Drain, asked: ipc.Channel) -> Incremental[None]:
-        """Do it, and answer whoever asked, if it is still there."""
+        """Do it, and answer the process that asked, if it is still there."""
         try:
             if isinstance(message, ipc.Prepare):
                 accepted, why = yield from self._prepare(message.hash, message.epoch, message.routes)

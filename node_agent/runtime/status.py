@@ -1,5 +1,5 @@
-"""What a status says of outputs, units and sources, each row a tuple as in ipc.Status. Bounded: what does not fit in a
-message is left out, and counted."""
+"""Builds the status rows of outputs, units and sources, each a tuple as in ipc.Status. Rows that do not fit in a
+message are left out, and counted."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple

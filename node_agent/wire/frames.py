@@ -38,7 +38,7 @@ class FrameError(LinkError):
 
 
 class Hello(NamedTuple):
-    """Who speaks; see the proto for the meaning of each field in either direction."""
+    """The identity of the sender; the proto has the meaning of each field in either direction."""
 
     peer: str
     clock: str

@@ -109,8 +109,8 @@ def _connect(loaded: CompiledPlan, steps: dict[int, Step]) -> Incremental[None]:
 
 
 def _keep_what_is_read_beside(loaded: CompiledPlan) -> Incremental[None]:
-    """What is read as a side input here, and what leads to no output, is worth running however old it is: no deadline
-    of an output says for how long. Likewise whatever leads to such a unit on this node."""
+    """Keep units useful at any age that feed a side input here or lead to no output, as no deadline bounds their use.
+    The units that lead to them on this node are kept as well."""
     before: dict[Unit, list[Unit]] = {}
     waiting: list[Unit] = []
     for unit in loaded.units:

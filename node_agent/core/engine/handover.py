@@ -1,4 +1,4 @@
-"""What a new plan goes on with when it is committed in the place of an old one, on the same node.
+"""Plan handover: what a new plan inherits when it is committed in place of an old one on the same node.
 
 An operator that is the same in both (its name, what it runs and with which parameters, its input and side streams by
 name and codec) keeps its instance: the new plan's step gets the old one's call, and both plans call one instance until

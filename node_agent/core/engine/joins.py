@@ -1,4 +1,4 @@
-"""Joins by lineage: which results are complete, and which are given up.
+"""Joins by lineage: complete results, and results that are given up.
 
 A join gives one result per lineage, when every port has delivered a tuple. A port whose branch was filtered, shed or
 lost delivers an absence instead; then there is no result. A lineage that comes twice, by way of a union, waits for

@@ -1,4 +1,4 @@
-"""Which job runs next: the units' queues under one policy.
+"""The ready queue: chooses the job that runs next from the units' queues, under one policy.
 
 One heap holds the head of every unit's queue. Its order is total: deadline or rank, release, arrival number. A decision
 costs O(log units), a tuple O(1) besides, however many are queued. Heap entries are tuples, which compare in C.

@@ -1,4 +1,4 @@
-"""What becomes of windows: opened, closed, abandoned, skipped, as events for the engine to apply.
+"""Ends of windows (closed, abandoned, skipped) and their openings, as events for the engine to apply.
 
 A closed window enters the system as a tuple of its operator's own source, so that from there on it is in the ledger, in
 bounds and verdicts like any other; one that gives no result is admitted and shed. Nothing of this is on the path of a
@@ -119,7 +119,7 @@ class WindowEnds:
         return events
 
     def _number_from(self, windowed: WindowOperator, commands: list[Command]) -> None:
-        """Numbers of a source do not repeat, whatever plans there were."""
+        """Numbers of a source do not repeat from plan to plan."""
         state, source = windowed.state, windowed.window.source
         if state.source != source:
             lowest = min((state.lowest, *(_first(command) for command in commands)))

@@ -79,7 +79,7 @@ class EndToEnd:
         """How long after its origin a tuple may come on that stream and still meet an output; units left to it."""
         room_ns, steps = 0, 0
         if route.sides:
-            room_ns = ALWAYS_NS  # somebody reads the newest one
+            room_ns = ALWAYS_NS  # an operator reads the newest one
         for output in route.outputs:
             room_ns = max(room_ns, output.deadline_ns)
         if route.sends:

@@ -1,8 +1,8 @@
-"""What a shedder knows of the way from its door to the windows: what waits, what a tuple costs, how often one comes.
+"""Measures the backlog between a shedder's entries and the windows: queued tuples, cost per tuple, arrival rate.
 
-Integers only, from the instants of the events in their order, so a journal gives the same again. A tuple costs what the
-units on the way were busy with it, choosing included; as declared before anything was measured. While a backlog lasts
-it costs no less than the time that passes per tuple: whatever else the node does, the windows have what is left.
+Integers only, from the instants of the events in their order, so a journal gives the same figures again. A tuple costs
+the time that the units on its way were utilised by it, choosing included; before the first measurement, as declared.
+While a backlog lasts a tuple costs no less than the time that passes per tuple, since the node also does other work.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ FEWEST = 16  # tuples that say which share of the time the way has
 
 
 def pieces(unit: Unit) -> list[Unit]:
-    """A unit whole, where its policy cuts it into operators."""
+    """All pieces of a unit that its policy cuts into operators."""
     found = [unit]
     while (rest := found[-1].rest) is not None:
         found.append(rest)
@@ -24,7 +24,7 @@ def pieces(unit: Unit) -> list[Unit]:
 
 
 class _Stage:
-    """A unit on the way. weight_ns: what a tuple that waits for it costs until its end."""
+    """A unit on the way. weight_ns: the cost of a tuple that waits for it, up to the windows."""
 
     __slots__ = ("_made", "_seen", "after", "declared_ns", "ns", "tuples", "unit", "utilisation", "weight_ns")
 
@@ -41,11 +41,11 @@ class _Stage:
 
     @property
     def routes(self) -> list[tuple[int, Route]]:
-        """Where it leads, by exit."""
+        """The routes behind the unit, by exit."""
         return [(each.index, each.route) for piece in pieces(self.unit) for each in piece.exits]
 
     def look(self) -> tuple[int, int]:
-        """What is new since the last time: ns, tuples."""
+        """Add what was measured since the last look. Returns the new ns and tuples."""
         utilisation, (seen_ns, seen, made) = self.utilisation, self._seen
         new_ns, new = utilisation.ns - seen_ns, utilisation.tuples - seen
         self.ns += new_ns
@@ -59,7 +59,7 @@ class _Stage:
         return new_ns, new
 
     def weigh(self) -> None:
-        """Anew, when those after it are."""
+        """Weigh the stage again, after the stages behind it."""
         if not self.tuples:
             self.weight_ns = self.declared_ns + sum(stage.weight_ns for _, stage in self.after)
             return
@@ -67,13 +67,13 @@ class _Stage:
         self.weight_ns = max(1, (self.ns + later_ns) // self.tuples)
 
     def inherit(self, other: "_Stage") -> None:
-        """A new plan has this unit as well."""
+        """Inherit what was measured of the same unit of an older plan."""
         self.ns, self.tuples, self._made = other.ns, other.tuples, list(other._made)
 
 
 class Backlog:
-    """Of one shedder. doors: for each stream that is asked about, the units that a tuple of it goes on to. span_ns:
-    over which time gaps between arrivals are averaged."""
+    """Of one shedder. doors: for each stream that it sheds of, the units that a tuple of it enters. span_ns: the time
+    over which gaps between arrivals are averaged."""
 
     def __init__(self, doors: Sequence[Sequence[Unit]], path: Sequence[Unit], span_ns: int) -> None:
         units = list(dict.fromkeys([unit for each in doors for unit in each] + list(path)))
@@ -99,7 +99,7 @@ class Backlog:
         self._weigh()
 
     def arrived(self, at_ns: int, stream: int) -> Load:
-        """A tuple stands before the doors of that stream (its place among them)."""
+        """Count a tuple that came to that stream's entries. stream: its place among the streams. Returns the load."""
         gaps, load = self._gaps, self.load
         self._asked[stream] += 1
         if self._last_ns is not None:
@@ -117,7 +117,7 @@ class Backlog:
         return load
 
     def look(self) -> None:
-        """How much waits now."""
+        """Look at the queues."""
         queued = work_ns = 0
         for stage in self.stages:
             n = len(stage.unit.queue)
@@ -129,7 +129,7 @@ class Backlog:
         self.load.queued, self.load.work_ns = queued, work_ns
 
     def period(self) -> None:
-        """A period has passed: what was measured in it counts from now on."""
+        """End a period: its measurements count from now on."""
         busy_ns = tuples = 0
         for stage in self.stages:
             new_ns, new = stage.look()
@@ -162,16 +162,16 @@ class Backlog:
 
     @property
     def load_ppm(self) -> int:
-        """rho: the work that comes per time; 0: not known yet."""
+        """rho, the offered work per time; 0: not known yet."""
         return self.load.cost_ns * PPM // self.load.gap_ns if self.load.gap_ns else 0
 
     def dissolve(self) -> None:
-        """Let go of the units."""
+        """Release all references to units."""
         for each in (self.stages, self._order, self._doors, self._chains):
             each.clear()
 
     def inherit(self, other: "Backlog", pairs: Sequence[tuple[Unit, Unit]]) -> None:
-        """A new plan asks at the same doors; pairs: units that are the same, of this plan and the other one."""
+        """Inherit the measurements of the same shedder of an older plan. pairs: units that are the same in both."""
         before = {stage.unit: stage for stage in other.stages}
         mine = {stage.unit: stage for stage in self.stages}
         for unit, old in pairs:
@@ -183,7 +183,7 @@ class Backlog:
 
 
 def _backwards(stages: Sequence[_Stage]) -> list[_Stage]:
-    """Each behind all that it leads to: a plan has no cycles."""
+    """Each stage after all stages that it leads to: a plan has no cycles."""
     order: dict[_Stage, None] = {}
     waiting = list(stages)
     while waiting:
@@ -197,7 +197,7 @@ def _backwards(stages: Sequence[_Stage]) -> list[_Stage]:
 
 
 def _chains(doors: Sequence[Sequence[_Stage]]) -> list[list[list[Unit]]]:
-    """For each stream, for each unit at its doors: the units that its tuples run through, each unit counted once."""
+    """For each stream, for each unit that it enters: the units that its tuples run through, each counted once."""
     seen: set[_Stage] = set()
     chains = []
     for each in doors:

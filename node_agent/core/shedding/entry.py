@@ -1,8 +1,8 @@
-"""At the door of a unit: a shedder decides who is let in, and what becomes of the others.
+"""Entry shedders: decide which tuples enter a unit, and forward the numbers of the others behind it.
 
-Whoever is not let in is SHED at that unit, and its number goes on behind the unit at once, or in a range with its
-neighbours: before the next tuple of its source that is let in, with the source's next heartbeat, or when as many ranges
-wait as may. So a window that lacks a tuple is never taken for complete.
+A tuple that is refused is recorded as SHED at that unit. Its number is forwarded behind the unit at once, or in a range
+with its neighbours: before the next tuple of its source that is let in, with the source's next heartbeat, or when the
+most ranges wait. So a window that lacks a tuple is never taken for complete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Free = Callable[[int, int], bool]  # whether no window that is worth keeping mee
 
 
 class UnitEntry:
-    """Of one unit. single: behind it a join by lineage waits for each number, so none is kept back for a range."""
+    """Entry shedder of one unit. single: a join by lineage is behind it, so each number is forwarded at once."""
 
     __slots__ = ("_runs", "lateness_ns", "pending", "shedder", "single", "unit")
 
@@ -32,7 +32,7 @@ class UnitEntry:
         self._runs: dict[int, tuple[int, RemovedRanges]] = {}  # by source: its incarnation, ranges
 
     def shed(self, lineage: Lineage, free: Free | None) -> Iterator[Effect]:
-        """A tuple that was not let in, or was taken from the queue."""
+        """Shed a tuple that was refused, or taken from the queue. Returns the effects."""
         source, epoch, seq, _, origin_ns, _ = lineage
         yield Shed(self.unit, lineage, self.shedder.policy)
         if self.single:
@@ -47,8 +47,8 @@ class UnitEntry:
             yield from self.forward(source)
 
     def forward(self, source: int) -> Iterator[Effect]:
-        """What waits of that source goes on behind the unit. Where a tuple lies in event time is the lower bound of its
-        origin, on this node, so one of a range does lie at the greatest."""
+        """Forward the pending ranges of that source behind the unit. On this node a tuple's event time is the lower
+        bound of its origin, so one tuple of a range lies at the greatest."""
         if source in self.pending:
             self.pending.discard(source)
             epoch, marks = self._runs[source]
@@ -57,7 +57,7 @@ class UnitEntry:
                 yield ForwardedRemoval(self.unit, lineage, Removal(each.first, exact=True))
 
     def inherit(self, other: UnitEntry, sources: dict[int, int]) -> None:
-        """A new plan has the same unit. What waits at the old door is told by the new one. sources: by old number."""
+        """Inherit the pending ranges of the same unit of an older plan. sources: their numbers here by those there."""
         for source in sorted(other.pending & set(sources)):
             self.pending.add(sources[source])
             self._runs[sources[source]] = other._runs.pop(source)
@@ -65,7 +65,7 @@ class UnitEntry:
 
 
 class SharedEntry:
-    """Where a stream stands before doors of one shedder: the same tuple is let in at all of them, or at none."""
+    """The entries of one shedder that a stream comes to: a tuple is let in at all of them, or at none."""
 
     __slots__ = ("entries", "place", "shedder", "units")
 
@@ -74,7 +74,7 @@ class SharedEntry:
         self.units = tuple(entry.unit for entry in entries)
 
     def decide(self, at_ns: int, lineage: Lineage) -> tuple[bool, list[Effect]]:
-        """Whether a tuple goes on, and what comes before it; else it is shed here. The shedder is not due any more."""
+        """Decide on a tuple, when the shedder is not due. Returns whether it is let in, and the effects before it."""
         shedder, source = self.shedder, lineage[0]
         shedder.offered += 1
         if shedder.rule.keeps(at_ns, lineage, shedder.backlog.arrived(at_ns, self.place)):
@@ -84,12 +84,12 @@ class SharedEntry:
         return False, [effect for entry in self.entries for effect in entry.shed(lineage, free)]
 
     def others(self, route: Route, units: tuple[Unit, ...]) -> tuple[Unit, ...]:
-        """Of those units the ones that are not behind these doors."""
+        """Those of the units that have none of these entries."""
         return () if self.units == route.units else tuple(unit for unit in units if unit not in self.units)
 
 
 class Rule(Protocol):
-    """By what a shedder decides. policy: number in SHED facts."""
+    """The shedding policy of a shedder. policy: its number in SHED facts."""
 
     policy: int
 
@@ -100,18 +100,18 @@ class Rule(Protocol):
         """For `RemovedRanges`: spans that no window of that source needs. None: all."""
 
     def period(self, load: Load) -> int:
-        """A period has passed: so many of the oldest tuples go."""
+        """End a period. Returns how many of the oldest tuples are shed."""
 
     def inherit(self, other: Rule, sources: dict[int, int]) -> None:
-        """A new plan sheds by the same policy for the same windows; sources: their numbers here, by those there."""
+        """Inherit from the same policy for the same windows in an older plan. sources: numbers here by those there."""
 
     @property
     def decided(self) -> tuple[int, int]:
-        """Windows decided on when they opened, and of them not admitted."""
+        """Windows decided on when they opened, and those of them that were denied."""
 
 
 class Shedder:
-    """One entry of a plan's sheddings. windows: names of the operators. offered, shed: tuples."""
+    """One shedder of a plan. windows: names of the operators. offered, shed: tuples."""
 
     def __init__(self, rule: Rule, windows: Sequence[str], backlog: Backlog, period_ns: int) -> None:
         self.rule, self.policy, self.windows, self.backlog = rule, rule.policy, tuple(windows), backlog
@@ -122,7 +122,7 @@ class Shedder:
         self.sources: dict[str, int] = {}  # of the windows, by name
 
     def tick(self, at_ns: int) -> list[Effect]:
-        """The first event at `due_ns` or later. Returns what follows, in order."""
+        """End a period, at the first event at `due_ns` or later. Returns the effects, in order."""
         self.due_ns = (self.due_ns if self.due_ns else at_ns) + self.period_ns
         if self.due_ns <= at_ns:
             self.due_ns += ((at_ns - self.due_ns) // self.period_ns + 1) * self.period_ns
@@ -131,9 +131,9 @@ class Shedder:
         return list(self._oldest_go(most)) if most else []
 
     def _oldest_go(self, most: int) -> Iterator[Effect]:
-        """The oldest tuples, wherever on the way they wait, deepest first. A tuple that waits in several units goes
-        from all of them. Their ranges are handed on at once: marks overtake tuples, so no survivor has to carry
-        them."""
+        """Shed the oldest tuples of all units on the way, the deepest unit first. A tuple that waits in several units
+        leaves all of them. Their ranges are forwarded at once: punctuation overtakes tuples, so it needs no survivor
+        that carries it."""
         gone: dict[Lineage, None] = {}
         for entry in reversed(self.entries):
             if len(gone) < most:
@@ -150,20 +150,20 @@ class Shedder:
                 yield from entry.forward(source)
 
     def inherit(self, other: Shedder, sources: dict[int, int]) -> None:
-        """A new plan sheds by the same policy for the same windows; sources: their numbers here, by those there."""
+        """Inherit from the same policy for the same windows in an older plan. sources: numbers here by those there."""
         self.due_ns, self.offered, self.shed = other.due_ns, other.offered, other.shed
         self.rule.inherit(other.rule, sources)
 
     def dissolve(self) -> None:
-        """Nothing refers to itself any more."""
+        """Release all references to units."""
         for entry in self.entries:
             entry.unit.join_shedder = None
         self.entries = ()
         self.backlog.dissolve()
 
     def counts(self) -> dict[str, int]:
-        """By window: `windows.W.load_ppm` (rho, as measured), tuples at the door and of them shed, windows decided on
-        and of them denied."""
+        """By window: `windows.W.load_ppm` (rho, as measured), tuples offered and those shed of them, windows decided on
+        and those denied of them."""
         decided, denied = self.rule.decided
         made = {"load_ppm": self.backlog.load_ppm, "offered": self.offered, "shed": self.shed}
         if decided:

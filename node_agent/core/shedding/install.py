@@ -1,4 +1,4 @@
-"""The plan's sheddings as it is loaded: every shedder at its doors, and what a new plan's go on with."""
+"""Installs the shedders of a compiled plan at its units, and lets those of a new plan inherit from the old one's."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from node_agent.core.shedding.entry import SharedEntry, Shedder, UnitEntry
 
 
 def stand(loaded: CompiledPlan) -> None:
-    """Every shedder of the plan at its doors. Raises ValueError where a unit has two."""
+    """Install every shedder of the plan at its entries. Raises ValueError where a unit has two."""
     firsts = {unit.id: unit for unit in loaded.units}  # of a unit's pieces the first was added last
     taken = set[Unit]()
     for spec in loaded.plan.sheddings:
@@ -53,12 +53,12 @@ def _collects(plan: plans.Plan, number: int) -> plans.Operator:
 
 
 def _name(plan: plans.Plan, operator: plans.Operator) -> str:
-    """As the query calls it."""
+    """Its name in the query."""
     return next((each.name for each in plan.operators if each.closes == operator.id), operator.name)
 
 
 def _feeds(operator: plans.Operator) -> list[tuple[str, int]]:
-    """Sources by name; where the plan does not say it, by their place."""
+    """The numbers of its sources by name; where the plan has no names, by their place."""
     window = operator.window
     assert window is not None
     names = window.names or [f"{operator.name} {place}" for place in range(len(window.feeds))]
@@ -66,7 +66,7 @@ def _feeds(operator: plans.Operator) -> list[tuple[str, int]]:
 
 
 def _span_ns(spec: plans.Shedding, operators: Sequence[plans.Operator]) -> int:
-    """At least the last longest window counts; half of what is remembered is forgotten at a time."""
+    """How long gaps between arrivals are remembered: at least the longest window, as half is forgotten at a time."""
     windows = [operator.window for operator in operators if operator.window is not None]
     return 2 * max(
         (each.length for each in windows if each.kind != "count"), default=shedding_policies.PERIODS * spec.period_ns
@@ -89,8 +89,8 @@ def _meets_join(unit: Unit) -> bool:
 
 
 def hand_over(new: CompiledPlan, old: CompiledPlan) -> None:
-    """Shedders of the same policy, with a window in common, go on with what was measured and decided, and the doors of
-    the same units with what waits there."""
+    """Shedders of the same policy with a window in common inherit measurements and decisions; entries of the same units
+    inherit their pending ranges."""
     same = {_operators(unit): unit for unit in old.units}
     pairs = [(unit, same[name]) for unit in new.units if (name := _operators(unit)) in same]
     left = _shedders(old)

@@ -1,4 +1,4 @@
-"""How much a queue holds, in bytes of memory, and what goes where it holds too much.
+"""Memory limits: estimates the size of payloads, limits the queue of a unit, and tells when a node is full.
 
 A queue's limit is for what its jobs occupy in this process: the payload as an object, which is several times as large
 as it is encoded, and what is kept of the tuple beside it. Each payload is weighed as it is let in, and known by the

@@ -1,7 +1,7 @@
 """Keeps sources and operators to what they declared, so that a guarantee stays true when one breaks its promise.
 
 A guarantee rests on arrival curves of the sources and selectivity curves of the operators ([Q] definition 6; a mean
-bounds nothing). What is beyond them is shed here, and what passes conforms, whatever comes: each police admits as long
+bounds nothing). What is beyond them is shed here, and what passes conforms for any input: each police admits as long
 as what it has let pass still conforms (so nothing that conforms is ever shed), and what it sheds it forgets.
 
 Told the time, never asking for it; nothing is allocated per tuple. `shed` counts what did not pass.

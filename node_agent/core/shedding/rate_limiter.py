@@ -9,9 +9,9 @@ passes. Each is decided when it comes, and none is held:
   closer together than allowed.
 - **A threshold.** A place that is free goes to a tuple that is among the best most / arrivals of what came lately;
   a better one would find it taken, since what has begun cannot be displaced. While a quarter of the limit waits,
-  whoever comes will wait too, can be displaced, and may have a free place.
+  a new tuple will wait too, can be displaced, and may have a free place.
 - **Drop-tail, where learning does not pay.** What the threshold and what first come first served would have kept is
-  added up beside (forgotten by a sixteenth per span); while the latter is ahead, a free place goes to whoever comes.
+  added up beside (forgotten by a sixteenth per span); while the latter is ahead, a free place goes to any tuple.
 
 Pure: told the time, never asking for it. A decision costs O(log most), memory is bounded by `most`.
 """
@@ -32,7 +32,7 @@ _SPARE = 16  # entries that are no longer valid, before a queue is cleared of th
 
 
 def _always(number: int) -> bool:
-    """Whoever was not said to be taken waits."""
+    """Every tuple waits until `taken` is called for it."""
     del number
     return True
 
@@ -133,8 +133,8 @@ class RateLimiter:
 
     def decide(self, at_ns: int, value: float, number: int, waits: Callable[[int], bool] = _always) -> int:
         """PASS, SHED, or the number of the tuple that has to go, and this one passes. Numbers are the caller's, from 0,
-        no two the same within a span. A value that is no finite number counts as LEAST. waits: asked about whoever
-        would have to go; if it does not wait any more it counts as taken."""
+        no two the same within a span. A value that is no finite number counts as LEAST. waits: asked about the tuple
+        that would have to go; if it does not wait any more it counts as taken."""
         at_ns = self._at_ns = max(at_ns, self._at_ns)
         if value - value != 0:
             value = LEAST

@@ -2,7 +2,7 @@
 
 Refusals of one source, plan and reason share a record until it is written. `settle` writes at most a thousand records
 a second, with a burst of 256 at first, so that refusals, which cost next to nothing, cannot fill the trace. What is
-`held` back must not be told to whoever sent the tuples: if this process is killed, they come again and are counted by
+`held` back must not be told to the senders of the tuples: if this process is killed, they come again and are counted by
 the next one.
 """
 

@@ -1,8 +1,8 @@
-"""Who is shed where not all windows can be had ([S], section 4 of the theory of this system): the plan's sheddings.
+"""Shedding policies: which tuples are shed where not all windows can be completed in time ([S]).
 
-`window-aware` lets in what an admitted window needs, `front` takes the oldest off the queues, `random` draws, and
-`drop-tail` lets in nobody while the queue is full. Each is asked at the doors that the plan names, and sees time only
-as the instants of what comes there and of heartbeats.
+`window-aware` lets in tuples that an admitted window needs, `front` takes the oldest off the queues, `random` draws,
+and `drop-tail` refuses tuples while the queue is full. Each decides at the entries that the plan names, and sees time
+only as the instants of arrivals and heartbeats there.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -85,7 +85,7 @@ class NeededWindows:
         return self._free.get(source)
 
     def period(self, load: Load) -> int:
-        """Nobody goes who was let in."""
+        """No tuple that was let in is shed."""
         return 0
 
     @property
@@ -114,7 +114,7 @@ def _free(windows: Sequence[_Windows]) -> Free | None:
 
 
 class OldestFirst:
-    """[S]'s `front`: everybody is let in, and the oldest tuples go, n = max(r arrivals, q - M) per period."""
+    """[S]'s `front`: every tuple is let in, and the oldest ones are shed, n = max(r arrivals, q - M) per period."""
 
     policy = POLICY_FRONT
     decided = (0, 0)
@@ -124,7 +124,7 @@ class OldestFirst:
         self.front = Front(self.control, spec.most)
 
     def keeps(self, at_ns: int, lineage: Lineage, load: Load) -> bool:
-        """Everybody is let in."""
+        """Every tuple is let in."""
         self.front.arrived()
         return True
 
@@ -189,7 +189,7 @@ class WhileThereIsRoom:
         return None
 
     def period(self, load: Load) -> int:
-        """Nobody goes who was let in."""
+        """No tuple that was let in is shed."""
         return 0
 
     def inherit(self, other: Rule, sources: dict[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""What stands before a source's stream: its limit ([P] 5.1), the policing of what it declared, and the node's memory.
+"""Admission control of a source: its rate limit ([P] 5.1), policing of its declared arrivals, and the node's memory.
 
 In this order a tuple is shed as it is admitted: the queues are full and the latest go (drop-tail); its source is above
 its limit and it is not worth more than what waits; it is beyond what was declared. A tuple that takes the place of

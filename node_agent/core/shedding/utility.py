@@ -1,6 +1,6 @@
 """What a tuple is worth: a tree of `protos/expressions.py` from a plan, made into a function of the payload.
 
-The tree comes over the wire, so all of it is checked. The function is total: whatever the payload is, it gives a
+The tree comes over the wire, so all of it is checked. The function is total: for any payload it gives a
 finite number, or LEAST where there is none (a missing field, a text in a sum, NaN, infinity, a division by zero).
 Looked up are the keys of mappings and the fields of protobuf messages, by the names in the tree; nothing is called.
 

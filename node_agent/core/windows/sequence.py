@@ -1,7 +1,7 @@
-"""What became of each number of a source, settled in the order of the numbers, whatever order the reports come in.
+"""Settles what became of each number of a source, in the order of the numbers, for reports in any order.
 
 A number was admitted and is *present*, or *filtered* on its way, or *removed* (shed, lost, never told of). A number
-that nobody reports counts as removed when `wait_ns` has passed since a later one was heard of, or when more than `most`
+without a report counts as removed when `wait_ns` has passed since a later one was heard of, or when more than `most`
 reports wait for it; its origin is then known by its neighbours only: no less than the watermark, no more than the
 instant at which the later number was heard of, since a tuple is older than its admission.
 
@@ -32,7 +32,7 @@ class _Report:
 
 
 class Sink(Protocol):
-    """Who is told what was settled, at once and in order."""
+    """Receives what was settled, at once and in order."""
 
     def add(self, source: int, number: int, origin_ns: int, payload: Any) -> None:
         """A tuple that is not late."""
@@ -44,7 +44,7 @@ class Sink(Protocol):
         """The watermark or the next number may have moved."""
 
     def restarted(self, source: int, least_ns: int, greatest_ns: int) -> None:
-        """A new incarnation; what the one before admitted and nobody told of has an origin in least..greatest."""
+        """A new incarnation; what the one before admitted and did not report has an origin in least..greatest."""
 
 
 class Sequence:

@@ -1,4 +1,4 @@
-"""Who is shed in overload: `front` ([S], corrected), `random`, `drop-tail`; the control of the rate; the best share.
+"""Shedding in overload: `front` ([S], corrected), `random`, `drop-tail`, the rate control, and the best share.
 
 All numbers are integers: shares in ppm, instants and costs in ns. The numbers of tuples
 that are shed travel on as removed ranges, so a shedder can cost windows, but never make one wrong. `window-aware` is
@@ -93,9 +93,9 @@ def excess(arrivals: int, rate_ppm: int, queued: int, most: int) -> int:
 
 
 class Front:
-    """[S]: what goes is the oldest of the queue, in one run. Says how many; whoever has the queue takes them off its
-    front and tells `RemovedRanges`. The first survivor carries the range; if it goes in a later period, the ranges are
-    one."""
+    """[S]: what goes is the oldest of the queue, in one run. Returns how many; the owner of the queue takes them
+    off its front and tells `RemovedRanges`. The first survivor carries the range; if it goes in a later period, the
+    ranges are one."""
 
     def __init__(self, control: RateControl, most: int) -> None:
         self.control, self._most, self._arrivals = control, most, 0

@@ -1,10 +1,10 @@
-"""A window operator of a loaded plan: what reaches it, by the source that it is of, goes to its windows.
+"""A window operator of a compiled plan: routes tuples and punctuation to its windows, by source.
 
 `WindowState` holds the windows and the numbers that are settled of each source. The same operator of a newer plan
 inherits it: both plans then report to one state, and windows that close are released under the newest plan.
 
-Windows begin when every source has been heard of. A heartbeat says that numbers below n were admitted: they are not
-younger than this instant, so whatever begins later needs only n and what comes after it.
+Windows begin after the first heartbeat of every source. A heartbeat says that numbers below n were admitted: they are
+not younger than this instant, so a window that begins later needs only n and later numbers.
 """
 
 from bisect import bisect_right
@@ -33,7 +33,7 @@ FIRST = 1  # number of an incarnation whose heartbeats were not heard yet; what 
 
 
 class Promises:
-    """What heartbeats of one source said: numbers from n on are not older than an instant. Both ascend."""
+    """Lower bounds by heartbeats of one source: numbers from n on are not older than an instant. Both ascend."""
 
     __slots__ = ("epoch", "row")
 
@@ -63,8 +63,8 @@ class Promises:
 
 
 class WindowState:
-    """What goes on from plan to plan. newest: whose windows they are now. members: who reports to them, which may be in
-    engines of their own."""
+    """What goes on from plan to plan. newest: the operator that the windows belong to now. members: the
+    operators that report to them, which may be in engines of their own."""
 
     __slots__ = (
         "at_ns", "base", "counts", "gaps", "intake", "members", "missing", "newest", "promises", "source", "stopped",
@@ -167,7 +167,7 @@ class WindowOperator:
             newest.owner.end_windows(at_ns, newest)
 
     def on_punctuation(self, at_ns: int, lineage: Lineage, punctuation: Punctuation) -> None:
-        """A mark has come."""
+        """Apply punctuation."""
         if isinstance(punctuation, Removal):
             self.removed(at_ns, lineage, punctuation.first, punctuation.exact)
         elif isinstance(punctuation, Progress):
@@ -186,7 +186,7 @@ class WindowOperator:
             state.intake.present(index, state.now(at_ns), epoch, number, event_ns, payload)
 
     def filtered(self, at_ns: int, lineage: Lineage) -> None:
-        """An absence mark."""
+        """Apply an absence."""
         source, epoch, number, ordinal, origin_ns, _ = lineage
         index, state = self.index.get(source), self.state
         if ordinal or origin_ns < AGELESS_NS:

@@ -69,7 +69,7 @@ class Plans:
         self.limit_bytes = DEFAULT_BYTES  # of queued payloads of all plans: the most that one of them allows
         self.memory_full: Callable[[], bool] = _never
         self.on_plans_changed: Callable[[], None] = (
-            _nobody  # told when a plan's state has changed, or which plans there are
+            _ignore  # called when a plan's state or the set of plans has changed
         )
         self._sources: dict[str, tuple[Deployed, core.Source]] = {}  # where tuples are admitted now, by name
         self.windows: dict[int, int] = {}  # by source: above all numbers of windows, in all lanes and plans
@@ -303,7 +303,7 @@ class Plans:
         return EngineSlot(key, engine, Executor(engine, now_ns, failed=self._failed))
 
     def _look_up(self) -> None:
-        """Whatever is asked per tuple or per instance and follows from which plans there are and their states."""
+        """Rebuilds the lookup tables after the set of plans or a plan's state changed."""
         plans = self.by_hash.values()
         self.emulating = any(cost.emulate_ns > 0 for cost in self.meter.costs.values())
         self.limit_bytes = max((each.plan.memory_bytes for each in plans), default=0) or DEFAULT_BYTES
@@ -349,5 +349,5 @@ def _never() -> bool:
     return False
 
 
-def _nobody() -> None:
-    """Nobody has to be told."""
+def _ignore() -> None:
+    """No one is told."""

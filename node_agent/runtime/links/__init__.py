@@ -1,1 +1,1 @@
-"""Connections of one core: who is accepted, what is sent to peers and sinks, and what is owed to them."""
+"""Connections of one core: accepted ones, links to peers, sinks, and the punctuation that waits for a link."""

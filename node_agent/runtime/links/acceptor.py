@@ -61,7 +61,7 @@ class Acceptor:
             return
         security, host = self._security, address[0]
         if security is None:
-            connection = Connection(self.context.shared, end, _Nobody())
+            connection = Connection(self.context.shared, end, _Unowned())
         else:
             connection = security.accepted(end, host)
         accepted = Accepted(self, connection, at_ns, host)
@@ -89,7 +89,7 @@ class Acceptor:
             goes.refuse(LinkError("strangers_crowded", "too many connect here and have not said hello"))
 
     def role(self, accepted: "Accepted", hello: frames.Hello) -> Role:
-        """Who speaks. Raises LinkError where nobody of that kind is served."""
+        """Reads the peer's Hello and returns its role. Raises LinkError if the role is not served."""
         self._strangers.pop(accepted, None)
         accepted.connection.authorise(hello.peer)
         kind = hello.peer.partition(":")[0]
@@ -284,6 +284,6 @@ class Accepted:
         self.acceptor.forget(self)
 
 
-class _Nobody:
+class _Unowned:
     def on_ready(self, at_ns: int, mask: int) -> None:
         """Replaced before the next wait."""

@@ -34,7 +34,7 @@ class Backpressure:
     jobs: too much rather than too little, and what it counts for goes with each job that runs. Links, sinks and bytes
     that no socket has taken are counted exactly, each what it holds itself.
 
-    Whatever the estimate says: where the process has grown by more than the limit since next to nothing was queued,
+    Whatever the estimate: where the process has grown by more than the limit since next to nothing was queued,
     the queues are taken to hold that, and from then on as much more than the estimate as was found.
     """
 

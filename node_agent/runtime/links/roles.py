@@ -196,7 +196,7 @@ class SourceRole:
             why = f"the plan with source {self.source_name!r} has been stopped"
             return self._refuse(at_ns, lo_ns, hi_ns, REASON_STOPPED, why)
         deployed, source = self._fed = found
-        if full and source.on_full == REFUSE:  # else the engine decides who goes
+        if full and source.on_full == REFUSE:  # else the engine decides which tuple goes
             return self._refuse(at_ns, lo_ns, hi_ns, REASON_FULL, "the node's queues are full")
         reason, why = self._why_not(found, at_ns, arrived, lo_ns, hi_ns)
         if reason:
@@ -272,7 +272,7 @@ class SourceRole:
 
 
 def peer_clock(shared: Shared, hello: frames.Hello) -> PeerClock:
-    """The clock of whoever said hello. Raises LinkError where its drift leaves no clock."""
+    """The clock of the peer that said hello. Raises LinkError where its drift leaves no clock."""
     try:
         return PeerClock(shared.clock, shared.drift_ppm, hello.clock, hello.drift_ppm)
     except ValueError as error:

@@ -50,7 +50,7 @@ class SinkRole:
         load.sink_bytes += more
 
     def close(self) -> None:
-        """Nobody reads any more."""
+        """The reader has gone."""
         self._hold(-self._bytes)
         self._waiting.clear()
 

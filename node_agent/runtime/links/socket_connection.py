@@ -86,7 +86,7 @@ class Connection:
         self.shared.poller.handlers[self.descriptor] = owner
 
     def authorise(self, peer: str) -> None:
-        """Whether the other end may say Hello as that. On loopback everybody is believed."""
+        """Raise LinkError if the other end may not say Hello as that peer. On loopback every peer may."""
 
     def refuse(self, error: LinkError) -> None:
         """Say why, count it, close."""
@@ -117,7 +117,7 @@ class Connection:
 
 
 class Security(Protocol):
-    """Secures connections. Its handshakes take turns: `tick` is due at due_ns. known: addresses from which somebody was
+    """Secures connections. Its handshakes take turns: `tick` is due at due_ns. known: addresses from which a peer was
     let in."""
 
     @property
@@ -126,7 +126,7 @@ class Security(Protocol):
     def known(self) -> Container[str]: ...
 
     def accepted(self, end: socket.socket, host: str) -> Connection:
-        """Somebody has connected from that host."""
+        """A peer has connected from that host."""
 
     def dialled(self, end: socket.socket, host: str, place: str, owner: Handler) -> Connection:
         """This node connects to that place. Raises ValueError for a name that no certificate can have."""

@@ -3,7 +3,7 @@
 A handshake is a millisecond of arithmetic that cannot be cut (ten on a small machine), it is asked for by strangers,
 and it happens on the thread that schedules. So handshakes wait in a line: one step at a time (each end takes two), then
 a pause that leaves at least nine tenths of the thread to everything else. Peers that this node dials, and addresses
-from which somebody has been let in before, come first.
+from which a peer has been let in before, come first.
 """
 
 import select
@@ -24,7 +24,7 @@ from node_agent.wire import frames
 
 SHARE = 10  # a handshake's step is followed by a pause, together so many times as long as the step
 MOST_PAUSE_NS = 500_000_000
-MOST_KNOWN = 256  # addresses from which somebody was let in
+MOST_KNOWN = 256  # addresses from which a peer was let in
 GONE = select.EPOLLHUP | select.EPOLLERR
 SPEAKS_TLS = "this agent speaks TLS: give the client an identity (tls=DIR, --tls DIR), start other agents with --tls"
 NO_TLS = "it does not speak TLS: start that agent with --tls"
@@ -43,7 +43,7 @@ class TlsSecurity:
         self.known: OrderedDict[str, None] = OrderedDict()
 
     def accepted(self, end: socket.socket, host: str) -> "TlsConnection":
-        """Somebody has connected from there."""
+        """A peer has connected from there."""
         session = Session(self._server, self.folder, server_side=True)
         return TlsConnection(self, end, session, host, whom=host)
 
@@ -84,7 +84,7 @@ class TlsSecurity:
         self._others.pop(connection, None)
 
     def let_in(self, host: str) -> None:
-        """Somebody from there has said who they are, and may be."""
+        """A peer from there has shown its identity, and is authorised."""
         self.known[host] = None
         self.known.move_to_end(host)
         while len(self.known) > MOST_KNOWN:
@@ -92,7 +92,7 @@ class TlsSecurity:
 
 
 class TlsConnection(Connection):
-    """Drives its handshake as the poller's handler, then hands over to `owner`, who is called with
+    """Drives its handshake as the poller's handler, then hands over to `owner`, which is called with
 
     EPOLLOUT when it may write its Hello (dialled), EPOLLIN where more has come already, 0 when it was closed.
     """
@@ -244,7 +244,7 @@ class TlsConnection(Connection):
         self.security.let_in(self.host)
 
     def refuse(self, error: LinkError) -> None:
-        """As with a plain connection; whoever has not shown a certificate is told nothing."""
+        """As with a plain connection; a peer that has not shown a certificate is told nothing."""
         if self.session.done:
             super().refuse(error)
             return
