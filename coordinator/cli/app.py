@@ -1,4 +1,4 @@
-"""The coordinator's command line. Each command lives in coordinator/commands/<name>.py and brings `register(app)`.
+"""The coordinator's command line. Each command lives in coordinator/cli/commands/<name>.py and brings `register(app)`.
 
 Those modules import nothing heavy at their top: OR-Tools, Spark and gRPC are imported inside the command that needs
 them, so that `--help` and `validate` start at once.
