@@ -15,8 +15,8 @@ from time import thread_time_ns
 from infra.bench.engine.runtime_loop import MEMORY
 from infra.bench.figures import Figure, percentile
 from node_agent.core.incremental import Incremental
-from node_agent.host import plan_files
 from node_agent.host.clock import now_ns
+from node_agent.host.files import plan_files
 from node_agent.runtime.background import BackgroundWork
 from node_agent.runtime.deployments.deployed_plan import MOST_QUIET_NS
 from node_agent.runtime.in_process import in_process, queue

@@ -7,7 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from node_agent.control.deployment import Route
-from node_agent.host.plan_files import missing_cores
+from node_agent.host.files.plan_files import missing_cores
 from node_agent.host.settings import place_name
 from node_agent.wire.plan_message import PlanError, core_plan
 from protos import agent_pb2, plan_pb2

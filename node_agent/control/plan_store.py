@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from node_agent.control.deployment import Deployment, Durable, Ran, State
-from node_agent.host.durable_files import checked, set_aside, with_check, write_durably
-from node_agent.host.plan_files import STATE_FILE, local_path, missing_cores, read_locals, whole_path
-from node_agent.host.reserve import Reserve
+from node_agent.host.files.durable_files import checked, set_aside, with_check, write_durably
+from node_agent.host.files.plan_files import STATE_FILE, local_path, missing_cores, read_locals, whole_path
+from node_agent.host.files.reserve import Reserve
 from protos.records import STAMP
 
 

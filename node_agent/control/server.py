@@ -11,7 +11,7 @@ from node_agent.control.deploy_driver import DeployDriver
 from node_agent.control.plan_check import is_loopback
 from node_agent.control.plan_store import PlanStore
 from node_agent.control.service import OPTIONS, Agent
-from node_agent.control.spool_files import SpoolFiles
+from node_agent.control.spool.spool_files import SpoolFiles
 from node_agent.host import ipc
 from node_agent.host.log import WARNING, Log
 from node_agent.host.settings import Settings

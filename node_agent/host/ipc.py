@@ -14,7 +14,7 @@ Who says what:
     control -> runtime      Prepare, Commit, Abort, Drain, AskStatus, AskProfile, AskOperators
     runtime -> control      PlanAnswer, PlanChanged, Status, Profile, Operators
 
-Plans travel as files (node_agent/host/plan_files.py): control writes, the runtime reads. Control's duties:
+Plans travel as files (node_agent/host/files/plan_files.py): control writes, the runtime reads. Control's duties:
   prepare  write the local plan, send Prepare; when PlanAnswer accepts, write the state file, then answer outside.
   commit   write the state file first, then send Commit: a runtime that restarts in between reads `committed`.
   On RuntimeStarted send Prepare, Commit and Drain of every stored plan again: all of them are idempotent.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from node_agent.host.state_dir import StateDir
+from node_agent.host.files.state_dir import StateDir
 
 Address = tuple[str, int]  # host, port; port 0: any free one
 

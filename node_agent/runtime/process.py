@@ -9,8 +9,9 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from node_agent.core.incremental import Incremental, finish
-from node_agent.host import ipc, plan_files, scheduling
+from node_agent.host import ipc, scheduling
 from node_agent.host.clock import now_ns
+from node_agent.host.files import plan_files
 from node_agent.host.log import ERROR, Log
 from node_agent.host.operator_output import printed
 from node_agent.host.settings import Settings

@@ -17,9 +17,9 @@ from dataclasses import replace
 
 from node_agent.host import ipc, scheduling
 from node_agent.host.clock import now_ns
+from node_agent.host.files.state_dir import StateError
 from node_agent.host.log import ERROR, INFO, WARNING, Log
 from node_agent.host.settings import Settings
-from node_agent.host.state_dir import StateError
 from node_agent.supervisor.child_process import Child, StartError, status_text
 from node_agent.supervisor.worker import Worker
 

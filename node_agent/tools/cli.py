@@ -154,8 +154,8 @@ def _run(parsed: argparse.Namespace) -> int:
 
     gc.disable()  # imports make no garbage; each process enables it when it is ready
     from node_agent.host.clock import clock_domain
+    from node_agent.host.files.state_dir import StateDir, StateError
     from node_agent.host.settings import Settings
-    from node_agent.host.state_dir import StateDir, StateError
     from node_agent.supervisor.supervisor import Supervisor
 
     try:

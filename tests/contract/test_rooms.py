@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra")
 MOST_FILES = 14
 ONE_FILE_PER_COMMAND = ("coordinator/cli/commands", "infra/bench")  # called as the command
-ALIKE = {"entry.py"}  # of the control process, and of tuples into a unit
 MOVES = ("sim_vehicles/virtual",)  # as a whole, into the agent
 EXAMPLES = ROOT / "infra" / "examples"  # directories of users: files are called as the tutorial says
 NAMED_TUPLE = {"_replace", "_fields", "_asdict", "_make"}
@@ -47,7 +46,7 @@ def test_no_files_import_one_another_in_a_circle(graph: grimp.ImportGraph, packa
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_two_files_of_a_package_are_called_alike(package: str) -> None:
     names = Counter(path.name for path in files(package) if drawer(path) not in ONE_FILE_PER_COMMAND)
-    assert {name for name, count in names.items() if count > 1} <= ALIKE
+    assert {name for name, count in names.items() if count > 1} == set()
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -6,7 +6,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from node_agent.host.durable_files import DAMAGED
+from node_agent.host.files.durable_files import DAMAGED
 from node_agent.sdk import Admitted, Sink, Source
 from protos import agent_pb2, agent_pb2_grpc, trace_pb2
 from protos.records import ADMITTED, HEADER_BYTES, Gap, unpack_records

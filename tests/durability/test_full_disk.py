@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.host.reserve import BYTES
+from node_agent.host.files.reserve import BYTES
 from tests.node_agent.live import ROOT
 
 APART = ["unshare", "--user", "--map-root-user", "--mount"]

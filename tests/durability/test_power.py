@@ -12,7 +12,7 @@ from coordinator.fleet.collection import collect
 from coordinator.fleet.deployment import deploy
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
-from node_agent.host.state_dir import StateDir
+from node_agent.host.files.state_dir import StateDir
 from node_agent.sdk import Sink, Source
 from protos.records import HEADER_BYTES, unpack_header
 from protos.segments import HEAD_BYTES, Block, scan

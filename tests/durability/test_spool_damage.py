@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from coordinator.fleet.collection.run_traces import RunTraces, TraceError
-from node_agent.control import spool_protocol
-from node_agent.control.spool_files import SpoolFiles
-from node_agent.host.state_dir import StateDir
+from node_agent.control.spool import spool_protocol
+from node_agent.control.spool.spool_files import SpoolFiles
+from node_agent.host.files.state_dir import StateDir
 from node_agent.host.trace_ring import STATE, Ring, RingFacts
 from protos import trace_pb2
 from protos.records import LOAD, NO_REF, STATE_CRASHED, STATE_ENDED, Gap, Header, Load, unpack_records

@@ -11,11 +11,11 @@ import pytest
 
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
-from node_agent.control.spool_files import SpoolFiles, sync
-from node_agent.control.spool_protocol import SEGMENT_RECORDS
-from node_agent.host.durable_files import write_durably
-from node_agent.host.reserve import Reserve
-from node_agent.host.starts import Starts
+from node_agent.control.spool.spool_files import SpoolFiles, sync
+from node_agent.control.spool.spool_protocol import SEGMENT_RECORDS
+from node_agent.host.files.durable_files import write_durably
+from node_agent.host.files.reserve import Reserve
+from node_agent.host.files.starts import Starts
 from node_agent.host.trace_ring import STATE, Ring, RingFacts
 from protos import trace_pb2
 from protos.records import LOAD, NO_REF, STATE_CRASHED, STATE_ENDED, Header, unpack_records

@@ -16,9 +16,9 @@ import psutil
 
 from node_agent.control.deployment import Deployment, Durable, State
 from node_agent.control.plan_store import PlanStore
-from node_agent.control.spool_files import SpoolFiles
-from node_agent.host import plan_files
-from node_agent.host.state_dir import StateDir
+from node_agent.control.spool.spool_files import SpoolFiles
+from node_agent.host.files import plan_files
+from node_agent.host.files.state_dir import StateDir
 from node_agent.operators.registry import Registry
 from protos import plan_pb2, records, segments
 

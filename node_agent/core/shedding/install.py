@@ -6,7 +6,7 @@ from node_agent.core import plan as plans
 from node_agent.core.model import CompiledPlan, Unit
 from node_agent.core.shedding import shedding_policies
 from node_agent.core.shedding.backlog import Backlog, pieces
-from node_agent.core.shedding.entry import SharedEntry, Shedder, UnitEntry
+from node_agent.core.shedding.entry_shedders import SharedEntry, Shedder, UnitEntry
 
 
 def stand(loaded: CompiledPlan) -> None:

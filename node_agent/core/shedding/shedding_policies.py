@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from node_agent.core import plan as plans
 from node_agent.core.lineage import Lineage
-from node_agent.core.shedding.entry import Free, Rule
+from node_agent.core.shedding.entry_shedders import Free, Rule
 from node_agent.core.windows.shedding_control import PPM, AtRandom, DropTail, Front, RateControl
 from node_agent.core.windows.window_aware import Kind, Load, WindowAware
 from node_agent.core.windows.window_operator import grid_of

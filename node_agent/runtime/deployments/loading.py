@@ -19,7 +19,7 @@ from node_agent.core import plan as core
 from node_agent.core.engine.handover import comparing
 from node_agent.core.incremental import Incremental
 from node_agent.core.model import CompiledPlan
-from node_agent.host import plan_files
+from node_agent.host.files import plan_files
 from node_agent.operators.codecs import Codec, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError

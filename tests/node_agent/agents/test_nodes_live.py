@@ -146,7 +146,7 @@ def _near(source: Source, sink: Sink) -> bool:
 def test_a_tuple_stamped_with_a_prepared_plan_commits_it(two: tuple[Path, tuple[int, int]]) -> None:
     from node_agent.control.deployment import Deployment, Durable, State
     from node_agent.control.plan_store import PlanStore
-    from node_agent.host.state_dir import StateDir
+    from node_agent.host.files.state_dir import StateDir
 
     plans = PlanStore(StateDir(two[0] / "b").plans)
     (deployment,) = plans.load().deployments

@@ -14,9 +14,9 @@ import pytest
 
 from node_agent.control.server import Control
 from node_agent.host import ipc
-from node_agent.host.plan_files import COMMITTED, DRAINING, PREPARED, local_path
+from node_agent.host.files.plan_files import COMMITTED, DRAINING, PREPARED, local_path
+from node_agent.host.files.state_dir import StateDir
 from node_agent.host.settings import Settings
-from node_agent.host.state_dir import StateDir
 from node_agent.host.trace_ring import STATE, Ring, RingFacts
 from protos import agent_pb2, agent_pb2_grpc, plan_pb2, trace_pb2
 from protos.records import LOAD, NO_REF, RECORD_BYTES, STATE_ENDED, Header

@@ -7,7 +7,7 @@ import pytest
 
 from node_agent.control.deployment import Deployment, Durable, Ran, State
 from node_agent.control.plan_store import PlanStore
-from node_agent.host.plan_files import read_state
+from node_agent.host.files.plan_files import read_state
 
 WHOLE, LOCAL = b'{"plan":1}', b"\x08\x01"
 HASH = hashlib.sha256(WHOLE).hexdigest()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node_agent.control.spool_files import SpoolFiles
-from node_agent.control.spool_protocol import SEGMENT_RECORDS, Incarnation, Spool
+from node_agent.control.spool.spool_files import SpoolFiles
+from node_agent.control.spool.spool_protocol import SEGMENT_RECORDS, Incarnation, Spool
 from node_agent.host.trace_ring import DROPPED, STATE, TAKEN, Ring, RingFacts
 from protos.records import (
     LOAD,

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from node_agent.client.client import Sink, Source
-from node_agent.control.spool_files import SpoolFiles
+from node_agent.control.spool.spool_files import SpoolFiles
 from node_agent.host import log
 from node_agent.host.log import LINE_BYTES, WARNING, Log, Stderr
 from node_agent.host.operator_output import MOST_CHARACTERS, Printed

@@ -4,9 +4,10 @@ import os
 
 import pytest
 
-from node_agent.host import ipc, plan_files
-from node_agent.host.plan_files import StoredState
-from node_agent.host.state_dir import StateDir, StateError
+from node_agent.host import ipc
+from node_agent.host.files import plan_files
+from node_agent.host.files.plan_files import StoredState
+from node_agent.host.files.state_dir import StateDir, StateError
 
 EXAMPLES = [
     ipc.RuntimeStarted(5, 2, "/dev/shm/x.ring"),

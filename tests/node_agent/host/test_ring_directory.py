@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from node_agent.host import ring_directory
+from node_agent.host.files.state_dir import StateDir
 from node_agent.host.ring_directory import MOST_RINGS
-from node_agent.host.state_dir import StateDir
 from node_agent.host.trace_ring import Ring
 from protos import records
 from tests.node_agent.live import Agent

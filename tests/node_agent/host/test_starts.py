@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.host import reserve as reserve_file
-from node_agent.host.durable_files import write_durably
-from node_agent.host.starts import FILES, FRESH, MARGIN
-from node_agent.host.state_dir import StateDir
+from node_agent.host.files import reserve as reserve_file
+from node_agent.host.files.durable_files import write_durably
+from node_agent.host.files.starts import FILES, FRESH, MARGIN
+from node_agent.host.files.state_dir import StateDir
 from node_agent.host.trace_ring import Ring
 from protos.records import Header, pack_header
 
@@ -71,7 +71,7 @@ def test_on_a_full_disk_the_reserve_has_room_for_it(tmp_path: Path, monkeypatch:
         write_durably(path, data)
 
     nowhere = False
-    monkeypatch.setattr("node_agent.host.starts.write_durably", full)
+    monkeypatch.setattr("node_agent.host.files.starts.write_durably", full)
     for _ in range(3):
         count, state = start(tmp_path)
         given.append(count)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from node_agent.host.state_dir import StateDir
+from node_agent.host.files.state_dir import StateDir
 from node_agent.host.trace_ring import (
     DROPPED,
     HANG,

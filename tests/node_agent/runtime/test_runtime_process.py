@@ -14,9 +14,9 @@ from node_agent.control.plan_store import PlanStore
 from node_agent.core.incremental import finish
 from node_agent.host import ipc
 from node_agent.host.clock import now_ns
-from node_agent.host.durable_files import checked, with_check
+from node_agent.host.files.durable_files import checked, with_check
+from node_agent.host.files.state_dir import StateDir
 from node_agent.host.settings import Settings
-from node_agent.host.state_dir import StateDir
 from node_agent.host.trace_ring import Ring, TakenOver, peer_key
 from node_agent.link.receiver import Inbox
 from node_agent.operators.registry import Registry

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from node_agent.core.incremental import Incremental, finish
-from node_agent.host import ipc, plan_files
+from node_agent.host import ipc
+from node_agent.host.files import plan_files
+from node_agent.host.files.state_dir import StateDir
 from node_agent.host.settings import Settings
-from node_agent.host.state_dir import StateDir
 from node_agent.host.trace_ring import Ring
 from node_agent.operators.registry import Registry
 from node_agent.runtime.background import SLICE_NS, WAIT_NS, BackgroundWork

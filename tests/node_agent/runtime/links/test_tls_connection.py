@@ -17,8 +17,8 @@ from cryptography.x509.oid import ExtensionOID
 from node_agent.client.address_book import InputError, identity_folder
 from node_agent.control.plan_check import RefusalError, checked_prepare
 from node_agent.host.clock import clock_domain, new_boot, now_ns
+from node_agent.host.files.state_dir import StateDir
 from node_agent.host.settings import Settings
-from node_agent.host.state_dir import StateDir
 from node_agent.host.trace_ring import Ring, RingFacts
 from node_agent.link.limits import LinkError
 from node_agent.runtime.context import Shared

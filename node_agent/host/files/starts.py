@@ -17,8 +17,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from node_agent.host.durable_files import checked, set_aside, with_check, write_durably
-from node_agent.host.reserve import Reserve
+from node_agent.host.files.durable_files import checked, set_aside, with_check, write_durably
+from node_agent.host.files.reserve import Reserve
 from protos.records import Header, pack_header, unpack_header
 
 FILES = ("starts", "starts.copy")

@@ -19,9 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from node_agent.control.spool_mending import FREED_FILE, SUFFIX, freed_file, restore, segment_name
-from node_agent.control.spool_protocol import LIMIT_BYTES, Append, Incarnation, Segment, Spool
-from node_agent.host.durable_files import DAMAGED, set_aside, write_durably
+from node_agent.control.spool.spool_mending import FREED_FILE, SUFFIX, freed_file, restore, segment_name
+from node_agent.control.spool.spool_protocol import LIMIT_BYTES, Append, Incarnation, Segment, Spool
+from node_agent.host.files.durable_files import DAMAGED, set_aside, write_durably
 from node_agent.host.log import WARNING, Log
 from node_agent.host.trace_ring import DATA, STATE, TAKEN, WRITTEN, Ring
 from protos.records import HEADER_BYTES, RECORD_BYTES, STATE_CRASHED, plans_in, unpack_header

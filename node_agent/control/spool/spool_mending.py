@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from node_agent.control.spool_protocol import Segment
-from node_agent.host.durable_files import set_aside, write_durably
+from node_agent.control.spool.spool_protocol import Segment
+from node_agent.host.files.durable_files import set_aside, write_durably
 from protos.records import pack_header, unpack_header
 from protos.segments import MISSING, SEAL, Block, Chain, Trail
 

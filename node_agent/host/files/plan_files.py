@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from node_agent.host.durable_files import checked
+from node_agent.host.files.durable_files import checked
 from node_agent.host.settings import place_name
 
 STATE_FILE = "state.json"

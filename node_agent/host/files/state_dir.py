@@ -15,9 +15,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from node_agent.host.reserve import Reserve
+from node_agent.host.files.reserve import Reserve
+from node_agent.host.files.starts import Starts
 from node_agent.host.ring_directory import RingDirectory
-from node_agent.host.starts import Starts
 from protos.records import HEADER_BYTES, unpack_header
 
 

@@ -1,0 +1,1 @@
+"""The trace spool: records that the coordinator has not collected yet, on disk."""

@@ -1,0 +1,1 @@
+"""Files of the state directory: durable writes, local plans, the reserve, the count of starts."""
