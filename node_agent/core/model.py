@@ -268,13 +268,13 @@ class LateRule(Protocol):
 
 
 class WindowPort(Protocol):
-    """Where tuples and marks come to the windows of an operator."""
+    """Takes tuples and punctuation to the windows of an operator."""
 
     def present(self, at_ns: int, lineage: Lineage, payload: Any) -> None:
         """A tuple. Raises KeyError for one of a source that the plan does not have."""
 
     def on_punctuation(self, at_ns: int, lineage: Lineage, punctuation: Punctuation) -> None:
-        """A mark."""
+        """Apply punctuation."""
 
     def report(self, at_ns: int) -> None:
         """What has ended enters the system, under the newest plan that the operator is in."""
@@ -413,7 +413,7 @@ class Unit:
         self.punctuated_exits: tuple[Exit, ...] = ()  # exits that lead to a join, here and in the rest
         self.has_end_hooks = False  # there is more to do when an instance ends than to choose the next one
         self.utilisation: UtilisationMeter | None = None  # where a shedder asks for it
-        self.collects: WindowPort | None = None  # marks end here
+        self.collects: WindowPort | None = None  # punctuation ends here
         self.join_shedder: StreamShedder | None = None  # of a unit that begins with a join by lineage
         self.offset_ns = 0
         self.rule: Callable[[int, bool], int] | None = None  # release, idle -> deadline, where it is not the offset
@@ -466,7 +466,9 @@ class Route:
         self.sends: tuple[int, ...] = ()  # peers
         self.outputs: tuple[plans.Output, ...] = ()
         self.stream_shedders: tuple[StreamShedder, ...] = ()  # shedders that say which of the units a tuple goes on to
-        self.entry_shedders: tuple[EntryShedder, ...] = ()  # of its units and joins; heartbeats are told to them
+        self.entry_shedders: tuple[
+            EntryShedder, ...
+        ] = ()  # of its units and joins; heartbeats forward what is pending at them
         self.simple = False  # units only
         self.counted = stream.counted and stream.marked
         self.delayed_removal: DelayedRemoval | None = None  # of that source
@@ -554,8 +556,8 @@ class CompiledPlan:
         return sum(len(join.waiting) for join in self.joins)
 
     def dissolve(self) -> None:
-        """It was unloaded: nothing of it refers to itself any more, so it is freed without the garbage collector, which
-        does not look at what was there when it was told to leave everything alone."""
+        """Release all references within an unloaded plan, so that it is freed without the garbage collector, which
+        leaves alone all that was there when it was frozen."""
         for windowed in self.windows:
             windowed.dissolve()
         for shedder in self.shedders:
@@ -568,7 +570,7 @@ class CompiledPlan:
         self.source_routes.clear()
 
     def shedding_counts(self) -> dict[str, int]:
-        """What shedders at doors have measured and done, by window; see `doors.Shedder.counts`."""
+        """Counters of the shedders, by window; see `entry_shedders.Shedder.counts`."""
         return {name: n for shedder in self.shedders for name, n in shedder.counts().items()}
 
     def policed(self) -> dict[str, int]:

@@ -9,7 +9,7 @@ class Absence:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return "ABSENT"
+        return "ABSENCE"
 
 
 ABSENCE = Absence()
@@ -25,7 +25,7 @@ class Removal:
         self.first, self.exact = first, exact
 
     def __repr__(self) -> str:
-        return f"Removed(first={self.first}, exact={self.exact})"
+        return f"Removal(first={self.first}, exact={self.exact})"
 
 
 class Progress:
@@ -39,7 +39,7 @@ class Progress:
         self.first = first
 
     def __repr__(self) -> str:
-        return f"Quiet(first={self.first})"
+        return f"Progress(first={self.first})"
 
 
 PUNCTUATION = (Absence, Removal, Progress)

@@ -1,4 +1,4 @@
-"""What became of each tuple of one source's incarnation, so that it learns it exactly even over a broken connection.
+"""The outcome log of one source's incarnation: it learns the outcome of each tuple exactly, also after a reconnect.
 
 Pure. The admitting side records an outcome per link_seq in order; a source that reconnects says up to which one it
 knows them, and the later ones come again.

@@ -10,7 +10,7 @@ killed, the records that others can see are those of whole instances.
 
 A tuple that finds the node idle runs before it is acknowledged, which saves it the time of a system call; an instance
 that is planned to be long is not waited for. One that hangs its operator must not be sent again to the new incarnation:
-its acknowledgement is promised in shared memory first (Inbound.promise).
+its acknowledgement is promised in shared memory first (Acceptor.promise).
 
 Sockets are polled by time, not per instance: a poll costs about as much as scheduling an instance.
 """

@@ -1,12 +1,12 @@
-"""The engine: which task instance runs next on this node, and what its end triggers ([P] 5.4).
+"""The engine: chooses the task instance that runs next on this node, and applies what its end triggers ([P] 5.4).
 
 Pure: events come in as calls with their instant, commands go out through the object handed in, facts are packed into
-the buffer handed in. An instance is never interrupted; an operator's output is inserted into the other units' queues
-when that operator ends, which the driver says by `emit` before it says by `step` that the instance has ended.
+the buffer handed in. An instance is never interrupted. The driver calls `emit` as an operator ends with an output,
+which then enters the queues of other units, and `step` as the instance ends.
 
-The engine is the only one that changes what a node does. It has the ready queue, admission control, joins, windows and
-the ledger; shedders stand at routes and units. Each of these returns what follows from what it was told, and the engine
-does it: releases, sheds, loses, carries marks on, writes facts.
+Only the engine changes the state of a node. It has the ready queue, joins, windows and the ledger; admission control
+stands at the routes of sources, shedders at routes and units. Each of these returns what follows from its input, and
+the engine applies it: releases, sheds, loses, forwards punctuation, writes facts.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -75,13 +75,13 @@ pack = HEADED.pack_into
 
 
 class Commands(Protocol):
-    """What the engine asks of its driver."""
+    """Commands of the engine to its driver."""
 
     def send(self, at_ns: int, loaded: CompiledPlan, peer: int, stream: int, lineage: Lineage, payload: Any) -> None:
-        """Ship a tuple, or a mark (of MARKS), to a peer."""
+        """Send a tuple or punctuation to a peer."""
 
     def deliver(self, at_ns: int, loaded: CompiledPlan, output: plans.Output, lineage: Lineage, payload: Any) -> None:
-        """A result is there."""
+        """Deliver a result."""
 
 
 def _never() -> bool:
@@ -152,8 +152,8 @@ class Engine:
         return loaded
 
     def unload(self, loaded: CompiledPlan, at_ns: int) -> None:
-        """Forget a plan. What is still queued or waiting is lost (stopped); normally it has drained.
-        Windows that are open and that no newer plan goes on with are abandoned."""
+        """Forget a plan. Tuples that are still queued or waiting are lost (stopped); normally it has drained.
+        Open windows that no newer plan inherits are abandoned."""
         for windowed, event in self.windows.unload(loaded):
             self.ledger.window(at_ns, windowed, self.windows.epoch, event)
         for unit in loaded.units:
@@ -238,7 +238,7 @@ class Engine:
             self._enter(at_ns, route, lineage, payload)
 
     def receive(self, at_ns: int, loaded: CompiledPlan, stream: int, lineage: Lineage, payload: Any) -> None:
-        """A tuple, or a mark (of MARKS), arrives from a peer."""
+        """A tuple or punctuation arrives from a peer."""
         route = loaded.routes[stream]
         if payload.__class__ in PUNCTUATION:
             self._forward(at_ns, route, lineage, payload)
@@ -414,7 +414,7 @@ class Engine:
     def police(self, at_ns: int, unit: Unit, step: Step, lineages: Sequence[Lineage], slot: int = 0) -> int:
         """An operator of the running instance has made these results of one input: how many of them pass.
 
-        The others, the last ones, are shed. If it gave none, or raised, it has to be told as well.
+        The others, the last ones, are shed. Call it for an operator that gave none, or raised, as well.
         """
         assert step.police is not None
         passed = step.police.passes(len(lineages))
@@ -581,7 +581,7 @@ class Engine:
     def _shed_arrival(self, at_ns: int, route: Route, lineage: Lineage, policy: int) -> None:
         """A source sent more than it declared, or more than there is room for: its tuple is admitted and goes nowhere.
 
-        No branch gets it, so no join waits for it: only windows are told, of whole runs.
+        No branch gets it, so no join waits for it: only windows get a removal, of a whole run.
         """
         self.ledger.shed_arrival(at_ns, route, lineage, policy)
         if not route.counted:
@@ -592,15 +592,15 @@ class Engine:
             route.delayed_removal = DelayedRemoval(lineage)
 
     def _forward_delayed(self, at_ns: int, route: Route) -> None:
-        """The removed range of a source's arrivals goes its way, before what comes next."""
+        """Forward the removed range of a source's arrivals, before its next tuple."""
         delayed_removal, route.delayed_removal = route.delayed_removal, None
         if delayed_removal is not None:
             self._forward(at_ns, route, delayed_removal.lineage, Removal(delayed_removal.first, delayed_removal.exact))
 
-    # -- shedders at the doors of units
+    # -- entry shedders
 
     def _past_shedders(self, at_ns: int, route: Route, lineage: Lineage) -> tuple[Unit, ...]:
-        """The units whose doors are open to a tuple; at the others it is shed."""
+        """The units that a tuple enters; at the others it is shed."""
         units = route.units
         for entry in route.stream_shedders:
             if not self._passes(at_ns, entry, lineage):
@@ -669,10 +669,10 @@ class Engine:
                 at_ns, unit, entry.punctuation, 0, ABSENCE if filtered else removal_of(entry.punctuation)
             )
 
-    # -- marks, sheds and losses
+    # -- punctuation, sheds and losses
 
     def _forward(self, at_ns: int, route: Route, lineage: Lineage, punctuation: Punctuation) -> None:
-        """Carry a mark along a stream to the joins and windows that wait for it."""
+        """Forward punctuation along a stream to the joins and windows that wait for it."""
         if not route.marked:
             return
         if not route.counted and not isinstance(punctuation, Absence):  # to joins only
@@ -703,13 +703,13 @@ class Engine:
             self._apply_joins(at_ns, joins.arrive(at_ns, join, port, lineage, ABSENCE))
 
     def _forward_behind(self, at_ns: int, unit: Unit, lineage: Lineage, counts: int, punctuation: Punctuation) -> None:
-        """Behind a unit, on the exits on which it gave nothing."""
+        """Forward punctuation behind a unit, on the exits on which it gave nothing."""
         for exit_ in unit.punctuated_exits:
             if not counts >> (8 * exit_.index) & 0xFF:
                 self._forward(at_ns, exit_.route, lineage, punctuation)
 
     def _forward_removal(self, at_ns: int, unit: Unit, lineage: Lineage, punctuation: Removal, counts: int = 0) -> None:
-        """A tuple was shed or lost in this unit, or at its door, or a range of them."""
+        """Forward the removal of a tuple, or of a range, that was shed or lost in this unit or at its entry."""
         if unit.collects is not None:
             unit.collects.on_punctuation(at_ns, lineage, punctuation)
             unit.collects.report(at_ns)

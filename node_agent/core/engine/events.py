@@ -32,7 +32,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A tuple, or a mark (of MARKS), arrives from a peer."""
+    """A tuple or punctuation arrives from a peer."""
 
     at_ns: int
     stream: int

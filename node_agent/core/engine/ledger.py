@@ -1,6 +1,6 @@
-"""Writes the engine's facts, and counts what they say is shed, lost and degraded.
+"""Writes the engine's facts, and counts tuples that are shed, lost and degraded.
 
-What comes to an end is told by one method each. The usual end of an instance is packed by the engine itself.
+Each kind of fact has one method. The engine itself packs the fact of an instance's usual end.
 """
 
 from node_agent.core.engine.window_ends import WindowEvent

@@ -259,7 +259,7 @@ class Accepted:
             self.connection.write(frames.encode_probe(frames.Probe(question.id, question.t0_ns)))
 
     def tick(self, at_ns: int) -> None:
-        """See Inbound.tick."""
+        """See Acceptor.tick."""
         if self.role is None:
             if at_ns - self.since_ns > HELLO_NS:
                 self.refuse(LinkError("hello_late", "no hello came"))

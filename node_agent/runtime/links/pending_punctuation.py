@@ -1,9 +1,9 @@
-"""Marks that wait for a link: what it gave up on counted streams, and the newest heartbeat of each source. Pure.
+"""Queues punctuation per link until the link is up: ranges that it gave up, and the newest heartbeat of each source.
 
-A tuple or mark that a link loses leaves a gap in its source's numbers. The receiver would notice it by a later number
-or a heartbeat, and then wait for as long as a number may be missing: until then no window of that source closes, and
-those whose deadline passes meanwhile go as well. So the link says itself what it gave up, when it can take a mark
-again, and only the windows that lose a tuple have no result.
+Pure. A tuple or punctuation that a link loses leaves a gap in its source's numbers. The receiver would notice it by a
+later number or a heartbeat, and then wait for as long as a number may be missing: until then no window of that source
+closes, and those whose deadline passes meanwhile are lost as well. So the link itself sends the removal of what it gave
+up as soon as it is up again, and only the windows that lose a tuple have no result.
 
 Numbers in a row are one range; others in between may be on their way, and must not be declared removed with bounds that
 are not theirs.
@@ -29,7 +29,7 @@ class Heartbeat(NamedTuple):
 
 
 class PendingPunctuation:
-    """What one link owes its peer."""
+    """Pending punctuation of one link."""
 
     def __init__(self) -> None:
         self.ranges: dict[Key, list[Lineage]] = {}
