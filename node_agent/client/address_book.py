@@ -1,4 +1,4 @@
-"""Where a client finds a node: an address as given, or a node's name in the addresses.json of `coordinator up`."""
+"""Finds the address of a node: an address as given, or a node's name in the addresses.json of `coordinator up`."""
 
 import json
 from collections.abc import Sequence

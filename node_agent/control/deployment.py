@@ -1,4 +1,4 @@
-"""What the deployment machine (deploy.py) speaks of: the plans on this node, and the commands to its driver."""
+"""The deployment machine's data: the plans on this node, and the commands to its driver."""
 
 from dataclasses import dataclass, replace
 from enum import IntEnum

@@ -1,4 +1,4 @@
-"""Where the engine writes its facts: 64-byte records into a buffer that the driver hands in.
+"""Takes the engine's facts: 64-byte records into a buffer that the driver hands in.
 
 The buffer is a ring or a growing array; `Facts` knows only the free stretch [position, limit). When the stretch is
 used up it asks `refill` for the next one. The engine packs its RAN records into the stretch itself: a method call per

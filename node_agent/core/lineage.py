@@ -1,4 +1,4 @@
-"""Where a tuple comes from: its source's number and incarnation, its own number, and an interval of its origin."""
+"""The lineage of a tuple: its source's number and incarnation, its own number, and an interval of its origin."""
 
 Lineage = tuple[int, int, int, int, int, int]  # source, epoch, seq, ordinal, origin_lo_ns, origin_hi_ns
 

@@ -1,4 +1,4 @@
-"""What a node measures of itself while it runs, for the policies that need it.
+"""Meters of a running node, for the policies that need measurements.
 
 All numbers are integers, taken from the events' own fields in the order of the events, so a journal gives the same
 measurements, and by them the same commands, on any machine. Every measurement is O(1).

@@ -1,4 +1,4 @@
-"""What one node runs, in the core's own terms. Ids fit in 16 bits; durations are nanoseconds."""
+"""The plan of one node, in the core's own terms. Ids fit in 16 bits; durations are nanoseconds."""
 
 from dataclasses import dataclass, field
 

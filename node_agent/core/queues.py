@@ -1,4 +1,4 @@
-"""What may be asked of a unit's queue, in the order of arrival or by key: its oldest jobs, or certain ones."""
+"""Operations on a unit's queue, in the order of arrival or by key: take or find its oldest jobs, or certain ones."""
 
 from bisect import bisect_left
 from collections import deque

@@ -1,1 +1,1 @@
-"""What the operating system gives an agent: clock, files, shared memory, the other processes' sockets, logs."""
+"""The operating system as an agent sees it: clock, files, shared memory, the other processes' sockets, logs."""

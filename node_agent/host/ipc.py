@@ -1,4 +1,4 @@
-"""What supervisor, runtime and control tell each other, and the channel that carries it.
+"""Messages between supervisor, runtime and control, and the channel that carries them.
 
 An agent has one runtime per core: "the runtime" below is each of them, with a channel of its own. Each pair of
 processes shares one Unix socket pair that keeps message boundaries; the supervisor makes all of them and hands out new

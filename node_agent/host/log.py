@@ -1,4 +1,4 @@
-"""What an agent says of itself: lines on stderr, in words, or with `--log-json` one JSON object each.
+"""The log of an agent: lines on stderr, in words, or with `--log-json` one JSON object each.
 
     2026-01-31T12:00:00.250Z a runtime warning: operator O1 raised; its tuple is lost
     {"at":"2026-01-31T12:00:00.250Z","node":"a","part":"runtime","level":"warning","event":"operator_error",

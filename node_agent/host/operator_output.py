@@ -1,4 +1,4 @@
-"""What operators print: lines of the agent's log, which never wait for their reader."""
+"""Output that operators print becomes lines of the agent's log, which never wait for their reader."""
 
 import io
 from typing import TextIO

@@ -1,4 +1,4 @@
-"""What a process asks of the kernel's scheduler. Every request may be denied; the caller is told and goes on."""
+"""Requests to the kernel's scheduler. Each may be denied: it returns that, and the caller goes on."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What an agent was started with; the same object in all its processes."""
+"""The settings that an agent was started with; the same object in all its processes."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

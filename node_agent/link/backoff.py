@@ -1,4 +1,4 @@
-"""When to try a connection again: doubling pauses with a ceiling. Pure: the caller tells the instant."""
+"""Backoff of a connection: doubling pauses with a ceiling. Pure: the caller hands in the instant."""
 
 
 class Backoff:

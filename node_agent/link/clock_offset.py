@@ -1,4 +1,4 @@
-"""Which interval holds the offset between a peer's clock and the local one. Pure, integers only.
+"""The interval that holds the offset between a peer's clock and the local one. Pure, integers only.
 
 `offset` = local - peer, for readings of both clocks at one moment. A probe asks at t0 (local), arrives at t1 (peer), is
 answered at t2 (peer) and back at t3 (local). Since t1 was read after t0 and t2 before t3 (Cristian 1989; Marzullo and

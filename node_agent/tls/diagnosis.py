@@ -1,4 +1,4 @@
-"""What OpenSSL says, in words that one can act on."""
+"""Diagnoses errors of OpenSSL, in words that one can act on."""
 
 import ssl
 import time

@@ -1,4 +1,4 @@
-"""Who a certificate names, and what that one may do here. Loads no OpenSSL: an agent without TLS pays nothing for it.
+"""The name in a certificate, and its holder's rights here. Loads no OpenSSL: an agent without TLS pays nothing for it.
 
 A certificate says who, not where, so that addresses may change: one DNS name in `subjectAltName`, which is
 `NAME.node.shimekiri` for a node, `coordinator.shimekiri`, or `client.shimekiri` for feeds and listeners.

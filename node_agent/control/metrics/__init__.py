@@ -1,1 +1,1 @@
-"""What an agent tells Prometheus, and the small server that does."""
+"""Metrics for Prometheus, and the small server that exposes them."""

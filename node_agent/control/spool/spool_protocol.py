@@ -1,4 +1,4 @@
-"""Which trace records are kept, where, and when they go: the spool's decisions, without files or clock.
+"""The spool's decisions, without files or clock: the trace records that are kept, their place, and their removal.
 
 An incarnation's records are numbered from 0 in the order in which they will be collected. They lie in segments, files
 of about `SEGMENT_RECORDS`, in blocks (protos/segments.py) each of which says how many of the ring's records are

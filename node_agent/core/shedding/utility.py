@@ -1,4 +1,4 @@
-"""What a tuple is worth: a tree of `protos/expressions.py` from a plan, made into a function of the payload.
+"""The utility of a tuple: a tree of `protos/expressions.py` from a plan, made into a function of the payload.
 
 The tree comes over the wire, so all of it is checked. The function is total: for any payload it gives a
 finite number, or LEAST where there is none (a missing field, a text in a sum, NaN, infinity, a division by zero).

@@ -1,4 +1,4 @@
-"""How often a runtime was started here, and which starts were the last: no lineage may ever repeat.
+"""Counts the starts of a runtime, and keeps the last ones: no lineage may ever repeat.
 
 The count, modulo 65536, is the epoch of all lineages of an incarnation; source, epoch and seq name a tuple for ever. So
 it is kept twice, in the files `starts` and `starts.copy`, each with a checksum, and once more in the header of every

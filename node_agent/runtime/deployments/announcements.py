@@ -1,4 +1,4 @@
-"""What the runtime says of its own accord: shedding, tuples beyond what was declared, windows that a tuple spoilt."""
+"""Announces events in the log: shedding, tuples beyond what was declared, windows that a tuple spoilt."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What each operator costs: thread CPU time of its calls, sampled; and the CPU time that emulated nodes add.
+"""Measures the cost of each operator: thread CPU time of its calls, sampled; and the CPU time that emulated nodes add.
 
 A reading of the thread's CPU clock is a system call, about as dear as scheduling an instance, so at most one instance
 in a millisecond is measured, the units in turn, so that one which always runs behind another is not left out; of

@@ -1,4 +1,4 @@
-"""How much this node holds and how busy it is: the limit on queued bytes, credit for senders, LOAD records."""
+"""Backpressure: the limit on queued bytes, credit for senders, and LOAD records."""
 
 import os
 from itertools import islice

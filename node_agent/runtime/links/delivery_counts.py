@@ -1,4 +1,4 @@
-"""What became of the results that were delivered here, output by output: an indication while things run.
+"""Counts the results that were delivered here, output by output: an indication during a run.
 
 The verdict of each is that of the report, and so are the instants. What never
 became a result is not here; the report alone knows it.

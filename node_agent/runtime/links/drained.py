@@ -1,4 +1,4 @@
-"""What one drain of the sockets brought, on its way into the engines.
+"""Arrivals of one drain of the sockets, on their way into the engines.
 
 Everything in one drain has the same instant. A side input of that instant is applied before any release of it, so what
 feeds a side input goes first; otherwise the order of arrival stays.

@@ -1,4 +1,4 @@
-"""What a client is told that asks for a source or an output that is not here."""
+"""Refusals of a Hello that asks for a source or an output that is not here."""
 
 from collections.abc import Iterable
 

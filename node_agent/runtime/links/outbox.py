@@ -1,4 +1,4 @@
-"""What the engines ask for: ship a tuple or a mark, deliver a result.
+"""Carries out the engines' commands: sends tuples and punctuation to peers, delivers results.
 
 A tuple is encoded once, however many peers and sinks it goes to. A link is made per peer and serves all plans.
 """

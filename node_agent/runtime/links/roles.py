@@ -1,4 +1,4 @@
-"""What an accepted connection turns out to be: a peer node or a source here, or a sink (sink_role.py)."""
+"""Roles of an accepted connection: a peer node or a source here, or a sink (sink_role.py)."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What the disk below a state directory can do. The directory is not made: its nearest parent is tried."""
+"""Measures the disk below a state directory. The directory is not made: its nearest parent is tried."""
 
 import contextlib
 import fcntl

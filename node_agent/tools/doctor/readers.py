@@ -1,4 +1,4 @@
-"""What the machine says, as facts. Thin: paths and commands are arguments, what cannot be read is None or empty."""
+"""Reads facts of the machine. Thin: paths and commands are arguments, what cannot be read is None or empty."""
 
 import contextlib
 import itertools
