@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import resource
 import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -16,9 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
-import coordinator.__main__
-import node_agent.__main__
-import sim_vehicles.__main__
+from tests.command_line import MAINS, Said, run
 from tests.node_agent import live
 
 QUERY = """\
@@ -56,20 +52,6 @@ class Weigh:
 """
 FULL_BYTES = 2000
 FEED = '{"g": 3}\n{"g": 7}\n'
-MAINS: Mapping[str, Callable[[], None]] = {
-    "coordinator": coordinator.__main__.main,
-    "node-agent": node_agent.__main__.main,
-    "sim-vehicles": sim_vehicles.__main__.main,
-}
-
-
-@dataclass(frozen=True)
-class Said:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
 
 
 @dataclass
@@ -113,25 +95,6 @@ class Stage:
             return run(self.folder, command)
 
 
-def run(folder: Path, command: str) -> Said:
-    """Its exit code and what it prints. Whatever else than SystemExit is raised is a trace back, and goes through."""
-    program, *arguments = shlex.split(command)
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        contextlib.chdir(folder),
-        mock.patch.object(sys, "argv", [program, *arguments]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        _signals_kept(),
-    ):
-        try:
-            MAINS[program]()
-            code = 0
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else int(bool(ended.code))
-    return Said(code, out.getvalue(), err.getvalue())
-
-
 @contextlib.contextmanager
 def _no_room() -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -153,16 +116,6 @@ def alone(folder: Path, command: str, before: str = "", lowly: bool = False) -> 
         timeout=120, check=False,
     )  # fmt: skip
     return Said(done.returncode, done.stdout, done.stderr)
-
-
-@contextlib.contextmanager
-def _signals_kept() -> Iterator[None]:
-    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
 
 
 def prepare(folder: Path) -> None:

@@ -1,8 +1,9 @@
-"""The commands validate, plan and explain as processes: exit codes, what they print and write."""
+"""The commands validate, plan and explain: exit codes, what they print and write."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,21 +16,21 @@ from coordinator.__main__ import main
 from coordinator.errors import BadInputError
 from coordinator.plan import plan_file
 from coordinator.spec.files import schema
+from tests.command_line import Said, run
 
 ROOT = Path(__file__).parents[3]
 Paper = Callable[[int], tuple[Path, Path]]
 
 
-def _coordinator(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "coordinator", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+def _coordinator(*arguments: object) -> Said:
+    return run(ROOT, shlex.join(["coordinator", *map(str, arguments)]))
 
 
 def test_validate(paper: Paper) -> None:
     done = _coordinator("validate", *paper(15))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "3 sources, 21 operators, 3 outputs, on 2 nodes: valid" in done.stdout
-    alone = json.loads(_coordinator("validate", paper(15)[0], "--json").stdout)
+    assert (done.code, done.err) == (0, "")
+    assert "3 sources, 21 operators, 3 outputs, on 2 nodes: valid" in done.out
+    alone = json.loads(_coordinator("validate", paper(15)[0], "--json").out)
     assert alone["valid"] is True
 
 
@@ -37,18 +38,18 @@ def test_bad_input_is_2_and_says_where(paper: Paper) -> None:
     query, cluster = paper(15)
     query.write_text(query.read_text().replace("deadline: 30 ms", "deadline: 0 ms").replace("cost: 1 ms", "cost: 1", 1))
     done = _coordinator("plan", query, cluster, "-o", query.parent / "plan.json")
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[0].startswith(f"{query}:10: operators.O1.cost is a duration without a unit")
-    assert done.stderr.splitlines()[1].startswith(f"{query}:23: outputs.control.deadline is '0 ms'")
+    assert done.code == 2
+    assert done.err.splitlines()[0].startswith(f"{query}:10: operators.O1.cost is a duration without a unit")
+    assert done.err.splitlines()[1].startswith(f"{query}:23: outputs.control.deadline is '0 ms'")
     assert not (query.parent / "plan.json").exists()
 
 
 def test_infeasible_is_3_and_says_why(paper: Paper) -> None:
     query, cluster = paper(27)
     done = _coordinator("plan", query, cluster, "--model", "paper", "-o", query.parent / "plan.json")
-    assert done.returncode == 3
-    assert done.stderr.startswith("infeasible: output warning: its path needs 307 ms before 300 ms")
-    assert f"the smallest changes that mend it: coordinator explain {query} {cluster} --model " in done.stderr
+    assert done.code == 3
+    assert done.err.startswith("infeasible: output warning: its path needs 307 ms before 300 ms")
+    assert f"the smallest changes that mend it: coordinator explain {query} {cluster} --model " in done.err
     assert not (query.parent / "plan.json").exists()
 
 
@@ -72,15 +73,15 @@ def test_infeasible_is_3_and_says_why(paper: Paper) -> None:
 def test_options_that_cannot_be_used(paper: Paper, option: str, said: str) -> None:
     query, cluster = paper(15)
     done = _coordinator("plan", query, cluster, option, "-o", query.parent / "plan.json")
-    assert done.returncode == 2
-    assert said in done.stderr
+    assert done.code == 2
+    assert said in done.err
 
 
 def test_a_directory_is_no_place_for_a_plan(paper: Paper) -> None:
     query, cluster = paper(15)
     done = _coordinator("plan", query, cluster, "--model", "paper", "-o", query.parent)
-    assert done.returncode == 2
-    assert f"{query.parent}: is a directory; give the path of a file" in done.stderr
+    assert done.code == 2
+    assert f"{query.parent}: is a directory; give the path of a file" in done.err
 
 
 def test_one_of_a_kind_is_not_told_in_the_plural(files: Callable[[str, str], tuple[Path, Path]]) -> None:
@@ -89,11 +90,11 @@ def test_one_of_a_kind_is_not_told_in_the_plural(files: Callable[[str, str], tup
         "operators: {p: {run: pass, in: s, cost: 1 ms}}\noutputs: {o: {from: p, at: n, deadline: 1 s}}\n",
         'shimekiri: 1\nnodes: {n: {address: "127.0.0.1:7700"}}\n',
     )
-    said = _coordinator("validate", query, cluster).stdout
+    said = _coordinator("validate", query, cluster).out
     assert "1 source, 1 operator, 1 output, on 1 node: valid" in said
     plan = query.parent / "plan.json"
-    assert _coordinator("plan", query, cluster, "-o", plan, "--best-effort").returncode == 0
-    assert "n (edf): 1 task unit\n" in _coordinator("explain", plan, "--all", "--time-limit", 0).stdout
+    assert _coordinator("plan", query, cluster, "-o", plan, "--best-effort").code == 0
+    assert "n (edf): 1 task unit\n" in _coordinator("explain", plan, "--all", "--time-limit", 0).out
 
 
 def test_ctrl_c_while_a_command_is_being_loaded_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,28 +111,24 @@ def test_plan_and_explain(paper: Paper) -> None:
     query, cluster = paper(20)
     path = query.parent / "deep" / "plan.json"
     done = _coordinator("plan", query, cluster, "--model", "paper", "-o", path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "NLR 0" in done.stdout
-    assert "output advisory: deadline 3 s, no bound, not guaranteed: centre admits tuples of any age" in done.stdout
+    assert (done.code, done.err) == (0, "")
+    assert "NLR 0" in done.out
+    assert "output advisory: deadline 3 s, no bound, not guaranteed: centre admits tuples of any age" in done.out
     plan = plan_file.read(path)
     assert plan.intact
     told = _coordinator("explain", path, "--all", "--time-limit", 0)
-    assert told.returncode == 0
-    assert (
-        "control: takes at most 31.2 ms from admission on of its 30 ms, 1.2 ms too late; NOT guaranteed" in told.stdout
-    )
-    assert "warning: 300 ms = O2 on a 30 ms + O3 to O21 (17 operators) on b 270 ms" in told.stdout
-    assert (
-        "O3 on b: chosen over a: evenest slack (NLR), then least traffic (on a: NLR 1.125, traffic 10)" in told.stdout
-    )
-    assert "O2: a -> b" in told.stdout
-    assert "unit 4 (O6 to O5) on b" in told.stdout
+    assert told.code == 0
+    assert "control: takes at most 31.2 ms from admission on of its 30 ms, 1.2 ms too late; NOT guaranteed" in told.out
+    assert "warning: 300 ms = O2 on a 30 ms + O3 to O21 (17 operators) on b 270 ms" in told.out
+    assert "O3 on b: chosen over a: evenest slack (NLR), then least traffic (on a: NLR 1.125, traffic 10)" in told.out
+    assert "O2: a -> b" in told.out
+    assert "unit 4 (O6 to O5) on b" in told.out
 
 
 def test_plan_as_json(paper: Paper) -> None:
     query, cluster = paper(20)
     path = query.parent / "plan.json"
-    told = json.loads(_coordinator("plan", query, cluster, "-o", path, "--allocator=sqpr", "--json").stdout)
+    told = json.loads(_coordinator("plan", query, cluster, "-o", path, "--allocator=sqpr", "--json").out)
     assert told["placement"]["O3"] == "a"
     assert told["hash"] == plan_file.read(path).hash
 
@@ -139,8 +136,8 @@ def test_plan_as_json(paper: Paper) -> None:
 def test_help_has_examples() -> None:
     for command in ("validate", "plan", "explain"):
         done = _coordinator(command, "--help")
-        assert done.returncode == 0
-        assert "Example" in done.stdout
+        assert done.code == 0
+        assert "Example" in done.out
 
 
 def test_without_the_extra_it_says_what_to_install() -> None:
@@ -192,7 +189,7 @@ def test_loading_refuses(paper: Paper, change: Callable[[dict[str, Any]], object
     with pytest.raises(BadInputError) as raised:
         plan_file.read(path)
     assert said in str(raised.value)
-    assert _coordinator("explain", path).returncode == 2
+    assert _coordinator("explain", path).code == 2
 
 
 @pytest.mark.parametrize(("text", "said"), [("{", "is not JSON"), ("[]", "is not a plan"), (None, "cannot be read")])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import shlex
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from coordinator.errors import InfeasibleError
 from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.solve import planner
+from tests.command_line import Said, run
 
 CHAIN = 40
 FREE = "".join(f"  f{i}: {{run: pass, in: {f'f{i - 1}' if i else 's'}, cost: 1 ms}}\n" for i in range(CHAIN))
@@ -34,9 +34,8 @@ def files(
     return query, cluster
 
 
-def coordinator(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "coordinator", *map(str, arguments)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+def coordinator(folder: Path, *arguments: object) -> Said:
+    return run(folder, shlex.join(["coordinator", *map(str, arguments)]))
 
 
 WINDOW = "  w: {run: aggregate, in: s, cost: 1 ms, with: {n: count}, window: {time: 1 s%s}}\n"
@@ -96,9 +95,9 @@ def test_the_exit_code_says_what_is_guaranteed(
     for old, new in edits:
         query.write_text(query.read_text().replace(old, new))
     done = coordinator(tmp_path, "plan", "query.yaml", "cluster.yaml", *options)
-    assert done.returncode == code, done.stdout + done.stderr
+    assert done.code == code, done.out + done.err
     assert (tmp_path / "plan.json").exists() == written
     if code == 4:
-        assert "neither guaranteed nor disproven: o" in done.stderr and "--best-effort" in done.stderr
+        assert "neither guaranteed nor disproven: o" in done.err and "--best-effort" in done.err
     if "--json" in options:
-        assert json.loads(done.stdout)["guarantee"]["o"]["guaranteed"] is False
+        assert json.loads(done.out)["guarantee"]["o"]["guaranteed"] is False

@@ -1,0 +1,61 @@
+"""The real commands within the process of the tests: no interpreter starts, nothing is imported again."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+import coordinator.__main__
+import node_agent.__main__
+import sim_vehicles.__main__
+
+MAINS: Mapping[str, Callable[[], None]] = {
+    "coordinator": coordinator.__main__.main,
+    "node-agent": node_agent.__main__.main,
+    "sim-vehicles": sim_vehicles.__main__.main,
+}
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run(folder: Path, command: str) -> Said:
+    """Its exit code and what it prints. Whatever else than SystemExit is raised is a trace back, and goes through."""
+    program, *arguments = shlex.split(command)
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        mock.patch.object(sys, "argv", [program, *arguments]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        _signals_kept(),
+    ):
+        try:
+            MAINS[program]()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+    return Said(code, out.getvalue(), err.getvalue())
+
+
+@contextlib.contextmanager
+def _signals_kept() -> Iterator[None]:
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
