@@ -4,22 +4,58 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from coordinator.error_codes import Code
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-@dataclass(frozen=True, order=True)
-class Problem:
-    """One thing that is wrong with a file a user wrote; `line` counts from 1, 0 means the file as a whole."""
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with something a user wrote, and the mend, before it is known where it stands."""
 
-    file: str
-    line: int
+    code: Code
     text: str
+    mend: str = ""
+
+    @classmethod
+    def of(cls, code: Code, sentence: str) -> Mistake:
+        """From the sentence of a room that has no codes: the mend is what follows its first semicolon."""
+        text, _, mend = sentence.partition("; ")
+        return cls(code, text, mend)
+
+    def within(self, what: str, joint: str = ": ") -> Mistake:
+        """The same mistake, told of the thing that it is in."""
+        return replace(self, text=f"{what}{joint}{self.text}")
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
+        """One sentence; a question is answered without a semicolon."""
+        joint = " " if self.text.endswith("?") else "; "
+        return f"{self.text}{joint}{self.mend}" if self.mend else self.text
+
+
+class MistakeError(ValueError):
+    """A value that cannot be used."""
+
+    def __init__(self, code: Code, text: str, mend: str = "") -> None:
+        self.mistake = Mistake(code, text, mend)
+        super().__init__(str(self.mistake))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A mistake in a file; `line` counts from 1, 0 means the file as a whole; `subject`: the keys of what is wrong,
+    joined by dots, empty where that is the file."""
+
+    mistake: Mistake
+    file: str
+    line: int = 0
+    subject: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.mistake}" if self.line else f"{self.file}: {self.mistake}"
 
 
 class CoordinatorError(Exception):
@@ -33,12 +69,13 @@ class CoordinatorError(Exception):
 
 
 class BadInputError(CoordinatorError):
-    """What the user wrote cannot be used; carries every problem that was found."""
+    """What the user wrote cannot be used; carries every problem that was found, those that read alike once."""
 
     exit_code = 2
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = sorted(set(problems))
+        told = {(one.file, one.line, str(one.mistake)): one for one in problems}
+        self.problems = [told[place] for place in sorted(told)]
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
     def lines(self) -> list[str]:
@@ -85,12 +122,12 @@ class AuditError(CoordinatorError):
         return [f"audit: {violation}" for violation in self.violations]
 
 
+def bad_file(path: Path, code: Code, text: str, mend: str = "") -> BadInputError:
+    """A file or directory that as a whole cannot be used."""
+    return BadInputError([Problem(Mistake(code, text, mend), str(path))])
+
+
 def unwritable(path: Path, error: OSError) -> BadInputError:
     """A file or directory that was asked for and cannot be written."""
     mend = "make room there, or name another place" if error.errno in FULL else "name another place"
-    return BadInputError([Problem(str(path), 0, f"cannot be written: {error.strerror or error}; {mend}")])
-
-
-def problem(file: Path | str, line: int, text: str) -> Problem:
-    """A problem of a file, as the user named the file."""
-    return Problem(str(file), line, text)
+    return bad_file(path, "unwritable", f"cannot be written: {error.strerror or error}", mend)

@@ -12,6 +12,8 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
+from coordinator.errors import MistakeError
+
 DURATIONS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 RATES = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
@@ -22,24 +24,28 @@ _QUANTITY = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([^\d\s.+-][^\s]*)\s*")
 def parse(text: object, units: dict[str, int], what: str, example: str) -> int:
     """`text` in the smallest of `units`. Raises ValueError with what is wrong and how to write it."""
     if isinstance(text, bool) or not isinstance(text, (str, int, float)):
-        raise ValueError(f"is not a {what}; write it like {example}")
+        raise MistakeError("no_quantity", f"is not a {what}", f"write it like {example}")
     if isinstance(text, float) and not math.isfinite(text):
-        raise ValueError(f"is {text}, not a {what}; write a finite one like {example}")
+        raise MistakeError("not_finite", f"is {text}, not a {what}", f"write a finite one like {example}")
     if isinstance(text, (int, float)):
-        raise ValueError(f"is a {what} without a unit; write {text} and one of {', '.join(units)}, like {example}")
+        raise MistakeError(
+            "missing_unit", f"is a {what} without a unit", f"write {text} and one of {', '.join(units)}, like {example}"
+        )
     match = _QUANTITY.fullmatch(text)
     if match is None:
         bare = re.fullmatch(r"\s*[+-]?\d+(\.\d+)?\s*", text)
         wrong = f"'{text}' has no unit" if bare else f"'{text}' is not a {what}"
-        raise ValueError(f"{wrong}; write it like {example}")
+        raise MistakeError("no_quantity", wrong, f"write it like {example}")
     number, unit = match.groups()
     if unit not in units:
-        raise ValueError(f"'{text}': unit '{unit}' is unknown; use one of {', '.join(units)}, like {example}")
+        raise MistakeError(
+            "unknown_unit", f"'{text}': unit '{unit}' is unknown", f"use one of {', '.join(units)}, like {example}"
+        )
     value = Fraction(Decimal(number)) * units[unit]
     if value.denominator != 1:
-        raise ValueError(f"'{text}' is finer than 1 {next(iter(units))}; round it")
+        raise MistakeError("too_fine", f"'{text}' is finer than 1 {next(iter(units))}", "round it")
     if abs(value) > LARGEST:
-        raise ValueError(f"'{text}' is too large for a {what}")
+        raise MistakeError("too_large_quantity", f"'{text}' is too large for a {what}")
     return int(value)
 
 

@@ -23,16 +23,15 @@ SubDeadlines = Literal["model", "deadline", "proportional", "sound", "kept"]  # 
 ADD = ".add"  # behind the name of a window operator: the part that collects tuples; no user's name has a dot
 
 
+PlanFault = Literal["not_json", "not_a_plan", "other_version", "not_finite", "changed"]
+
+
 class PlanFileError(ValueError):
     """Not a plan, of another version, or changed since it was made. path: the keys that lead to what is wrong."""
 
-    def __init__(self, text: str, path: str = "") -> None:
+    def __init__(self, code: PlanFault, text: str, path: str = "") -> None:
         super().__init__(text)
-        self.text, self.path = text, path
-
-
-class NotJsonError(PlanFileError):
-    """Bytes that are no JSON."""
+        self.code, self.text, self.path = code, text, path
 
 
 # -- what was asked for
@@ -725,13 +724,14 @@ def digest(values: Mapping[str, Any]) -> str:
 def shaped(values: Any) -> Plan:
     """A plan of parsed JSON, whatever its hash says. Raises PlanFileError: no plan, another version, other keys."""
     if not isinstance(values, dict) or "shimekiri" not in values:
-        raise PlanFileError("is not a plan")
+        raise PlanFileError("not_a_plan", "is not a plan")
     if values["shimekiri"] != VERSION:
-        raise PlanFileError(f"is a plan of version {values['shimekiri']}, this reads version {VERSION}", "shimekiri")
+        text = f"is a plan of version {values['shimekiri']}, this reads version {VERSION}"
+        raise PlanFileError("other_version", text, "shimekiri")
     try:
         return read(Plan, values)
     except ShapeError as error:
-        raise PlanFileError(f"is not a plan: {error}", error.path) from None
+        raise PlanFileError("not_a_plan", f"is not a plan: {error}", error.path) from None
 
 
 def of(values: Any) -> Plan:
@@ -740,10 +740,10 @@ def of(values: Any) -> Plan:
     try:
         found = digest(values)
     except ValueError:
-        raise PlanFileError("holds a number that is not finite") from None
+        raise PlanFileError("not_finite", "holds a number that is not finite") from None
     if found != plan.hash:
         told = f"its hash is {found[:8]}, but it says {plan.hash[:8]}"
-        raise PlanFileError(f"was changed after it was made: {told}", "hash")
+        raise PlanFileError("changed", f"was changed after it was made: {told}", "hash")
     return plan
 
 
@@ -752,5 +752,5 @@ def parse(data: bytes) -> Plan:
     try:
         values = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise NotJsonError(f"is not JSON ({error})") from None
+        raise PlanFileError("not_json", f"is not JSON ({error})") from None
     return of(values)

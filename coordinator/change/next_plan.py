@@ -8,7 +8,7 @@ from pathlib import Path
 
 from coordinator.change.admission import Verdict, judged, promised
 from coordinator.change.transition import LOADING_NS, charged_ns
-from coordinator.errors import AuditError, BadInputError, InfeasibleError, OutOfTimeError, Problem
+from coordinator.errors import AuditError, InfeasibleError, OutOfTimeError, bad_file
 from coordinator.model import incumbent, problem, routes
 from coordinator.model.allocation import Allocation
 from coordinator.model.choices import Choices
@@ -143,7 +143,7 @@ def _joining(file: Path, there: Standing, measured: Costs | None) -> Query:
     if query.name in there.members:
         alike = "as in this file" if there.members[query.name].sha256 == query.sha256 else "not as in this file"
         mend = f"'coordinator remove {query.name}' ends it; a query beside it needs another name"
-        query.file.wrong(("query",), f"query '{query.name}' runs already, {alike}; {mend}")
+        query.file.wrong("runs_already", ("query",), f"query '{query.name}' runs already, {alike}", mend)
         query.file.check()
     costs.check(measured, [query.name])
     query = costs.applied(query, measured, cluster.catalog)
@@ -155,11 +155,11 @@ def _joining(file: Path, there: Standing, measured: Costs | None) -> Query:
 def refuse_survivors(plan: Plan, path: Path) -> None:
     """Raises BadInputError for a plan that any node of may fail: what is kept could not move in a fail-over plan."""
     if plan.failover is not None:
-        text = (
-            "survives the failure of any one node, which a change of it would not; plan all queries anew with "
-            "'coordinator plan QUERY... CLUSTER --survive 1' and deploy that with --replace"
+        text = "survives the failure of any one node, which a change of it would not"
+        mend = (
+            "plan all queries anew with 'coordinator plan QUERY... CLUSTER --survive 1' and deploy that with --replace"
         )
-        raise BadInputError([Problem(str(path), 0, text)])
+        raise bad_file(path, "change_of_surviving_plan", text, mend)
 
 
 def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOADING_NS) -> Change:
@@ -168,11 +168,10 @@ def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOAD
     refuse_survivors(plan, path)
     unknown = [name for name in names if name not in there.members]
     if unknown:
-        text = f"has no query '{unknown[0]}'{nearest(unknown[0], there.members)}"
-        raise BadInputError([Problem(str(path), 0, text)])
+        raise bad_file(path, "unknown_query", f"has no query '{unknown[0]}'", nearest(unknown[0], there.members))
     if set(names) == set(there.members):
         text = f"runs nothing else than {', '.join(there.members)}: 'coordinator stop {path}' ends it"
-        raise BadInputError([Problem(str(path), 0, text)])
+        raise bad_file(path, "last_query", text)
     left: Composite = there.composite
     for name in dict.fromkeys(names):
         left = compose.without(left, name)

@@ -78,25 +78,25 @@ def load(
 
 def check_order(queries: Sequence[Path], cluster: Path | None) -> None:
     """Raises BadInputError where the last file is a query, or another one a cluster."""
-    from coordinator.errors import BadInputError, Problem
+    from coordinator.errors import BadInputError, Mistake, Problem
 
-    problems = []
+    problems, mend = [], "give the cluster as the last file"
     for path in queries:
         if _is(path, "nodes", "query"):
-            problems.append(Problem(str(path), 0, "is a cluster, not a query; give the cluster as the last file"))
+            problems.append(Problem(Mistake("file_of_another_kind", "is a cluster, not a query", mend), str(path)))
     if cluster is not None and _is(cluster, "query", "nodes"):
-        problems.append(Problem(str(cluster), 0, "is a query, not a cluster; give the cluster as the last file"))
+        problems.append(Problem(Mistake("file_of_another_kind", "is a query, not a cluster", mend), str(cluster)))
     if problems:
         raise BadInputError(problems)
 
 
 def check_query(path: Path) -> None:
     """Raises BadInputError where the file of a query is a cluster or a plan."""
-    from coordinator.errors import BadInputError, Problem
+    from coordinator.errors import bad_file
 
     for has, lacks, what in (("hash", "sources", "plan"), ("nodes", "query", "cluster")):
         if _is(path, has, lacks):
-            raise BadInputError([Problem(str(path), 0, f"is a {what}, not a query; give a query.yaml")])
+            raise bad_file(path, "file_of_another_kind", f"is a {what}, not a query", "give a query.yaml")
 
 
 def _is(path: Path, has: str, lacks: str) -> bool:

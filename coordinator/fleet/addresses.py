@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coordinator.errors import BadInputError, Problem, unwritable
+from coordinator.error_codes import Code
+from coordinator.errors import BadInputError, bad_file, unwritable
 from coordinator.spec.files.yaml_source import nearest
 
 if TYPE_CHECKING:
@@ -55,14 +56,14 @@ class Addresses:
         """The agents of places that a plan needs. Raises BadInputError where one is not here."""
         missing = [name for name in places if name not in self.nodes]
         if missing:
-            text = f"has no node '{missing[0]}', which the plan needs{nearest(missing[0], self.nodes)}"
+            code: Code = "unknown_node"
+            text, mend = f"has no node '{missing[0]}', which the plan needs", nearest(missing[0], self.nodes)
             if (node := host_of(missing[0])) in self.nodes:
                 cores = int(missing[0].rpartition(".")[2]) + 1
-                text = (
-                    f"has no place '{missing[0]}', which the plan needs: the agent of node {node} runs fewer cores; "
-                    f"start it with --cores {cores}, as 'coordinator up' does with 'cores: {cores}' in cluster.yaml"
-                )
-            raise BadInputError([Problem(str(self.path), 0, text)])
+                code = "too_few_cores"
+                text = f"has no place '{missing[0]}', which the plan needs: the agent of node {node} runs fewer cores"
+                mend = f"start it with --cores {cores}, as 'coordinator up' does with 'cores: {cores}' in cluster.yaml"
+            raise bad_file(self.path, code, text, mend)
         return {name: self.nodes[name] for name in places}
 
     def write(self) -> None:
@@ -83,27 +84,25 @@ class Addresses:
 def load(path: Path) -> Addresses:
     """Read the file. Raises BadInputError where it is missing or none."""
 
-    def refuse(text: str) -> BadInputError:
-        return BadInputError(
-            [Problem(str(path), 0, f"{text}; start the agents with 'coordinator up', which writes it")]
-        )
+    def refuse(code: Code, text: str) -> BadInputError:
+        return bad_file(path, code, text, "start the agents with 'coordinator up', which writes it")
 
     try:
         values = json.loads(path.read_bytes())
     except OSError as error:
-        raise refuse(f"cannot be read ({error.strerror or error})") from error
+        raise refuse("unreadable", f"cannot be read ({error.strerror or error})") from error
     except (ValueError, RecursionError) as error:
-        raise refuse(f"is not JSON ({error})") from error
+        raise refuse("not_json", f"is not JSON ({error})") from error
     nodes = values.get("nodes") if isinstance(values, dict) else None
     if not isinstance(nodes, dict) or not nodes:
-        raise refuse("names no nodes")
+        raise refuse("no_nodes", "names no nodes")
     tls = values.get("tls")
     if tls is not None and (not isinstance(tls, str) or not tls):
-        raise refuse("has a 'tls' that is no folder, like \"certs/coordinator\"")
+        raise refuse("bad_tls_folder", "has a 'tls' that is no folder, like \"certs/coordinator\"")
     agents = {}
     for name, node in nodes.items():
         if not isinstance(node, dict) or not all(_is_address(node.get(key)) for key in ("control", "data")):
-            raise refuse(f"nodes.{name} has no 'control' and 'data', each host:port")
+            raise refuse("no_address", f"nodes.{name} has no 'control' and 'data', each host:port")
         pid, state = node.get("pid"), node.get("state")
         agents[name] = AgentAddress(
             name,
@@ -116,9 +115,8 @@ def load(path: Path) -> Addresses:
         )
         first = next(agent for agent in agents.values() if host_of(agent.name) == host_of(name))
         if agents[name].control != first.control:
-            raise refuse(
-                f"nodes.{name} and nodes.{first.name} are places of one agent, but have not the same 'control'"
-            )
+            text = f"nodes.{name} and nodes.{first.name} are places of one agent, but have not the same 'control'"
+            raise refuse("agent_twice", text)
     return Addresses(path, agents, str(values.get("started_by") or ""))
 
 

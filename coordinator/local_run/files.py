@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator.errors import BadInputError, Problem
+from coordinator.errors import Mistake, bad_file
 from coordinator.solve.option_checks import BadOptionError
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.units import duration_ns
@@ -31,8 +31,8 @@ def inputs(given: Sequence[Path]) -> tuple[list[Path], Path]:
         queries, cluster = [folder / QUERY], folder / CLUSTER
     for path in (*queries, cluster):
         if not path.exists():
-            text = "is not there; name query.yaml and cluster.yaml, or begin with 'coordinator init DIR'"
-            raise BadInputError([Problem(str(path), 0, text)])
+            mend = "name query.yaml and cluster.yaml, or begin with 'coordinator init DIR'"
+            raise bad_file(path, "no_file", "is not there", mend)
     return queries, cluster
 
 
@@ -41,7 +41,7 @@ def operators(given: Sequence[Path], beside: Sequence[Path]) -> list[Path]:
     BadInputError."""
     for file in given:
         if not file.is_file():
-            raise BadInputError([Problem(str(file), 0, "is no file; give a Python file with operators")])
+            raise bad_file(file, "no_file", "is no file", "give a Python file with operators")
     found = [folder / OPERATORS for folder in beside if (folder / OPERATORS).is_file()]
     return list(given) or found[:1]
 
@@ -79,15 +79,19 @@ class Wishes:
         for option, values in (("feed", self.files), ("rate", self.rates), ("by", self.by), ("topic", self.topics)):
             for name, value in values.items():
                 if name not in sources:
-                    wrong.append(f"--{option} {name}={value}: source '{name}' is unknown{nearest(name, sources)}")
+                    text = f"--{option} {name}={value}: source '{name}' is unknown"
+                    wrong.append(Mistake("unknown_source", text, nearest(name, sources)))
         for name, value in self.rates.items():
             if not _is_rate(value):
-                wrong.append(f"--rate {name}={value}: give tuples per second, above 0 and at most 1000000")
+                text = f"--rate {name}={value}: give tuples per second, above 0 and at most 1000000"
+                wrong.append(Mistake("bad_rate", text))
             if name in self.by:
-                wrong.append(f"--rate {name}={value}: and --by {name}={self.by[name]} exclude each other")
+                text = f"--rate {name}={value}: and --by {name}={self.by[name]} exclude each other"
+                wrong.append(Mistake("rate_and_by", text))
         for name, value in self.by.items():
             if ":" in value and value.rpartition(":")[2] not in UNITS:
-                wrong.append(f"--by {name}={value}: the unit after the colon is one of {', '.join(UNITS)}")
+                text = f"--by {name}={value}: the unit after the colon is one of {', '.join(UNITS)}"
+                wrong.append(Mistake("unknown_unit", text))
         if wrong:
             raise BadOptionError(wrong)
 
@@ -98,9 +102,9 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
-            raise BadOptionError([f"--{option} {text}: write --{option} SOURCE=..."])
+            raise BadOptionError([Mistake("no_source", f"--{option} {text}: write --{option} SOURCE=...")])
         if name in found:
-            raise BadOptionError([f"--{option} {text}: source '{name}' has one already"])
+            raise BadOptionError([Mistake("option_twice", f"--{option} {text}: source '{name}' has one already")])
         found[name] = value
     return found
 
@@ -112,9 +116,9 @@ def seconds(text: str | None) -> float | None:
     try:
         ns = duration_ns(text)
     except ValueError as error:
-        raise BadOptionError([f"--for: {error}"]) from None
+        raise BadOptionError([Mistake.of("bad_duration", f"--for: {error}")]) from None
     if ns <= 0:
-        raise BadOptionError([f"--for {text}: give more than 0, like 10s"])
+        raise BadOptionError([Mistake("bad_duration", f"--for {text}: give more than 0, like 10s")])
     return ns / 1e9
 
 
@@ -133,14 +137,14 @@ def feeds(plan: Plan, wishes: Wishes, beside: Sequence[Path]) -> tuple[list[Feed
     if len(left) == 1 and general and general[0] not in paths.values():
         paths[left.pop()] = general[0]
     elif len(left) > 1 and general and not paths:
-        text = f"is for one of the sources {', '.join(left)}; call it like that one, as in {left[0]}.jsonl"
-        raise BadInputError([Problem(str(general[0]), 0, text)])
+        text = f"is for one of the sources {', '.join(left)}"
+        raise bad_file(general[0], "feed_of_several_sources", text, f"call it like that one, as in {left[0]}.jsonl")
     for path in paths.values():
         if not path.exists():
-            raise BadInputError([Problem(str(path), 0, "is not there; --feed SOURCE=FILE names a file with tuples")])
+            raise bad_file(path, "no_file", "is not there", "--feed SOURCE=FILE names a file with tuples")
     if not paths:
         text = f"has nothing to feed: write {left[0]}.jsonl beside it, a tuple in JSON per line, or give --feed"
-        raise BadInputError([Problem(str(beside[0] / QUERY), 0, text)])
+        raise bad_file(beside[0] / QUERY, "nothing_to_feed", text)
     ordered = [name for name in sources if name in paths]
     return [_feed(name, paths[name], sources[name], wishes) for name in ordered], left
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coordinator.errors import BadInputError, CoordinatorError, Problem, unwritable
+from coordinator.errors import BadInputError, CoordinatorError, bad_file, unwritable
 from coordinator.spec.catalog import BUILTIN
 from coordinator.spec.files import yaml_source
 
@@ -116,8 +116,8 @@ def _asked(files: Sequence[Path]) -> dict[str, Any]:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LISTING_S, check=False)
     except subprocess.TimeoutExpired:
-        text = f"took more than {LISTING_S:g} s to import; let what it does at its top level go quicker"
-        raise BadInputError([Problem(str(files[0]), 0, text)]) from None
+        text, mend = f"took more than {LISTING_S:g} s to import", "let what it does at its top level go quicker"
+        raise bad_file(files[0], "slow_import", text, mend) from None
     if done.returncode:
         raise _ListingError(done.stderr.strip() or f"{files[0]}: its operators cannot be listed")
     found: dict[str, Any] = json.loads(done.stdout)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coordinator.errors import BadInputError, Problem, unwritable
+from coordinator.error_codes import Code
+from coordinator.errors import BadInputError, bad_file, unwritable
 from coordinator.spec.files.yaml_source import nearest
 from protos import plan_document
-from protos.plan_document import NotJsonError, Plan, PlanFileError
+from protos.plan_document import Plan, PlanFileError
 
 LARGEST_PLAN = 64 << 20
 
@@ -15,7 +16,7 @@ LARGEST_PLAN = 64 << 20
 def write(plan: Plan, path: Path) -> None:
     """Writes the plan, readable, through a temporary file beside it, so that a reader never sees half of it."""
     if path.is_dir():
-        raise BadInputError([Problem(str(path), 0, "is a directory; give the path of a file, like plan.json")])
+        raise bad_file(path, "directory", "is a directory", "give the path of a file, like plan.json")
     partial = path.with_name(path.name + ".partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -29,41 +30,40 @@ def read(path: Path) -> Plan:
     """Reads and verifies a plan. Raises BadInputError where it is not one, is of another version, or its hash is
     wrong."""
 
-    def refuse(text: str) -> BadInputError:
-        return BadInputError([Problem(str(path), 0, f"{text}; make it again with 'coordinator plan'")])
+    def refuse(code: Code, text: str) -> BadInputError:
+        return bad_file(path, code, text, "make it again with 'coordinator plan'")
 
     try:
         if path.stat().st_size > LARGEST_PLAN:
-            raise refuse(f"has more than {LARGEST_PLAN} bytes")
+            raise refuse("too_large", f"has more than {LARGEST_PLAN} bytes")
         return plan_document.parse(path.read_bytes())
     except OSError as error:
-        text = f"cannot be read ({error.strerror or error}); 'coordinator plan query.yaml cluster.yaml' makes a plan"
-        raise BadInputError([Problem(str(path), 0, text)]) from error
-    except NotJsonError as error:
-        if path.suffix in (".yaml", ".yml"):
-            text = "is YAML, not a plan; give the plan.json that 'coordinator plan' makes of a query and a cluster"
-            raise BadInputError([Problem(str(path), 0, text)]) from error
-        raise refuse(error.text) from error
+        mend = "'coordinator plan query.yaml cluster.yaml' makes a plan"
+        raise bad_file(path, "unreadable", f"cannot be read ({error.strerror or error})", mend) from error
     except PlanFileError as error:
-        raise refuse(error.text) from error
+        if error.code == "not_json" and path.suffix in (".yaml", ".yml"):
+            mend = "give the plan.json that 'coordinator plan' makes of a query and a cluster"
+            raise bad_file(path, "file_of_another_kind", "is YAML, not a plan", mend) from error
+        raise refuse(error.code, error.text) from error
 
 
 def after(plan: Plan, host: str, path: Path) -> tuple[Plan, Path]:
     """The fail-over plan for a host, and where it was written, beside the plan that it is part of. Raises BadInputError
     where there is none."""
-
-    def refuse(text: str) -> BadInputError:
-        return BadInputError([Problem(str(path), 0, text)])
-
     if plan.failover is None:
-        raise refuse("has no fail-over plans; make it again with 'coordinator plan --survive 1'")
+        raise bad_file(
+            path, "no_failover", "has no fail-over plans", "make it again with 'coordinator plan --survive 1'"
+        )
     if host not in plan.failover:
-        raise refuse(f"has no fail-over plan without '{host}'{nearest(host, plan.failover)}")
+        text = f"has no fail-over plan without '{host}'"
+        raise bad_file(path, "unknown_node", text, nearest(host, plan.failover))
     found = plan.failover[host].plan
     if found is None:
-        raise refuse(f"without '{host}' no output is left, so there is nothing to deploy")
+        text = f"without '{host}' no output is left, so there is nothing to deploy"
+        raise bad_file(path, "nothing_to_deploy", text)
     if not found.intact:
-        raise refuse(f"its fail-over plan without '{host}' was changed after it was made; make it again")
+        text = f"its fail-over plan without '{host}' was changed after it was made"
+        raise bad_file(path, "changed", text, "make it again")
     beside = path.with_name(f"{path.stem}-without-{host}{path.suffix}")
     write(found, beside)
     return found, beside

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinator.errors import CoordinatorError
+from coordinator.errors import CoordinatorError, Mistake
 from coordinator.model.choices import Choices
 from coordinator.plan import policy_choice
 from coordinator.spec import places, policy_names
@@ -18,13 +18,13 @@ class BadOptionError(CoordinatorError):
 
     exit_code = 2
 
-    def __init__(self, wrong: Sequence[str]) -> None:
-        self.wrong = list(wrong)
-        super().__init__("\n".join(wrong))
+    def __init__(self, wrong: Sequence[Mistake]) -> None:
+        self.mistakes = list(wrong)
+        super().__init__("\n".join(self.lines()))
 
     def lines(self) -> list[str]:
         """One line per option."""
-        return self.wrong
+        return [str(mistake) for mistake in self.mistakes]
 
 
 def check(query: Query, cluster: Cluster, choices: Choices) -> None:
@@ -33,24 +33,28 @@ def check(query: Query, cluster: Cluster, choices: Choices) -> None:
     wrong = []
     for name, node in choices.place.items():
         if name not in operators:
-            wrong.append(f"--place {name}={node}: operator '{name}' is unknown{nearest(name, operators)}")
+            text = f"--place {name}={node}: operator '{name}' is unknown"
+            wrong.append(Mistake("unknown_operator", text, nearest(name, operators)))
         elif not (named := {place.name for place in cluster.places(node)}):
-            wrong.append(f"--place {name}={node}: node '{node}' is unknown{places.meant(cluster, node)}")
+            text = f"--place {name}={node}: node '{node}' is unknown"
+            wrong.append(Mistake("unknown_node", text, places.meant(cluster, node)))
         elif named.isdisjoint(allowed := places.allowed(operators[name], cluster)):
-            only = f"the query allows it on {', '.join(allowed)} only"
-            wrong.append(f"--place {name}={node}: {only}; change 'nodes:' or 'forbid_nodes:' there")
+            text = f"--place {name}={node}: the query allows it on {', '.join(allowed)} only"
+            wrong.append(Mistake("place_not_allowed", text, "change 'nodes:' or 'forbid_nodes:' there"))
     if choices.survive not in (0, 1):
-        wrong.append(f"--survive {choices.survive}: plans can survive 0 or 1 failing nodes; write --survive 1")
+        text = f"--survive {choices.survive}: plans can survive 0 or 1 failing nodes"
+        wrong.append(Mistake("too_many_failures", text, "write --survive 1"))
     try:
         policy_names.read(choices.policy or policy_choice.SOUND.name)
     except ValueError as error:
-        wrong.append(f"--policy {choices.policy}: {error}")
+        wrong.append(Mistake.of("bad_policy", f"--policy {choices.policy}: {error}"))
     outputs = {output.name for output in query.outputs}
     if choices.tighten is not None and choices.tighten not in outputs:
-        wrong.append(
-            f"--tighten {choices.tighten}: output '{choices.tighten}' is unknown{nearest(choices.tighten, outputs)}"
-        )
+        text = f"--tighten {choices.tighten}: output '{choices.tighten}' is unknown"
+        wrong.append(Mistake("unknown_output", text, nearest(choices.tighten, outputs)))
     if choices.tighten is not None and (choices.allocator, choices.model) != ("deadline", "sound"):
-        wrong.append("--tighten needs '--model sound', the only one that knows bounds")
+        wrong.append(
+            Mistake("tighten_without_bounds", "--tighten needs '--model sound', the only one that knows bounds")
+        )
     if wrong:
         raise BadOptionError(wrong)

@@ -18,7 +18,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from coordinator.errors import BadInputError
+from coordinator.error_codes import Code
+from coordinator.errors import BadInputError, Mistake
 from coordinator.solve import planner
 from coordinator.solve.option_checks import BadOptionError
 from coordinator.spec.cluster import Cluster
@@ -60,9 +61,9 @@ class Change:
     field: tuple[str, ...]
     value: Any
 
-    def wrong(self, text: str) -> BadOptionError:
+    def wrong(self, code: Code, text: str, mend: str = "") -> BadOptionError:
         """What is wrong with it."""
-        return BadOptionError([f"--what-if '{self.written}': {text}"])
+        return BadOptionError([Mistake(code, text, mend).within(f"--what-if '{self.written}'")])
 
 
 def parse(written: str) -> Change:
@@ -70,7 +71,7 @@ def parse(written: str) -> Change:
     path, _, text = written.partition("=")
     match = OPTION.fullmatch(path.strip())
     if match is None or not text.strip():
-        raise BadOptionError([f"--what-if '{written}' is not NAME.FIELD=VALUE; {EXAMPLE}"])
+        raise BadOptionError([Mistake("no_change", f"--what-if '{written}' is not NAME.FIELD=VALUE", EXAMPLE)])
     kind, name, field = match[1] or "", match[2], tuple(match[3].split("."))
     return Change(written, kind, name, field, _value(written, text))
 
@@ -82,8 +83,8 @@ def _value(written: str, text: str) -> Any:
     try:
         return YAML(typ="safe").load(text)
     except (YAMLError, ValueError) as error:
-        told = f"--what-if '{written}': the value is not YAML: {str(error).splitlines()[0]}; quote it"
-        raise BadOptionError([told]) from error
+        text = f"--what-if '{written}': the value is not YAML: {str(error).splitlines()[0]}"
+        raise BadOptionError([Mistake("not_yaml", text, "quote it")]) from error
 
 
 def load(
@@ -104,9 +105,8 @@ def load(
             try:
                 _load(paths, cluster_path, changes[:count], share, measured)
             except BadInputError as first:
-                wrong = changes[count - 1].written
-                told = [f"--what-if '{wrong}': {problem.text}" for problem in first.problems]
-                raise BadOptionError(told) from error
+                option = f"--what-if '{changes[count - 1].written}'"
+                raise BadOptionError([problem.mistake.within(option) for problem in first.problems]) from error
         raise
 
 
@@ -186,9 +186,9 @@ def _target(change: Change, queries: Sequence[_File], cluster: _File) -> tuple[s
         kinds = [change.kind] if change.kind else [kind for kind in KINDS if _has(kind, change.field[0])][:1]
         if not kinds:
             fields = {field for kind in KINDS for field in _fields(kind)}
-            raise change.wrong(f"nothing has a '{change.field[0]}'{nearest(change.field[0], fields)}")
+            raise change.wrong("unknown_field", f"nothing has a '{change.field[0]}'", nearest(change.field[0], fields))
         if not known[kinds[0]]:
-            raise change.wrong(f"there are no {kinds[0]}")
+            raise change.wrong("nothing_to_change", f"there are no {kinds[0]}")
         return kinds[0], list(known[kinds[0]])
     found = [kind for kind in KINDS if change.name in known[kind] and change.kind in ("", kind)]
     if len(found) > 1:
@@ -196,16 +196,17 @@ def _target(change: Change, queries: Sequence[_File], cluster: _File) -> tuple[s
         found = fitting or found[:1]
     if not found:
         names = known[change.kind] if change.kind else [name for kind in KINDS for name in known[kind]]
-        raise change.wrong(f"'{change.name}' is unknown{nearest(change.name, names)}")
+        raise change.wrong("unknown_name", f"'{change.name}' is unknown", nearest(change.name, names))
     if len(found) > 1:
         told = " or ".join(f"'{kind}.{change.name}.{'.'.join(change.field)}'" for kind in found)
-        raise change.wrong(f"'{change.name}' is {' and '.join(f'in {kind}' for kind in found)}; write {told}")
+        text = f"'{change.name}' is {' and '.join(f'in {kind}' for kind in found)}"
+        raise change.wrong("ambiguous_name", text, f"write {told}")
     if not _has(found[0], change.field[0]):
         text = f"{found[0][:-1]} '{change.name}' has no field '{change.field[0]}'"
         if below := _below(found[0], change.field[0]):
             written = ".".join([change.name, below, *change.field])
-            raise change.wrong(f"{text}; did you mean '{written}'?")
-        raise change.wrong(text + nearest(change.field[0], _fields(found[0])))
+            raise change.wrong("unknown_field", text, f"did you mean '{written}'?")
+        raise change.wrong("unknown_field", text, nearest(change.field[0], _fields(found[0])))
     return found[0], [change.name]
 
 
@@ -292,12 +293,12 @@ def _put(change: Change, at: Any, field: Sequence[str]) -> None:
     """Set or remove one key, making mappings on the way to it."""
     for step in field[:-1]:
         if not isinstance(at, MutableMapping):
-            raise change.wrong(f"'{step}' has nothing below it")
+            raise change.wrong("nothing_below", f"'{step}' has nothing below it")
         if not isinstance(at.get(step), MutableMapping):
             at[step] = {}
         at = at[step]
     if not isinstance(at, MutableMapping):
-        raise change.wrong(f"there is no '{field[-1]}' below '{'.'.join(field[:-1])}'")
+        raise change.wrong("unknown_field", f"there is no '{field[-1]}' below '{'.'.join(field[:-1])}'")
     if change.value is None:
         at.pop(field[-1], None)
     else:
@@ -332,12 +333,13 @@ def _member(change: Change, operators: Any, name: str) -> None:
     entry = next(entry for entry in operators if name in _members(str(entry)))
     members, given = _members(str(entry)), operators[entry]
     if change.field[0] not in {info.alias or key for key, info in MemberFile.model_fields.items()}:
-        raise change.wrong(f"'{change.field[0]}' is the whole chain's; write '{entry}.{'.'.join(change.field)}'")
+        text = f"'{change.field[0]}' is the whole chain's"
+        raise change.wrong("field_of_chain", text, f"write '{entry}.{'.'.join(change.field)}'")
     if isinstance(given.get("chain"), str):
         given["chain"] = [{"run": given["chain"]} for _ in members]
     chain, index = given.get("chain"), members.index(name)
     if not isinstance(chain, list) or index >= len(chain):
-        raise change.wrong(f"{entry} has no list of {len(members)} operators")
+        raise change.wrong("chain_length", f"{entry} has no list of {len(members)} operators")
     if isinstance(chain[index], str):
         chain[index] = {"run": chain[index]}
     _put(change, chain[index], change.field)

@@ -68,10 +68,20 @@ def _recorded(name: str, file: yaml_source.Source, keys: tuple[object, ...]) -> 
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("ascii")
         instants = [int(line) for line in text.splitlines() if line.strip() and not line.startswith("#")]
     except (OSError, ValueError, EOFError) as error:
-        file.wrong(keys, f"recording '{name}' cannot be read: {error}; give a file with one instant in ns per line")
+        file.wrong(
+            "unreadable_recording",
+            keys,
+            f"recording '{name}' cannot be read: {error}",
+            "give a file with one instant in ns per line",
+        )
         return NONE
     if len(instants) < 2 or instants != sorted(instants) or instants[0] == instants[-1]:
-        file.wrong(keys, f"recording '{name}' needs at least two instants, in ascending order; correct the file")
+        file.wrong(
+            "useless_recording",
+            keys,
+            f"recording '{name}' needs at least two instants, in ascending order",
+            "correct the file",
+        )
         return NONE
     burst, span_ns = max(Counter(instants).values()), instants[-1] - instants[0]
     counts, spans_ns = recorded_spans(instants)

@@ -18,7 +18,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from coordinator.errors import BadInputError, Problem
+from coordinator.error_codes import Code
+from coordinator.errors import BadInputError, Mistake, Problem
 from coordinator.spec.files.yaml_source import LARGEST_FILE, nearest
 from protos import json_shape, plan_document
 
@@ -98,26 +99,32 @@ class Catalog:
         told = nearest(name, self.operators)
         return told if told.endswith("?") else f"{told}; if it is new: {AGAIN}"
 
-    def wrong_parameters(self, name: str, given: Mapping[str, Any]) -> list[str]:
-        """What is wrong with `with:` of operator `name`, one sentence each."""
+    def wrong_parameters(self, name: str, given: Mapping[str, Any]) -> list[Mistake]:
+        """What is wrong with `with:` of operator `name`."""
         known = self.operators[name].parameters
         if self.operators[name].open:
             return []
-        wrong = [f"parameter '{key}' of {name} is unknown{nearest(key, known)}" for key in given if key not in known]
+        wrong = [
+            Mistake("unknown_parameter", f"parameter '{key}' of {name} is unknown", nearest(key, known))
+            for key in given
+            if key not in known
+        ]
         wrong += [
-            f"parameter '{key}' of {name} is missing; add it under 'with:'"
+            Mistake("missing_parameter", f"parameter '{key}' of {name} is missing", "add it under 'with:'")
             for key, parameter in known.items()
             if parameter.required and key not in given
         ]
         for key, value in given.items():
             if key in known and not _fits(value, known[key].type):
-                wrong.append(f"parameter '{key}' of {name} is {value!r}; write one of type {known[key].type}")
+                text = f"parameter '{key}' of {name} is {value!r}"
+                wrong.append(Mistake("parameter_type", text, f"write one of type {known[key].type}"))
         if name == "filter" and not wrong:
             keep, of = given.get("keep", 1), given.get("of", 2)
             if not 0 <= keep <= of or of < 1:
-                wrong.append(f"filter cannot keep {keep} of {of}; write 0 <= keep <= of with of >= 1")
+                text = f"filter cannot keep {keep} of {of}"
+                wrong.append(Mistake("bad_filter", text, "write 0 <= keep <= of with of >= 1"))
         if name == "busy" and not wrong and given["cpu_us"] < 0:
-            wrong.append("busy cannot use a negative time; write cpu_us >= 0")
+            wrong.append(Mistake("negative_time", "busy cannot use a negative time", "write cpu_us >= 0"))
         return wrong
 
 
@@ -142,30 +149,32 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-def load(path: Path, named_by: Problem) -> Catalog:
-    """Reads operators.json. Raises BadInputError at the line of the cluster file that names it (`named_by`)."""
+def load(path: Path, file: Path, line: int) -> Catalog:
+    """Reads operators.json. Raises BadInputError at the line of the cluster file that names it."""
 
-    def refuse(text: str) -> BadInputError:
-        mend = f"write it with '{AGAIN}'"
-        return BadInputError([Problem(named_by.file, named_by.line, f"operators: '{path}' {text}; {mend}")])
+    def refuse(code: Code, text: str) -> BadInputError:
+        mistake = Mistake(code, f"operators: '{path}' {text}", f"write it with '{AGAIN}'")
+        return BadInputError([Problem(mistake, str(file), line, "operators")])
 
     try:
         raw = path.read_bytes()
         if len(raw) > LARGEST_FILE:
-            raise refuse(f"has {len(raw)} bytes, more than {LARGEST_FILE}")
+            raise refuse("too_large", f"has {len(raw)} bytes, more than {LARGEST_FILE}")
         parsed = OperatorsFile.model_validate(json.loads(raw))
     except OSError as error:
-        raise refuse(f"cannot be read ({error.strerror or error})") from error
+        raise refuse("unreadable", f"cannot be read ({error.strerror or error})") from error
     except ValidationError as error:
         first = error.errors()[0]
         if first["loc"] == ("shimekiri",) and isinstance(first["input"], int):
-            raise refuse(f"is of version {first['input']}, this release reads version 1") from error
-        raise refuse(f"has a wrong {'.'.join(str(part) for part in first['loc'])} ({first['msg']})") from error
+            raise refuse("other_version", f"is of version {first['input']}, this release reads version 1") from error
+        raise refuse(
+            "wrong_shape", f"has a wrong {'.'.join(str(part) for part in first['loc'])} ({first['msg']})"
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise refuse(f"is not JSON ({error})") from error
+        raise refuse("not_json", f"is not JSON ({error})") from error
     unknown = sorted(name for name, one in parsed.operators.items() if not one.code)
     if unknown:
-        raise refuse(f"does not say which code {unknown[0]} has, as an earlier release wrote it")
+        raise refuse("no_code_hash", f"does not say which code {unknown[0]} has, as an earlier release wrote it")
     operators = {**parsed.operators, **BUILTIN}
     codecs = frozenset({"json", *parsed.codecs})
     return Catalog(operators, codecs, complete=True, sha256=hashlib.sha256(raw).hexdigest(), fields=parsed.fields)

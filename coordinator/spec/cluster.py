@@ -15,7 +15,6 @@ from functools import cached_property
 from itertools import combinations, product
 from pathlib import Path
 
-from coordinator.errors import Problem
 from coordinator.spec import catalog
 from coordinator.spec.files import security, yaml_source
 from coordinator.spec.files.cluster_file import CORE_LINK_NS, NOT_YET, ClusterFile, NodeFile
@@ -120,7 +119,12 @@ def machines(path: Path, edit: yaml_source.Edit | None = None) -> Machines:
     hosts = {name: _node(name, given, file) for name, given in shape.nodes.items()}
     count = sum(node.cores for node in hosts.values())
     if count > MOST_PLACES:
-        file.wrong(("nodes",), f"has {count} nodes, or cores of nodes; at most {MOST_PLACES} are planned for")
+        file.wrong(
+            "too_many_nodes",
+            ("nodes",),
+            f"has {count} nodes, or cores of nodes",
+            f"at most {MOST_PLACES} are planned for",
+        )
     said = security.check(shape.security, shape.certificates, file)
     security.check_addresses({name: node.address for name, node in hosts.items()}, said, file)
     if said == security.MUTUAL_TLS:
@@ -137,8 +141,7 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Cluster:
     file.check()
     installed = catalog.Catalog()
     if shape.operators is not None:
-        at = Problem(str(path), file.line("operators"), "")
-        installed = catalog.load(path.parent / shape.operators, at)
+        installed = catalog.load(path.parent / shape.operators, path, file.line("operators"))
     else:
         installed = catalog.Catalog(complete=True)
     nodes = _expanded(found.nodes)
@@ -151,8 +154,10 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Cluster:
 def _node(name: str, given: NodeFile, file: yaml_source.Source) -> Node:
     if given.core_link is not None and given.cores == 1:
         file.wrong(
+            "core_link_of_one_core",
             ("nodes", name, "core_link"),
-            f"nodes.{name}.core_link is between cores, but the node has one; give 'cores:', or remove it",
+            f"nodes.{name}.core_link is between cores, but the node has one",
+            "give 'cores:', or remove it",
         )
     return Node(
         name,
@@ -209,11 +214,13 @@ def _links(shape: ClusterFile, nodes: Mapping[str, Node], file: yaml_source.Sour
         keys = ("links", position, "between")
         unknown = [name for name in given.between if name not in nodes]
         for name in unknown:
-            file.wrong(keys, f"links.{position} names node '{name}', which is unknown{nearest(name, nodes)}")
+            file.wrong(
+                "unknown_node", keys, f"links.{position} names node '{name}', which is unknown", nearest(name, nodes)
+            )
         pair = frozenset(given.between)
         if len(pair) == 1:
-            file.wrong(keys, f"links.{position} links '{given.between[0]}' to itself; remove it")
+            file.wrong("link_to_itself", keys, f"links.{position} links '{given.between[0]}' to itself", "remove it")
         if pair in links:
-            file.wrong(keys, f"links.{position} links the same nodes a second time; remove one")
+            file.wrong("link_twice", keys, f"links.{position} links the same nodes a second time", "remove one")
         links[pair] = Link(given.between, given.latency, given.bandwidth or 0)
     return tuple(links.values())

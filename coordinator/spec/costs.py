@@ -61,8 +61,9 @@ def load(path: Path, use: Use = Use()) -> Costs:
 def check(costs: Costs | None, queries: Collection[str]) -> None:
     """Raises BadInputError where the file has none of these queries: it is of something else."""
     if costs is not None and queries and not any(name in costs.queries for name in queries):
-        text = f"costs has no query '{next(iter(queries))}'{nearest(next(iter(queries)), costs.queries)}"
-        costs.file.wrong(("costs",), f"{text}; profile a plan of it, or leave out '--costs'")
+        text = f"costs has no query '{next(iter(queries))}'"
+        mend = f"{nearest(next(iter(queries)), costs.queries)}; profile a plan of it, or leave out '--costs'"
+        costs.file.wrong("query_not_measured", ("costs",), text, mend)
         costs.file.check()
 
 
@@ -76,8 +77,9 @@ def applied(query: Query, costs: Costs | None, catalog: Catalog | None) -> Query
     names = {*known, *(f"{name}{DEGRADED}" for name, one in known.items() if one.on_late and one.on_late.run)}
     for name in measured:
         if name not in names:
-            text = f"costs.{query.name} has operator '{name}', which the query lacks{nearest(name, names)}"
-            costs.file.wrong(("costs", query.name, name), f"{text}; rename or remove it")
+            text = f"costs.{query.name} has operator '{name}', which the query lacks"
+            mend = f"{nearest(name, names)}; rename or remove it"
+            costs.file.wrong("unknown_measured_operator", ("costs", query.name, name), text, mend)
     costs.file.check()
     measured = {name: one for name, one in measured.items() if (query.name, name) not in costs.spared}
     operators = tuple(_operator(one, query, costs, measured, catalog) for one in query.operators)
@@ -105,14 +107,16 @@ def _operator(
         return operator if before is not None else replace(operator, cost_from=origin)
     cost_ns = figure_ns(found.on.values(), costs.use)
     if cost_ns > LARGEST:
-        costs.file.wrong(("costs", query.name, operator.name), f"costs.{query.name}.{operator.name} is too large")
+        costs.file.wrong(
+            "cost_too_large", ("costs", query.name, operator.name), f"costs.{query.name}.{operator.name} is too large"
+        )
         costs.file.check()
     hang_ns = operator.hang_ns
     if hang_ns == overload_given.hang_ns(operator.cost_ns):
         hang_ns = overload_given.hang_ns(cost_ns)
     elif hang_ns <= cost_ns:
         text = f"operator '{operator.said}' would be killed within its measured cost, {show_ns(cost_ns)}"
-        query.file.wrong(operator.keys, f"{text}; make 'hang:' longer")
+        query.file.wrong("hang_too_short", operator.keys, text, "make 'hang:' longer")
     origin = _origin(found, operator, costs)
     return replace(operator, cost_ns=cost_ns, hang_ns=hang_ns, cost_from=origin)
 

@@ -54,7 +54,9 @@ def types(query: Query, catalog: Catalog) -> Mapping[str, str]:
 def size(query: Query) -> None:
     """Raises BadInputError where it is too large as a whole."""
     if len(query.operators) + len(query.sources) > LARGEST_GRAPH:
-        query.file.wrong(("operators",), f"has more than {LARGEST_GRAPH} operators and sources; split the query")
+        query.file.wrong(
+            "query_too_large", ("operators",), f"has more than {LARGEST_GRAPH} operators and sources", "split the query"
+        )
         query.file.check()
 
 
@@ -78,14 +80,14 @@ def noted(query: Query, catalog: Catalog) -> dict[str, str]:
             wanted = first if installed.kind == "union" and wanted == "any" else wanted
             if "any" not in (wanted, types[name]) and wanted != types[name]:
                 text = f"operator '{operator.name}' reads '{name}' of type {types[name]}, but takes {wanted}"
-                query.file.wrong((*operator.keys, "in"), text + "; convert it before")
+                query.file.wrong("type_mismatch", (*operator.keys, "in"), text, "convert it before")
     for operator in query.operators:
         installed = catalog.operators.get(operator.run)
         for port, name in operator.side.items():
             wanted = installed.side.get(port, "any") if installed else "any"
             if "any" not in (wanted, types[name]) and wanted != types[name]:
                 text = f"side input '{port}' of '{operator.name}' takes {wanted}, but '{name}' is {types[name]}"
-                query.file.wrong((*operator.keys, "side", port), text + "; convert it before")
+                query.file.wrong("type_mismatch", (*operator.keys, "side", port), text, "convert it before")
     return types
 
 
@@ -100,4 +102,4 @@ def _collected(query: Query, operator: Operator, installed: Installed | None, ty
     for name in operator.inputs if operator.window is not None else ():
         if "any" not in (wanted, types[name]) and wanted != types[name]:
             text = f"operator '{operator.said}' reads '{name}' of type {types[name]}, but takes {wanted}"
-            query.file.wrong((*operator.keys, "in"), text + "; convert it before")
+            query.file.wrong("type_mismatch", (*operator.keys, "in"), text, "convert it before")

@@ -57,8 +57,8 @@ def windowed(operator: Operator, given: OperatorFile, window: WindowFile, file: 
     close_ns = window.close or operator.cost_ns
     killed_ns = given.hang or hang_ns(close_ns)
     if killed_ns <= close_ns:
-        text = f"operator '{operator.name}' would be killed within its 'close:'; make 'hang:' longer"
-        file.wrong((*operator.keys, "window", "close"), text)
+        text = f"operator '{operator.name}' would be killed within its 'close:'"
+        file.wrong("hang_too_short", (*operator.keys, "window", "close"), text, "make 'hang:' longer")
     # Closing reads what the other has collected, so nothing but the node it is on is left to choose.
     closing = replace(
         operator,
@@ -82,14 +82,19 @@ def _on(operator: Operator, given: OperatorFile, file: yaml_source.Source) -> tu
     if len(operator.inputs) != 2:
         number = counted(len(operator.inputs), "stream")
         text = f"operator '{operator.name}' joins {number} in a window, which takes two"
-        file.wrong((*operator.keys, "in"), f"{text}; write 'in: [a, b]', or join the others before or behind it")
+        file.wrong(
+            "join_of_several_in_window",
+            (*operator.keys, "in"),
+            text,
+            "write 'in: [a, b]', or join the others before or behind it",
+        )
         return ("", "")
     if isinstance(given.on, str):
         return (given.on, given.on)
     names = operator.ports or operator.inputs
     if set(given.on) != set(names):
         text = f"operator '{operator.name}' has inputs {' and '.join(names)}, but 'on' names {', '.join(given.on)}"
-        file.wrong(keys, f"{text}; write 'on: {{{names[0]}: FIELD, {names[1]}: FIELD}}'")
+        file.wrong("join_fields_of_other_inputs", keys, text, f"write 'on: {{{names[0]}: FIELD, {names[1]}: FIELD}}'")
         return ("", "")
     return (given.on[names[0]], given.on[names[1]])
 

@@ -28,7 +28,7 @@ def check(query: Query, cluster: Cluster) -> None:
         barred = {node.name for name in operator.barred for node in cluster.places(name)}
         if allowed and allowed <= barred:
             text = f"operator '{operator.name}' may run nowhere: 'forbid_nodes' names every node that is allowed"
-            query.file.wrong(keys, f"{text}; leave one of {', '.join(sorted(allowed))}")
+            query.file.wrong("may_run_nowhere", keys, text, f"leave one of {', '.join(sorted(allowed))}")
     for one in query.producers:
         for pair in one.forbidden:
             _known(query, cluster, pair, f"'{one.name}'", (*one.keys, "forbid_streams"))
@@ -64,7 +64,9 @@ def allowed(operator: Operator, cluster: Cluster) -> tuple[str, ...]:
 def _known(query: Query, cluster: Cluster, names: Iterable[str], what: str, keys: tuple[object, ...]) -> None:
     for name in names:
         if not cluster.places(name):
-            query.file.wrong(keys, f"{what} names node '{name}', which is unknown{meant(cluster, name)}")
+            query.file.wrong(
+                "unknown_node", keys, f"{what} names node '{name}', which is unknown", meant(cluster, name)
+            )
 
 
 def meant(cluster: Cluster, name: str) -> str:
@@ -72,7 +74,7 @@ def meant(cluster: Cluster, name: str) -> str:
     host = name.partition(".")[0]
     if host not in cluster.hosts:
         return nearest(name, cluster.names)
-    return f"; node '{host}' has {counted(len(cluster.hosts[host]), 'core')}, write '{host}' for any of them"
+    return f"node '{host}' has {counted(len(cluster.hosts[host]), 'core')}, write '{host}' for any of them"
 
 
 def _operator(operator: Operator, cluster: Cluster) -> Operator:

@@ -48,8 +48,8 @@ def load(path: Path, edit: yaml_source.Edit | None = None) -> Query:
 def _output(name: str, given: OutputFile, file: yaml_source.Source) -> Output:
     keys = ("outputs", name)
     if given.queue is not None and given.queue < MEASURED.tuple_bytes:
-        text = f"outputs.{name}.queue holds no tuple: each counts {MEASURED.tuple_bytes} bytes; make it larger"
-        file.wrong((*keys, "queue"), text)
+        text = f"outputs.{name}.queue holds no tuple: each counts {MEASURED.tuple_bytes} bytes"
+        file.wrong("queue_holds_no_tuple", (*keys, "queue"), text, "make it larger")
     qos = Qos(given.wait, given.throughput, given.latency, given.queue)
     return Output(name, given.from_, given.at, given.deadline, keys, qos)
 
@@ -60,7 +60,12 @@ def _unique(file: yaml_source.Source, named: list[Source | Operator]) -> None:
     for one in named:
         if one.name in seen:
             first = file.line(*seen[one.name].keys)
-            file.wrong(one.keys, f"'{one.name}' is also the name of what stands on line {first}; rename one of the two")
+            file.wrong(
+                "name_twice",
+                one.keys,
+                f"'{one.name}' is also the name of what stands on line {first}",
+                "rename one of the two",
+            )
         seen.setdefault(one.name, one)
 
 
@@ -81,7 +86,12 @@ def _operators(name: str, given: OperatorFile, file: yaml_source.Source) -> list
     names = [f"{prefix}{number}" for number in range(first, min(last, first + 10_000) + 1)]
     members = given.chain if isinstance(given.chain, list) else [MemberFile(run=given.chain)] * len(names)
     if len(members) != len(names) or not names:
-        file.wrong((*keys, "chain"), f"{name} names {len(names)} operators but lists {len(members)}; make them equal")
+        file.wrong(
+            "chain_length",
+            (*keys, "chain"),
+            f"{name} names {len(names)} operators but lists {len(members)}",
+            "make them equal",
+        )
         return []
     chain = []
     for position, (one, member) in enumerate(zip(names, members, strict=True)):
@@ -106,7 +116,12 @@ def _operator(
     hang_ns = member.hang or given.hang or overload_given.hang_ns(cost_ns)
     if hang_ns <= cost_ns:
         which = "its cost" if origin is None else f"its cost, guessed as {show_ns(cost_ns)}, since it has no 'cost:'"
-        file.wrong(keys, f"operator '{name}' would be killed within {which}; make 'hang:' longer than 'cost:'")
+        file.wrong(
+            "hang_too_short",
+            keys,
+            f"operator '{name}' would be killed within {which}",
+            "make 'hang:' longer than 'cost:'",
+        )
     return Operator(
         name,
         member.run,

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from coordinator.errors import Problem
 from coordinator.spec.catalog import BUILTIN, load
 
 
@@ -23,6 +22,6 @@ def test_the_planners_table_is_the_agents(tmp_path: Path) -> None:
         assert installed[name].get("variadic", False) == known.variadic
     path = tmp_path / "operators.json"
     path.write_text(listed)
-    catalog = load(path, Problem("cluster.yaml", 1, ""))
+    catalog = load(path, Path("cluster.yaml"), 1)
     assert set(BUILTIN) <= set(catalog.operators)
     assert "json" in catalog.codecs

@@ -8,7 +8,6 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2
 
-from coordinator.errors import Problem
 from coordinator.spec.catalog import load
 from coordinator.spec.expressions import MessageFields
 from node_agent.operators.codecs import DESCRIBED, Codecs, described
@@ -27,7 +26,7 @@ def test_fields_are_told_alike() -> None:
     codecs = Codecs()
     known = codecs.fields()
     assert known and "json" not in known
-    catalog = load(QUERIES / "operators.json", Problem("cluster.yaml", 1, ""))
+    catalog = load(QUERIES / "operators.json", Path("cluster.yaml"), 1)
     assert catalog.fields == known
     file = descriptor_pb2.DescriptorProto.DESCRIPTOR
     assert described(file) == _plain(MessageFields(file), DESCRIBED)

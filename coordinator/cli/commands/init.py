@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write the files of a first query that can be run at once, by 'coordinator run --local': query.yaml,
         cluster.yaml, operators.py with operators.json, and feed.jsonl. Prints the commands to go on with."""
-        from coordinator.errors import BadInputError, Problem
+        from coordinator.errors import bad_file
 
         folder = directory or Path()
         try:
@@ -58,8 +58,8 @@ def register(app: typer.Typer) -> None:
                 _refuse(folder, named=directory is not None)
             _write(folder)
         except OSError as error:
-            text = f"cannot be written: {error.strerror or error}; name another directory"
-            raise BadInputError([Problem(str(error.filename or folder), 0, text)]) from error
+            text = f"cannot be written: {error.strerror or error}"
+            raise bad_file(Path(error.filename or folder), "unwritable", text, "name another directory") from error
         typer.echo(f"written to {folder.resolve()}: {', '.join(FILES)}")
         for told, lines in (
             ("try it, all at once: plan, start agents, deploy, feed, collect, report:", [*_there(folder), TRY]),
@@ -101,15 +101,15 @@ def _there(folder: Path) -> list[str]:
 def _refuse(folder: Path, named: bool) -> None:
     """Raises BadInputError where something is in the way; a folder that nobody named has to be empty, but for hidden
     files such as an environment."""
-    from coordinator.errors import BadInputError, Problem
+    from coordinator.errors import bad_file
 
     for path in (folder / name for name in FILES):
         if path.exists() or path.is_symlink():
-            text = "is there already; name another directory, or write over all such files with --force"
-            raise BadInputError([Problem(str(path), 0, text)])
+            mend = "name another directory, or write over all such files with --force"
+            raise bad_file(path, "there_already", "is there already", mend)
     if not named and any(not each.name.startswith(".") for each in folder.iterdir()):
-        text = "is not empty; name a directory, as in 'coordinator init pumps', or this one: 'coordinator init .'"
-        raise BadInputError([Problem(str(folder.resolve()), 0, text)])
+        mend = "name a directory, as in 'coordinator init pumps', or this one: 'coordinator init .'"
+        raise bad_file(folder.resolve(), "not_empty", "is not empty", mend)
 
 
 def _write(folder: Path) -> None:

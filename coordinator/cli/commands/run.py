@@ -209,12 +209,12 @@ def _promised(made: Plan) -> str:
 
 def _room(output: Path) -> None:
     """Raises BadInputError where the run could not be written in the end."""
-    from coordinator.errors import BadInputError, Problem
+    from coordinator.errors import bad_file
 
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInputError([Problem(str(output), 0, f"cannot be made: {error.strerror or error}")]) from error
+        raise bad_file(output, "unwritable", f"cannot be made: {error.strerror or error}") from error
 
 
 def _feeding(feeds: Sequence[Feed], unfed: Sequence[str], seconds: float | None) -> list[str]:

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from coordinator.errors import BadInputError, Problem, unwritable
+from coordinator.errors import BadInputError, bad_file, unwritable
 from coordinator.fleet import addresses
 from coordinator.fleet.addresses import host_of
 from coordinator.fleet.agents import AgentError, Agents
@@ -74,7 +74,7 @@ def new_run(out: Path, plan: Plan, plan_path: Path | None, addresses_file: Path)
             return run
     except OSError as error:
         raise unwritable(out, error) from error
-    raise BadInputError([Problem(str(out), 0, f"has a hundred runs called {stamp} already; give another -o")])
+    raise bad_file(out, "too_many_runs", f"has a hundred runs called {stamp} already", "give another -o")
 
 
 def _begin(plan: Plan, plan_path: Path | None, addresses_file: Path, run: Path) -> None:
@@ -113,8 +113,8 @@ def collect(
     before = _read(run / "run.json")
     there = {str(before.get("plan_hash", plan.hash)), *map(str, before.get("earlier", []))}
     if plan.hash not in there:
-        text = f"is of plan {before['plan_hash'][:8]}, not {plan.hash[:8]}; give another directory"
-        raise BadInputError([Problem(str(run / "run.json"), 0, text)])
+        text = f"is of plan {before['plan_hash'][:8]}, not {plan.hash[:8]}"
+        raise bad_file(run / "run.json", "run_of_another_plan", text, "give another directory")
     kept = run_plans.RunPlans(run, last_plan(run))
     traces = RunTraces(run / "trace" / "raw", before.get("traces", []))
     collected = Collected(run, 0, [])
@@ -155,8 +155,8 @@ def collect(
 
 
 def _full(run: Path, error: OSError) -> BadInputError:
-    text = f"cannot be written: {error.strerror or error}; make room and go on with --resume {run}"
-    return BadInputError([Problem(str(run), 0, f"{text}: the agents keep what is not here")])
+    mend = f"make room and go on with --resume {run}: the agents keep what is not here"
+    return bad_file(run, "unwritable", f"cannot be written: {error.strerror or error}", mend)
 
 
 @dataclass(frozen=True)
@@ -223,10 +223,13 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise BadInputError([Problem(str(path), 0, f"cannot be read ({error}); give another directory")]) from error
+        raise bad_file(path, "unreadable", f"cannot be read ({error})", "give another directory") from error
     if found.damage:
-        text = f"is not as it was written: {found.damage}; put a copy of it in its place, or give another directory"
-        raise BadInputError([Problem(str(path), 0, text)])
+        text, mend = (
+            f"is not as it was written: {found.damage}",
+            "put a copy of it in its place, or give another directory",
+        )
+        raise bad_file(path, "damaged", text, mend)
     return found.values
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from cryptography.x509 import Certificate
 
-from coordinator.errors import BadInputError, Problem, unwritable
+from coordinator.errors import BadInputError, Mistake, Problem, bad_file, unwritable
 from coordinator.fleet.identity import certificates
 from coordinator.fleet.identity.certificates import Ca, Issued, UnusableError
 from coordinator.spec.files.security import CA_FILE, CERT_FILE, CLIENT, COORDINATOR, KEY_FILE
@@ -85,16 +85,17 @@ def _read_ca(folder: Path, wanted: Sequence[str], now: datetime) -> Ca | None:
     anew = "'--new-ca' makes all anew, for every node"
     if not there:
         if left := next((name for name in wanted if (folder / name).exists()), None):
-            raise _refuse(folder / left, f"is there, and the CA is not; put ca.pem and ca.key back, or: {anew}")
+            mend = f"put ca.pem and ca.key back, or: {anew}"
+            raise bad_file(folder / left, "no_ca", "is there, and the CA is not", mend)
         return None
     if len(there) == 1:
         gone = CA_KEY if there == [CA_FILE] else CA_FILE
         hint = "a copy is in every identity" if gone == CA_FILE else "it is where this was run before"
-        raise _refuse(folder / gone, f"is missing ({hint}); put it back, or: {anew}")
+        raise bad_file(folder / gone, "no_ca", f"is missing ({hint})", f"put it back, or: {anew}")
     try:
         return certificates.read_ca((folder / CA_FILE).read_bytes(), (folder / CA_KEY).read_bytes(), now)
     except UnusableError as error:
-        raise _refuse(folder, f"{error}; {anew}") from error
+        raise bad_file(folder, "unusable_ca", str(error), anew) from error
 
 
 def _kept(folder: Path, ca: Ca, wanted: Sequence[str]) -> dict[str, Entry]:
@@ -108,7 +109,8 @@ def _kept(folder: Path, ca: Ca, wanted: Sequence[str]) -> dict[str, Entry]:
             found[name] = _read(folder / name, ca, name, made=False)
         except (UnusableError, OSError) as error:
             why = f"{error.strerror} ({Path(error.filename).name})" if isinstance(error, OSError) else str(error)
-            problems.append(Problem(str(folder / name), 0, f"{why}; '--renew' makes all identities anew"))
+            mistake = Mistake("unusable_identity", why, "'--renew' makes all identities anew")
+            problems.append(Problem(mistake, str(folder / name)))
     if problems:
         raise BadInputError(problems)
     return found
@@ -197,7 +199,3 @@ def _move(stage: Path, folder: Path, names: Sequence[str], before: Path | None) 
 
 def _is_ours(path: Path) -> bool:
     return path.name in (CA_FILE, CA_KEY, IGNORED) or (path / CERT_FILE).exists()
-
-
-def _refuse(path: Path, text: str) -> BadInputError:
-    return BadInputError([Problem(str(path), 0, text)])

@@ -6,7 +6,7 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from coordinator.errors import BadInputError, CoordinatorError, Problem
+from coordinator.errors import BadInputError, CoordinatorError, Mistake, Problem, bad_file
 from coordinator.spec.files.security import CA_FILE, CERT_FILE, KEY_FILE
 
 EXPIRED, NOT_YET = 10, 9  # of OpenSSL's verify codes
@@ -37,12 +37,12 @@ class Identity:
         try:
             context.load_verify_locations(self.folder / CA_FILE)
         except (ssl.SSLError, OSError) as error:
-            raise _refuse(self.folder / CA_FILE, "is no certificate in PEM") from error
+            raise bad_file(self.folder / CA_FILE, "no_certificate", "is no certificate in PEM", MEND) from error
         try:
             context.load_cert_chain(self.folder / CERT_FILE, self.folder / KEY_FILE, password=lambda: b"")
         except (ssl.SSLError, OSError, ValueError) as error:
             wrong = f"{CERT_FILE} and {KEY_FILE} are no certificate with its key"
-            raise _refuse(self.folder, f"{wrong} ({_reason(error)})") from error
+            raise bad_file(self.folder, "no_key_pair", f"{wrong} ({_reason(error)})", MEND) from error
         return context
 
 
@@ -53,14 +53,14 @@ def load(folder: Path) -> Identity:
     except OSError:  # a name that is too long, or a folder above it that is closed
         there = False
     if not there:
-        raise _refuse(folder, "is no folder with ca.pem, cert.pem and key.pem")
+        raise bad_file(folder, "no_identity", "is no folder with ca.pem, cert.pem and key.pem", MEND)
     found = {}
     for name in (CA_FILE, CERT_FILE, KEY_FILE):
         try:
             with (folder / name).open("rb") as file:
                 found[name] = file.read(LARGEST_FILE)
         except OSError as error:
-            raise _refuse(folder / name, f"cannot be read: {error.strerror or error}") from error
+            raise bad_file(folder / name, "unreadable", f"cannot be read: {error.strerror or error}", MEND) from error
     identity = Identity(folder, found[CA_FILE], found[CERT_FILE], found[KEY_FILE])
     _check(folder, identity.context())
     return identity
@@ -84,12 +84,14 @@ def _check(folder: Path, client: ssl.SSLContext) -> None:
         except ssl.SSLCertVerificationError as error:
             if error.verify_code in (EXPIRED, NOT_YET):
                 when = "has expired" if error.verify_code == EXPIRED else "is not valid yet"
-                text = f"{when}, by this machine's clock; 'coordinator certs cluster.yaml --renew' makes it anew"
+                mend = "'coordinator certs cluster.yaml --renew' makes it anew"
+                mistake = Mistake("not_valid_now", f"{when}, by this machine's clock", mend)
             elif error.verify_code in UNKNOWN_CA:
-                text = f"is not of the CA in {CA_FILE} beside it; copy the whole folder of 'coordinator certs'"
+                mend = "copy the whole folder of 'coordinator certs'"
+                mistake = Mistake("of_another_ca", f"is not of the CA in {CA_FILE} beside it", mend)
             else:
-                text = f"cannot be used: {error.verify_message}; {MEND}"
-            raise BadInputError([Problem(str(folder / CERT_FILE), 0, text)]) from error
+                mistake = Mistake("unusable_identity", f"cannot be used: {error.verify_message}", MEND)
+            raise BadInputError([Problem(mistake, str(folder / CERT_FILE))]) from error
         except ssl.SSLError as error:
             raise _no_tls13(error) from error
 
@@ -104,7 +106,3 @@ def _no_tls13(error: Exception) -> CoordinatorError:
 def _reason(error: Exception) -> str:
     reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
     return str(reason).lower().replace("_", " ")
-
-
-def _refuse(path: Path, text: str) -> BadInputError:
-    return BadInputError([Problem(str(path), 0, f"{text}; {MEND}")])

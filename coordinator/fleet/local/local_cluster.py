@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coordinator.errors import BadInputError, Problem
+from coordinator.errors import BadInputError, Mistake, bad_file
 from coordinator.fleet import dns
 from coordinator.fleet.addresses import join, split
 from coordinator.fleet.identity import identity
@@ -21,7 +21,7 @@ def wanted(path: Path, state: Path, any_port: bool, operators: list[Path]) -> li
     """
     for file in operators:
         if not file.is_file():
-            raise BadInputError([Problem(str(file), 0, "is no file; give a Python file with operators")])
+            raise bad_file(file, "no_file", "is no file", "give a Python file with operators")
     agents, taken, known = list[Wanted](), dict[tuple[str, int], str](), cluster.load(path)
     own = _identities(known)
     for name, places in known.hosts.items():
@@ -33,7 +33,7 @@ def wanted(path: Path, state: Path, any_port: bool, operators: list[Path]) -> li
             other = taken.setdefault((host, each), name)
             if other != name:
                 text = f"nodes {other} and {name} both need port {each} of {host}: control, then data for each core"
-                raise BadInputError([Problem(str(path), 0, f"{text}; give them addresses further apart")])
+                raise bad_file(path, "port_twice", text, "give them addresses further apart")
         directory = (state / name).resolve()
         control, data = join(host, ports[0]), join(host, ports[1])
         agents.append(Wanted(name, control, data, directory, len(places), own.get(name), own.get(COORDINATOR)))
@@ -57,13 +57,14 @@ def _host(node: Node, known: Cluster) -> str:
         return "127.0.0.1"
     if known.security != MUTUAL_TLS:
         return host
-    line = known.file.line("nodes", node.name, "address")
+    keys = ("nodes", node.name, "address")
     try:
         here = [address for address in dns.resolve(host) if dns.is_here(address)]
     except dns.UnknownHostError as error:
-        raise BadInputError([Problem(str(known.file.path), line, f"nodes.{node.name}: {error}")]) from error
+        mistake = Mistake.of("unknown_host", f"nodes.{node.name}: {error}")
+        raise BadInputError([known.file.problem(keys, mistake)]) from error
     if not here:
         text = f"nodes.{node.name}.address {host} is not this machine's, and 'coordinator up' starts agents here"
         mend = f"start node-agent on that machine, then run 'coordinator addresses {known.file.path}'"
-        raise BadInputError([Problem(str(known.file.path), line, f"{text}; {mend}")])
+        raise BadInputError([known.file.problem(keys, Mistake("host_elsewhere", text, mend))])
     return here[0]

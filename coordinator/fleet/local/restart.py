@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coordinator.errors import BadInputError, Problem
+from coordinator.errors import BadInputError, bad_file
 from coordinator.fleet import addresses as address_file
 from coordinator.fleet.addresses import Addresses, AgentAddress, host_of, join, split
 from coordinator.fleet.local import local_agents
@@ -132,4 +132,4 @@ def _check_operators(path: Path, cluster: Path, pids: Mapping[str, int], operato
         at = [] if path == Path("addresses.json") else ["--addresses", str(path)]
         command = shlex.join(["coordinator", "up", str(cluster), *at, *options])
         text = f"{', '.join(pids)} run with operators of {', '.join(map(str, missing))}, which were not given"
-        raise BadInputError([Problem(str(path), 0, f"{text}; start the others with them, too: {command}")])
+        raise bad_file(path, "operators_not_given", text, f"start the others with them, too: {command}")

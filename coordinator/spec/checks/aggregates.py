@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from coordinator.errors import Mistake
 from coordinator.spec.expressions import kinds
 from coordinator.spec.expressions.kinds import Kind, KindError
 from coordinator.spec.files.yaml_source import nearest
@@ -22,81 +23,87 @@ NAMES = ("window", "start_ns", "end_ns", "first", "last")  # of what every resul
 MOST = 64
 PPM = 1_000_000
 _FIELD = re.compile(r"[^.\s]+(\.[^.\s]+)*")
-Wrong = Iterator[tuple[tuple[str, ...], str]]
+Wrong = Iterator[tuple[tuple[str, ...], Mistake]]
 
 
 def wrong(parameters: Mapping[str, Any], known: Kind) -> Wrong:
     """What is wrong with `with:`, each with the keys below it; `known`: of the tuples, None where nothing is."""
     if not parameters:
-        yield (), "names no figure; write what to make of a window, like with: {n: count, speed: mean}"
+        mend = "write what to make of a window, like with: {n: count, speed: mean}"
+        yield (), Mistake("no_figure", "names no figure", mend)
     if len(parameters) > MOST:
-        yield (), f"names {len(parameters)} figures, at most {MOST} are made; use a second aggregate"
+        text = f"names {len(parameters)} figures, at most {MOST} are made"
+        yield (), Mistake("too_many_figures", text, "use a second aggregate")
     for name, figure in parameters.items():
         if name in NAMES or (name == COUNT and figure != COUNT):
-            yield (name,), f"'{name}' says something else of every window; give the figure another name"
+            text = f"'{name}' says something else of every window"
+            yield (name,), Mistake("reserved_name", text, "give the figure another name")
             continue
-        for text in _figure(name, figure, known):
-            yield (name,), text
+        if not isinstance(figure, str) and not (
+            isinstance(figure, Mapping) and (QUANTILE in figure or len(figure) == 1)
+        ):
+            mend = f"write {name}: mean, {name}: {{mean: FIELD}} or {name}: {{quantile: 0.95}}"
+            yield (name,), Mistake("bad_figure", f"'{name}' is no figure", mend)
+            continue
+        for mistake in _figure(name, figure, known):
+            yield (name,), mistake.within(f"'{name}'")
 
 
-def _figure(name: str, figure: Any, known: Kind) -> Iterator[str]:
+def _figure(name: str, figure: str | Mapping[str, Any], known: Kind) -> Iterator[Mistake]:
     if isinstance(figure, str):
         what, field = figure, name
-    elif isinstance(figure, Mapping) and QUANTILE in figure:
+    elif QUANTILE in figure:
         yield from _quantile(name, figure, known)
         return
-    elif isinstance(figure, Mapping) and len(figure) == 1:
+    else:
         what, field = next(iter(figure.items()))
         if what == COUNT:
-            yield f"'{name}': a count needs no field; write '{name}: count'"
+            yield Mistake("count_of_field", "a count needs no field", f"write '{name}: count'")
             return
-    else:
-        yield f"'{name}' is no figure; write {name}: mean, {name}: {{mean: FIELD}} or {name}: {{quantile: 0.95}}"
-        return
     if what not in FIGURES:
-        yield f"'{name}': figure '{what}' is unknown{nearest(str(what), FIGURES)}"
+        yield Mistake("unknown_figure", f"figure '{what}' is unknown", nearest(str(what), FIGURES))
     elif what == QUANTILE:
-        yield f"'{name}': which quantile? write {name}: {{quantile: 0.95, of: {name}}}"
+        yield Mistake("which_quantile", "which quantile?", f"write {name}: {{quantile: 0.95, of: {name}}}")
     elif what != COUNT:
-        yield from _number(name, field, known)
+        yield from _number(field, known)
 
 
-def _quantile(name: str, figure: Mapping[str, Any], known: Kind) -> Iterator[str]:
+def _quantile(name: str, figure: Mapping[str, Any], known: Kind) -> Iterator[Mistake]:
     rank = figure[QUANTILE]
     fits = isinstance(rank, (int, float)) and not isinstance(rank, bool) and math.isfinite(rank) and 0 < rank <= 1
     if not fits or round(rank * PPM) < 1:
-        yield f"'{name}': a quantile of {rank!r}; write a number above 0 and at most 1, like 0.95"
+        yield Mistake("bad_quantile", f"a quantile of {rank!r}", "write a number above 0 and at most 1, like 0.95")
     if extra := sorted(set(figure) - {QUANTILE, "of"}):
-        yield f"'{name}': '{extra[0]}' is not known here; write {{quantile: 0.95, of: FIELD}}"
-    yield from _number(name, figure.get("of", name), known)
+        yield Mistake("unknown_key", f"'{extra[0]}' is not known here", "write {quantile: 0.95, of: FIELD}")
+    yield from _number(figure.get("of", name), known)
 
 
-def _number(name: str, field: Any, known: Kind) -> Iterator[str]:
-    text = unknown(field, known)
-    if text:
-        yield f"'{name}': {text}"
+def _number(field: Any, known: Kind) -> Iterator[Mistake]:
+    if mistake := unknown(field, known):
+        yield mistake
         return
     kind = kinds.field(known, field.split("."))
     if kind not in (None, "number"):
-        yield f"'{name}': field '{field}' is {kinds.worded(kind)}, no number; count them, or name another"
+        yield Mistake("no_number", f"field '{field}' is {kinds.worded(kind)}, no number", "count them, or name another")
 
 
-def unknown(field: Any, known: Kind) -> str:
-    """Why a path is no field of such tuples; empty: it is, or that is not known."""
+def unknown(field: Any, known: Kind) -> Mistake | None:
+    """Why a path is no field of such tuples; None: it is, or that is not known."""
     if not isinstance(field, str) or not _FIELD.fullmatch(field):
-        return f"{field!r} names no field; write one like 'speed' or 'car.speed'"
+        return Mistake("names_no_field", f"{field!r} names no field", "write one like 'speed' or 'car.speed'")
     try:
         kinds.field(known, field.split("."))
     except KindError as error:
-        return str(error)
-    return ""
+        return Mistake.of("unknown_field", str(error))
+    return None
 
 
-def no_key(field: str, known: Kind) -> str:
-    """Why a field cannot be grouped or joined by; empty: it can, or that is not known."""
-    if text := unknown(field, known):
-        return text
+def no_key(field: str, known: Kind) -> Mistake | None:
+    """Why a field cannot be grouped or joined by; None: it can, or that is not known."""
+    if mistake := unknown(field, known):
+        return mistake
     kind = kinds.field(known, field.split("."))
     if kind in (None, "number", "condition", "text"):
-        return ""
-    return f"field '{field}' is {kinds.worded(kind)}, which is no key; name a text, a whole number or a condition"
+        return None
+    text = f"field '{field}' is {kinds.worded(kind)}, which is no key"
+    return Mistake("no_key", text, "name a text, a whole number or a condition")

@@ -18,7 +18,7 @@ def check(query: Query) -> None:
         if (pairs := contradicting(at_most)) is not None:
             (k, m), (more, fewer) = pairs
             text = f"operator '{operator.name}': at most {m} of any {k} contradicts at most {fewer} of any {more}"
-            query.file.wrong((*operator.keys, "selectivity"), f"{text}; correct one of them")
+            query.file.wrong("contradicting_selectivity", (*operator.keys, "selectivity"), text, "correct one of them")
             continue
         means = [(operator.mean, f"a mean of {operator.selectivity.mean:g}")]
         if operator.run == "filter":
@@ -27,6 +27,6 @@ def check(query: Query) -> None:
         for mean, said in means:
             if (pair := contradiction(at_most, mean)) is not None:
                 text = f"operator '{operator.name}': {said} is above its worst case, at most {pair[1]} of any {pair[0]}"
-                query.file.wrong((*operator.keys, "selectivity"), f"{text}; correct one of them")
+                query.file.wrong("mean_above_worst_case", (*operator.keys, "selectivity"), text, "correct one of them")
                 break
     query.file.check()

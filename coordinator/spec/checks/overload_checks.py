@@ -27,8 +27,9 @@ def check(query: Query, catalog: Catalog, types: Mapping[str, str]) -> None:
         if operator.window is not None:
             _window(query, catalog, types, operator, operator.window)
         elif _is_aggregate(catalog, operator):
-            text = f"operator '{operator.name}' aggregates, but over what? add a window, like 'window: {{time: 5 s}}'"
-            query.file.wrong((*operator.keys, "run"), text)
+            text = f"operator '{operator.name}' aggregates, but over what?"
+            mend = "add a window, like 'window: {time: 5 s}'"
+            query.file.wrong("aggregate_without_window", (*operator.keys, "run"), text, mend)
         _on_late(query, catalog, types, operator)
     if windows.collecting(query):
         _ever_late(query)
@@ -51,26 +52,33 @@ def _window(query: Query, catalog: Catalog, types: Mapping[str, str], operator: 
     installed = catalog.operators.get(operator.run)
     if installed is not None and installed.kind != "aggregate" and operator.run != JOIN:
         text = f"operator '{operator.said}' has a window, but {operator.run} takes one tuple at a time"
-        query.file.wrong((*operator.keys, "window"), f"{text}; write 'run: aggregate', or remove 'window:'")
+        query.file.wrong(
+            "window_of_map", (*operator.keys, "window"), text, "write 'run: aggregate', or remove 'window:'"
+        )
         return
     for name in operator.inputs:
         kind = _kind(catalog, types[name])
         if operator.run == AGGREGATE:
-            for keys, text in aggregates.wrong(operator.parameters, kind):
-                query.file.wrong((*operator.keys, "with", *keys), f"operator '{operator.said}': {text}")
-        if window.by and (text := aggregates.no_key(window.by, kind)):
-            query.file.wrong((*operator.keys, "window", "by"), f"operator '{operator.said}', by: {text}")
+            for keys, mistake in aggregates.wrong(operator.parameters, kind):
+                query.file.add((*operator.keys, "with", *keys), mistake.within(f"operator '{operator.said}'"))
+        if window.by and (no_key := aggregates.no_key(window.by, kind)):
+            query.file.add((*operator.keys, "window", "by"), no_key.within(f"operator '{operator.said}', by"))
     if operator.run == JOIN and operator.parameters:
-        query.file.wrong((*operator.keys, "with"), f"operator '{operator.said}' joins: remove 'with:', it takes none")
+        query.file.wrong(
+            "join_with_parameters",
+            (*operator.keys, "with"),
+            f"operator '{operator.said}' joins: remove 'with:', it takes none",
+        )
     if operator.run == JOIN and window.by:
-        text = f"operator '{operator.said}' joins, and groups of pairs are none; remove 'by:', or aggregate behind it"
-        query.file.wrong((*operator.keys, "window", "by"), text)
+        text = f"operator '{operator.said}' joins, and groups of pairs are none"
+        mend = "remove 'by:', or aggregate behind it"
+        query.file.wrong("join_in_groups", (*operator.keys, "window", "by"), text, mend)
     for name, field in zip(operator.inputs, window.on, strict=False):
-        if text := aggregates.no_key(field, _kind(catalog, types[name])):
-            query.file.wrong((*operator.keys, "on"), f"operator '{operator.said}', on, of '{name}': {text}")
+        if no_key := aggregates.no_key(field, _kind(catalog, types[name])):
+            query.file.add((*operator.keys, "on"), no_key.within(f"operator '{operator.said}', on, of '{name}'"))
     if window.kind != "time" and operator.run == JOIN:
-        text = f"operator '{operator.said}' joins two streams, which have no count; write 'window: {{time: 5 s}}'"
-        query.file.wrong((*operator.keys, "window"), text)
+        text = f"operator '{operator.said}' joins two streams, which have no count"
+        query.file.wrong("join_by_count", (*operator.keys, "window"), text, "write 'window: {time: 5 s}'")
     if window.kind == "sized":
         _sized(query, catalog, types, operator, window)
 
@@ -82,15 +90,20 @@ def _sized(query: Query, catalog: Catalog, types: Mapping[str, str], operator: O
     if installed is None:
         if catalog.complete:
             text = f"windows of '{operator.said}' are as long as '{window.size}' says, which no node has installed"
-            query.file.wrong(keys, text + catalog.unknown(window.size))
+            query.file.wrong("unknown_operator", keys, text, catalog.unknown(window.size))
     elif installed.kind != "map" or installed.side or any(one.required for one in installed.parameters.values()):
         text = f"windows of '{operator.said}': {window.size} cannot say how long one is from its first tuple alone"
-        query.file.wrong(keys, f"{text}; name an operator with one input, no side inputs and no parameters it needs")
+        query.file.wrong(
+            "no_window_length_function",
+            keys,
+            text,
+            "name an operator with one input, no side inputs and no parameters it needs",
+        )
     else:
         wanted, given = next(iter(installed.inputs.values()), "any"), types[operator.inputs[0]]
         if "any" not in (wanted, given) and wanted != given:
             text = f"windows of '{operator.said}': {window.size} takes {wanted}, but '{operator.inputs[0]}' is {given}"
-            query.file.wrong(keys, f"{text}; convert it before")
+            query.file.wrong("type_mismatch", keys, text, "convert it before")
 
 
 def _on_late(query: Query, catalog: Catalog, types: Mapping[str, str], operator: Operator) -> None:
@@ -103,16 +116,21 @@ def _on_late(query: Query, catalog: Catalog, types: Mapping[str, str], operator:
     if other is None:
         if catalog.complete:
             text = f"operator '{operator.name}' degrades to '{given.run}', which no node has installed"
-            query.file.wrong((*keys, "run"), text + catalog.unknown(given.run))
+            query.file.wrong("unknown_operator", (*keys, "run"), text, catalog.unknown(given.run))
         return
     if given.cost_ns >= operator.cost_ns:
         text = f"operator '{operator.name}' degrades to {given.run}, which costs {show_ns(given.cost_ns)}, no less than"
-        query.file.wrong((*keys, "cost"), f"{text} {show_ns(operator.cost_ns)}; name a cheaper one, or write 'drop'")
+        query.file.wrong(
+            "degraded_no_cheaper",
+            (*keys, "cost"),
+            f"{text} {show_ns(operator.cost_ns)}",
+            "name a cheaper one, or write 'drop'",
+        )
     if mine is not None and (unlike := _unlike(operator, mine, other, types)):
         text = f"operator '{operator.name}' cannot degrade to {given.run}: {unlike}"
-        query.file.wrong((*keys, "run"), f"{text}; name one with the same inputs and output")
-    for text in catalog.wrong_parameters(given.run, given.parameters):
-        query.file.wrong((*keys, "with"), f"operator '{operator.name}': {text}")
+        query.file.wrong("degraded_unlike", (*keys, "run"), text, "name one with the same inputs and output")
+    for mistake in catalog.wrong_parameters(given.run, given.parameters):
+        query.file.add((*keys, "with"), mistake.within(f"operator '{operator.name}'"))
 
 
 def _ever_late(query: Query) -> None:
@@ -122,12 +140,11 @@ def _ever_late(query: Query) -> None:
     for operator in query.operators:
         if operator.on_late is not None and windows.endless(latest[operator.name]):
             text = (
-                f"operator '{operator.name}' leads to windows that no tuple is too late for: by count, with deadlines"
+                f"operator '{operator.name}' leads to windows that no tuple is too late for: by count, with deadlines "
+                "from their last tuple on, or given however late"
             )
-            mend = (
-                "from their last tuple on, or given however late; remove 'on_late:', or write 'deadline: first' there"
-            )
-            query.file.wrong((*operator.keys, "on_late"), f"{text} {mend}")
+            mend = "remove 'on_late:', or write 'deadline: first' there"
+            query.file.wrong("never_late", (*operator.keys, "on_late"), text, mend)
 
 
 def _unlike(operator: Operator, mine: Installed, other: Installed, types: Mapping[str, str]) -> str:
@@ -159,7 +176,7 @@ def _counted(query: Query, catalog: Catalog) -> None:
         if operator.name in on_the_way and many:
             text = f"operator '{operator.name}' leads to a window and may give several results for a tuple"
             mend = "windows count tuples by their numbers: give one result, or make them behind the window"
-            query.file.wrong((*operator.keys, "selectivity"), f"{text}; {mend}")
+            query.file.wrong("several_results_to_window", (*operator.keys, "selectivity"), text, mend)
     aged: set[str] = set()
     for operator in windows.collecting(query):
         ways: dict[str, int] = {}
@@ -169,19 +186,31 @@ def _counted(query: Query, catalog: Catalog) -> None:
         for name, count in ways.items():
             if name not in sources:
                 text = f"window '{operator.said}' takes results of window '{name.removesuffix(ADD)}'"
-                query.file.wrong((*operator.keys, "in"), f"{text}; take the tuples that one takes, or make it longer")
+                query.file.wrong(
+                    "window_of_window_results",
+                    (*operator.keys, "in"),
+                    text,
+                    "take the tuples that one takes, or make it longer",
+                )
             elif count > 1:
                 text = f"tuples of source '{name}' come to window '{operator.said}' on {count} ways"
-                query.file.wrong((*operator.keys, "in"), f"{text}, and would count {count} times; leave one of them")
+                query.file.wrong(
+                    "several_ways_to_window",
+                    (*operator.keys, "in"),
+                    f"{text}, and would count {count} times",
+                    "leave one of them",
+                )
             elif not sources[name].max_age_ns and name not in aged:
                 aged.add(name)
                 text = f"source '{name}' leads to window '{operator.said}', which has to know when no older tuple comes"
-                query.file.wrong(sources[name].keys, f"{text}; add 'max_age:', like 'max_age: 200 ms'")
+                query.file.wrong("no_max_age", sources[name].keys, text, "add 'max_age:', like 'max_age: 200 ms'")
         window = operator.window
         if window is not None and window.kind != "time" and len(ways) > 1 and operator.run != JOIN:
             what = "counts tuples" if window.kind == "count" else "asks its first tuple how long it is"
             text = f"window '{operator.said}' {what}, and {len(ways)} sources have no common order"
-            query.file.wrong((*operator.keys, "in"), f"{text}; take one source, or write 'window: {{time: 5 s}}'")
+            query.file.wrong(
+                "no_common_order", (*operator.keys, "in"), text, "take one source, or write 'window: {time: 5 s}'"
+            )
 
 
 def _reached(query: Query, catalog: Catalog) -> None:
@@ -203,7 +232,7 @@ def _reached(query: Query, catalog: Catalog) -> None:
                 since = "its first tuple" if window.first else "its end"
                 what = f"closes {show_ns(least_ns)} after {since} at the earliest"
                 mend = f"make it longer{', or write deadline: end there' if window.first else ', or the lateness less'}"
-                query.file.wrong((*output.keys, "deadline"), f"{text} {what}; {mend}")
+                query.file.wrong("closes_after_deadline", (*output.keys, "deadline"), f"{text} {what}", mend)
 
 
 def _behind(query: Query, name: str) -> set[str]:
@@ -224,4 +253,9 @@ def _side_by_side(query: Query) -> None:
             mine, its = (one.window.policy if one.window else None for one in (operator, other))
             if mine is not None and its is not None and mine != its:
                 text = f"windows '{other.said}' and '{operator.said}' over '{stream}' have shedders {its} and {mine}"
-                query.file.wrong((*operator.keys, "window"), f"{text}; a tuple goes for both or for none: write one")
+                query.file.wrong(
+                    "different_shedders",
+                    (*operator.keys, "window"),
+                    text,
+                    "a tuple goes for both or for none: write one",
+                )

@@ -40,20 +40,27 @@ def _streams_exist(query: Query) -> None:
         for name in operator.inputs if not operator.closes else ():
             if name not in known:
                 text = f"operator '{operator.said}' reads stream '{name}', which is unknown"
-                query.file.wrong((*operator.keys, "in"), text + nearest(name, known - {operator.said}))
+                query.file.wrong("unknown_stream", (*operator.keys, "in"), text, nearest(name, known - {operator.said}))
         if len(set(operator.inputs)) != len(operator.inputs):
-            query.file.wrong((*operator.keys, "in"), f"operator '{operator.said}' reads a stream twice; name it once")
+            query.file.wrong(
+                "stream_read_twice",
+                (*operator.keys, "in"),
+                f"operator '{operator.said}' reads a stream twice",
+                "name it once",
+            )
         for port, name in operator.side.items():
             if name not in known:
                 text = f"side input '{port}' of operator '{operator.name}' reads stream '{name}', which is unknown"
-                query.file.wrong((*operator.keys, "side", port), text + nearest(name, known))
+                query.file.wrong("unknown_stream", (*operator.keys, "side", port), text, nearest(name, known))
     for output in query.outputs:
         if output.origin in sources:
             text = f"output '{output.name}' comes straight from source '{output.origin}'"
-            query.file.wrong((*output.keys, "from"), text + "; put an operator between, like 'run: pass'")
+            query.file.wrong(
+                "output_of_source", (*output.keys, "from"), text, "put an operator between, like 'run: pass'"
+            )
         elif output.origin not in known:
             text = f"output '{output.name}' comes from '{output.origin}', which is unknown"
-            query.file.wrong((*output.keys, "from"), text + nearest(output.origin, known - sources))
+            query.file.wrong("unknown_stream", (*output.keys, "from"), text, nearest(output.origin, known - sources))
 
 
 def _operators_exist(query: Query, catalog: Catalog) -> None:
@@ -64,15 +71,17 @@ def _operators_exist(query: Query, catalog: Catalog) -> None:
         if installed is None:
             if catalog.complete:
                 text = f"operator '{operator.said}' runs '{operator.run}', which no node has installed"
-                query.file.wrong((*operator.keys, "run"), text + catalog.unknown(operator.run))
+                query.file.wrong("unknown_operator", (*operator.keys, "run"), text, catalog.unknown(operator.run))
             continue
         _inputs_fit(query, operator, installed)
         for port in operator.side:
             if port not in installed.side:
                 text = f"operator '{operator.name}' ({operator.run}) has no side input '{port}'"
-                query.file.wrong((*operator.keys, "side", port), text + nearest(port, installed.side))
-        for text in catalog.wrong_parameters(operator.run, operator.parameters):
-            query.file.wrong((*operator.keys, "with"), f"operator '{operator.said}': {text}")
+                query.file.wrong(
+                    "unknown_side_input", (*operator.keys, "side", port), text, nearest(port, installed.side)
+                )
+        for mistake in catalog.wrong_parameters(operator.run, operator.parameters):
+            query.file.add((*operator.keys, "with"), mistake.within(f"operator '{operator.said}'"))
 
 
 def _inputs_fit(query: Query, operator: Operator, installed: Installed) -> None:
@@ -81,18 +90,18 @@ def _inputs_fit(query: Query, operator: Operator, installed: Installed) -> None:
     if operator.window is not None or installed.kind == "aggregate":
         if not operator.inputs or (operator.ports and installed.kind == "aggregate"):
             text = f"operator '{operator.said}' ({operator.run}) takes any number of streams, all of them alike"
-            query.file.wrong((*operator.keys, "in"), text + "; write 'in: a' or 'in: [a, b]'")
+            query.file.wrong("inputs_not_alike", (*operator.keys, "in"), text, "write 'in: a' or 'in: [a, b]'")
     elif installed.variadic and count < 2:
-        text = f"operator '{operator.name}' ({operator.run}) has {count} input; give it two or more: in: [a, b]"
-        query.file.wrong((*operator.keys, "in"), text)
+        text = f"operator '{operator.name}' ({operator.run}) has {count} input"
+        query.file.wrong("too_few_inputs", (*operator.keys, "in"), text, "give it two or more: in: [a, b]")
     elif not installed.variadic and count != wanted:
         ports = ", ".join(installed.inputs)
         text = f"operator '{operator.name}' has {count} inputs, but {operator.run} takes {wanted} ({ports})"
-        query.file.wrong((*operator.keys, "in"), text + "; correct 'in:'")
+        query.file.wrong("wrong_number_of_inputs", (*operator.keys, "in"), text, "correct 'in:'")
     elif operator.ports and not installed.variadic and set(operator.ports) != set(installed.inputs):
         for port in sorted(set(operator.ports) - set(installed.inputs)):
-            text = f"operator '{operator.name}' has no input '{port}'{nearest(port, installed.inputs)}"
-            query.file.wrong((*operator.keys, "in", port), text)
+            text = f"operator '{operator.name}' has no input '{port}'"
+            query.file.wrong("unknown_input", (*operator.keys, "in", port), text, nearest(port, installed.inputs))
 
 
 def _nodes_exist(query: Query, cluster: Cluster) -> None:
@@ -100,7 +109,9 @@ def _nodes_exist(query: Query, cluster: Cluster) -> None:
     for source in query.sources:
         if source.type not in cluster.catalog.codecs:
             text = f"source '{source.name}' has type '{source.type}', which no node has a codec for"
-            query.file.wrong((*source.keys, "type"), text + nearest(source.type, cluster.catalog.codecs))
+            query.file.wrong(
+                "unknown_codec", (*source.keys, "type"), text, nearest(source.type, cluster.catalog.codecs)
+            )
 
 
 def _cycles(query: Query) -> None:
@@ -110,8 +121,8 @@ def _cycles(query: Query) -> None:
         inner = {operator.name for operator in query.operators if operator.window is not None}
         names = [name for name in reversed(error.args[1]) if name not in inner]
         first = next(operator for operator in query.operators if operator.name in names)
-        text = f"operators feed each other in a cycle: {' -> '.join(names)}; read one of them through 'side:' or cut it"
-        query.file.wrong((*first.keys, "in"), text)
+        text = f"operators feed each other in a cycle: {' -> '.join(names)}"
+        query.file.wrong("cycle", (*first.keys, "in"), text, "read one of them through 'side:' or cut it")
         query.file.check()
 
 
@@ -121,7 +132,10 @@ def _consumers(query: Query) -> None:
     for one in query.producers:
         if one.name not in read:
             query.file.wrong(
-                one.keys, f"stream '{one.name}' has no consumer; read it, deliver it as an output, or remove it"
+                "unread_stream",
+                one.keys,
+                f"stream '{one.name}' has no consumer",
+                "read it, deliver it as an output, or remove it",
             )
     useful, before = {output.origin for output in query.outputs}, -1
     while len(useful) != before:
@@ -131,7 +145,12 @@ def _consumers(query: Query) -> None:
                 useful |= {*operator.inputs, *operator.side.values()}
     for operator in query.operators:
         if operator.name not in useful and operator.name in read and operator.window is None:
-            query.file.wrong(operator.keys, f"operator '{operator.name}' leads to no output; add one, or remove it")
+            query.file.wrong(
+                "leads_to_no_output",
+                operator.keys,
+                f"operator '{operator.name}' leads to no output",
+                "add one, or remove it",
+            )
 
 
 def _lineages(query: Query, catalog: Catalog) -> None:
@@ -148,5 +167,8 @@ def _lineages(query: Query, catalog: Catalog) -> None:
         if not reach[operator.name] and all(inputs):
             text = f"join '{operator.name}' has inputs without a source in common, so it never fires"
             query.file.wrong(
-                (*operator.keys, "in"), text + "; join branches of one source, or read the other through 'side:'"
+                "no_common_source",
+                (*operator.keys, "in"),
+                text,
+                "join branches of one source, or read the other through 'side:'",
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coordinator.errors import Mistake
 from coordinator.spec.expressions.kinds import Fields, Kind, MessageFields
 from coordinator.spec.expressions.parser import Tree, parse
 from coordinator.spec.expressions.tokens import ExpressionError
@@ -21,13 +22,14 @@ def checked(source: Source, keys: Sequence[object], text: object, known: Kind = 
     if isinstance(text, (int, float)) and not isinstance(text, bool):
         text = repr(text)  # YAML has read `value: 3` as a number
     if not isinstance(text, str):
-        source.wrong(keys, f"{name} is no expression; write one, like 'speed' or 'if(car.speed > 3, 2, 1)'")
+        mend = "write one, like 'speed' or 'if(car.speed > 3, 2, 1)'"
+        source.wrong("no_expression", keys, f"{name} is no expression", mend)
         return None
     try:
         return parse(text, known)
     except ExpressionError as error:
         shown = text if len(text) <= 60 else f"{text[:57]}..."
-        source.wrong(keys, f"{name}: {shown!r}, {error}")
+        source.add(keys, Mistake.of("bad_expression", str(error)).within(f"{name}: {shown!r}", ", "))
         return None
 
 

@@ -77,7 +77,7 @@ def field(kind: Kind, path: Sequence[str]) -> Kind:
             raise KindError(index, f"'{'.'.join(path[:index]) or 'this'}' is {worded(kind)} and has no field '{name}'")
         if name not in kind:
             where = f" in '{'.'.join(path[:index])}'" if index else ""
-            raise KindError(index, f"there is no field '{name}'{where}{nearest(name, kind)}")
+            raise KindError(index, f"there is no field '{name}'{where}; {nearest(name, kind)}")
         kind = kind[name]
     return kind
 

@@ -241,7 +241,7 @@ class _Parser:
 
     def _call(self, token: Token) -> Term:
         if token.text not in FUNCTIONS:
-            raise ExpressionError(token.at, f"there is no function '{token.text}'{nearest(token.text, FUNCTIONS)}")
+            raise ExpressionError(token.at, f"there is no function '{token.text}'; {nearest(token.text, FUNCTIONS)}")
         opening = self._next
         self._index += 1
         terms: list[Term] = []

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
+from coordinator.errors import Mistake, MistakeError
 from coordinator.spec.files.quantities import Duration, DurationOrZero, Memory, Name, Pair, Strict
 from coordinator.spec.files.security import INSECURE, MUTUAL_TLS
 from coordinator.spec.policy_names import written
@@ -19,7 +20,7 @@ CORE_LINK_NS = 500_000  # assumed where not given: above the measured p99 of hop
 def _bandwidth(text: object) -> int:
     value = rate_bps(text)
     if value <= 0:
-        raise ValueError(f"is '{text}'; it has to be above 0, like '100 Mbit/s'")
+        raise MistakeError("not_above_zero", f"is '{text}'", "it has to be above 0, like '100 Mbit/s'")
     return value
 
 
@@ -30,7 +31,8 @@ def _policy(value: object) -> Chosen:
     try:
         return written(value)
     except ValueError as error:
-        raise ValueError(f"is wrong: {error}") from None
+        wrong = Mistake.of("bad_policy", f"is wrong: {error}")
+        raise MistakeError(wrong.code, wrong.text, wrong.mend) from None
 
 
 PARAMETER_SCHEMA = {

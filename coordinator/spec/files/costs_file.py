@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from coordinator.errors import MistakeError
 from coordinator.spec.files.quantities import NAME, Duration, Name, Strict
 from protos.plan_document import ADD
 
@@ -31,7 +32,11 @@ class MeasuredFile(Strict):
     @model_validator(mode="after")
     def _ordered(self) -> MeasuredFile:
         if self.worst < max(self.mean, self.p99):
-            raise ValueError("has a 'worst' below its 'mean' or its 'p99'; measure again with 'coordinator profile'")
+            raise MistakeError(
+                "worst_below_mean",
+                "has a 'worst' below its 'mean' or its 'p99'",
+                "measure again with 'coordinator profile'",
+            )
         return self
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from coordinator.errors import MistakeError
 from coordinator.units import duration_ns, size_bytes
 
 NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
@@ -14,21 +15,21 @@ NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
 def _above_zero(text: object) -> int:
     value = duration_ns(text)
     if value <= 0:
-        raise ValueError(f"is '{text}'; it has to be longer than 0, like '30 ms'")
+        raise MistakeError("not_above_zero", f"is '{text}'", "it has to be longer than 0, like '30 ms'")
     return value
 
 
 def _not_negative(text: object) -> int:
     value = duration_ns(text)
     if value < 0:
-        raise ValueError(f"is '{text}'; it cannot be negative")
+        raise MistakeError("negative", f"is '{text}'", "it cannot be negative")
     return value
 
 
 def _memory(text: object) -> int:
     value = size_bytes(text)
     if value <= 0:
-        raise ValueError(f"is '{text}'; it has to be above 0, like '256 MiB'")
+        raise MistakeError("not_above_zero", f"is '{text}'", "it has to be above 0, like '256 MiB'")
     return value
 
 

@@ -16,6 +16,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from coordinator.errors import MistakeError
 from coordinator.spec.files.quantities import NAME, Count, Duration, DurationOrZero, Memory, Name, Place, Places, Strict
 from coordinator.spec.files.window_file import OnLateFile, OverloadOfOperator, OverloadOfSource
 
@@ -33,7 +34,7 @@ class JcpFile(Strict):
     @model_validator(mode="after")
     def _gap(self) -> JcpFile:
         if self.min_gap >= self.period:
-            raise ValueError("has a 'min_gap' that is not below its 'period'; make it shorter")
+            raise MistakeError("gap_above_period", "has a 'min_gap' that is not below its 'period'", "make it shorter")
         return self
 
 
@@ -51,9 +52,11 @@ class ArrivalFile(Strict):
         given = frozenset(name for name in type(self).model_fields if getattr(self, name) is not None)
         allowed = ({"burst", "period"}, {"period"}, {"jcp"}, {"rate"}, {"rate", "burst"}, {"trace"})
         if given not in [frozenset(keys) for keys in allowed]:
-            raise ValueError(
-                f"has the keys {', '.join(sorted(given)) or 'none'}; write one of {{burst: 10, period: 500 ms}}, "
-                "{jcp: {period: 100 ms}}, {rate: 50, burst: 5} and {trace: FILE}"
+            raise MistakeError(
+                "arrival_keys",
+                f"has the keys {', '.join(sorted(given)) or 'none'}",
+                "write one of {burst: 10, period: 500 ms}, "
+                "{jcp: {period: 100 ms}}, {rate: 50, burst: 5} and {trace: FILE}",
             )
         return self
 
@@ -147,9 +150,11 @@ class OperatorFile(OverloadOfOperator):
     @classmethod
     def _no_migration(cls, value: object) -> object:
         if value == "migrate":
-            raise ValueError(
+            raise MistakeError(
+                "migrate",
                 "'migrate' is not available yet: where a new plan moves an operator it starts fresh, where it stays it "
-                "keeps its state; write 'fresh' or 'keep', or remove it"
+                "keeps its state",
+                "write 'fresh' or 'keep', or remove it",
             )
         return value
 
@@ -157,20 +162,29 @@ class OperatorFile(OverloadOfOperator):
     @classmethod
     def _some_node(cls, value: list[str] | None) -> list[str] | None:
         if value is not None and not value:
-            raise ValueError("is empty; name a node, or remove 'nodes:' to leave the choice to the planner")
+            raise MistakeError(
+                "no_node", "is empty", "name a node, or remove 'nodes:' to leave the choice to the planner"
+            )
         return value
 
     @model_validator(mode="after")
     def _run_or_chain(self) -> OperatorFile:
         if (self.run is None) == (self.chain is None):
-            raise ValueError("needs one of 'run:' (an operator) and 'chain:' (a run of operators named like 'O7..O21')")
+            raise MistakeError(
+                "run_or_chain",
+                "needs one of 'run:' (an operator) and 'chain:' (a run of operators named like 'O7..O21')",
+            )
         if self.chain is not None and (self.side or self.selectivity or self.with_):
-            raise ValueError(
-                "is a chain; give 'side', 'selectivity' and 'with' to a member: chain: [{run: NAME, with: {...}}, ...]"
+            raise MistakeError(
+                "options_of_chain_member",
+                "is a chain",
+                "give 'side', 'selectivity' and 'with' to a member: chain: [{run: NAME, with: {...}}, ...]",
             )
         if self.chain is not None and (self.window or self.on or self.on_late or self.queue):
-            raise ValueError(
-                "is a chain; 'window', 'on', 'on_late' and 'queue' are of one operator: write it out of the chain"
+            raise MistakeError(
+                "options_of_chain",
+                "is a chain",
+                "'window', 'on', 'on_late' and 'queue' are of one operator: write it out of the chain",
             )
         return self
 
@@ -178,20 +192,30 @@ class OperatorFile(OverloadOfOperator):
     def _windowed(self) -> OperatorFile:
         if self.window is None:
             if self.on is not None:
-                raise ValueError("has 'on' without a 'window': a join takes all inputs of one lineage; add 'window:'")
+                raise MistakeError(
+                    "on_without_window",
+                    "has 'on' without a 'window': a join takes all inputs of one lineage",
+                    "add 'window:'",
+                )
             return self
         if self.side:
-            raise ValueError("has a window and side inputs; put an operator with 'side:' before or behind it")
-        if self.selectivity is not None:
-            raise ValueError("has a window, and each window one result; remove 'selectivity:'")
-        if isinstance(self.on_late, OnLateFile):
-            raise ValueError("has a window, which cannot be made cheaper when it is late; write drop or deliver")
-        if (self.run == "join") != (self.on is not None):
-            raise ValueError(
-                "joins in a window; say which field has to be equal: 'on: FIELD', or 'on: {left: FIELD, right: FIELD}'"
-                if self.run == "join"
-                else "has 'on', which joins have; write 'run: join' with two inputs, or 'by:' in the window"
+            raise MistakeError(
+                "side_of_window", "has a window and side inputs", "put an operator with 'side:' before or behind it"
             )
+        if self.selectivity is not None:
+            raise MistakeError(
+                "selectivity_of_window", "has a window, and each window one result", "remove 'selectivity:'"
+            )
+        if isinstance(self.on_late, OnLateFile):
+            raise MistakeError(
+                "degraded_window", "has a window, which cannot be made cheaper when it is late", "write drop or deliver"
+            )
+        if self.run == "join" and self.on is None:
+            mend = "say which field has to be equal: 'on: FIELD', or 'on: {left: FIELD, right: FIELD}'"
+            raise MistakeError("join_without_on", "joins in a window", mend)
+        if self.run != "join" and self.on is not None:
+            mend = "write 'run: join' with two inputs, or 'by:' in the window"
+            raise MistakeError("on_without_join", "has 'on', which joins have", mend)
         return self
 
 
@@ -211,9 +235,17 @@ class OutputFile(Strict):
     @model_validator(mode="after")
     def _rate_and_latency(self) -> OutputFile:
         if self.latency is not None and self.throughput is None:
-            raise ValueError("has a 'latency' without a 'throughput'; add it, or write 'deadline:' or 'wait:'")
+            raise MistakeError(
+                "latency_without_throughput",
+                "has a 'latency' without a 'throughput'",
+                "add it, or write 'deadline:' or 'wait:'",
+            )
         if self.throughput is not None and self.latency is None:
-            raise ValueError("has a 'throughput' without a 'latency'; add after how long, like 'latency: 0 s'")
+            raise MistakeError(
+                "throughput_without_latency",
+                "has a 'throughput' without a 'latency'",
+                "add after how long, like 'latency: 0 s'",
+            )
         return self
 
 
@@ -237,5 +269,5 @@ class QueryFile(Strict):
             fits = CHAIN_NAME if operator.chain is not None else OPERATOR_NAME
             if not fits.fullmatch(name) or len(name) > 64:
                 hint = "a range like 'O7..O21'" if operator.chain is not None else "letters, digits, '_' and '-'"
-                raise ValueError(f"has a badly named operator '{name}'; write {hint}")
+                raise MistakeError("bad_operator_name", f"has a badly named operator '{name}'", f"write {hint}")
         return value

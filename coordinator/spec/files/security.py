@@ -10,8 +10,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from coordinator.errors import Mistake
 from coordinator.spec.files.yaml_source import Source
 
 INSECURE, MUTUAL_TLS = "insecure-loopback", "mutual-tls"
@@ -47,10 +49,10 @@ def check(security: object, certificates: str | None, file: Source) -> str:
     """What `security:` says; what is wrong with it, or with `certificates:` beside it, is noted in the file."""
     both = f"write 'security: {MUTUAL_TLS}', or 'security: {INSECURE}' where all addresses are on loopback"
     if security not in (INSECURE, MUTUAL_TLS):
-        file.wrong(("security",), f"security '{security}': is unknown; {both}")
+        file.wrong("unknown_security", ("security",), f"security '{security}': is unknown", both)
     if certificates is not None and security == INSECURE:
-        text = f"certificates are not used with 'security: {INSECURE}'; remove it, or write '{MUTUAL_TLS}' there"
-        file.wrong(("certificates",), text)
+        text = f"certificates are not used with 'security: {INSECURE}'"
+        file.wrong("unused_certificates", ("certificates",), text, f"remove it, or write '{MUTUAL_TLS}' there")
     return str(security)
 
 
@@ -61,30 +63,48 @@ def check_addresses(addresses: Mapping[str, str], security: str, file: Source) -
         keys = ("nodes", name, "address")
         host, _, port = address.rpartition(":")
         if not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-            file.wrong(keys, f"nodes.{name}.address '{address}' is not HOST:PORT; write it like '127.0.0.1:7700'")
+            file.wrong(
+                "no_host_and_port",
+                keys,
+                f"nodes.{name}.address '{address}' is not HOST:PORT",
+                "write it like '127.0.0.1:7700'",
+            )
             continue
         if int(port) and address in taken:
-            file.wrong(keys, f"nodes.{name}.address is also that of node '{taken[address]}'; give each its own port")
+            file.wrong(
+                "address_twice",
+                keys,
+                f"nodes.{name}.address is also that of node '{taken[address]}'",
+                "give each its own port",
+            )
         taken[address] = name
         if security == INSECURE and not is_loopback(host):
             mend = f"write 'security: {MUTUAL_TLS}' and run 'coordinator certs {file.path}', or use 127.0.0.1 or ::1"
-            file.wrong(keys, f"nodes.{name}.address '{host}' is off loopback, where insecure is refused; {mend}")
+            file.wrong(
+                "insecure_off_loopback",
+                keys,
+                f"nodes.{name}.address '{host}' is off loopback, where insecure is refused",
+                mend,
+            )
         elif wrong := _host_problem(host):
-            file.wrong(keys, f"nodes.{name}.address '{host}' {wrong}")
+            file.add(keys, replace(wrong, text=f"nodes.{name}.address '{host}' {wrong.text}"))
 
 
-def _host_problem(host: str) -> str | None:
+def _host_problem(host: str) -> Mistake | None:
     if ":" in host and not (host.startswith("[") and host.endswith("]")):
-        return None if is_loopback(host) else f"is IPv6, which needs brackets before a port: '[{host}]:7700'"
+        text = f"is IPv6, which needs brackets before a port: '[{host}]:7700'"
+        return None if is_loopback(host) else Mistake("ipv6_without_brackets", text)
     try:
         address = ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         numbers = host.replace(".", "").isdigit()
         if numbers or not HOST_NAME.fullmatch(host):
-            return "is neither an IP address nor a host name"
+            return Mistake("no_host", "is neither an IP address nor a host name")
         return None
     if address.is_unspecified or address.is_multicast:
-        return "is nowhere to connect to; write the address at which others reach the node"
+        return Mistake(
+            "unreachable_host", "is nowhere to connect to", "write the address at which others reach the node"
+        )
     return None
 
 
@@ -94,11 +114,25 @@ def check_names(nodes: Iterable[str], file: Source) -> None:
     for name in nodes:
         keys = ("nodes", name)
         if (other := seen.setdefault(name.lower(), name)) != name:
-            file.wrong(keys, f"node '{name}' differs from node '{other}' by case only, which certificates do not see")
+            file.wrong(
+                "names_differ_by_case",
+                keys,
+                f"node '{name}' differs from node '{other}' by case only, which certificates do not see",
+            )
         if name.lower() in (COORDINATOR, CLIENT):
-            file.wrong(keys, f"node '{name}' has the name of the {name.lower()}'s own certificate; rename the node")
+            file.wrong(
+                "reserved_name",
+                keys,
+                f"node '{name}' has the name of the {name.lower()}'s own certificate",
+                "rename the node",
+            )
         if len(name) > LONGEST_LABEL:
-            file.wrong(keys, f"node '{name}' has {len(name)} letters; certificates hold at most {LONGEST_LABEL}")
+            file.wrong(
+                "name_too_long",
+                keys,
+                f"node '{name}' has {len(name)} letters",
+                f"certificates hold at most {LONGEST_LABEL}",
+            )
 
 
 def folder(cluster: Path, certificates: str | None) -> Path:

@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from coordinator.errors import MistakeError
 from coordinator.spec.files.quantities import DURATION_SCHEMA, Count, Duration, DurationOrZero, Memory, Strict
 from coordinator.units import duration_ns, show_ns
 
@@ -32,11 +33,17 @@ def _hop(value: object) -> int | str:
     """A count stays a number, a duration becomes `N ns`."""
     if isinstance(value, int) and not isinstance(value, bool):
         if value <= 0:
-            raise ValueError(f"is {value}; windows have to follow each other: write 1 or more, or leave it out")
+            raise MistakeError(
+                "not_above_zero", f"is {value}", "windows have to follow each other: write 1 or more, or leave it out"
+            )
         return value
     found = duration_ns(value)
     if found <= 0:
-        raise ValueError(f"is '{value}'; windows have to follow each other: make it longer than 0, or leave it out")
+        raise MistakeError(
+            "not_above_zero",
+            f"is '{value}'",
+            "windows have to follow each other: make it longer than 0, or leave it out",
+        )
     return f"{found} ns"
 
 
@@ -50,7 +57,9 @@ _PATH_SCHEMA = {"type": "string", "examples": ["car.speed"]}
 def _path(value: object) -> str:
     """A field of a tuple."""
     if not isinstance(value, str) or not _PATH.fullmatch(value):
-        raise ValueError(f"is {value!r:.60}, which names no field; write one like 'speed' or 'car.speed'")
+        raise MistakeError(
+            "names_no_field", f"is {value!r:.60}, which names no field", "write one like 'speed' or 'car.speed'"
+        )
     return value
 
 
@@ -91,27 +100,36 @@ class WindowFile(Strict):
     def _length(self) -> WindowFile:
         given = [name for name in ("time", "count", "size") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(
-                f"has {' and '.join(given) or 'no length'}; write one of {{time: 5 s}}, {{count: 100}} and "
-                "{size: my.function, most: 20 s}"
+            raise MistakeError(
+                "window_length",
+                f"has {' and '.join(given) or 'no length'}",
+                "write one of {time: 5 s}, {count: 100} and {size: my.function, most: 20 s}",
             )
         if (self.size is None) != (self.most is None):
-            raise ValueError("needs both 'size' and 'most', or neither: {size: my.function, most: 20 s}")
+            raise MistakeError(
+                "size_without_most", "needs both 'size' and 'most', or neither: {size: my.function, most: 20 s}"
+            )
         if self.hop is not None and isinstance(self.hop, int) != (self.count is not None):
             right = "a number of tuples, like 'hop: 50'" if self.count is not None else "a duration, like 'hop: 4 s'"
-            raise ValueError(f"has a hop of another kind than its length; write {right}")
+            raise MistakeError("hop_of_another_kind", "has a hop of another kind than its length", f"write {right}")
         if self.count is not None and self.lateness:
-            raise ValueError("counts tuples, which are in order, so none is late; remove 'lateness:'")
+            raise MistakeError(
+                "lateness_of_count", "counts tuples, which are in order, so none is late", "remove 'lateness:'"
+            )
         length, hop = self.length, self.hop_
         if hop > length:
             shown = [f"{one} tuples" if self.count is not None else show_ns(one) for one in (hop, length)]
-            raise ValueError(
-                f"has a hop of {shown[0]} beyond its length of {shown[1]}, so tuples between two windows would be in "
-                f"none; make the hop at most {shown[1]}, or filter before it"
+            raise MistakeError(
+                "hop_beyond_length",
+                f"has a hop of {shown[0]} beyond its length of {shown[1]}, so tuples between two windows would be "
+                "in none",
+                f"make the hop at most {shown[1]}, or filter before it",
             )
         if length > MOST_OVERLAP * hop:
-            raise ValueError(
-                f"puts a tuple into {length // hop} windows, at most {MOST_OVERLAP} are kept; make 'hop:' longer"
+            raise MistakeError(
+                "too_many_windows",
+                f"puts a tuple into {length // hop} windows, at most {MOST_OVERLAP} are kept",
+                "make 'hop:' longer",
             )
         return self
 
@@ -173,7 +191,9 @@ def _late(value: object, validate: ValidatorFunctionWrapHandler) -> str | OnLate
         found: OnLateFile = validate(value)
         return found
     if value not in ("drop", "deliver"):
-        raise ValueError(f"is {value!r:.60}; write drop, deliver, or {{degrade: {{run: NAME, cost: 0.2 ms}}}}")
+        raise MistakeError(
+            "bad_on_late", f"is {value!r:.60}", "write drop, deliver, or {degrade: {run: NAME, cost: 0.2 ms}}"
+        )
     return str(value)
 
 
@@ -213,16 +233,21 @@ class OverloadOfSource(Strict):
     @classmethod
     def _some(cls, value: object) -> object:
         if value == 0 and value is not False:
-            raise ValueError(f"is {value}; no tuple could pass: write 1 or more, or {{tuples: 100, per: 1 s}}")
+            raise MistakeError(
+                "no_tuple_passes", f"is {value}", "no tuple could pass: write 1 or more, or {tuples: 100, per: 1 s}"
+            )
         if value is not None and not isinstance(value, Mapping) and (type(value) is not int or value < 0):
-            raise ValueError(f"is {value!r:.60}; write how many a second, like 100, or {{tuples: 100, per: 1 s}}")
+            raise MistakeError(
+                "bad_max_rate", f"is {value!r:.60}", "write how many a second, like 100, or {tuples: 100, per: 1 s}"
+            )
         return value
 
     @model_validator(mode="after")
     def _limited(self) -> OverloadOfSource:
         if self.value is not None and self.max_rate is None:
-            raise ValueError(
-                "has a 'value' without a 'max_rate': nothing would go; add 'max_rate: {tuples: 100, per: 1 s}', or "
-                "remove 'value:'"
+            raise MistakeError(
+                "value_without_max_rate",
+                "has a 'value' without a 'max_rate': nothing would go",
+                "add 'max_rate: {tuples: 100, per: 1 s}', or remove 'value:'",
             )
         return self

@@ -15,7 +15,8 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from coordinator.errors import BadInputError, Problem
+from coordinator.error_codes import Code
+from coordinator.errors import BadInputError, Mistake, MistakeError, Problem
 
 LARGEST_FILE = 1 << 20
 SHAPES = {
@@ -33,6 +34,16 @@ SHAPES = {
     "bool_parsing": "true or false",
     "string_type": "text",
 }  # pydantic's names of what a value should have been
+BEYOND: Mapping[str, Code] = {
+    "greater_than": "out_of_range",
+    "greater_than_equal": "out_of_range",
+    "less_than": "out_of_range",
+    "less_than_equal": "out_of_range",
+    "literal_error": "unknown_word",
+    "too_short": "too_short",
+    "string_too_short": "too_short",
+    "string_too_long": "too_long",
+}  # and of how it is beyond what it may be
 LIKE = {
     "links": "[{between: [a, b], latency: 1 ms}]",
     "between": "[a, b]",
@@ -85,9 +96,17 @@ class Source:
         """FILE:LINE of the value under `keys`."""
         return f"{self.path}:{self.line(*keys)}"
 
-    def wrong(self, keys: Iterable[object], text: str) -> None:
-        """Note a problem at the value under `keys`."""
-        self.problems.append(Problem(str(self.path), self.line(*keys), text))
+    def wrong(self, code: Code, keys: Iterable[object], text: str, mend: str = "") -> None:
+        """Note what is wrong with the value under `keys`, and the mend."""
+        self.add(keys, Mistake(code, text, mend))
+
+    def add(self, keys: Iterable[object], mistake: Mistake) -> None:
+        """Note a mistake at the value under `keys`."""
+        self.problems.append(self.problem(tuple(keys), mistake))
+
+    def problem(self, keys: Sequence[object], mistake: Mistake) -> Problem:
+        """A mistake at the value under `keys`."""
+        return Problem(mistake, str(self.path), self.line(*keys), ".".join(map(str, keys)))
 
     def check(self) -> None:
         """Raises BadInputError with everything noted so far, if anything was."""
@@ -99,12 +118,12 @@ Edit = Callable[[Source], None]  # changes what was parsed, before it is validat
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or the list of what there is, to end a sentence about an unknown name."""
+    """`did you mean 'x'?`, or the list of what there is: the mend of an unknown name."""
     names = sorted(set(known))
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
-        return f"; did you mean '{close[0]}'?"
-    return f"; there are {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}" if names else "; there are none"
+        return f"did you mean '{close[0]}'?"
+    return f"there are {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}" if names else "there are none"
 
 
 def load(path: Path) -> Source:
@@ -114,47 +133,49 @@ def load(path: Path) -> Source:
     from ruamel.yaml.constructor import DuplicateKeyError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    def refuse(line: int, text: str) -> BadInputError:
-        return BadInputError([Problem(str(path), line, text)])
+    def refuse(code: Code, line: int, text: str, mend: str = "") -> BadInputError:
+        return BadInputError([Problem(Mistake(code, text, mend), str(path), line)])
 
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise refuse(0, f"cannot be read: {error.strerror or error}; give the path of a file") from error
+        raise refuse(
+            "unreadable", 0, f"cannot be read: {error.strerror or error}", "give the path of a file"
+        ) from error
     if len(raw) > LARGEST_FILE:
-        raise refuse(0, f"has {len(raw)} bytes; at most {LARGEST_FILE} are read")
+        raise refuse("too_large", 0, f"has {len(raw)} bytes", f"at most {LARGEST_FILE} are read")
     try:
         data = YAML(typ="rt").load(raw.decode("utf-8"))
     except DuplicateKeyError as error:
         key = str(error.problem).split('"')[1] if '"' in str(error.problem) else "?"
         line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise refuse(line, f"'{key}' stands here a second time; rename or remove one of the two") from error
+        raise refuse(
+            "key_twice", line, f"'{key}' stands here a second time", "rename or remove one of the two"
+        ) from error
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         if "'\\t'" in (error.problem or ""):
-            raise refuse(line, "has a tab where YAML takes only spaces; indent with spaces") from error
-        raise refuse(
-            line, f"is not YAML: {error.problem or error.context}; mend the syntax here or just above"
-        ) from error
+            raise refuse("tab", line, "has a tab where YAML takes only spaces", "indent with spaces") from error
+        text = f"is not YAML: {error.problem or error.context}"
+        raise refuse("not_yaml", line, text, "mend the syntax here or just above") from error
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise refuse(
-            line, f"is not text: byte 0x{raw[error.start]:02x} is not UTF-8; write it as UTF-8 text"
-        ) from error
+        text = f"is not text: byte 0x{raw[error.start]:02x} is not UTF-8"
+        raise refuse("not_text", line, text, "write it as UTF-8 text") from error
     except (YAMLError, ValueError, RecursionError) as error:
-        raise refuse(1, f"is not YAML: {str(error).splitlines()[0]}; write it as UTF-8 text") from error
+        raise refuse("not_yaml", 1, f"is not YAML: {str(error).splitlines()[0]}", "write it as UTF-8 text") from error
     if data is None:
-        raise refuse(1, "is empty; begin it with 'shimekiri: 1'")
+        raise refuse("empty_file", 1, "is empty", "begin it with 'shimekiri: 1'")
     if not isinstance(data, Mapping):
-        raise refuse(1, "is not YAML with keys at its top; begin it with 'shimekiri: 1'")
+        raise refuse("no_keys", 1, "is not YAML with keys at its top", "begin it with 'shimekiri: 1'")
     return Source(path, raw, data)
 
 
 def validate(source: Source, model: type[Model], not_yet: Mapping[str, str]) -> Model:
     """The file's data as `model`. Raises BadInputError with every problem; keys in `not_yet` are named as not available
     yet."""
-    if mistaken := _mistaken(source.data, model):
-        raise BadInputError([Problem(str(source.path), 0, mistaken)])
+    if other := _of_another_kind(source.data, model):
+        raise BadInputError([Problem(other, str(source.path))])
     try:
         return model.model_validate(source.data)
     except ValidationError as error:
@@ -162,19 +183,19 @@ def validate(source: Source, model: type[Model], not_yet: Mapping[str, str]) -> 
             keys = [part for part in item["loc"] if part != "[key]" and not _branch(part)]
             if keys[-1:] == ["str"] and isinstance(item.get("input"), list):
                 continue  # the other way to write a chain; what is wrong with the list is told
-            source.wrong(keys, _worded(item, keys, model, not_yet))
+            source.add(keys, _mistake(item, keys, model, not_yet))
         raise BadInputError(source.problems) from error
 
 
-def _mistaken(data: Mapping[str, Any], model: type[BaseModel]) -> str:
-    """Where the file is of another kind altogether, by the keys at its top: which one; else empty."""
+def _of_another_kind(data: Mapping[str, Any], model: type[BaseModel]) -> Mistake | None:
+    """Where the file is of another kind altogether, by the keys at its top: which one."""
     own, wanted = ("nodes", "cluster") if "nodes" in model.model_fields else ("sources", "query")
     if "placement" not in data and own in data:
-        return ""
+        return None
     for key, kind in (("placement", "plan"), ("sources", "query"), ("nodes", "cluster")):
         if key in data and key not in model.model_fields:
-            return f"is a {kind}, not a {wanted}; give a {wanted}.yaml"
-    return ""
+            return Mistake("file_of_another_kind", f"is a {kind}, not a {wanted}", f"give a {wanted}.yaml")
+    return None
 
 
 def _branch(part: object) -> bool:
@@ -182,40 +203,48 @@ def _branch(part: object) -> bool:
     return isinstance(part, str) and part.startswith(("list[", "dict[", "function-"))
 
 
-def _worded(item: Any, keys: list[Any], model: type[BaseModel], not_yet: Mapping[str, str]) -> str:
+def _mistake(item: Any, keys: list[Any], model: type[BaseModel], not_yet: Mapping[str, str]) -> Mistake:
+    """What pydantic found, in the product's words."""
     where = ".".join(str(key) for key in keys)
     kind, name = item["type"], str(keys[-1]) if keys else ""
     text = str(item["msg"]).removeprefix("Value error, ")
     if kind == "extra_forbidden":
-        unknown = f"{where} is not known here{nearest(name, fields(model, keys[:-1]))}"
-        return f"{where} is not available yet: {not_yet[name]}" if name in not_yet else unknown
+        if name in not_yet:
+            return Mistake.of("not_available_yet", f"{where} is not available yet: {not_yet[name]}")
+        return Mistake("unknown_key", f"{where} is not known here", nearest(name, fields(model, keys[:-1])))
     if kind == "missing" and not isinstance(keys[-1], int):
-        return f"{where} is missing; add '{name}:{' 1' if name == 'shimekiri' else ''}'"
+        return Mistake("missing_key", f"{where} is missing", f"add '{name}:{' 1' if name == 'shimekiri' else ''}'")
     if kind == "literal_error" and where == "shimekiri":
         known = item["ctx"]["expected"]
         given = _short(item.get("input"))
-        return f"is written for version {given}, this release reads {known}; write 'shimekiri: {known}'"
-    if kind in ("value_error", "shimekiri"):
-        return f"{where} {text}" if where else text
+        text = f"is written for version {given}, this release reads {known}"
+        return Mistake("other_version", text, f"write 'shimekiri: {known}'")
+    if kind == "value_error":
+        error = item["ctx"]["error"]
+        found = error.mistake if isinstance(error, MistakeError) else Mistake.of("bad_value", text)
+        return found.within(where, " ") if where else found
     got = _short(item.get("input"))
-    return _shaped(item, keys, where, got) or f"{where}: {text[0].lower()}{text[1:]}, got {got}; correct it"
+    text = f"{where}: {text[0].lower()}{text[1:]}, got {got}"
+    return _shaped(item, keys, where, got) or Mistake(BEYOND.get(kind, "bad_value"), text, "correct it")
 
 
-def _shaped(item: Any, keys: list[Any], where: str, got: str) -> str | None:
+def _shaped(item: Any, keys: list[Any], where: str, got: str) -> Mistake | None:
     """A value of another shape than it should have: what to write."""
     kind = item["type"]
     if kind == "missing":
-        return f"{where} is missing; write {SHAPES['tuple_type']}"
+        return Mistake("wrong_shape", f"{where} is missing", f"write {SHAPES['tuple_type']}")
     if kind == "finite_number":
-        return f"{where} is not a finite number; write one"
+        return Mistake("not_finite", f"{where} is not a finite number", "write one")
     if kind == "string_pattern_mismatch":
-        return f"{where}: {got} is not a name; begin it with a letter or '_', then letters, digits, '_' and '-'"
+        mend = "begin it with a letter or '_', then letters, digits, '_' and '-'"
+        return Mistake("bad_name", f"{where}: {got} is not a name", mend)
     if kind == "too_long" and item["ctx"].get("field_type") == "Tuple":
         kind = "tuple_type"
     if kind not in SHAPES:
         return None
     key = next((str(part) for part in reversed(keys) if not isinstance(part, int)), "")
-    return f"{where} is {got}; write {SHAPES[kind]}{f', like {LIKE[key]}' if key in LIKE else ''}"
+    like = f", like {LIKE[key]}" if key in LIKE else ""
+    return Mistake("wrong_shape", f"{where} is {got}", f"write {SHAPES[kind]}{like}")
 
 
 def _short(value: Any) -> str:

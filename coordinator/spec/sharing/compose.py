@@ -122,7 +122,7 @@ def _check(standing: Composite, there: Query, name: str, joining: Query) -> None
     wrong = joining.file.wrong
     if name in standing.members:
         text = f"query '{name}' is also that of {_stands(there, standing.members[name])}"
-        wrong(("query",), f"{text}; names of queries have to differ: rename one")
+        wrong("query_twice", ("query",), text, "names of queries have to differ: rename one")
     operators = {one.name: one for one in there.operators}
     sources = {one.name: one for one in there.sources}
     outputs = {one.name: one for one in there.outputs}
@@ -130,16 +130,19 @@ def _check(standing: Composite, there: Query, name: str, joining: Query) -> None
         if source.name in operators:
             at = there.file.place(*operators[source.name].keys)
             text = f"source '{source.name}' has the name of an operator, {at}"
-            wrong(source.keys, f"{text}; a source's name is its own on the whole cluster: rename one of the two")
+            mend = "a source's name is its own on the whole cluster: rename one of the two"
+            wrong("source_named_as_operator", source.keys, text, mend)
         elif source.name in sources and (unlike := _unlike(sources[source.name], source)):
             at = there.file.place(*sources[source.name].keys)
             text = f"source '{source.name}' is declared differently in {at}: {unlike}"
-            wrong(source.keys, f"{text}; one name is one stream: declare it alike, or rename one of the two")
+            mend = "one name is one stream: declare it alike, or rename one of the two"
+            wrong("source_declared_differently", source.keys, text, mend)
     for output in joining.outputs:
         if output.name in outputs:
             at = there.file.place(*outputs[output.name].keys)
             text = f"output '{output.name}' is also that of {at}"
-            wrong(output.keys, f"{text}; clients ask for it by its name alone: rename one of the two")
+            mend = "clients ask for it by its name alone: rename one of the two"
+            wrong("output_twice", output.keys, text, mend)
     joining.file.check()
 
 

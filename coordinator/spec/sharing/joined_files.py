@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from coordinator.errors import Problem
+from coordinator.errors import Mistake
 from coordinator.spec.files.yaml_source import Source
 from coordinator.spec.query import Query
 
@@ -29,10 +29,10 @@ class Files(Source):
         part, rest = self._part(keys)
         return part.place(*rest)
 
-    def wrong(self, keys: Iterable[object], text: str) -> None:
-        """Note a problem in the file that the first key names."""
+    def add(self, keys: Iterable[object], mistake: Mistake) -> None:
+        """Note a mistake in the file that the first key names."""
         part, rest = self._part(tuple(keys))
-        self.problems.append(Problem(str(part.path), part.line(*rest), text))
+        self.problems.append(part.problem(rest, mistake))
 
     def _part(self, keys: Keys) -> tuple[Source, Keys]:
         if keys and isinstance(keys[0], Path):

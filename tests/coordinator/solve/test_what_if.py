@@ -94,7 +94,7 @@ def test_what_cannot_be_changed_names_the_option(paper: Paper, option: str, said
     with pytest.raises(option_checks.BadOptionError) as error:
         what_if.load(*paper(15), ["sensor.burst=9", option])
     assert error.value.exit_code == 2
-    assert error.value.wrong[0].startswith(f"--what-if '{option}'") and said in error.value.wrong[0]
+    assert error.value.lines()[0].startswith(f"--what-if '{option}'") and said in error.value.lines()[0]
 
 
 def test_fields_that_are_right_only_together_may_come_in_any_order(paper: Paper) -> None:

@@ -10,8 +10,10 @@ from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec import cluster
 from coordinator.spec.files import security
+from tests.coordinator.wording import Wording, facts, printed
 
 Files = Callable[[str, str], tuple[Path, Path]]
+WORDING = Wording("validate", "addresses and names with mutual TLS")
 QUERY = """\
 shimekiri: 1
 query: q
@@ -25,10 +27,12 @@ def _cluster(nodes: str, more: str = "security: mutual-tls") -> str:
     return f"shimekiri: 1\nnodes:\n{nodes}\n{more}\n"
 
 
-def _problems(files: Files, nodes: str) -> list[str]:
+def _refused(files: Files, nodes: str) -> tuple[list[tuple[str, int, str, str]], list[str]]:
+    """File, line, code and subject of every problem, and what is printed."""
+    path = files(QUERY, _cluster(nodes))[1]
     with pytest.raises(BadInputError) as found:
-        cluster.load(files(QUERY, _cluster(nodes))[1])
-    return [line.rpartition("/")[2] for line in found.value.lines()]
+        cluster.load(path)
+    return [facts(problem) for problem in found.value.problems], printed(found.value, path.parent)
 
 
 @pytest.mark.parametrize("address", ["10.0.0.7:7700", "pi1:7700", "pi1.local:7700", "[fd00::7]:7700", "127.0.0.1:0"])
@@ -49,29 +53,34 @@ def test_certificates_may_be_elsewhere_and_are_no_part_of_the_plan(files: Files)
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "code"),
     [
-        ("0.0.0.0:7700", "is nowhere to connect to; write the address at which others reach the node"),
-        ("[::]:7700", "is nowhere to connect to"),
-        ("10.0.0.300:7700", "is neither an IP address nor a host name"),
-        ("pi 1:7700", "is neither an IP address nor a host name"),
-        ("-pi:7700", "is neither an IP address nor a host name"),
-        ("fd00::7:7700", "is IPv6, which needs brackets before a port"),
-        ("pi1", "is not HOST:PORT"),
-        ("pi1:٧", "is not HOST:PORT"),
+        ("0.0.0.0:7700", "unreachable_host"),
+        ("[::]:7700", "unreachable_host"),
+        ("10.0.0.300:7700", "no_host"),
+        ("pi 1:7700", "no_host"),
+        ("-pi:7700", "no_host"),
+        ("fd00::7:7700", "ipv6_without_brackets"),
+        ("pi1", "no_host_and_port"),
+        ("pi1:٧", "no_host_and_port"),
     ],
 )
-def test_addresses_that_lead_nowhere(files: Files, address: str, said: str) -> None:
-    (problem,) = _problems(files, f'  a: {{address: "{address}"}}')
-    assert problem.startswith("cluster.yaml:3: nodes.a.address") and said in problem
+def test_addresses_that_lead_nowhere(files: Files, address: str, code: str) -> None:
+    found, lines = _refused(files, f'  a: {{address: "{address}"}}')
+    assert found == [("cluster.yaml", 3, code, "nodes.a.address")]
+    WORDING.check(address, lines)
 
 
 def test_names_that_certificates_cannot_tell_apart(files: Files) -> None:
     names = ["a", "A", "Client", "coordinator", "x" * 64]
-    problems = _problems(files, "\n".join(f'  {name}: {{address: "pi:{7700 + i}"}}' for i, name in enumerate(names)))
-    assert [problem.split(": ")[0] for problem in problems] == [f"cluster.yaml:{line}" for line in (4, 5, 6, 7)]
-    assert "differs from node 'a' by case only" in problems[0] and "rename the node" in problems[1]
-    assert "has 64 letters; certificates hold at most 63" in problems[3]
+    found, lines = _refused(files, "\n".join(f'  {name}: {{address: "pi:{7700 + i}"}}' for i, name in enumerate(names)))
+    assert found == [
+        ("cluster.yaml", 4, "names_differ_by_case", "nodes.A"),
+        ("cluster.yaml", 5, "reserved_name", "nodes.Client"),
+        ("cluster.yaml", 6, "reserved_name", "nodes.coordinator"),
+        ("cluster.yaml", 7, "name_too_long", f"nodes.{'x' * 64}"),
+    ]
+    WORDING.check("names", lines)
 
 
 def test_without_tls_names_may_be_any(files: Files) -> None:

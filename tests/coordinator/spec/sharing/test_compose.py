@@ -17,6 +17,7 @@ from coordinator.spec.query import Operator, Query
 from coordinator.spec.sharing import compose
 from coordinator.spec.sharing.compose import Composite
 from tests.coordinator.spec.sharing.random_queries import Spec, load, several, text
+from tests.coordinator.wording import Wording, facts, mended, printed
 
 SEEDS = st.integers(0, 2**32)
 DEFAULTS = {"my.look": {"far": 5}}
@@ -203,18 +204,19 @@ def test_where_both_may_run() -> None:
     assert not compose.extend(one, queries[1], cluster, place={"x": "a"}).shared
 
 
+WORDING = Wording("validate", "several queries")
 BAD = [
-    ("query: q2", "query: q1", 2, "query 'q1' is also that of", "query1.yaml:2"),
-    ("q2_x:", "q1_x:", 8, "output 'q1_x' is also that of", "query1.yaml:8"),
-    ("max_age: 3 ms", "max_age: 4 ms", 4, "max_age 3 ms there, 4 ms here", "query1.yaml:4"),
-    ("burst: 2", "burst: 3", 4, "arrival burst 2 there, 3 here", "query1.yaml:4"),
-    ("at: a, type", "at: b, type", 4, "at a there, b here", "query1.yaml:4"),
+    ("query: q2", "query: q1", 2, "query_twice", "query", "query1.yaml:2"),
+    ("q2_x:", "q1_x:", 8, "output_twice", "outputs.q1_x", "query1.yaml:8"),
+    ("max_age: 3 ms", "max_age: 4 ms", 4, "source_declared_differently", "sources.s", "query1.yaml:4"),
+    ("burst: 2", "burst: 3", 4, "source_declared_differently", "sources.s", "query1.yaml:4"),
+    ("at: a, type", "at: b, type", 4, "source_declared_differently", "sources.s", "query1.yaml:4"),
 ]
 
 
-@pytest.mark.parametrize(("was", "now", "line", "told", "other"), BAD)
+@pytest.mark.parametrize(("was", "now", "line", "code", "subject", "other"), BAD)
 def test_what_cannot_stand_beside_each_other(
-    tmp_path: Path, was: str, now: str, line: int, told: str, other: str
+    tmp_path: Path, was: str, now: str, line: int, code: str, subject: str, other: str
 ) -> None:
     from coordinator.solve import planner
 
@@ -229,11 +231,16 @@ def test_what_cannot_stand_beside_each_other(
     with pytest.raises(BadInputError) as raised:
         planner.load([tmp_path / "query1.yaml", tmp_path / "query2.yaml"], tmp_path / "cluster.yaml")
     problem = raised.value.problems[0]
-    assert (problem.file, problem.line) == (str(tmp_path / "query2.yaml"), line)
-    assert told in problem.text and other in problem.text
+    assert facts(problem) == ("query2.yaml", line, code, subject)
+    assert problem.file == str(tmp_path / "query2.yaml") and other in problem.mistake.text
+    assert mended(raised.value.problems)
+    WORDING.check(f"{was} -> {now}", printed(raised.value, tmp_path))
 
 
 def test_a_source_with_the_name_of_an_operator_is_refused() -> None:
     queries, cluster = pair({"t": {"run": "pass"}}, {"x": {"run": "pass", "in": ["t"]}})
-    with pytest.raises(BadInputError, match=r"source 't' has the name of an operator, .*query0.yaml:6"):
+    with pytest.raises(BadInputError) as raised:
         compose.compose(queries, cluster)
+    (problem,) = raised.value.problems
+    assert (problem.mistake.code, problem.subject) == ("source_named_as_operator", "sources.t")
+    assert "query0.yaml:6" in problem.mistake.text

@@ -1,0 +1,57 @@
+"""What each mistake is called, in snake case after the mistake, by the room that finds it first.
+
+Programs and tests compare codes; sentences are for people and may be worded anew.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Code = Literal[
+    # any room
+    "unwritable",
+    # spec
+    "address_twice", "aggregate_without_window", "arrival_keys", "bad_expression", "bad_figure", "bad_filter",
+    "bad_max_rate", "bad_name", "bad_on_late", "bad_operator_name", "bad_policy", "bad_quantile", "bad_value",
+    "chain_length", "closes_after_deadline", "contradicting_selectivity", "core_link_of_one_core", "cost_too_large",
+    "count_of_field", "cycle", "degraded_no_cheaper", "degraded_unlike", "degraded_window", "different_shedders",
+    "empty_file", "file_of_another_kind", "gap_above_period", "hang_too_short", "hop_beyond_length",
+    "hop_of_another_kind", "inputs_not_alike", "insecure_off_loopback", "ipv6_without_brackets", "join_by_count",
+    "join_fields_of_other_inputs", "join_in_groups", "join_of_several_in_window", "join_with_parameters",
+    "join_without_on", "key_twice", "latency_without_throughput", "lateness_of_count", "leads_to_no_output",
+    "link_to_itself", "link_twice", "may_run_nowhere", "mean_above_worst_case", "migrate", "missing_key",
+    "missing_parameter", "name_too_long", "name_twice", "names_differ_by_case", "names_no_field", "negative",
+    "negative_time", "never_late", "no_code_hash", "no_common_order", "no_common_source", "no_expression",
+    "no_figure", "no_host", "no_host_and_port", "no_key", "no_keys", "no_max_age", "no_node", "no_number",
+    "no_tuple_passes", "no_window_length_function", "not_above_zero", "not_available_yet", "not_finite", "not_json",
+    "not_text", "not_yaml", "on_without_join", "on_without_window", "options_of_chain", "options_of_chain_member",
+    "other_version", "out_of_range", "output_of_source", "output_twice", "parameter_type", "query_not_measured",
+    "query_too_large", "query_twice", "queue_holds_no_tuple", "reserved_name", "run_or_chain",
+    "selectivity_of_window", "several_results_to_window", "several_ways_to_window", "side_of_window",
+    "size_without_most", "source_declared_differently", "source_named_as_operator", "stream_read_twice", "tab",
+    "throughput_without_latency", "too_few_inputs", "too_large", "too_long", "too_many_figures", "too_many_nodes",
+    "too_many_windows", "too_short", "type_mismatch", "unknown_codec", "unknown_field", "unknown_figure",
+    "unknown_input", "unknown_key", "unknown_measured_operator", "unknown_node", "unknown_operator",
+    "unknown_parameter", "unknown_security", "unknown_side_input", "unknown_stream", "unknown_word",
+    "unreachable_host", "unread_stream", "unreadable", "unreadable_recording", "unused_certificates",
+    "useless_recording", "value_without_max_rate", "which_quantile", "window_length", "window_of_map",
+    "window_of_window_results", "worst_below_mean", "wrong_number_of_inputs", "wrong_shape",
+    # solve
+    "ambiguous_name", "field_of_chain", "no_change", "nothing_below", "nothing_to_change", "place_not_allowed",
+    "tighten_without_bounds", "too_many_failures", "unknown_name", "unknown_output",
+    # plan
+    "changed", "directory", "no_failover", "not_a_plan", "nothing_to_deploy",
+    # change
+    "change_of_surviving_plan", "last_query", "runs_already", "unknown_query",
+    # fleet
+    "agent_twice", "bad_tls_folder", "damaged", "host_elsewhere", "no_address", "no_ca", "no_certificate", "no_file",
+    "no_identity", "no_key_pair", "no_nodes", "not_valid_now", "of_another_ca", "operators_not_given", "port_twice",
+    "run_of_another_plan", "too_few_cores", "too_many_runs", "unknown_host", "unusable_ca", "unusable_identity",
+    # local_run
+    "bad_duration", "bad_rate", "feed_of_several_sources", "no_source", "nothing_to_feed", "option_twice",
+    "rate_and_by", "slow_import", "unknown_source", "unknown_unit",
+    # cli
+    "not_empty", "there_already",
+    # units
+    "missing_unit", "no_quantity", "too_fine", "too_large_quantity",
+]  # fmt: skip
