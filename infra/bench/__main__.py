@@ -9,7 +9,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from infra.bench import change, crossing, figures, placement, policies, shed_cost
+from infra.bench import change, collision_warning, figures, placement, policies, shed_cost
 from infra.bench.agent.bare_socket import bare_hops_ns, fifo_class
 from infra.bench.agent.process import agent, deploy_hop, hops, send_paced
 from infra.bench.cores import core_hop
@@ -112,8 +112,9 @@ def main() -> int:
     measures = (
         ("per task instance", per_instance), ("policies, a minute", policies.policies), ("hop", hop),
         ("hop between cores", core_hop), ("footprint", footprint), ("change of plans", change.change),
-        ("operators", crossing.costs), ("shedding", shed_cost.shed_cost),
-        ("crashes by speed and latency", crossing.crashes), ("false warnings", crossing.false_warnings),
+        ("operators", collision_warning.costs), ("shedding", shed_cost.shed_cost),
+        ("crashes by speed and latency", collision_warning.crashes),
+        ("false warnings", collision_warning.false_warnings),
         ("placement of growing queries, a quarter of an hour", placement.placement),
     )  # fmt: skip
     for title, measure in measures:
@@ -129,8 +130,10 @@ def main() -> int:
     console.print(table)
     console.print(policies.table(made))
     figures.write(made, OUT)
-    if not os.environ.get(crossing.TRAFFIC):
-        console.print(f"false warnings: left out; name a directory with recorded traffic, {crossing.TRAFFIC}=DIR")
+    if not os.environ.get(collision_warning.TRAFFIC):
+        console.print(
+            f"false warnings: left out; name a directory with recorded traffic, {collision_warning.TRAFFIC}=DIR"
+        )
     console.print(f"written to {OUT.relative_to(OUT.parents[1])}")
     return 0
 

@@ -24,10 +24,10 @@ from rich.console import Console
 
 from coordinator.fleet import addresses as address_file
 from coordinator.plan import plan_file
-from infra.endurance import account
+from infra.endurance import run_summary
 from infra.endurance.load import Feed
 from infra.endurance.measurements import Figures, table
-from infra.endurance.watch import Received, Watch
+from infra.endurance.outside_measurements import OutsideMeasurements, Received
 from node_agent.host.clock import now_ns
 
 HERE = Path(__file__).resolve().parent
@@ -107,9 +107,11 @@ def go(folder: Path, phases: Phases, say: Console, engine: str = "python") -> Fi
             name: Received(name, addresses.nodes[one.at].data, one.deadline_ns)
             for name, one in plan.graph.outputs.items()
         }
-        watch = Watch(addresses.nodes, {name: one.pid for name, one in addresses.nodes.items() if one.pid})
+        outside = OutsideMeasurements(
+            addresses.nodes, {name: one.pid for name, one in addresses.nodes.items() if one.pid}
+        )
         collecting = Collecting(folder)
-        watch.start()
+        outside.start()
         for sink in sinks.values():
             sink.start()
         for feed in feeds.values():
@@ -117,7 +119,7 @@ def go(folder: Path, phases: Phases, say: Console, engine: str = "python") -> Fi
         instants = [_phase(feeds, factor, seconds, say) for factor, seconds in _course(phases)]
         for feed in feeds.values():
             feed.stop()
-        watch.stop()
+        outside.stop()
         collecting.end()
         for sink in sinks.values():
             sink.stop()
@@ -132,13 +134,13 @@ def go(folder: Path, phases: Phases, say: Console, engine: str = "python") -> Fi
     return Figures(
         phases.load,
         phases.overload_s,
-        watch.samples,
+        outside.samples,
         {name: one.memory_bytes for name, one in plan.cluster.nodes.items()},
-        account.exact(run, plan, feeds["readings"], sinks["mean"].windows, WINDOW_NS),
+        run_summary.exact(run, plan, feeds["readings"], sinks["mean"].windows, WINDOW_NS),
         sinks["mean"].repeated,
-        account.waiting(run, plan, "alarms", "checked", "a"),
+        run_summary.waiting(run, plan, "alarms", "checked", "a"),
         plan.graph.outputs["alarm"].deadline_ns,
-        account.recovered_s(run, addresses.nodes, ended_ns),
+        run_summary.recovered_s(run, addresses.nodes, ended_ns),
         report,
         {name: (feed.offered, feed.refused, feed.behind_s) for name, feed in feeds.items()},
         str(run),

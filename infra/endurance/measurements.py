@@ -8,8 +8,8 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from infra.endurance.account import Exactness, Waiting
-from infra.endurance.watch import Sample
+from infra.endurance.outside_measurements import Sample
+from infra.endurance.run_summary import Exactness, Waiting
 
 RECOVERS_S = 10.0
 MIB = 1 << 20

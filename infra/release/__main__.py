@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from infra.release import arm64, fresh
-from infra.release.trial import Outcome, table
+from infra.release.release_steps import Outcome, table
 from infra.release.userland import SUITES, UserlandError, why_not
 
 ROOT = Path(__file__).parents[2]

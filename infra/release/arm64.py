@@ -9,7 +9,7 @@ from pathlib import Path
 
 from infra.lab import namespaces
 from infra.release import two_pis
-from infra.release.trial import Outcome, Trial
+from infra.release.release_steps import Outcome, Trial
 from infra.release.userland import SUITES, home, userland
 
 PACKAGES = ("python3", "python3-venv", "ca-certificates")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infra.release.trial import Outcome, Trial
+from infra.release.release_steps import Outcome, Trial
 from infra.release.userland import ORDINARY, SUITES, home, userland
 
 PACKAGES = ("python3", "make")

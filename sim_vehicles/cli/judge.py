@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sim_vehicles.cli.ending import ended_by
+from sim_vehicles.cli.exit_code import ended_by
 
 EXAMPLES = """Completes a replay's run directory from its traces, after `coordinator collect`.
 
@@ -42,7 +42,7 @@ def judge(
 
     from rich.console import Console
 
-    from sim_vehicles.cli.account import split, tell
+    from sim_vehicles.cli.summary_report import split, tell
 
     told = Console(stderr=True, highlight=False)
     with ended_by(told), _whole(run / "replay.json"):
@@ -102,7 +102,7 @@ def complete(run: Path) -> dict[str, Any]:
 
 def _split(trace: Any, deciding: dict[str, Any], what: dict[str, Any]) -> None:
     from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
-    from sim_vehicles.story.timeline.split import explain_in
+    from sim_vehicles.story.timeline.stage_times import explain_in
 
     deciding.pop("split_missing", None)
     try:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sim_vehicles.cli.ending import ended_by
+from sim_vehicles.cli.exit_code import ended_by
 
 EXAMPLES = """Makes recordings of the blind crossing with SUMO (extra \\[record]): motion and scene.
 
@@ -37,7 +37,7 @@ def record(
     from rich.console import Console
 
     from sim_vehicles.errors import BadInputError
-    from sim_vehicles.record.crossing import STRAIGHT_M
+    from sim_vehicles.record.intersection import STRAIGHT_M
     from sim_vehicles.record.write import record as make
 
     told = Console(stderr=True, highlight=False)

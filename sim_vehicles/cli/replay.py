@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sim_vehicles.cli.ending import VERDICT_FAILED, ended_by
+from sim_vehicles.cli.exit_code import VERDICT_FAILED, ended_by
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -167,7 +167,7 @@ Tell = Callable[[dict[str, Any]], None]
 
 
 def _live(prepared: Prepared, told: Console, out: Path | None, tell: Tell) -> dict[str, Any]:
-    from sim_vehicles.cli.account import sources
+    from sim_vehicles.cli.summary_report import sources
     from sim_vehicles.errors import FeedError
     from sim_vehicles.replay.live_laps import LiveReplay
     from sim_vehicles.replay.replay_summary import live_summary, write_summary
@@ -214,7 +214,7 @@ def _virtual(prepared: Prepared, told: Console, out: Path | None, tell: Tell) ->
 def _tell(told: Console, what: dict[str, Any], out: Path | None, mcap: Path | None, as_json: bool) -> None:
     from rich.console import Console
 
-    from sim_vehicles.cli.account import tell
+    from sim_vehicles.cli.summary_report import tell
 
     tell(told if as_json else Console(highlight=False), what)
     if mcap is not None:
@@ -229,7 +229,7 @@ def _end(told: Console, what: dict[str, Any]) -> None:
     """Exit code 3, and why, where a valid verdict is a crash."""
     verdict = what["verdict"]
     if verdict is not None and verdict["valid"] and verdict["outcome"] == "CRASH":
-        from sim_vehicles.cli.account import crashes, outcome
+        from sim_vehicles.cli.summary_report import crashes, outcome
 
         said = outcome(verdict) if verdict["laps"] == 1 else f"crashes: {crashes(what)}; the worst: {outcome(verdict)}"
         told.print(said, style="red", markup=False, soft_wrap=True)
@@ -241,7 +241,7 @@ def _progress(told: Console, done: LiveReplay) -> Iterator[None]:
     """A bar per lap, and what a lap came to when it is over."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from sim_vehicles.cli.account import outcome
+    from sim_vehicles.cli.summary_report import outcome
     from sim_vehicles.replay.live_laps import PAUSE_S
 
     laps = done.prepared.options.laps

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from protos.policies import HELP
-from sim_vehicles.cli.ending import ended_by
+from sim_vehicles.cli.exit_code import ended_by
 from sim_vehicles.cli.simulation_tables import compare, progress, say
 
 if TYPE_CHECKING:
-    from sim_vehicles.virtual.course import Change
+    from sim_vehicles.virtual.change_schedule import Change
 
 EXAMPLES = """Runs a plan in virtual time: same engine, same operators, same trace, no waiting.
 
@@ -161,7 +161,7 @@ def _changes(then: Sequence[Path], at: Sequence[str]) -> list[Change]:
     """Each `--then` with its `--at`."""
     from sim_vehicles.errors import BadInputError
     from sim_vehicles.plan_file import read_plan
-    from sim_vehicles.virtual.course import Change
+    from sim_vehicles.virtual.change_schedule import Change
 
     if len(then) != len(at):
         text = f"--then {len(then)} times, --at {len(at)} times: each plan needs its instant"

@@ -95,13 +95,13 @@ def _too_late(done: Simulation, scenario: Scenario) -> list[str]:
     them."""
     from sim_vehicles.virtual.arrivals import bursts
 
-    if len(done.course.plans) == 1:
+    if len(done.schedule.plans) == 1:
         return []
-    last_ns = max((burst.at_ns for burst in bursts(done.course, scenario, 1)), default=0)
+    last_ns = max((burst.at_ns for burst in bursts(done.schedule, scenario, 1)), default=0)
     return [
         f"--at {_ms(at_ns)}ms: the last burst comes at {_ms(last_ns)} ms, so nothing runs under plan {plan.hash[:8]}; "
         "change earlier, or simulate more --bursts"
-        for plan, at_ns in zip(done.course.plans[1:], done.course.at_ns[1:], strict=True)
+        for plan, at_ns in zip(done.schedule.plans[1:], done.schedule.at_ns[1:], strict=True)
         if at_ns > last_ns
     ]
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from sim_vehicles.cli.ending import ended_by
+from sim_vehicles.cli.exit_code import ended_by
 
 EXAMPLES = """Run the collision-warning query on recorded traffic, each vehicle in turn as the ego.
 

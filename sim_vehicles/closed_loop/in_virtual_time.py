@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from node_agent.operators.registry import Registry
 from protos.plan_document import Plan, Source
 from protos.vehicle_pb2 import Warning as Told
-from sim_vehicles.closed_loop.closed import ClosedLoop
+from sim_vehicles.closed_loop.closed_loop import ClosedLoop
 from sim_vehicles.closed_loop.lap import Lap, phase_ns
 from sim_vehicles.encounter.brake import Brake
 from sim_vehicles.encounter.verdict import Judge

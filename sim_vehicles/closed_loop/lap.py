@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sim_vehicles.closed_loop.closed import ClosedLoop
+from sim_vehicles.closed_loop.closed_loop import ClosedLoop
 from sim_vehicles.inputs.feed import Feed
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import floor
 from typing import Any
 
-from sim_vehicles.closed_loop.closed import ClosedLoop
+from sim_vehicles.closed_loop.closed_loop import ClosedLoop
 from sim_vehicles.closed_loop.lap import Lap, worst
 from sim_vehicles.encounter.visibility import Eye
 from sim_vehicles.inputs.stimuli import heard

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from sim_vehicles.encounter.verdict import Judge
-from sim_vehicles.record.crossing import STEP_S
+from sim_vehicles.record.intersection import STEP_S
 from sim_vehicles.world.geometry import box, gap
 from sim_vehicles.world.motion import Motion, State
 from sim_vehicles.world.scene import Scenario, Scene

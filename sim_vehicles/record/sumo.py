@@ -12,7 +12,17 @@ from pathlib import Path
 from sim_vehicles.errors import MissingToolError
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.sizes import Kind
-from sim_vehicles.record.crossing import ARM_M, CARS, CONFLICT, CONFLICT_S, END_S, LANE_M, STEP_S, X_BEHIND_M, Crossing
+from sim_vehicles.record.intersection import (
+    ARM_M,
+    CARS,
+    CONFLICT,
+    CONFLICT_S,
+    END_S,
+    LANE_M,
+    STEP_S,
+    X_BEHIND_M,
+    Intersection,
+)
 from sim_vehicles.world.motion import State, Track
 
 # Without these SUMO's junction model always lets one of the two wait.
@@ -35,7 +45,7 @@ class _Lane:
     end: tuple[float, float]
 
 
-def run(crossing: Crossing, seed: int) -> Recorded:
+def run(crossing: Intersection, seed: int) -> Recorded:
     """Builds the network, drives the vehicles, returns their motion. MissingToolError if SUMO is not installed."""
     home = _home()
     with tempfile.TemporaryDirectory(prefix="shimekiri-record-") as folder:
@@ -76,7 +86,7 @@ def _version(home: Path) -> str:
     return _call([str(home / "bin" / "sumo"), "--version"], home).splitlines()[0].split()[-1]
 
 
-def _network(crossing: Crossing, here: Path, home: Path) -> None:
+def _network(crossing: Intersection, here: Path, home: Path) -> None:
     axes = crossing.roads()
     ends = "".join(f'<node id="{arm}" x="{line[-1][0]:.4f}" y="{line[-1][1]:.4f}"/>' for arm, line in axes.items())
     nodes = f'<nodes><node id="centre" x="0" y="0" type="priority"/>{ends}</nodes>'
@@ -111,7 +121,7 @@ def _lanes(net: Path) -> dict[str, _Lane]:
     return lanes
 
 
-def _routes(crossing: Crossing, lanes: dict[str, _Lane]) -> str:
+def _routes(crossing: Intersection, lanes: dict[str, _Lane]) -> str:
     v = crossing.speed_mps
     types = "".join(
         f'<vType id="{name}" length="{car.length_m}" width="{car.width_m}" maxSpeed="{v:.6f}" speedFactor="1" '
@@ -137,7 +147,7 @@ def _departs(v: float, at_s: float, to_m: float, ahead_m: float = 0.0) -> float:
     return ARM_M + to_m + ahead_m - v * at_s
 
 
-def _x_departs(crossing: Crossing, lane: _Lane) -> float:
+def _x_departs(crossing: Intersection, lane: _Lane) -> float:
     """X's centre is X_BEHIND_M before the conflict point when A's is on it; the lane ends where the junction begins."""
     front_then = CONFLICT[0] + X_BEHIND_M - CARS["X"].length_m / 2
     return lane.length_m - (crossing.speed_mps * CONFLICT_S - (lane.end[0] - front_then))

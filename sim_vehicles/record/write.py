@@ -10,8 +10,8 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.readers.formats import read_motion
 from sim_vehicles.readers.scene_file import read_scene
 from sim_vehicles.readers.table import write_motion
-from sim_vehicles.record.crossing import CONFLICT, CONFLICT_S, LANE_M, STEP_S, Crossing
 from sim_vehicles.record.facts import Facts, facts
+from sim_vehicles.record.intersection import CONFLICT, CONFLICT_S, LANE_M, STEP_S, Intersection
 from sim_vehicles.record.sumo import Recorded, run
 from sim_vehicles.world.geometry import Point
 
@@ -20,7 +20,7 @@ RANGE_M = 150.0  # a long-range surround sensor; it is the buildings that hide X
 
 def record(speed_kmh: int, folder: Path, seed: int) -> tuple[Path, Facts]:
     """Writes `crossing_<speed>.csv.gz` and `.json` into folder. BadInputError if it is not the scene it should be."""
-    crossing = Crossing(speed_kmh)
+    crossing = Intersection(speed_kmh)
     recorded = run(crossing, seed)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{crossing.name}.csv.gz"
@@ -34,7 +34,7 @@ def record(speed_kmh: int, folder: Path, seed: int) -> tuple[Path, Facts]:
     return path, found
 
 
-def _scene(crossing: Crossing, recorded: Recorded, seed: int) -> dict[str, Any]:
+def _scene(crossing: Intersection, recorded: Recorded, seed: int) -> dict[str, Any]:
     return {
         "shimekiri": 1,
         "scene": crossing.name,

@@ -19,7 +19,7 @@ from functools import partial
 from math import isinf
 from threading import Event
 
-from sim_vehicles.closed_loop.closed import ClosedLoop
+from sim_vehicles.closed_loop.closed_loop import ClosedLoop
 from sim_vehicles.closed_loop.lap import Lap, worst
 from sim_vehicles.encounter.verdict import Judge
 from sim_vehicles.errors import FeedError

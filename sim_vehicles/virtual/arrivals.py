@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from protos.plan_document import BurstArrival, JcpArrival, RateArrival
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual import draws
+from sim_vehicles.virtual import random_draws
 from sim_vehicles.virtual.scenario import Scenario, Source
 
 SECOND_NS = 1_000_000_000
@@ -68,7 +68,7 @@ def _jcp(arrival: JcpArrival, drawn_for: tuple[int, ...], span_ns: int, count: i
     width_ns = arrival.early_ns + arrival.late_ns
     earliest_ns = 0
     for number in range(-(-span_ns // arrival.period_ns)):
-        drawn = draws.uniform(draws.key(*drawn_for, number))
+        drawn = random_draws.uniform(random_draws.key(*drawn_for, number))
         at_ns = max(number * arrival.period_ns + round(drawn * width_ns) - arrival.early_ns, earliest_ns)
         earliest_ns = at_ns + arrival.min_gap_ns
         yield at_ns, count

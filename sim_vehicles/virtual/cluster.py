@@ -32,18 +32,18 @@ from protos.records import (
     SUM_MASK,
 )
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual import draws
+from sim_vehicles.virtual import random_draws
 from sim_vehicles.virtual.arrivals import Burst, bursts
-from sim_vehicles.virtual.beats import Beats, tail_ns
+from sim_vehicles.virtual.change_schedule import ChangeSchedule
 from sim_vehicles.virtual.costs import Costs
-from sim_vehicles.virtual.course import Course
 from sim_vehicles.virtual.events import ADMITTED, CHANGED, Events
+from sim_vehicles.virtual.heartbeats import Heartbeats, tail_ns
 from sim_vehicles.virtual.link import Cable, Ends, Link
 from sim_vehicles.virtual.node import Apply, Policies, VirtualNode, installed
 from sim_vehicles.virtual.payloads import payload_bytes
-from sim_vehicles.virtual.placed import Placed
 from sim_vehicles.virtual.scenario import Scenario, Source
 from sim_vehicles.virtual.summary import WindowSummary
+from sim_vehicles.virtual.virtual_deployment import VirtualDeployment
 from sim_vehicles.virtual.world import Admission, Delivery, Offer, World
 
 SECOND_NS = 1_000_000_000
@@ -70,7 +70,7 @@ class Cluster:
 
     def __init__(
         self,
-        course: Course,
+        schedule: ChangeSchedule,
         scenario: Scenario,
         registry: Registry,
         world: World,
@@ -78,20 +78,20 @@ class Cluster:
         apply: Apply = apply,
         policies: Policies = installed,
     ) -> None:
-        self._course, self._scenario, self._registry, self._world = course, scenario, registry, world
+        self._change_schedule, self._scenario, self._registry, self._world = schedule, scenario, registry, world
         self._apply, self._policies = apply, policies
-        self._locals = course.nodes(scenario)
-        self._sources = {source.id: source for source in course.sources}
-        self._ids = {source.name: source.id for source in course.sources}
-        self._names = {(p.epoch, source.id): source.name for p in course.plans for source in p.sources} | {
-            (p.epoch, number): name for p in course.plans for number, name in p.windows.items()
+        self._locals = schedule.nodes(scenario)
+        self._sources = {source.id: source for source in schedule.sources}
+        self._ids = {source.name: source.id for source in schedule.sources}
+        self._names = {(p.epoch, source.id): source.name for p in schedule.plans for source in p.sources} | {
+            (p.epoch, number): name for p in schedule.plans for number, name in p.windows.items()
         }
         self.facts: dict[str, Facts] = {node: MemoryFacts() if trace else NoFacts() for node in self._locals}
         self.instances = self.admitted = self.refused = 0
         self.busy_ns, self.overhead_ns = dict.fromkeys(self.facts, 0), dict.fromkeys(self.facts, 0)
         self.failures: dict[tuple[str, str], tuple[int, BaseException]] = {}
         self.shed: Counter[str] = Counter()
-        self.windows = {name: WindowSummary() for p in course.plans for name in p.windows.values()}
+        self.windows = {name: WindowSummary() for p in schedule.plans for name in p.windows.values()}
         self._numbers: dict[tuple[int, int], int] = {}  # the last tuple on each link, by both ends
         oldest_ns = max(scenario.ages_ns.values(), default=0)
         parts = [local for locals_ in self._locals.values() for local in locals_]
@@ -108,15 +108,15 @@ class Cluster:
         """One trial, from its first admission until nothing is left to do."""
         self._set_up(trial)
         admissions = self._world.begin(trial)
-        planned = bursts(self._course, self._scenario, trial) if admissions is None else []
+        planned = bursts(self._change_schedule, self._scenario, trial) if admissions is None else []
         first_ns = min([*(burst.at_ns for burst in planned), *(each.at_ns for each in admissions or ())], default=0)
         self._begun_ns = self.now_ns + max(0, -first_ns)
-        for epoch in range(2, len(self._course.plans) + 1):
-            self._events.at(self._begun_ns + self._course.at_ns[epoch - 1], CHANGED, self._change, epoch)
+        for epoch in range(2, len(self._change_schedule.plans) + 1):
+            self._events.at(self._begun_ns + self._change_schedule.at_ns[epoch - 1], CHANGED, self._change, epoch)
         for burst in planned:
             self._events.at(self._begun_ns + burst.at_ns, ADMITTED, self._admit_burst, burst)
         self._schedule(admissions or ())
-        self._beats.extend(self._begun_ns + max((burst.at_ns for burst in planned), default=0))
+        self._heartbeats.extend(self._begun_ns + max((burst.at_ns for burst in planned), default=0))
         self._events.run()
         while (expiry_ns := self._next_expiry_ns()) is not None:
             self._events.pass_until(expiry_ns)
@@ -166,14 +166,14 @@ class Cluster:
         count, first = self.failures.get((node, operator), (0, error))
         self.failures[node, operator] = (count + 1, first)
 
-    def committed(self, at_ns: int, node: str, placed: Placed) -> None:
+    def committed(self, at_ns: int, node: str, deployed: VirtualDeployment) -> None:
         """Sources of that node say how far they are."""
-        self._beats.committed(at_ns, node, placed.loaded)
+        self._heartbeats.committed(at_ns, node, deployed.loaded)
 
     @property
     def until_ns(self) -> int:
         """When no admitted tuple lies in an open window any more."""
-        return self._beats.until_ns
+        return self._heartbeats.until_ns
 
     # -- inside
 
@@ -188,7 +188,7 @@ class Cluster:
         self._seqs = dict.fromkeys(self._sources, 0)
         self._replaced_ns = []
         self._nodes = {}
-        self._beats = Beats(self._events, self._nodes, self._number, self._tail_ns)
+        self._heartbeats = Heartbeats(self._events, self._nodes, self._number, self._tail_ns)
         for local, *_ in self._locals.values():
             self._nodes[local.node] = VirtualNode(
                 local, self.facts[local.node], self._events, self,
@@ -196,17 +196,18 @@ class Cluster:
                 apply=self._apply, trial=trial, policies=self._policies,
             )  # fmt: skip
             self._prepare(local)
-            again = trial > 1 and len(self._course.plans) > 1  # else it has been told once and for all
+            again = trial > 1 and len(self._change_schedule.plans) > 1  # else it has been told once and for all
             self._nodes[local.node].commit(self.now_ns, local.epoch, told=again)
 
     def _prepare(self, local: core.Plan) -> None:
         """Load a node's part of a plan, and lay the links that it needs and that are not there."""
-        scenario, course = self._scenario, self._course
+        scenario, schedule = self._scenario, self._change_schedule
         node = self._nodes[local.node]
-        speed = course.plans[local.epoch - 1].speeds[local.node]
+        speed = schedule.plans[local.epoch - 1].speeds[local.node]
         costs = Costs(
-            local, speed, scenario.jitter, scenario.cost_scale, scenario.seed, self._trial, course.numbers(local.epoch)
-        )
+            local, speed, scenario.jitter, scenario.cost_scale, scenario.seed, self._trial,
+            schedule.numbers(local.epoch),
+        )  # fmt: skip
         node.prepare(local, self._calls(local), costs)
         for peer in local.peers:
             if peer.index not in node.links:
@@ -218,7 +219,9 @@ class Cluster:
             local = locals_[epoch - 1]
             self._prepare(local)
             self._nodes[node].tell(at_ns, self._nodes[node].plans[epoch], STATE_PREPARED)
-            commit_ns = self._begun_ns + self._course.commit_ns(self._scenario, self._trial, epoch, local.index)
+            commit_ns = self._begun_ns + self._change_schedule.commit_ns(
+                self._scenario, self._trial, epoch, local.index
+            )
             self._events.at(commit_ns, CHANGED, self._nodes[node].commit, epoch)
 
     def _calls(self, local: core.Plan) -> Calls:
@@ -248,7 +251,7 @@ class Cluster:
             latency_ns=peer.latency_ns if scenario.latency_ns is None else scenario.latency_ns,
             bandwidth_bps=0 if ideal else peer.bandwidth_bps,
             loss=scenario.loss,
-            loss_key=draws.key(_LOSS, scenario.seed, self._trial),
+            loss_key=random_draws.key(_LOSS, scenario.seed, self._trial),
         )
         other = next(name for name, (local, *_) in self._locals.items() if local.index == peer.index)
         ends = Ends(node.index, peer.index, self.facts[node.name], self.facts[other])
@@ -272,7 +275,7 @@ class Cluster:
             if at_ns > (self._replaced_ns[-1] if plan else -1):
                 self._events.at(at_ns, ADMITTED, self._admit_planned, (plan, admission))
                 last_ns = max(last_ns, at_ns)
-        self._beats.extend(last_ns)
+        self._heartbeats.extend(last_ns)
 
     def _admit_planned(self, at_ns: int, item: tuple[int, Admission]) -> None:
         plan, admission = item

@@ -8,7 +8,7 @@ from statistics import NormalDist
 from node_agent.core.lineage import Lineage
 from node_agent.core.plan import Plan
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual import draws
+from sim_vehicles.virtual import random_draws
 
 Quantile = Callable[[float], float]  # (0, 1) -> a factor with mean 1 (uniform: as given)
 
@@ -94,7 +94,7 @@ class Costs:
         }
         numbers = {} if known is None else known.operators
         self._keys = {
-            operator.id: draws.key(_COST, seed, trial, numbers.get(operator.name, operator.id))
+            operator.id: random_draws.key(_COST, seed, trial, numbers.get(operator.name, operator.id))
             for operator in plan.operators
         }
         self._sources: Mapping[int, int] = {} if known is None else known.sources
@@ -105,6 +105,6 @@ class Costs:
         if self._quantile is None:
             return base
         source, _, seq, ordinal, _, _ = lineage
-        named = draws.key(self._sources.get(source, source), seq, ordinal)
-        bits = draws.mix((self._keys[abs(operator)] + named) & draws.MASK)
-        return round(base * self._quantile(draws.uniform(bits)))
+        named = random_draws.key(self._sources.get(source, source), seq, ordinal)
+        bits = random_draws.mix((self._keys[abs(operator)] + named) & random_draws.MASK)
+        return round(base * self._quantile(random_draws.uniform(bits)))

@@ -13,7 +13,7 @@ from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan
 from node_agent.core.punctuation import PUNCTUATION
 from protos.records import ACKED, GAVE_UP, RECEIVED, SENT
-from sim_vehicles.virtual import draws
+from sim_vehicles.virtual import random_draws
 from sim_vehicles.virtual.events import ARRIVED, DISPATCHED, Events
 from sim_vehicles.virtual.payloads import payload_bytes
 
@@ -86,8 +86,8 @@ class Link:
 
     def _is_lost(self, stream: int, lineage: Lineage) -> bool:
         source, epoch, seq, ordinal, _, _ = lineage
-        key = draws.key(self._cable.loss_key, self._ends.sender, stream, source, epoch, seq, ordinal)
-        return draws.uniform(key) < self._cable.loss
+        key = random_draws.key(self._cable.loss_key, self._ends.sender, stream, source, epoch, seq, ordinal)
+        return random_draws.uniform(key) < self._cable.loss
 
     def _arrive(self, at_ns: int, parcel: Parcel) -> None:
         loaded, number, sent_ns, stream, lineage, payload = parcel

@@ -24,7 +24,7 @@ from protos.records import PLAN, REASON_STOPPED, STATE_DRAINED
 from sim_vehicles.virtual.costs import Costs
 from sim_vehicles.virtual.events import DISPATCHED, ENDED, EXPIRED, Events
 from sim_vehicles.virtual.link import Link
-from sim_vehicles.virtual.placed import Placed, State, Watch
+from sim_vehicles.virtual.virtual_deployment import Observer, State, VirtualDeployment
 
 Apply = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  # as `node_agent.runtime.executor.apply`
 
@@ -43,27 +43,54 @@ class VirtualNode:
     """
 
     __slots__ = (
-        "_apply", "_barrier", "_chain", "_costs", "_decision_ns", "_due_ns", "_events", "_failed", "_held", "_items",
-        "_memory", "_of", "_position", "_start_ns", "_step", "_trial", "_unit", "_waking", "_watch", "_windows",
-        "busy_ns", "committed", "engine", "index", "instances", "links", "name", "overhead_ns", "plans",
-        "promised", "refusals",
+        "_apply",
+        "_barrier",
+        "_chain",
+        "_costs",
+        "_decision_ns",
+        "_due_ns",
+        "_events",
+        "_failed",
+        "_held",
+        "_items",
+        "_memory",
+        "_observer",
+        "_of",
+        "_position",
+        "_start_ns",
+        "_step",
+        "_trial",
+        "_unit",
+        "_waking",
+        "_windows",
+        "busy_ns",
+        "committed",
+        "engine",
+        "index",
+        "instances",
+        "links",
+        "name",
+        "overhead_ns",
+        "plans",
+        "promised",
+        "refusals",
     )  # fmt: skip
 
     def __init__(
-        self, plan: core.Plan, facts: Facts, events: Events, watch: Watch, barrier: bool, decision_ns: int = 0,
+        self, plan: core.Plan, facts: Facts, events: Events, observer: Observer, barrier: bool, decision_ns: int = 0,
         apply: Apply = apply, trial: int = 1, policies: Policies = installed,
     ) -> None:  # fmt: skip
         self._apply, self._trial = apply, trial
-        self.name, self.index, self._events, self._watch = plan.node, plan.index, events, watch
+        self.name, self.index, self._events, self._observer = plan.node, plan.index, events, observer
         settings = Settings(trial, memory_full=self._is_full)
         self.engine = Engine(policies(plan), facts, self, settings)
         self.refusals = Refusals(facts, trial)
         self._memory: Memory | None = None  # where a source sheds when it is full; others are never refused
         self._decision_ns = decision_ns
         self.overhead_ns = 0
-        self.plans: dict[int, Placed] = {}  # by epoch, with which tuples are stamped here
-        self._of: dict[CompiledPlan, Placed] = {}
-        self.committed: Placed | None = None
+        self.plans: dict[int, VirtualDeployment] = {}  # by epoch, with which tuples are stamped here
+        self._of: dict[CompiledPlan, VirtualDeployment] = {}
+        self.committed: VirtualDeployment | None = None
         self.links: dict[int, Link] = {}
         self.promised: dict[str, int] = {}  # by source: heartbeats have said that nothing that comes is older
         self.busy_ns = self.instances = 0
@@ -85,38 +112,38 @@ class VirtualNode:
 
     def prepare(self, plan: core.Plan, calls: Calls, costs: Costs) -> None:
         """Load a plan beside those that run."""
-        placed = Placed(plan, self.engine.load(plan, calls), costs)
-        self.plans[plan.epoch] = self._of[placed.loaded] = placed
+        deployed = VirtualDeployment(plan, self.engine.load(plan, calls), costs)
+        self.plans[plan.epoch] = self._of[deployed.loaded] = deployed
         self._windows = self._windows or any(operator.window is not None for operator in plan.operators)
 
     def commit(self, at_ns: int, epoch: int, told: bool = True) -> None:
         """Admit under that plan from now on, once; what was committed drains. told: write it down."""
-        placed, before = self.plans[epoch], self.committed
-        if placed.state is not State.PREPARED:
+        deployed, before = self.plans[epoch], self.committed
+        if deployed.state is not State.PREPARED:
             return
         if before is not None:
-            hand_over(placed.loaded, before.loaded)
+            hand_over(deployed.loaded, before.loaded)
             before.state = State.DRAINING
             self.tell(at_ns, before, before.state)
-        self.committed = placed
-        sheds = placed.plan.memory_bytes and any(source.on_full != REFUSE for source in placed.plan.sources)
-        self._memory = Memory(placed.plan.memory_bytes, self._queued) if sheds else None
-        placed.state = State.COMMITTED
+        self.committed = deployed
+        sheds = deployed.plan.memory_bytes and any(source.on_full != REFUSE for source in deployed.plan.sources)
+        self._memory = Memory(deployed.plan.memory_bytes, self._queued) if sheds else None
+        deployed.state = State.COMMITTED
         if told:
-            self.tell(at_ns, placed, placed.state)
-        self._watch.committed(at_ns, self.name, placed)
+            self.tell(at_ns, deployed, deployed.state)
+        self._observer.committed(at_ns, self.name, deployed)
 
-    def tell(self, at_ns: int, placed: Placed, state: int) -> None:
+    def tell(self, at_ns: int, deployed: VirtualDeployment, state: int) -> None:
         """The PLAN record of a plan's state."""
-        plan = placed.plan
-        self.engine.facts.write(PLAN, placed.loaded.flags, state, 0, 0, 0, at_ns, plan.epoch, last=plan.hash)
+        plan = deployed.plan
+        self.engine.facts.write(PLAN, deployed.loaded.flags, state, 0, 0, 0, at_ns, plan.epoch, last=plan.hash)
 
     def end(self, at_ns: int) -> None:
         """Nothing is left in the cluster: what was draining has drained."""
         self.refusals.write()
-        for placed in self.plans.values():
-            if placed.state is State.DRAINING:
-                self.tell(at_ns, placed, STATE_DRAINED)
+        for deployed in self.plans.values():
+            if deployed.state is State.DRAINING:
+                self.tell(at_ns, deployed, STATE_DRAINED)
 
     # -- the engine's commands
 
@@ -126,7 +153,7 @@ class VirtualNode:
 
     def deliver(self, at_ns: int, loaded: CompiledPlan, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """A result."""
-        self._watch.delivered(at_ns, loaded.plan, output, lineage, payload)
+        self._observer.delivered(at_ns, loaded.plan, output, lineage, payload)
 
     # -- arrivals
 
@@ -139,10 +166,10 @@ class VirtualNode:
     def offered(self, at_ns: int, source: str, origin_ns: int) -> core.Source | None:
         """Where a tuple of a source of this node is admitted now. None: it was refused, and a record says so."""
         assert self.committed is not None
-        placed, reason = self.committed, REASON_STOPPED
-        spec = placed.sources.get(source)
+        deployed, reason = self.committed, REASON_STOPPED
+        spec = deployed.sources.get(source)
         if spec is not None:
-            counted, promised_ns = spec.stream in placed.counted, self.promised.get(source)
+            counted, promised_ns = spec.stream in deployed.counted, self.promised.get(source)
             reason = age_refused(spec, counted, at_ns, origin_ns, origin_ns, promised_ns)
         if not reason:
             return spec
@@ -164,10 +191,10 @@ class VirtualNode:
 
     def receive(self, at_ns: int, epoch: int, stream: int, lineage: Lineage, payload: Any) -> None:
         """A tuple or a mark from a peer. Its stamp proves that its plan was decided for: it is committed."""
-        placed = self.plans[epoch]
-        if placed.state is State.PREPARED:
+        deployed = self.plans[epoch]
+        if deployed.state is State.PREPARED:
             self.commit(at_ns, epoch)
-        self.engine.receive(at_ns, placed.loaded, stream, lineage, payload)
+        self.engine.receive(at_ns, deployed.loaded, stream, lineage, payload)
         self.look(at_ns)
         self._wake(at_ns)
 
@@ -187,7 +214,7 @@ class VirtualNode:
         if not self._windows:
             return
         due_ns = self.engine.window_due_ns
-        if due_ns is None or due_ns > self._watch.until_ns or (self._due_ns is not None and self._due_ns <= due_ns):
+        if due_ns is None or due_ns > self._observer.until_ns or (self._due_ns is not None and self._due_ns <= due_ns):
             return
         self._due_ns = max(due_ns, at_ns)
         self._events.at(self._due_ns, EXPIRED, self._expire)
@@ -201,7 +228,7 @@ class VirtualNode:
 
     def next_expiry_ns(self) -> int | None:
         """When the engine will next give up a join result that still waits; it does so in the order of arrival."""
-        joins = (join for placed in self.plans.values() for join in placed.loaded.joins)
+        joins = (join for deployed in self.plans.values() for join in deployed.loaded.joins)
         times = [next(iter(join.waiting.values())).expires_ns for join in joins if join.waiting]
         return min(times, default=None)
 
@@ -298,7 +325,7 @@ class VirtualNode:
         self._failed[slot] = cause_of(error)
         assert self._unit is not None
         operator = self._unit.loaded.plan.operator_by_id[step.operator_id]
-        self._watch.failed(self.name, operator.name, error)
+        self._observer.failed(self.name, operator.name, error)
 
     def _ended(self, at_ns: int, _: Any) -> None:
         """An operator has ended: its outputs are inserted now."""

@@ -11,9 +11,9 @@ from node_agent.core.policies import POLICIES
 from node_agent.operators.registry import Registry
 from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual.clairvoyant import STATES, by_output, least_missed
+from sim_vehicles.virtual.change_schedule import alone
 from sim_vehicles.virtual.cluster import Cluster
-from sim_vehicles.virtual.course import alone
+from sim_vehicles.virtual.miss_bound import STATES, by_output, least_missed
 from sim_vehicles.virtual.node import Apply
 from sim_vehicles.virtual.run import operators_here
 from sim_vehicles.virtual.scenario import Scenario, VirtualPlan, check, virtual_plan

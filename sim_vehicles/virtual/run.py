@@ -16,8 +16,8 @@ from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, STATE_ENDED, VIRTUAL, Header, pack_header
 from protos.segments import segment
 from sim_vehicles.errors import BadInputError
+from sim_vehicles.virtual.change_schedule import Change, ChangeSchedule, schedule_of
 from sim_vehicles.virtual.cluster import Cluster
-from sim_vehicles.virtual.course import Change, Course, course_of
 from sim_vehicles.virtual.node import Policies, installed
 from sim_vehicles.virtual.scenario import Scenario, VirtualPlan
 from sim_vehicles.virtual.summary import Counted, OutputSummary, WindowSummary
@@ -48,7 +48,7 @@ class Simulation:
     """The results. refused: tuples of sources that the plan of the moment did not have, or too old for its windows.
     failures: one sentence per operator that raised. windows: by operator. shed: tuples, windows, results, by policy."""
 
-    course: Course
+    schedule: ChangeSchedule
     scenario: Scenario
     outputs: dict[str, OutputSummary]
     traces: tuple[Trace, ...]
@@ -62,7 +62,7 @@ class Simulation:
     @property
     def plan(self) -> VirtualPlan:
         """What runs at the end; without a change all the time."""
-        return self.course.last
+        return self.schedule.last
 
     def document(self) -> dict[str, Any]:
         """For machines: `simulate --json`."""
@@ -77,7 +77,7 @@ class Simulation:
 
     def _more(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        if len(self.course.plans) > 1 or self.refused:
+        if len(self.schedule.plans) > 1 or self.refused:
             found["refused"] = self.refused
         if self.shed:
             found["shed"] = dict(sorted(self.shed.items()))
@@ -102,10 +102,10 @@ def simulate(
     policies: which policy a node's plans run under. Raises BadInputError where plans and scenario do not fit.
     """
     scenario, registry = scenario or Scenario(), registry or operators_here()
-    course = course_of(plan, then, scenario)
-    inner = Stub(course, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
-    counted = Counted(inner, {output.name: output.deadline_ns for output in course.outputs})
-    cluster = Cluster(course, scenario, registry, counted, trace, policies=policies)
+    schedule = schedule_of(plan, then, scenario)
+    inner = Stub(schedule, scenario.ages_ns, registry.codecs, scenario.tuples) if world is None else world
+    counted = Counted(inner, {output.name: output.deadline_ns for output in schedule.outputs})
+    cluster = Cluster(schedule, scenario, registry, counted, trace, policies=policies)
     for trial in range(1, scenario.trials + 1):
         cluster.run(trial)
         if progress is not None:
@@ -113,7 +113,7 @@ def simulate(
     cluster.end()
     counted.settle()
     return Simulation(
-        course, scenario, counted.outputs, _traces(course, scenario, cluster), cluster.admitted, cluster.instances,
+        schedule, scenario, counted.outputs, _traces(schedule, scenario, cluster), cluster.admitted, cluster.instances,
         tuple(_failures(cluster)), cluster.refused, cluster.windows, cluster.shed,
     )  # fmt: skip
 
@@ -140,25 +140,25 @@ def operators_here(
     return registry
 
 
-def _traces(course: Course, scenario: Scenario, cluster: Cluster) -> tuple[Trace, ...]:
+def _traces(schedule: ChangeSchedule, scenario: Scenario, cluster: Cluster) -> tuple[Trace, ...]:
     return tuple(
-        Trace(local.node, local.index, _boot(course, scenario, local.node), cluster.started_ns, facts.data())
-        for local in course.last.nodes
+        Trace(local.node, local.index, _boot(schedule, scenario, local.node), cluster.started_ns, facts.data())
+        for local in schedule.last.nodes
         if isinstance(facts := cluster.facts[local.node], MemoryFacts)
     )
 
 
-def _boot(course: Course, scenario: Scenario, node: str) -> int:
-    text = json.dumps([course.plans[0].hash, scenario.document() | _then(course), node], sort_keys=True)
+def _boot(schedule: ChangeSchedule, scenario: Scenario, node: str) -> int:
+    text = json.dumps([schedule.plans[0].hash, scenario.document() | _then(schedule), node], sort_keys=True)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 def _conditions(simulation: Simulation) -> dict[str, Any]:
-    return simulation.scenario.document() | _then(simulation.course)
+    return simulation.scenario.document() | _then(simulation.schedule)
 
 
-def _then(course: Course) -> dict[str, Any]:
-    later = course.document()
+def _then(schedule: ChangeSchedule) -> dict[str, Any]:
+    later = schedule.document()
     return {"then": later} if later else {}
 
 
@@ -204,7 +204,7 @@ def write_run(simulation: Simulation, directory: Path, more: Mapping[str, Any] |
         "scenario": _conditions(simulation),
         **(more or {}),
     }
-    earlier = {plan.hash: plan for plan in simulation.course.plans if plan.hash != simulation.plan.hash}
+    earlier = {plan.hash: plan for plan in simulation.schedule.plans if plan.hash != simulation.plan.hash}
     if earlier:
         run["earlier"] = list(earlier)
         (directory / "earlier").mkdir()

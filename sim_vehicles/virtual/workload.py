@@ -13,8 +13,8 @@ from node_agent.core import plan as core
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import Step
 from node_agent.runtime.executor import RAISED, apply
-from sim_vehicles.virtual.clairvoyant import Need, Result, Task, Workload
 from sim_vehicles.virtual.costs import Costs
+from sim_vehicles.virtual.miss_bound import Need, Result, Task, Workload
 from sim_vehicles.virtual.scenario import Scenario, VirtualPlan
 from sim_vehicles.virtual.world import Admission, Delivery, Offer, World
 

@@ -7,7 +7,7 @@ from html import escape
 from sim_vehicles.encounter.physics import impact_mps, needed_m
 from sim_vehicles.story.page.plots import TABLE_KMH, TABLE_LATENCY_S
 from sim_vehicles.story.page.run_story import KMH, Story, key_of
-from sim_vehicles.story.page.words import kmh, seconds
+from sim_vehicles.story.page.wording import kmh, seconds
 
 WRITTEN = ("scenario", "seed", "rate", "channel", "messages", "inputs_hash", "plan_hash")  # keys of replay.json
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sim_vehicles.encounter.physics import impact_mps, needed_m
 from sim_vehicles.story.page.run_story import KMH, Event, Story
-from sim_vehicles.story.page.words import kind
+from sim_vehicles.story.page.wording import kind
 
 Figure = dict[str, Any]
 MS = 1_000_000

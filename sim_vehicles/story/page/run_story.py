@@ -16,7 +16,7 @@ from sim_vehicles.story.page.stopping_profile import StoppingProfile, stopping_p
 from sim_vehicles.story.timeline.gantt import Gantt, gantt_in
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
 from sim_vehicles.story.timeline.run_trace import RunTrace, read_json, read_trace
-from sim_vehicles.story.timeline.split import KEY, explain_in
+from sim_vehicles.story.timeline.stage_times import KEY, explain_in
 
 KMH = 3.6
 Verdict = Mapping[str, Any]

@@ -12,7 +12,7 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.story.page import bars, formulas, plots, sections, tables
 from sim_vehicles.story.page.playback import playback
 from sim_vehicles.story.page.run_story import Story, read_story
-from sim_vehicles.story.page.words import outcome
+from sim_vehicles.story.page.wording import outcome
 
 NAME = "scene.html"
 

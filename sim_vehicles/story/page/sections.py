@@ -9,7 +9,7 @@ from sim_vehicles.encounter.outcome import NOTHING, others
 from sim_vehicles.story.page.bars import joined
 from sim_vehicles.story.page.plots import EVENT_COLOURS
 from sim_vehicles.story.page.run_story import Story
-from sim_vehicles.story.page.words import beside, how, kind, metres, milliseconds, ms, outcome, phase, seconds, word
+from sim_vehicles.story.page.wording import beside, how, kind, metres, milliseconds, ms, outcome, phase, seconds, word
 
 BEFORE = ("sensing", "channel", "sending")  # stages before the system has the tuple
 SPEEDS = ((0.1, "1/10"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1"), (2.0, "2"))

@@ -9,7 +9,7 @@ from typing import Any
 from sim_vehicles.encounter.outcome import is_near, length, others
 from sim_vehicles.story.page.bars import STAGE_COLOURS
 from sim_vehicles.story.page.run_story import Story
-from sim_vehicles.story.page.words import DASH, kind, milliseconds, ms, word
+from sim_vehicles.story.page.wording import DASH, kind, milliseconds, ms, word
 
 
 def table(head: Sequence[str], rows: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from protos.records import Admitted, Output, Ran
 from sim_vehicles.story.timeline.clocks import Offsets, UnknownOffsetError
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError
 from sim_vehicles.story.timeline.run_trace import Lineage, RunTrace, read_trace
-from sim_vehicles.story.timeline.split import lineage_of
+from sim_vehicles.story.timeline.stage_times import lineage_of
 
 MOST_ROWS = 1500
 BEFORE_NS = 10_000_000  # the centre's burst comes 5 ms before V2V's

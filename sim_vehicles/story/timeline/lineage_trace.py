@@ -1,4 +1,4 @@
-"""Follows the tuples of one lineage backwards through a trace, stage by stage (split.py says what the stages are)."""
+"""Follows the tuples of one lineage backwards through a trace, stage by stage. stage_times.py defines the stages."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from coordinator.report.page.terminal import tables
 from coordinator.report.verdict import verdict
 from protos.plan_document import Plan
 from protos.run_document import packed
-from sim_vehicles.virtual.course import Change
+from sim_vehicles.virtual.change_schedule import Change
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.random_plans import registry

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from infra.release import userland
-from infra.release.trial import Outcome, Trial, table
+from infra.release.release_steps import Outcome, Trial, table
 from infra.release.userland import Userland, UserlandError
 
 WHY_NOT = None if os.geteuid() == 0 else "only root may mount"

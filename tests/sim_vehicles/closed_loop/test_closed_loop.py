@@ -8,7 +8,7 @@ import pytest
 from protos.vehicle_pb2 import Cpm, Sensor
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.closed_loop import constant_latency
-from sim_vehicles.closed_loop.closed import ClosedLoop
+from sim_vehicles.closed_loop.closed_loop import ClosedLoop
 from sim_vehicles.closed_loop.lap import Lap, phase_ns, worst
 from sim_vehicles.closed_loop.replay_record import record
 from sim_vehicles.encounter.brake import AUTO, NONE, Brake

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from sim_vehicles.readers.scenarios import load_scenario
-from sim_vehicles.record.crossing import CONFLICT_S, STRAIGHT_M, Crossing
 from sim_vehicles.record.facts import Facts, facts
+from sim_vehicles.record.intersection import CONFLICT_S, STRAIGHT_M, Intersection
 from sim_vehicles.recordings import RECORDINGS
 from sim_vehicles.world.geometry import blocked
 from sim_vehicles.world.scene import Scenario
@@ -16,13 +16,13 @@ SPEEDS = sorted(STRAIGHT_M)
 
 
 @pytest.fixture(scope="module", params=SPEEDS)
-def found(request: pytest.FixtureRequest) -> tuple[Crossing, Scenario, Facts]:
-    crossing = Crossing(request.param)
+def found(request: pytest.FixtureRequest) -> tuple[Intersection, Scenario, Facts]:
+    crossing = Intersection(request.param)
     scenario = load_scenario(crossing.name)
     return crossing, scenario, facts(scenario.motion, scenario.scene)
 
 
-Found = tuple[Crossing, Scenario, Facts]
+Found = tuple[Intersection, Scenario, Facts]
 
 
 def test_the_recordings_are_small() -> None:

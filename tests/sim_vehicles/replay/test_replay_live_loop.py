@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from node_agent.client.connection import UnreachableError
-from sim_vehicles.cli.account import outcome, rows
+from sim_vehicles.cli.summary_report import outcome, rows
 from sim_vehicles.inputs.send_schedule import SendSchedule
 from sim_vehicles.replay import live_laps
 from sim_vehicles.replay.live_laps import LiveReplay
@@ -182,7 +182,7 @@ def test_a_failure_of_the_loop_ends_the_replay(tmp_path: Path, monkeypatch: pyte
     def broken(*arguments: object) -> None:
         raise ZeroDivisionError("in the loop")
 
-    monkeypatch.setattr("sim_vehicles.closed_loop.closed.ClosedLoop.warned", broken)
+    monkeypatch.setattr("sim_vehicles.closed_loop.closed_loop.ClosedLoop.warned", broken)
     agents = FakeAgents(about=X)
     done = LiveReplay(prepare(options_of(tmp_path)), agents.connect, agents.listen)
     with pytest.raises(ZeroDivisionError, match="in the loop"):

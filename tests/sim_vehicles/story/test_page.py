@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sim_vehicles.closed_loop.closed import ClosedLoop
+from sim_vehicles.closed_loop.closed_loop import ClosedLoop
 from sim_vehicles.closed_loop.lap import Lap
 from sim_vehicles.closed_loop.replay_record import record
 from sim_vehicles.encounter.brake import AUTO
@@ -20,7 +20,7 @@ from sim_vehicles.story.page.playback import playback
 from sim_vehicles.story.page.run_story import read_story
 from sim_vehicles.story.page.scene_html import page, write
 from sim_vehicles.story.page.stopping_profile import Line
-from sim_vehicles.story.page.words import beside, outcome
+from sim_vehicles.story.page.wording import beside, outcome
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario as Conditions
 from tests.simulation.plans import MS, paper

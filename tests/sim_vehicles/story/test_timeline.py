@@ -15,7 +15,7 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.story.timeline.gantt import gantt
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, shares
 from sim_vehicles.story.timeline.run_trace import read_trace
-from sim_vehicles.story.timeline.split import explain, explain_in, split
+from sim_vehicles.story.timeline.stage_times import explain, explain_in, stage_times
 from sim_vehicles.virtual.run import simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
 from tests import traces
@@ -37,7 +37,7 @@ def told(seq: int, **more: Any) -> dict[str, Any]:
 
 def spent(run: Path, deciding: dict[str, Any], reaction_ns: int = 0) -> list[tuple[str, str | None, str, int]]:
     """(stage, node, operators, ns) of every stage."""
-    found = split(run, deciding, reaction_ns)
+    found = stage_times(run, deciding, reaction_ns)
     assert found is not None
     return [(each["stage"], each["node"], " ".join(each["operators"]), each["ns"]) for each in found]
 
@@ -68,7 +68,7 @@ def test_a_link_of_2_ms_and_units_of_one_operator_each(tmp_path: Path) -> None:
     """Tuple 1 is at b after 3 ms, just when O6 has ended for the third time; tuple 2 comes when O3 has filtered it."""
     scenario = Scenario(policy="edf", ages_ns=AGES, latency_ns=2 * MS, burst={"v2v": 2, "sensor": 0})
     run = run_of(paper(20, units="operator"), scenario, tmp_path / "run")
-    found = split(run, told(2), 0)
+    found = stage_times(run, told(2), 0)
     assert found is not None and not any("shared_out" in stage for stage in found)
     by_stage = {kind: sum(each["ns"] for each in found if each["stage"] == kind) for kind in ("execution", "link")}
     assert by_stage == {"execution": 18 * MS, "link": 2 * MS}
@@ -184,7 +184,7 @@ def test_the_age_is_split_by_what_the_scene_says_and_the_reaction_is_the_laps(tm
     message = {"at_s": 10.08, "sent_s": 10.05, "station": "E", "object": "X", "measured_s": 10.0}
     deciding = told(2, station="E", object="X", measured_s=10.0, delivered_s=10.12)
     others = [message | {"station": "D"}, message | {"at_s": 10.2}, message | {"measured_s": 9.9}]
-    found = split(with_replay(run, deciding, [*others, message]), deciding)
+    found = stage_times(with_replay(run, deciding, [*others, message]), deciding)
     assert found is not None
     assert [(each["stage"], each["ns"] / MS) for each in found[:3]] == [
         ("sensing", 50),
@@ -198,7 +198,7 @@ def test_the_age_is_split_by_what_the_scene_says_and_the_reaction_is_the_laps(tm
 def test_a_message_older_than_the_tuple_on_admission_is_not_believed(tmp_path: Path) -> None:
     run = run_of(paper(20), Scenario(ages_ns=AGES, latency_ns=0), tmp_path / "run")
     deciding = told(2, measured_s=10.0, at_s=10.2)
-    found = split(run, deciding)
+    found = stage_times(run, deciding)
     assert found is not None and (found[0]["stage"], found[0]["ns"]) == ("sensing", 100 * MS)
 
 
@@ -260,7 +260,7 @@ def test_without_a_clock_record_the_split_says_so(tmp_path: Path) -> None:
     rewritten(run, "b", on_another_clock(0, clocks=False), clock="elsewhere")
     with pytest.raises(MissingRecordError, match="no CLOCK record of b about a"):
         explain(run, told(2), 0)
-    assert split(run, told(2)) is None
+    assert stage_times(run, told(2)) is None
     assert gantt(run, told(2)).unplaced == ("a",)
 
 
@@ -283,7 +283,7 @@ def test_a_record_that_is_missing_is_named(tmp_path: Path, node: str, kind: int,
     rewritten(run, node, lambda found: [r for r in found if (r.kind, r.source, r.seq) != (kind, 1, 2)])
     with pytest.raises(MissingRecordError, match=says):
         explain(run, told(2), 0)
-    assert split(run, told(2), 0) is None
+    assert stage_times(run, told(2), 0) is None
 
 
 def test_damage_is_left_out_and_a_run_without_a_plan_is_refused(tmp_path: Path) -> None:
@@ -291,13 +291,13 @@ def test_damage_is_left_out_and_a_run_without_a_plan_is_refused(tmp_path: Path) 
     (path,) = (run / "trace" / "raw" / "a").glob("*/*.trace")
     path.write_bytes(path.read_bytes() + bytes(17))  # torn in a record
     path.with_name("0001.trace").write_bytes(b"no trace")
-    assert split(run, told(2), 0) is not None
+    assert stage_times(run, told(2), 0) is not None
     assert ["0001.trace" in each for each in read_trace(run).damage] == [False, True]
     with pytest.raises(MissingRecordError, match="no lineage"):
         explain(run, {"source": "nobody", "epoch": 1, "seq": 1}, 0)
     (run / "plan.json").write_text("{")
     with pytest.raises(BadInputError, match=r"plan.json:1: is not JSON"):
-        split(run, told(2), 0)
+        stage_times(run, told(2), 0)
 
 
 # -- the rows

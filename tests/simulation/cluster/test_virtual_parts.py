@@ -23,7 +23,7 @@ from sim_vehicles.__main__ import main
 from sim_vehicles.cli.app import app
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.plan_file import typed
-from sim_vehicles.virtual import draws
+from sim_vehicles.virtual import random_draws
 from sim_vehicles.virtual.arrivals import bursts
 from sim_vehicles.virtual.costs import parse_jitter
 from sim_vehicles.virtual.run import simulate, write_run
@@ -71,7 +71,7 @@ outputs:
 def test_jitter_has_mean_1_and_the_variation_it_says(text: str, cv: float) -> None:
     quantile = parse_jitter(text).quantile
     assert quantile is not None
-    drawn = [quantile(draws.uniform(draws.key(7, i))) for i in range(40_000)]
+    drawn = [quantile(random_draws.uniform(random_draws.key(7, i))) for i in range(40_000)]
     assert statistics.mean(drawn) == pytest.approx(1, abs=0.02)
     assert statistics.pstdev(drawn) == pytest.approx(cv, abs=0.06)
 

@@ -26,8 +26,8 @@ from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
+from sim_vehicles.virtual.change_schedule import Change, schedule_of
 from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.course import Change, course_of
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.world import Admission, Delivery, Offer, Stub
@@ -53,11 +53,11 @@ class Conforming(Stub):
     """Every source admits as densely as its curve allows, or now and then later; results are kept."""
 
     def __init__(self, plan: Plan, then: Sequence[Change], seed: int, lazy: int) -> None:
-        course = course_of(plan, then, Scenario())
-        super().__init__(course, {}, registry().codecs)
+        schedule = schedule_of(plan, then, Scenario())
+        super().__init__(schedule, {}, registry().codecs)
         self.results: Counter[tuple[str, str, int, int, str]] = Counter()
         self.longest_ns: dict[str, int] = {}
-        self._arrivals = {source.name: source.arrival for source in course.sources}
+        self._arrivals = {source.name: source.arrival for source in schedule.sources}
         self._seed, self._lazy = seed, lazy
 
     def begin(self, trial: int) -> list[Admission]:  # type: ignore[override]

@@ -25,8 +25,8 @@ from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import BurstArrival, JcpArrival, Source
+from sim_vehicles.virtual.change_schedule import Change
 from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.course import Change
 from sim_vehicles.virtual.run import Simulation, simulate, write_run
 from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.world import Admission, Delivery, Offer

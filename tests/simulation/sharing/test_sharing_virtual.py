@@ -16,7 +16,7 @@ from coordinator.errors import InfeasibleError
 from coordinator.model.task_units import Units
 from protos import records
 from protos.plan_document import Plan
-from sim_vehicles.virtual.course import Change, course_of
+from sim_vehicles.virtual.change_schedule import Change, schedule_of
 from sim_vehicles.virtual.run import Simulation, simulate
 from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.world import Delivery, Stub
@@ -31,7 +31,7 @@ class Told(Stub):
     """The usual tuples; results are kept."""
 
     def __init__(self, plan: Plan, then: Sequence[Change], scenario: Scenario) -> None:
-        super().__init__(course_of(plan, then, scenario), scenario.ages_ns, registry().codecs)
+        super().__init__(schedule_of(plan, then, scenario), scenario.ages_ns, registry().codecs)
         self.results: Counter[Result] = Counter()
 
     def deliver(self, delivery: Delivery) -> None:

@@ -15,7 +15,7 @@ from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from protos import records
 from protos.plan_document import Claim, Plan
-from sim_vehicles.virtual.course import Change
+from sim_vehicles.virtual.change_schedule import Change
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.windows.test_windows_guaranteed import facts

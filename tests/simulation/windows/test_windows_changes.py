@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from coordinator.solve import planner
 from protos.plan_document import Plan
-from sim_vehicles.virtual.course import Change
+from sim_vehicles.virtual.change_schedule import Change
 from sim_vehicles.virtual.run import simulate
 from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.sharing.random_queries_virtual import by_traffic

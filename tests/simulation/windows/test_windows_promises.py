@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from node_agent.operators.registry import Registry
 from protos import records
-from sim_vehicles.virtual.course import Change
+from sim_vehicles.virtual.change_schedule import Change
 from sim_vehicles.virtual.run import Simulation, simulate
 from sim_vehicles.virtual.scenario import Scenario
 from sim_vehicles.virtual.world import Admission, Delivery, Offer

@@ -26,7 +26,7 @@ class Ran:
 def read(query: Query, done: Simulation) -> Ran:
     """From the trace; no window ends twice, or opens after it has ended."""
     found = Ran()
-    plans = {plan.epoch: plan for plan in done.course.plans}
+    plans = {plan.epoch: plan for plan in done.schedule.plans}
     names = {(epoch, source.id): source.name for epoch, plan in plans.items() for source in plan.sources}
     operators = {
         (epoch, op.id): op.name.removesuffix(".add")

@@ -14,7 +14,7 @@ from node_agent.core.engine import ready_queue
 from node_agent.core.plan import Arrivals, Parameters
 from node_agent.core.policies.papers.ats import Control
 from protos import records
-from sim_vehicles.virtual import draws
+from sim_vehicles.virtual import random_draws
 from tests.node_agent.core.simulated.policy_node import Arrival, Node, Shape
 
 MS, US = 1_000_000, 1_000
@@ -58,7 +58,7 @@ def test_printed_pqed_misses_in_a_set_that_is_admitted_and_qed_does_not() -> Non
 
 
 def poisson(unit: int, count_: int, gap_ns: float, cost_ns: int, seed: int) -> list[Arrival]:
-    gaps = (round(-gap_ns * log(1 - draws.uniform(draws.key(seed, unit, i)))) for i in range(count_))
+    gaps = (round(-gap_ns * log(1 - random_draws.uniform(random_draws.key(seed, unit, i)))) for i in range(count_))
     return [Arrival(unit, at_ns, cost_ns) for at_ns in accumulate(gaps)]
 
 

@@ -11,7 +11,7 @@ from infra.papers.policies.ideal import overdue
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.policy_parts import Policy
 from protos import records
-from sim_vehicles.virtual import draws
+from sim_vehicles.virtual import random_draws
 from tests.node_agent.core.simulated.policy_node import Arrival, Node, Shape
 
 US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
@@ -25,7 +25,9 @@ def arrivals(per_ms: float, seed: int) -> list[Arrival]:
     """Poisson streams of the same length, one per query."""
     found = []
     for unit in range(1, QUERIES + 1):
-        gaps = (round(-MS / per_ms * log(1 - draws.uniform(draws.key(seed, unit, i)))) for i in range(TUPLES))
+        gaps = (
+            round(-MS / per_ms * log(1 - random_draws.uniform(random_draws.key(seed, unit, i)))) for i in range(TUPLES)
+        )
         found += [Arrival(unit, at_ns, COST_NS) for at_ns in accumulate(gaps)]
     return found
 
@@ -62,7 +64,7 @@ def test_after_a_shock_the_printed_controller_stays_where_it_was_driven_and_adap
         at_ns, number = 0, 0
         while at_ns < 4 * SECOND:
             per_ms = 1.6 if SECOND <= at_ns < 1.4 * SECOND else 0.4
-            at_ns += round(-MS / per_ms * log(1 - draws.uniform(draws.key(5, unit, number))))
+            at_ns += round(-MS / per_ms * log(1 - random_draws.uniform(random_draws.key(5, unit, number))))
             number += 1
             given.append(Arrival(unit, at_ns, COST_NS))
     parameters = Parameters(phi_ns=10 * MS, first_k=20)

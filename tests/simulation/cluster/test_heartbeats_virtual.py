@@ -11,8 +11,8 @@ from node_agent.core.model import CompiledPlan
 from node_agent.core.policies import policy
 from node_agent.core.punctuation import ABSENCE, Progress, Removal
 from protos import records
-from sim_vehicles.virtual.beats import Beats, tail_ns
 from sim_vehicles.virtual.events import ADMITTED, ARRIVED, BEAT, DISPATCHED, EXPIRED, Events
+from sim_vehicles.virtual.heartbeats import Beats, tail_ns
 from sim_vehicles.virtual.link import Cable, Ends, Link
 
 MS = 1_000_000

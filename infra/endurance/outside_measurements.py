@@ -71,7 +71,7 @@ class Sample:
     answer_s: float | None
 
 
-class Watch:
+class OutsideMeasurements:
     """Looks once a second."""
 
     def __init__(self, places: Mapping[str, AgentAddress], pids: Mapping[str, int]) -> None:
@@ -79,7 +79,7 @@ class Watch:
         self.samples: list[Sample] = []
         self.counters: dict[str, dict[str, int]] = {}
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="outside", daemon=True)
 
     def start(self) -> None:
         """From now on."""

@@ -59,7 +59,7 @@ CARS = {
 
 
 @dataclass(frozen=True)
-class Crossing:
+class Intersection:
     """One scene: the speed of all moving vehicles and what follows from it."""
 
     speed_kmh: int

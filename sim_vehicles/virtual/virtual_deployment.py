@@ -18,7 +18,7 @@ class State(IntEnum):
     DRAINING = STATE_DRAINING
 
 
-class Placed:
+class VirtualDeployment:
     """One plan on a node."""
 
     __slots__ = ("costs", "counted", "loaded", "plan", "sources", "state")
@@ -46,11 +46,11 @@ class Failures(Protocol):
 class Commits(Protocol):
     """Who is told of plans that are committed."""
 
-    def committed(self, at_ns: int, node: str, placed: Placed) -> None:
+    def committed(self, at_ns: int, node: str, deployed: VirtualDeployment) -> None:
         """That node admits under that plan from now on."""
 
 
-class Watch(Results, Failures, Commits, Protocol):
+class Observer(Results, Failures, Commits, Protocol):
     """All of them."""
 
     @property
@@ -58,4 +58,4 @@ class Watch(Results, Failures, Commits, Protocol):
         """After that nothing that was admitted can lie in an open window: what is due then is not waited for."""
 
 
-__all__ = ["Commits", "Failures", "Placed", "Results", "State", "Watch"]
+__all__ = ["Commits", "Failures", "Observer", "Results", "State", "VirtualDeployment"]

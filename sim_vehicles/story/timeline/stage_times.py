@@ -38,7 +38,7 @@ KEY = ("source", "epoch", "seq", "ordinal")
 
 
 @dataclass(frozen=True)
-class Split:
+class StageTimes:
     """stages: oldest first. latency_ns: their sum without actuation, delivered - origin (middle of its interval).
 
     uncertain_ns: half the interval, which is the links' between nodes of different clocks; 0 on one clock.
@@ -51,7 +51,7 @@ class Split:
     deadline_ns: int
 
 
-def split(run: Path, deciding: Mapping[str, Any], reaction_ns: int | None = None) -> list[dict[str, Any]] | None:
+def stage_times(run: Path, deciding: Mapping[str, Any], reaction_ns: int | None = None) -> list[dict[str, Any]] | None:
     """The stages for replay.json; None where the trace is incomplete for this tuple (`explain` says what is missing).
 
     deciding: of a verdict. reaction_ns: of the brake; None: what replay.json says of the lap that this tuple decided.
@@ -63,15 +63,15 @@ def split(run: Path, deciding: Mapping[str, Any], reaction_ns: int | None = None
     return [stage.document() for stage in found.stages]
 
 
-def explain(run: Path, deciding: Mapping[str, Any], reaction_ns: int | None = None) -> Split:
-    """As `split`. Raises MissingRecordError, and BadInputError where there is no plan."""
+def explain(run: Path, deciding: Mapping[str, Any], reaction_ns: int | None = None) -> StageTimes:
+    """As `stage_times`. Raises MissingRecordError, and BadInputError where there is no plan."""
     replay = read_json(run / "replay.json") if (run / "replay.json").is_file() else {}
     return explain_in(read_trace(run), deciding, replay, reaction_ns)
 
 
 def explain_in(
     trace: RunTrace, deciding: Mapping[str, Any], replay: Mapping[str, Any], reaction_ns: int | None = None
-) -> Split:
+) -> StageTimes:
     """As `explain`, of files that have been read."""
     walked = LineageTrace(trace, lineage_of(trace.plan, deciding))
     last = walked.delivered(int(deciding.get("ordinal") or 0), deciding.get("output"))
@@ -81,7 +81,7 @@ def explain_in(
     reaction_ns = reaction_of(replay, deciding) if reaction_ns is None else reaction_ns
     if reaction_ns:
         stages.append(Stage("actuation", reaction_ns))
-    return Split(tuple(stages), walked.latency_ns, walked.uncertain_ns, walked.deadline_ns)
+    return StageTimes(tuple(stages), walked.latency_ns, walked.uncertain_ns, walked.deadline_ns)
 
 
 def lineage_of(plan: PlanView, deciding: Mapping[str, Any]) -> Lineage:

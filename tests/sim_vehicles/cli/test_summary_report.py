@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sim_vehicles.cli.account import crashes, outcome, phases, rows
+from sim_vehicles.cli.summary_report import crashes, outcome, phases, rows
 
 
 def verdict(**more: Any) -> dict[str, Any]:

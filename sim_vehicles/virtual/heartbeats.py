@@ -34,7 +34,7 @@ class _Source:
     next_ns: int | None = None  # None: it has stopped
 
 
-class Beats:
+class Heartbeats:
     """Of one trial. numbers: the last number of each source so far, by name. tail_ns: for how long after an admission
     windows may be open that have to do with it."""
 
@@ -104,4 +104,4 @@ def tail_ns(plans: Iterable[core.Plan], latency_ns: int | None, oldest_ns: int) 
     return windows + joins + 2 * beats + max(ages, oldest_ns) + links
 
 
-__all__ = ["Beats", "tail_ns"]
+__all__ = ["Heartbeats", "tail_ns"]

@@ -1,7 +1,7 @@
-"""The plans that a simulation runs one after the other: one, or with `--then` several.
+"""Change schedule: the plans that a simulation runs one after the other. There is one, or several with `--then`.
 
-What they have in common is checked here. A change adds and removes queries on a cluster that stays the same, so nodes,
-their policies, and whatever has the same name (a source, an output) must be alike in all plans.
+It checks that the plans fit together. A change adds and removes queries on a cluster that stays the same, so nodes,
+their policies, and sources and outputs of the same name must be alike in all plans.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import Any
 from node_agent.core import plan as core
 from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual import draws
+from sim_vehicles.virtual import random_draws
 from sim_vehicles.virtual.costs import Numbers
 from sim_vehicles.virtual.scenario import Scenario, Source, VirtualPlan, as_run, check, virtual_plan
 
@@ -29,11 +29,11 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Course:
+class ChangeSchedule:
     """Plans in the order of their epochs, 1, 2, ...; `at_ns[i]`: when plan i is committed, the first at the start.
 
-    sources, outputs: of all plans, one per name. The ids of these sources are the course's, which of a single plan are
-    its own; operators: such a number by name. Draws go by them, so that a change draws nothing anew.
+    sources, outputs: of all plans, one per name, with ids of the schedule; a single plan has ids of its own. operators:
+    such an id by name. Draws are made by these ids, so that a change draws nothing anew.
     """
 
     plans: tuple[VirtualPlan, ...]
@@ -57,13 +57,13 @@ class Course:
         """What stands for the operators and sources of a plan in draws."""
         known, plan = {source.name: source.id for source in self.sources}, self.plans[epoch - 1]
         sources = {source.id: known[source.name] for source in plan.sources}
-        windows = {number: draws.key(_WINDOWS, self.operators[name]) for number, name in plan.windows.items()}
+        windows = {number: random_draws.key(_WINDOWS, self.operators[name]) for number, name in plan.windows.items()}
         return Numbers(self.operators, sources | windows)
 
     def commit_ns(self, scenario: Scenario, trial: int, epoch: int, node: int) -> int:
         """When that node commits that plan in that trial, if no tuple tells it earlier."""
         spread_ns = scenario.spread_ns
-        drawn = draws.uniform(draws.key(_COMMIT, scenario.seed, trial, epoch, node)) if spread_ns else 0.0
+        drawn = random_draws.uniform(random_draws.key(_COMMIT, scenario.seed, trial, epoch, node)) if spread_ns else 0.0
         return self.at_ns[epoch - 1] + round(drawn * spread_ns)
 
     def document(self) -> list[dict[str, Any]]:
@@ -71,7 +71,7 @@ class Course:
         return [{"plan": plan.hash, "at_ns": at} for plan, at in zip(self.plans[1:], self.at_ns[1:], strict=True)]
 
 
-def course_of(first: Plan, then: Sequence[Change], scenario: Scenario) -> Course:
+def schedule_of(first: Plan, then: Sequence[Change], scenario: Scenario) -> ChangeSchedule:
     """The plans as they are simulated, checked. Raises BadInputError."""
     plans = [virtual_plan(each, epoch) for epoch, each in enumerate([first, *(c.plan for c in then)], start=1)]
     sources = [source for plan in plans for source in plan.sources]
@@ -81,16 +81,16 @@ def course_of(first: Plan, then: Sequence[Change], scenario: Scenario) -> Course
     _check_instants(at_ns, scenario)
     for plan in plans[1:]:
         _check_nodes(plans[0], plan, scenario)
-    return _course(plans, at_ns)
+    return _schedule(plans, at_ns)
 
 
-def alone(plan: VirtualPlan) -> Course:
+def alone(plan: VirtualPlan) -> ChangeSchedule:
     """One plan that runs from the start to the end."""
-    return _course([plan], [0])
+    return _schedule([plan], [0])
 
 
-def _course(plans: Sequence[VirtualPlan], at_ns: Sequence[int]) -> Course:
-    return Course(
+def _schedule(plans: Sequence[VirtualPlan], at_ns: Sequence[int]) -> ChangeSchedule:
+    return ChangeSchedule(
         plans=tuple(plans),
         at_ns=tuple(at_ns),
         sources=_sources(plans),
@@ -163,4 +163,4 @@ def _outputs(plans: Sequence[VirtualPlan]) -> tuple[core.Output, ...]:
     return tuple(found.values())
 
 
-__all__ = ["Change", "Course", "alone", "course_of"]
+__all__ = ["Change", "ChangeSchedule", "alone", "schedule_of"]
