@@ -1,7 +1,7 @@
 """Ctrl-C, SIGTERM and the terminal that is closed (SIGHUP), remembered.
 
 What a handler raises while a library's C code calls back into Python is printed there and swallowed, and a search takes
-Ctrl-C for "the best so far". Neither may end in a deployment that was called off, so whoever is about to begin what
+Ctrl-C for "the best so far". Neither may end in a deployment that was called off, so code that is about to begin what
 cannot be taken back asks whether a signal has come.
 """
 

@@ -205,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def story(played: list[Played]) -> Table:
-    """What happened, whatever it was: one line per way."""
+    """Table of the outcomes: one line per way of running."""
     table = Table(
         title=f"{SCENARIO}: does A stop for X, whom it cannot see?", box=box.SIMPLE_HEAD, title_justify="left"
     )

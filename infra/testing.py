@@ -46,7 +46,7 @@ def simulated(
     every time.
 
     query, cluster: the files, as of `coordinator plan`. operators: Python files as of `--operators`, or the classes and
-    functions themselves; the cluster's operators.json is made of them, whatever the file names. tuples, scenario,
+    functions themselves; the cluster's operators.json is made of them, not read from the file. tuples, scenario,
     may_fail and what comes back: as of `sim_vehicles.virtual.testing.simulated`. choices: as of `planned`.
     """
     registry = testing.registered(operators)

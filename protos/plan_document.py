@@ -388,7 +388,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeCharges:
-    """What the runtime costs on a node, ns of its CPU time, whatever its speed. decision_ns: choosing and ending one
+    """What the runtime costs on a node, ns of its CPU time at any speed. decision_ns: choosing and ending one
     task instance; drain_ns: one tuple, or absence mark, read from a socket, until it is admitted; side_ns: one update
     of a side input of one operator."""
 
@@ -722,7 +722,7 @@ def digest(values: Mapping[str, Any]) -> str:
 
 
 def shaped(values: Any) -> Plan:
-    """A plan of parsed JSON, whatever its hash says. Raises PlanFileError: no plan, another version, other keys."""
+    """A plan of parsed JSON; its hash is not compared. Raises PlanFileError: no plan, another version, other keys."""
     if not isinstance(values, dict) or "shimekiri" not in values:
         raise PlanFileError("not_a_plan", "is not a plan")
     if values["shimekiri"] != VERSION:

@@ -63,7 +63,7 @@ REASONS = (
 )  # fmt: skip
 
 # SHED policies: too late for every output; above the source's limit; queues full; beyond declared arrivals; beyond
-# declared results; a window without a result; of tuples that lead to windows, whoever chose them; and a result that its
+# declared results; a window without a result; of tuples that lead to windows, by any policy; and a result that its
 # outputs can have too late only, as its operator ends
 POLICY_LATE, POLICY_RATE, POLICY_MEMORY, POLICY_ARRIVALS, POLICY_SELECTIVITY = range(1, 6)
 POLICY_WINDOW, POLICY_WINDOW_AWARE, POLICY_FRONT, POLICY_RANDOM, POLICY_DROP_TAIL, POLICY_OUTDATED = range(6, 12)

@@ -29,7 +29,7 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
 
 
 def read_plan(path: Path, what: str = "plan.json, made by `coordinator plan`") -> Plan:
-    """The plan of a file, whatever its hash says: what would be under other costs may be tried. Raises
+    """The plan of a file. Its hash is not compared, so that a plan with other costs may be tried. Raises
     BadInputError."""
     return typed(read_json(path, what), str(path))
 

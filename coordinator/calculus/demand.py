@@ -6,7 +6,7 @@ Why it is enough. Let J be the first job to end after its deadline u, and t0 the
 nothing with a deadline by u waits. From t0 on the node runs jobs with deadlines by u only, but for one that began
 before t0; that one was released before t0 and is due after u, so its relative deadline is above u - t0. All else was
 released in the closed window [t0, u - d_i]. Deadlines inside a unit do not decrease, so a unit that blocks has no
-demand by u: once u >= d_j the demand already holds C_j, whatever its later deadlines are.
+demand by u: once u >= d_j the demand already holds C_j for any later deadlines.
 
 Batches go beyond the theory's text. An instance whose head is due by u may take up to b - 1 jobs with it that are due
 later, if they have arrived when it begins. Deadlines inside a unit do not decrease, so its next head is due later as

@@ -1,6 +1,6 @@
 """A change carried out: the next plan onto the agents, and the plan files in step with it.
 
-The next plan is written beside the old one before any agent is told, so that whatever is interrupted, the plan that
+The next plan is written beside the old one before any agent is told, so that after any interruption the plan that
 runs is in a file; it takes the old one's name once the deployment is decided, and the old one is kept, since its run
 can still be collected.
 """

@@ -1,5 +1,6 @@
-"""Names for shell completion: what the files in the working directory have, as `coordinator` would take them. Whatever
-cannot be read has no names; completion never fails."""
+"""Names for shell completion: what the files in the working directory have, as `coordinator` would take them.
+
+A file that cannot be read has no names. Completion never fails."""
 
 from __future__ import annotations
 

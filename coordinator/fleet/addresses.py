@@ -1,4 +1,6 @@
-"""addresses.json: where the agents of a cluster are. Written by `coordinator up`, read by whatever talks to agents.
+"""addresses.json: where the agents of a cluster are.
+
+`coordinator up` writes it, and every command that talks to agents reads it.
 
 An entry is a place: a node, or one of its further cores (`a.1`). The places of one node have data sockets of their own
 and share an agent, so they have one `control` (and `pid`). `tls` at the top, where the agents speak TLS, is the folder

@@ -186,8 +186,8 @@ def _reading(delays: Delays, charges: Charges, streams: Streams, node: Node) -> 
 
 def _loading(charges: Charges) -> list[Task]:
     """Loading another plan, in stretches: one may have begun just before a busy period, and where a node is never idle
-    another follows every LOADING_EVERY_NS, whatever is ready. Committing it, and ending the one before a while later,
-    is a stretch each that waits for nothing."""
+    another follows every LOADING_EVERY_NS, also where tuples are ready. Committing it, and ending the one before a
+    while later, is a stretch each that waits for nothing."""
     if not charges.loading_ns:
         return []
     stretches = total([Bursts(1, LOADING_EVERY_NS), Bursts(1, COMMIT_AND_END_NS)])

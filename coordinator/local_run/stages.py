@@ -1,6 +1,6 @@
 """The stages of a local run, one after the other: agents, deployment, feeds, traces, verdict.
 
-Whatever happens, the agents are ended, and what was recorded until then is collected where agents still answer.
+In any case the agents are ended, and what was recorded until then is collected where agents still answer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ANY_PORT = "127.0.0.1:0"
 
 
 class Tell(Protocol):
-    """Whoever is told how it goes."""
+    """Observer of the stages."""
 
     def begin(self, stage: str) -> None:
         """A stage begins."""

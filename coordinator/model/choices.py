@@ -22,7 +22,7 @@ class Choices:
     """What a user may choose beside the two files. `place`: operators held to a node; `policy` overrides every
     node's, written like bts:phi=100ms,k=5; `charges`: what bounds charge for the runtime; `tighten`: the output whose
     bound is made as small as the others allow; `survive`: how many nodes may fail; `best_effort`: a plan even where no
-    guarantee is possible; `quick`: without alternatives and without reasons, for whoever plans again and again;
+    guarantee is possible; `quick`: without alternatives and without reasons, for planning again and again;
     `conflicts`: operators that may not all be in these places; `kept`: what runs already and stays as it is;
     `loading_ns`: the longest stretch of loading another plan that has to have room as well (model `sound`)."""
 

@@ -17,7 +17,7 @@ Pairs = tuple[tuple[str, str], ...]
 @dataclass(frozen=True)
 class Kept:
     """Of a plan that runs. `place`: operator to place; `due_ns`: operator to sub-deadline; `units`: each whole,
-    whatever reads a stream in its middle; `hops`: per stream, from and to; `of`: that plan's hash. `spared`: outputs
+    readers of a stream in its middle; `hops`: per stream, from and to; `of`: that plan's hash. `spared`: outputs
     that need not hold, nor (5) for them, so that nothing which has to hold waits for them."""
 
     place: Mapping[str, str] = field(default_factory=dict)

@@ -172,7 +172,7 @@ def build(
 
 
 def _whole(query: Query, held: Mapping[str, str]) -> dict[str, str]:
-    """Whoever holds a half of a window operator holds both."""
+    """The halves of a window operator have the same holders."""
     found = dict(held)
     for operator in query.operators:
         if operator.closes:

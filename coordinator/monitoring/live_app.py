@@ -45,7 +45,7 @@ class Sorted(DataTable[Text], Generic[Row]):
         self.by, self.most_first = 0, False
 
     def show(self, rows: Sequence[Row]) -> None:
-        """Put new figures into the table; whoever was chosen stays chosen."""
+        """Puts new figures into the table. The chosen row stays chosen."""
         self.rows_ = rows
         chosen = self.chosen
         sorted_ = ordered(rows, self.told[self.by], self.most_first)
@@ -214,7 +214,7 @@ class Top(App[None]):
         self.call_from_thread(self.show, frame)
 
     def show(self, frame: Frame) -> None:
-        """New figures, on whatever is on the screen."""
+        """Shows new figures on the current screen."""
         self.frame = frame
         self.looks += 1
         headline = f"{datetime.now():%H:%M:%S}  {text.headline(frame, self.interval_s if self.looks > 1 else None)}"

@@ -106,7 +106,7 @@ class Output:
 
     @property
     def between(self) -> dict[str, int]:
-        """What may have been missed, in results: of a tuple the most that it can have, whatever filters stand before
+        """What may have been missed, in results: of a tuple the most that it can have, with any filters before
         it."""
         ends = self.ends
         return {

@@ -2,9 +2,9 @@
 windows.
 
 How long a number may be missing before the windows that it may lie in are given up (`wait`): a second, unless the query
-says otherwise. What is queued is not missing, and whoever sheds, loses or gives up a tuple says so, so that only what a
-node took with it as it died is waited for. Rejected: as long as a result is of use, which holds up the windows that
-follow for as long as that.
+says otherwise. What is queued is not missing. A unit that sheds, loses or gives up a tuple says so. So only what a node
+took with it as it died is waited for. Rejected: as long as a result is of use, which holds up the windows that follow
+for as long as that.
 """
 
 from __future__ import annotations

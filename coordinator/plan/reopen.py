@@ -1,4 +1,4 @@
-"""The query and the cluster that a plan was made from, rebuilt from plan.json alone, for whoever plans again.
+"""The query and the cluster that a plan was made from, rebuilt from plan.json alone, to plan again.
 
 A plan holds everything that placement, local plans and bounds need, so planning with what is rebuilt here makes the
 same plan. What it does not hold, because it no longer matters: the files' lines, nodes that a host's places were

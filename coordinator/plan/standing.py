@@ -1,4 +1,4 @@
-"""What runs: the query, the cluster and every choice made, rebuilt from plan.json alone, for whoever changes it."""
+"""Running plan: the query, the cluster and every choice made, rebuilt from plan.json alone for the next change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units that ran longer than their plan counts: then its bounds need not hold, whatever was met in this run.
+"""Units that ran longer than their plan counts: then its bounds need not hold, also where all was met in this run.
 
 A RAN record spans from the start to the end of an instance by the node's clock, so preemption is in it where the
 runtime has no real-time class: a unit is told where more than one instance in a hundred took a tenth longer.

@@ -86,7 +86,7 @@ def beats_ns(query: Query, catalog: Catalog) -> dict[str, int]:
 
 def latest_ns(query: Query) -> dict[str, int]:
     """Per stream how old one of its tuples may be and still lead to a result in time, by the longest deadline
-    behind it, whatever the way there costs; 0: it leads to no output; None stands for no end, as `-1`.
+    behind it, at any cost of the way there; 0: it leads to no output; None stands for no end, as `-1`.
 
     A tuple that lies in a window of time may be as much older than its end as the window is long. By count nothing
     says how old the others of a window are, unless the deadline counts from the oldest; and for results that are given

@@ -106,7 +106,7 @@ def footprint() -> list[Figure]:
 
 
 def main() -> int:
-    """Measure everything; exit code 0 whatever the figures are."""
+    """Measures everything. The exit code is 0 for any figures."""
     console = Console()
     made: list[Figure] = []
     measures = (

@@ -2,9 +2,9 @@
 
     .venv/bin/python -m infra.bench.load_shedder [SEED]
 
-Half a minute. The bound is the most valuable N tuples of each aligned span: whatever holds the limit keeps at most that
-many there. `load`: the share of its time that a node needs for N tuples per span; below 1 few tuples wait, and what has
-begun cannot be displaced.
+Half a minute. The bound is the most valuable N tuples of each aligned span: no policy that holds the limit keeps more
+than that there. `load`: the share of its time that a node needs for N tuples per span; below 1 few tuples wait, and
+what has begun cannot be displaced.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class DropTail:
 
 
 class Displacing(RateLimiter):
-    """Whoever comes has a free place."""
+    """Rate limiter that gives a free place to each tuple that comes."""
 
     def _wanted(self, at_ns: int, value: float) -> bool:
         del at_ns, value

@@ -203,6 +203,6 @@ def _typed(words: Sequence[object]) -> str:
 
 
 def _program(words: Sequence[object]) -> list[str]:
-    """By this Python and from this source, whatever is installed."""
+    """Command line of a program, run by this Python from this source and not from an installed package."""
     module = {"coordinator": "coordinator", "node-agent": "node_agent"}[str(words[0])]
     return ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", module, *map(str, words[1:])]

@@ -17,7 +17,7 @@ from infra.papers.reproduction import OUT, Effort, Figure, Reproduction, Tell, f
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code 0 whatever the figures are; 1: --check finds that the page tells others; 2: a bad name."""
+    """Exit code 0 for any figures; 1: --check finds that the page tells others; 2: a bad name."""
     options = _options(arguments)
     console = Console()
     if options.write or options.check:

@@ -49,7 +49,7 @@ class NoAnswerError(AgentError, TimeoutError):
 
 
 class LostError(Exception):
-    """Internal: the connection ended; whoever catches it reconnects."""
+    """Internal: the connection ended. The handler reconnects."""
 
 
 def parse_address(address: str) -> tuple[str, int]:

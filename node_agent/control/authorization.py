@@ -12,7 +12,7 @@ Context = grpc.aio.ServicerContext[Any, Any]
 
 
 def credentials(folder: Path) -> grpc.ServerCredentials:
-    """Of the identity in that folder; whoever calls must show a certificate of the same CA. Raises TlsError."""
+    """Of the identity in that folder. A caller must show a certificate of the same CA. Raises TlsError."""
     key, certificate, authority = (pem(folder, name) for name in (KEY, CERTIFICATE, CA))
     return grpc.ssl_server_credentials([(key, certificate)], root_certificates=authority, require_client_auth=True)
 
@@ -55,7 +55,7 @@ def _guarded_stream(
 
 
 async def _check(context: Context) -> None:
-    """Ends the call of whoever is not the coordinator."""
+    """Ends a call that is not the coordinator's."""
     names = [name.decode(errors="replace") for name in context.auth_context().get("x509_subject_alternative_name", ())]
     if names == [COORDINATOR]:
         return

@@ -6,7 +6,7 @@ A deployment is prepared on every node and then committed on every node. What th
 - A lower epoch than one that was seen is refused; an aborted epoch is never prepared again, even where the abort
   overtakes its prepare.
 - The same request again does nothing and gets the same answer.
-- One committed plan at a time: committing a plan makes the one before it drain, whatever their queries are called.
+- One committed plan at a time: committing a plan makes the one before it drain, under any names of their queries.
   Commits stand: nothing else but a stop ends a committed plan.
 - A tuple stamped with a prepared plan proves that the coordinator decided; the plan is committed without its message.
 - A plan that was committed is kept until a coordinator holds its run. Where there is no room for more of them, further
@@ -121,7 +121,7 @@ class Deployments:
         return self._line_up(lambda: self._drained(hash_, place))
 
     def runtime_up(self, place: int = 0) -> Commands:
-        """A new incarnation of that place's runtime: whatever is on disk is told again, all of it idempotent."""
+        """A new incarnation of that place's runtime: all that is on disk is told again, all of it idempotent."""
         self._up.add(place)
         for hash_, _ in [key for key in self._failed if key[1] == place]:
             del self._failed[hash_, place]

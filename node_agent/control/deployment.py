@@ -74,7 +74,7 @@ class Durable:
         return replace(self, ran=kept)
 
     def one_admits(self) -> "Durable":
-        """With one committed plan at most, that of the highest epoch, whatever its queries are called; others drain."""
+        """With one committed plan at most, that of the highest epoch under any names of its queries; others drain."""
         committed = [each for each in self.deployments if each.state is State.COMMITTED]
         latest = max((each.epoch for each in committed), default=0)
         durable = self

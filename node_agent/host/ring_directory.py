@@ -78,7 +78,7 @@ class RingDirectory:
 
     def path_of(self, boot: int) -> Path:
         """The ring of one incarnation. Raises OSError where there is no directory and none can be made."""
-        if self.path is None:  # gone, whoever removed it: the lock was on what is no more
+        if self.path is None:  # it was removed: the lock was on what is no more
             self.release()
             self.hold()
         return (self.path or self.parent) / f"{boot:016x}{RING_SUFFIX}"

@@ -164,7 +164,7 @@ class Sender:
             self._facts.acked(at_ns, upto)
 
     def on_disconnected(self, at_ns: int) -> None:
-        """The connection ended, for whatever reason. What was in flight will be resent."""
+        """The connection ended, for any reason. What was in flight will be resent."""
         self.connected = False
         self._credit = 0
         for entry in self._flight:

@@ -1,6 +1,6 @@
 """Operators that change what is not theirs, found while they are tried out.
 
-A result is one object, however many units, queries, joins and links take it: whoever changes it changes it for all that
+A result is one object, however many units, queries, joins and links take it: a change of it changes it for all that
 come later. A copy for each of them would cost every tuple of every node (`copy.deepcopy` of an object of three fields
 takes about four times as long as a scheduling decision), and JSON has no cheap form that cannot be changed. So nothing
 prevents it in a running agent; a registry that checks calls every operator through here, and says which one did it.

@@ -90,7 +90,7 @@ class Registry:
         return shape
 
     def identity(self, run: str) -> plans.Identity:
-        """Of what is loaded, whatever its file says by now. Raises OperatorError, as `shape`."""
+        """Of what is loaded, even if its file has changed since. Raises OperatorError, as `shape`."""
         self.shape(run)
         return self._identities[run]
 
@@ -285,7 +285,7 @@ def _run_file(path: Path, sources: Sources) -> ModuleType:
         source = full.read_bytes()
         sources.hold(full, source)
         exec(compile(source, str(full), "exec"), module.__dict__)  # noqa: S102 - not the bytecode of what was there before
-    except Exception as error:  # whatever the file does
+    except Exception as error:  # the file may do anything
         sys.modules.pop(name, None)
         raise OperatorError(f"{path}:{_line(error, str(full))}: {_why(error)}") from error
     return module

@@ -32,7 +32,7 @@ class _Source(NamedTuple):
 
 
 class _Module(NamedTuple):
-    name: str  # "": the file that was given, whatever it is called
+    name: str  # "": the file that was given, under any name
     file: Path
     package: str  # that its relative imports are relative to
 

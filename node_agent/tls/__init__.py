@@ -1,1 +1,1 @@
-"""Mutual TLS of an agent and of its clients. Only `names` is light: whoever imports the rest has TLS configured."""
+"""Mutual TLS of an agent and of its clients. Only `names` is light. The rest is imported where TLS is configured."""

@@ -56,16 +56,16 @@ def load(folder: Path, node: str = "") -> Identity:
 
 
 def server_context(folder: Path) -> ssl.SSLContext:
-    """For whoever accepts: TLS 1.3, a certificate is demanded. No tickets: a session is not resumed, so that everyone
-    is judged anew. Raises TlsError."""
+    """For the side that accepts: TLS 1.3, a certificate is demanded. No tickets: a session is not resumed, so that
+    everyone is judged anew. Raises TlsError."""
     context = _context(ssl.PROTOCOL_TLS_SERVER, folder)
     context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
 def client_context(folder: Path, named: bool) -> ssl.SSLContext:
-    """For whoever dials. named: the name is known beforehand and is verified in the handshake; else the caller looks
-    at the name when it is over. Raises TlsError."""
+    """For the side that dials. named: the name is known beforehand and is verified in the handshake; else the caller
+    looks at the name when it is over. Raises TlsError."""
     context = _context(ssl.PROTOCOL_TLS_CLIENT, folder)
     context.check_hostname = named
     context.verify_mode = ssl.CERT_REQUIRED

@@ -44,7 +44,7 @@ def told(name: str) -> str:
 
 
 def why_not(peer: str, name: str) -> str:
-    """Why whoever has a certificate of that name may not say Hello as `peer`; empty: it may.
+    """Why the holder of a certificate of that name may not say Hello as `peer`; empty: it may.
 
     peer: `node:P`, only P's node; `source:...` and `sink:...`, clients, the coordinator and every node.
     """

@@ -17,7 +17,7 @@ RECORD_BYTES = 1 << 14  # plain bytes of a record at most
 # Of the other end's half of a handshake; with identities of `coordinator certs` it has 1.1 KB. A list of certificates
 # is read, and joined to a chain, before anybody knows whose it is: 100 KB took 90 ms.
 HANDSHAKE_BYTES = 1 << 12
-TLS_TYPES = range(0x14, 0x18)  # the first byte of whatever is TLS
+TLS_TYPES = range(0x14, 0x18)  # the first byte of all TLS
 
 
 class SessionError(LinkError):
@@ -82,7 +82,7 @@ class Session:
         return self._to.read()
 
     def _begin(self) -> ssl.SSLObject:
-        """Whoever accepts does so with the first byte: a connection that stays silent takes no memory of OpenSSL."""
+        """Begins with the first byte where it accepts: a connection that stays silent takes no memory of OpenSSL."""
         name = None if self._server_side else self._expected
         self._object = self._context.wrap_bio(self._from, self._to, self._server_side, name)
         return self._object

@@ -18,7 +18,7 @@ def run(parsed: argparse.Namespace) -> int:
         return _listen(parsed)
     except KeyboardInterrupt:
         return 0
-    except BrokenPipeError:  # as with `| head`: whoever read has what they wanted
+    except BrokenPipeError:  # as with `| head`: the reader has what they wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
         return 0
     except (InputError, OperatorError, TlsError) as error:

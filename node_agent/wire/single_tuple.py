@@ -4,8 +4,8 @@ Only the layout that `frames.encode_batch` and `frames.encode_tuple` write, with
 `lone_batch` says None, and protobuf reads it, or refuses it. On a node that mostly waits, code and data have left the
 processor's caches when a tuple comes: then this takes a quarter of the time that protobuf takes.
 
-A field that protobuf would accept in another order, twice, or with an overlong tag is not accepted here, so whatever is
-read here reads the same there.
+A field that protobuf would accept in another order, twice, or with an overlong tag is not accepted here, so a frame
+that is read here reads the same there.
 """
 
 from struct import Struct, error

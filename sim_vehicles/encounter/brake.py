@@ -19,7 +19,7 @@ MAX_REACTION_S = 10.0
 
 @dataclass(frozen=True)
 class Brake:
-    """How a commanded vehicle brakes. kind "none": it does not, whatever it is told."""
+    """How a commanded vehicle brakes. kind "none": it ignores every command."""
 
     kind: Kind
     deceleration_mps2: float

@@ -1,4 +1,4 @@
-"""What a verdict comes to, for whoever tells people: a crash, a near miss, or nothing that can be judged."""
+"""Outcome of a verdict as people are shown it: a crash, a near miss, or nothing that can be judged."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from sim_vehicles.world.sense import Burst
 class SendSchedule:
     """The bursts of one node, in the order in which they leave. For several threads.
 
-    `changed` is set by `replace` and by `wake`: whoever waits for the next burst's instant looks again.
+    `changed` is set by `replace` and by `wake`. A thread that waits for the next burst's instant then looks again.
     """
 
     def __init__(self, bursts: Iterable[Burst]) -> None:
@@ -64,5 +64,5 @@ class SendSchedule:
         return sum(burst.at_ns <= from_ns and burst not in before for burst in fresh)
 
     def wake(self) -> None:
-        """Whoever waits looks around."""
+        """Wakes the thread that waits."""
         self.changed.set()

@@ -63,7 +63,7 @@ class _Arrival(NamedTuple):
 
 
 class Stimuli:
-    """All bursts of one run. The same feeds, scenario and options give the same bursts, whatever was asked before."""
+    """All bursts of one run. The same feeds, scenario and options give the same bursts, in any order of asking."""
 
     def __init__(self, feeds: Sequence[Feed], scenario: Scenario, options: StimulusOptions) -> None:
         self.feeds = sorted(feeds, key=lambda feed: (feed.order, feed.name))
@@ -128,7 +128,7 @@ class Stimuli:
             yield from senses.v2v(due_ns, n, self.options.age_ns)
 
     def _by_rule(self, senses: Senses, after_ns: int | None) -> Iterator[Sent]:
-        """The rules run from the start, whatever is asked for: what a station sent decides what it sends next."""
+        """The rules run from the start at each call: what a station sent decides what it sends next."""
         first_ns = self.options.start_ns + self.options.phase_ns
         for message in generated(senses, first_ns, self._last_ns + 1):
             if after_ns is None or message.at_ns + self.options.channel.longest_ns > after_ns:

@@ -142,7 +142,7 @@ class Warn:
     slack = d / v - t_act - v / (2 a) [s]: time left until braking with a = `brake_mps2` must begin so that the ego
     stops before the zone, d [m] being the way left to it. Level 2 (brake now) when the alarm is on and the slack is at
     most `now_s`, level 1 when it is on, else 0. Without a zone, and for an ego that stands, the slack is the greatest
-    that fits. Cause 97 (collision risk), sub-cause 2 (crossing) of EN 302 637-3, whatever the level.
+    that fits. Cause 97 (collision risk), sub-cause 2 (crossing) of EN 302 637-3, at every level.
     """
 
     def __init__(self, t_act_s: float = 0.2, brake_mps2: float = 7.0, now_s: float = 0.5) -> None:

@@ -166,7 +166,7 @@ def _open(path: Path, lean: Lean) -> list[Any]:
         ) from None
     try:
         scenario, _ = CommonRoadFileReader(io.BytesIO(Tree.tostring(lean.root))).open()
-    except Exception as bad:  # the library raises whatever its parts raise, also bare asserts
+    except Exception as bad:  # the library raises all that its parts raise, also bare asserts
         raise BadInputError(f"{path}: commonroad-io cannot read it: {type(bad).__name__} {bad}") from None
     return list(scenario.dynamic_obstacles)
 

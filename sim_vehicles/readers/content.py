@@ -18,7 +18,7 @@ CHUNK = 65_536
 
 @contextmanager
 def opened(path: Path) -> Iterator[io.BufferedReader[_Bounded]]:
-    """The bytes of path; gzip is told by its first bytes, whatever the name says.
+    """The bytes of path. Its first bytes tell gzip, not its name.
 
     BadInputError where the file is not there, cannot be read, or holds more than `MAX_BYTES` once unpacked (a few kB of
     gzip can hold gigabytes).

@@ -1,4 +1,4 @@
-"""What every recording must keep to, whatever its format: one record at a time, into tracks."""
+"""Rules for recordings of every format: checks one record at a time and gathers tracks."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class Listening:
             except CodecError:
                 heard.unreadable += 1
                 continue
-            except Exception as gone:  # whatever it is, a verdict must not pass for valid without this output
+            except Exception as gone:  # after any error: a verdict must not pass for valid without this output
                 heard.failure = str(gone) or type(gone).__name__
                 return
             finally:
@@ -194,7 +194,7 @@ class Listening:
             try:
                 if self.failure is None:
                     self.hear(*item)
-            except Exception as error:  # whatever it is, the replay must end with it and not go on unjudged
+            except Exception as error:  # any error ends the replay: it must not go on unjudged
                 self.failure = error
                 self.on_failure()
             self._worked += 1

@@ -191,7 +191,7 @@ class Live:
             while not self.stop.is_set() and (burst := schedule.first()) is not None:
                 if self._wait(schedule, self._due_ns(burst)):
                     self._send(schedule.take(burst), node)
-        except Exception as error:  # whatever it is, it ends the replay and is told by `run`
+        except Exception as error:  # any error ends the replay; `run` raises it
             self.failure = self.failure or error
             self.stop.set()
 

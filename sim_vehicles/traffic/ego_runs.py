@@ -2,7 +2,7 @@
 
 No nodes and no queues: every tuple takes the same `latency_ns` from measurement to warning. The ego's own state comes
 every 100 ms. The others send what ETSI's rules for CAM make them send (EN 302 637-2); a message is heard within
-`range_m`. The recorded motion goes on whatever is warned of: nobody brakes.
+`range_m`. The recorded motion goes on after a warning: nobody brakes.
 """
 
 from __future__ import annotations

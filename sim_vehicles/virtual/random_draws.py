@@ -1,6 +1,6 @@
 """Random numbers by counter: a draw is a function of what it is for, not of how many came before.
 
-The same tuple at the same operator draws the same number whatever the policy, the placement or the order of events, so
+The same tuple at the same operator draws the same number under every policy, placement and order of events, so
 two policies are compared on the same costs (common random numbers), and no draw depends on a hash seed.
 The mixing function is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
 OOPSLA 2014).

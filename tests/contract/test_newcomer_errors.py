@@ -30,7 +30,7 @@ SECTIONS = newcomer_files.CASES | newcomer_operators.CASES | newcomer_agents.CAS
 MOST_LINES = 3
 PROGRESS = ("reading ", "prepare on ", "abort on ", "run: ledgers", "stopping ", "40 records", "node a: ", "node b: ")
 OLD = "import node_agent.wire.plan_message as plan; plan.FORMAT = 0\nfrom node_agent.__main__ import main; main()"
-INTERRUPTIBLE = (  # also where whoever started the tests ignores Ctrl-C, as shells do for what runs in the background
+INTERRUPTIBLE = (  # also where the parent of the tests ignores Ctrl-C, as shells do for what runs in the background
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     "from coordinator.__main__ import main; main()"
 )

@@ -1,4 +1,4 @@
-"""What was said to be durable is there after a loss of power: on a disk that forgets whatever was not synced."""
+"""What was said to be durable is there after a loss of power: on a disk that forgets what was not synced."""
 
 import hashlib
 import os
@@ -42,7 +42,7 @@ class Disk:
     places: Iterator[int] = field(default_factory=count)
 
     def begin(self) -> None:
-        """Whatever there is."""
+        """All that there is."""
         for folder, _, files in os.walk(self.root):
             for path in (Path(folder), *(Path(folder, name) for name in files)):
                 self._keep(path)

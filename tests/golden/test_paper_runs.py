@@ -54,7 +54,7 @@ def test_the_papers_query_ends_as_it_always_has(way: str, tmp_path: Path) -> Non
 
 
 def test_the_warning_is_in_time_under_deadline_placement_and_edf_only() -> None:
-    """The figures that the product stands for, whatever else the golden file says."""
+    """The figures that the product stands for, beside all others of the golden file."""
     golden = json.loads(EXPECTED.read_text())
     assert golden["deadline-edf"]["outputs"]["warning"]["miss_ratio"] == 0
     assert golden["sqpr-fifo"]["outputs"]["warning"]["miss_ratio"] > 0.5

@@ -84,7 +84,7 @@ def _pip(command: list[str]) -> None:
 
 
 def _once(folder: Path, make: Callable[[Path], Path]) -> Path:
-    """What `make` makes in the folder, which whoever comes first calls while the others wait."""
+    """What `make` makes in the folder, which the first caller makes while the others wait."""
     with _locked(folder.with_suffix(".lock")):
         told = folder.with_suffix(".json")
         if told.exists():

@@ -154,7 +154,7 @@ def _given(plan: Path | None, resume: Path | None) -> Plan | None:
 
 def _files(plan: Path | None, made: Plan | None, given: Sequence[Path]) -> dict[str, Plan]:
     """Plans that may have run, by hash: those given, and those beside the plan that it was made from, step by step,
-    under whatever name, and what was kept as it was replaced. Agents of before they kept plans do not have them."""
+    under any name, and what was kept as it was replaced. Agents of before they kept plans do not have them."""
     from coordinator.fleet.deployment import deployed_plans
     from coordinator.plan import plan_file
 

@@ -62,7 +62,7 @@ class LocalAgent:
     places: tuple[AgentAddress, ...] = ()
 
     def last_words(self) -> str:
-        """The end of what it wrote into its log: what went wrong, or else whatever it said."""
+        """The end of what it wrote into its log: the error, or else its last words."""
         log = self.wanted.state / LOG
         text = log.read_bytes()[self.log_from :].decode(errors="replace")
         said = [_said(line) for line in text.strip().splitlines() if not LIBRARY_LINE.match(line)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def lacking(run: Run, traces: Sequence[Trace]) -> list[str]:
-    """A sentence per plan and node; none: whatever ran is here."""
+    """A sentence per plan and node; none: all that ran is here."""
     return [*_plans(run, traces), *_nodes(run.plan, traces), *_incomplete(run.plan, traces)]
 
 

@@ -1,6 +1,6 @@
 """What the ledgers need of a plan: who consumes which stream on which node, and which outputs that leads to.
 
-Read from plan.json's local plans (`nodes`), since these are what the agents obeyed. A *consumer* is whatever owes an
+Read from plan.json's local plans (`nodes`), since these are what the agents obeyed. A *consumer* is a part that owes an
 end to each tuple that arrives on a stream at a node: a task unit, a side input, an output or a peer that it is sent
 to. Results that policing shed within a unit have a consumer of their own, RESULT. It is named by one integer
 (`consumer_id`) so that both engines join and sort by the same key.

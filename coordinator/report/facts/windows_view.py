@@ -82,7 +82,7 @@ def _definition(plan: LocalPlan, collects: Operator) -> str:
 
 
 def _path(plan: LocalPlan, collects: int) -> tuple[int, ...]:
-    """That of whoever sheds for this operator; else from the first unit on this node that leads to nothing else."""
+    """That of the shedder for this operator; else from the first unit on this node that leads to nothing else."""
     for shedding in plan.sheddings:
         if collects in shedding.windows and shedding.path:
             return tuple(shedding.path)

@@ -27,7 +27,7 @@ def milliseconds(ns: int | None) -> str:
 
 
 def _tenths(ns: int | None) -> str:
-    """A measured latency in ms: whoever wants more finds it in report.json."""
+    """A measured latency in ms; report.json has more digits."""
     return "–" if ns is None else f"{ns / 1e6:,.1f}"
 
 

@@ -1,7 +1,7 @@
 """f*: of the windows of an overloaded stream, the share that no policy can exceed, exact and on time ([S]).
 
 Let windows be `length` long and begin every `hop`, let a second of stream be `load` seconds of work, and let a result
-be of use for `latency` after its window's end. Whoever wants a result has to do all the work of its window. Windows
+be of use for `latency` after its window's end. A result needs all the work of its window. Windows
 that overlap or touch form a row: k of them cover k * hop + length - hop of stream, whose work leaves a backlog of
 load - 1 times that when the last one ends, of which `latency` can be made up for. So a row has at most
 
@@ -15,9 +15,9 @@ k = 0: no window can be had. Up to a load of 1 all can.
 
 Windows that follow one another without overlap (hop = length) are had whole or not at all: the next one begins where
 one begins in the stream, and until then the node may have nothing to do. With B the backlog as a window begins, it is
-had if B <= latency - (load - 1) * length, and leaves B + (load - 1) * length as the next begins. Whoever takes each
-that can be had has the most of them; f* is their share from one instant without backlog to the next. At a load of 1.6
-and a latency of 1 length that is 1 of 2, where the formula above says 62.5 %.
+had if B <= latency - (load - 1) * length, and leaves B + (load - 1) * length as the next begins. A schedule that
+takes each that can be had has the most of them; f* is their share from one instant without backlog to the next. At a
+load of 1.6 and a latency of 1 length that is 1 of 2, where the formula above says 62.5 %.
 
 f* is a share in the long run. Of a finite run more can be had: it begins without backlog and may end with one.
 """

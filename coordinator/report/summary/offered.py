@@ -133,11 +133,11 @@ class Offered:
             unit = self._plan.units.get(unit_id)
             if unit is not None:
                 came = [self._of(each, start) for each in unit.inputs]
-                # a join gives one result of a lineage, whatever it comes by
+                # a join gives one result of a lineage by any branch
                 self._most[key] = (max(came) if unit.join else sum(came)) * unit.gives[exit_]
         return self._most[key]
 
-    # -- windows, which are expected by calendar, whatever was refused
+    # -- windows, which are expected by calendar, with or without refusals
 
     def _windows_touched(self, output: int) -> int:
         """Windows, times their results, that were made without refused tuples which may belong into them."""

@@ -164,7 +164,7 @@ def _ends(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
 
 
 def _streams(plan: Plan, node: str, local: plan_pb2.LocalPlan) -> list[str]:
-    """A stream is listed where it is produced or arrives, and whoever sends it is its producer."""
+    """A stream is listed where it is produced or arrives, and its sender is its producer."""
     graph, index = plan.graph, {name: facts.index for name, facts in plan.cluster.nodes.items()}
     arriving: dict[str, set[int]] = {}
     for name, pairs in sends(plan).items():

@@ -1,6 +1,6 @@
 """The audit's part on several queries: every part of the plan belongs to one of them, and each has all that it needs.
 
-A query has whatever leads to its outputs, through triggers and side inputs, and nothing else; of a fail-over plan less
+A query has all that leads to its outputs, through triggers and side inputs, and nothing else; of a fail-over plan less
 what is lost. Outputs belong to one query each.
 """
 

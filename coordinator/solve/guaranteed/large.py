@@ -54,7 +54,7 @@ def _loaded(needs: Needs, beside_ns: Callable[[Node], int]) -> Problem:
 
 def traffic_bound(needs: Needs, limits: Limits, until: float) -> float:
     """Tuples per burst that cross in any guaranteed plan, at least: mean utilisations within the caps, worst-case ones
-    within 1, whatever the deadlines."""
+    within 1, at any deadlines."""
     ever = dict.fromkeys(range(len(needs.problem.items)), FOREVER_NS)
     full = tuple(replace(node, cap=Fraction(1)) for node in needs.problem.nodes)
     relaxed = [needs.problem, replace(_loaded(needs, lambda node: 0), nodes=full)]

@@ -1,4 +1,4 @@
-"""What every plan has to do, whatever its placement and sub-deadlines: rows that no guaranteed plan can break.
+"""Necessary conditions of a guaranteed plan at any placement and sub-deadlines: rows that no such plan can break.
 
 They follow from one thing that the declarations allow to happen. All sources begin a densest conforming run at one
 instant; operators use their worst costs; of m inputs in a row an operator passes as many as it may, the last among

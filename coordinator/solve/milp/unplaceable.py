@@ -1,4 +1,4 @@
-"""Why nothing can be placed whatever the deadlines: utilisation, memory, bandwidth, links that cut the graph."""
+"""Reasons why no placement exists at any deadlines: utilisation, memory, bandwidth, links that cut the graph."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How a cluster's parties know each other: on loopback not at all, else by certificates, over mutual TLS.
 
 A certificate names who and not where, so that addresses may change: each has one name, `a.node.shimekiri` for node a,
-`coordinator.shimekiri`, or `client.shimekiri` for whatever feeds and listens. An identity is a folder with `ca.pem`,
+`coordinator.shimekiri`, or `client.shimekiri` for feeding and listening. An identity is a folder with `ca.pem`,
 `cert.pem` and `key.pem`.
 """
 

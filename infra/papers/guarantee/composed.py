@@ -103,7 +103,7 @@ def _used(count: int, shared_us: int) -> Fraction:
 
 
 def tested(count: int, branch_us: int) -> bool:
-    """[Q] 4.2, the sharper test: one deadline per query, whoever needs the branch first runs it."""
+    """[Q] 4.2, the sharper test: one deadline per query; the first that needs the branch runs it."""
     stream = Bursts(BURST, PERIOD_MS * MS)
     four = [
         QosQuery(f"q{each}", stream, DelayBound(deadline_ms(each) * MS), TASK_US * 1000 + each) for each in range(count)
@@ -134,7 +134,7 @@ def missed_composed(count: int, branch_us: int) -> float:
 
 
 def missed_alone(count: int, branch_us: int, share: bool) -> float:
-    """% missed under `qed` on one node, a unit per query; `share`: whoever needs the branch first runs it."""
+    """% missed under `qed` on one node, a unit per query; `share`: the first that needs the branch runs it."""
     at = [burst * PERIOD_MS * MS for burst in range(BURSTS) for _ in range(BURST)]
     tuples = sorted((at_ns, number, nth) for number in range(count) for nth, at_ns in enumerate(at))
     queries = [Query(deadline_ms(number) * MS, TASK_US * 1000) for number in range(count)]

@@ -22,7 +22,7 @@ WAYS: dict[str, tuple[Allocator, str]] = {
     "EA.FIFO": ("sqpr", "fifo"),
 }
 PRINTED = {"DA.EDF": 2.11, "EA.EDF": 15.6, "DA.FIFO": 40.9, "EA.FIFO": 55.5}  # %, at n = 15
-PLANNED_AT = 15  # [P] 6.1: the plan is made for 15 tuples, whatever comes
+PLANNED_AT = 15  # [P] 6.1: the plan is made for 15 tuples, also where others come
 DELAYS_MS = (0, 2, 5, 10)
 ANEW = (5, 10, 11, 15, 20, 26, 27)
 DELAY_MS = 5  # of the sweep; the paper says "directly after" and no figure

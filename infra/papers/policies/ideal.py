@@ -1,6 +1,6 @@
 """[A] 4's Ideal: the earliest deadline first, what cannot be met is shed, and decisions cost nothing.
 
-Whoever runs it charges no time for decisions. A live node cannot do that, so no agent has it.
+It charges no time for decisions. A live node cannot do that, so no agent has it.
 """
 
 from node_agent.core.model import Job

@@ -1,6 +1,6 @@
 """HTTP for those who scrape: GET /metrics and GET /health, one answer per connection, nothing else, everything bounded.
 
-On loopback everybody on the machine may read; under TLS whoever has a certificate of the same CA.
+On loopback everybody on the machine may read; under TLS every holder of a certificate of the same CA.
 """
 
 import asyncio
@@ -65,8 +65,8 @@ async def serve(host: str, port: int, told: Told, identity: Path | None = None) 
 
 
 class _Door:
-    """Accepts. A connection counts before its handshake, which takes a quarter of a megabyte of whoever accepts: of
-    too many the oldest goes that has not asked yet."""
+    """Accepts. A connection counts before its handshake, which takes a quarter of a megabyte here: of too
+    many the oldest goes that has not asked yet."""
 
     def __init__(self, listener: socket.socket, told: Told, context: ssl.SSLContext | None) -> None:
         self._listener, self._told, self._context = listener, told, context

@@ -661,7 +661,7 @@ class Engine:
                 self._lose(at_ns, unit, lineage, CAUSE_JOIN_EXPIRED)
 
     def _without(self, at_ns: int, unit: Unit, entry: Waiting) -> None:
-        """A join gives no result. One branch that was filtered is enough for there to be none, whatever else was shed;
+        """A join gives no result. One branch that was filtered is enough for there to be none, though others were shed;
         if not, a result is missing."""
         if unit.punctuated_exits and entry.punctuation is not None:
             filtered = entry.absent & Waiting.FILTERED

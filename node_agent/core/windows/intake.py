@@ -56,7 +56,7 @@ class Intake(ABC):
 
     def begin(self, source: int, epoch: int, number: int) -> None:
         """All that the source admits in this incarnation from that number on belongs here, and nothing did before.
-        Without this call whatever begins before the first report was heard of is skipped."""
+        Without this call each window that begins before the first report was heard of is skipped."""
         self.sources[source].begin(epoch, number)
 
     def present(self, source: int, at_ns: int, epoch: int, number: int, origin_ns: int, payload: Any) -> None:

@@ -26,7 +26,7 @@ class RemovedRange:
 class RemovedRanges:
     """What was removed since the last survivor: [S]'s range, and its d = -1, which is the range that is handed out.
 
-    A run of numbers is one range, however many shedders took them and in whatever order, as long as the span of its
+    A run of numbers is one range, however many shedders took them and in any order, as long as the span of its
     origins meets no window that could still be exact (`free`); else it is cut there. What is removed behind the last
     tuple waits for the next survivor, or for a heartbeat (`take`). At most `most` ranges wait: then they are due.
     What is late beside another tuple of its range is in no window, so its origin does not widen the span.

@@ -1,7 +1,7 @@
 """The plans of this node: prepared, committed, draining; which one a tuple runs under.
 
-A cluster runs one plan at a time, of one or several queries: committing a plan makes the one before it drain, whatever
-their queries are called. A tuple from a peer that is stamped with a plan which is only prepared here proves that the
+A cluster runs one plan at a time, of one or several queries: committing a plan makes the one before it drain, under
+any names of their queries. A tuple from a peer that is stamped with a plan which is only prepared here proves that the
 deployment was decided: it is committed at once.
 """
 

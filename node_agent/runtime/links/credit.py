@@ -34,7 +34,7 @@ class Backpressure:
     jobs: too much rather than too little, and what it counts for goes with each job that runs. Links, sinks and bytes
     that no socket has taken are counted exactly, each what it holds itself.
 
-    Whatever the estimate: where the process has grown by more than the limit since next to nothing was queued,
+    At any estimate: where the process has grown by more than the limit since next to nothing was queued,
     the queues are taken to hold that, and from then on as much more than the estimate as was found.
     """
 
@@ -130,7 +130,7 @@ class Backpressure:
             self._measured_ns = at_ns
             self._compare(at_ns)
         limit = self.plans.limit_bytes
-        if self._bytes(self._known_bytes) > limit + (limit >> BEYOND):  # whatever else the process may hold
+        if self._bytes(self._known_bytes) > limit + (limit >> BEYOND):  # the process may hold other things
             self._relieve(at_ns, weighed)
 
     def _relieve(self, at_ns: int, weighed: list[tuple[int, int, Unit]]) -> None:

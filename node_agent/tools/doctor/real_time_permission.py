@@ -110,7 +110,7 @@ def _write(path: Path, content: str) -> None:
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         with os.fdopen(descriptor, "w") as file:
-            os.fchmod(file.fileno(), 0o644)  # whatever the umask
+            os.fchmod(file.fileno(), 0o644)  # at any umask
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

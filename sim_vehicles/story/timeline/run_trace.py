@@ -1,7 +1,7 @@
 """A run directory as the story needs it: the plan's units and streams, and trace records found by lineage.
 
 Layouts come from protos/records.py and the local plans in plan.json. Damage makes a trace poorer, never the reading
-fail: a segment that cannot be read is left out, and whoever misses a record says which one.
+fail: a segment that cannot be read is left out, and the reader of a record that is missing names it.
 """
 
 from __future__ import annotations

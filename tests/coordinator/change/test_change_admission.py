@@ -316,7 +316,7 @@ def test_changes_that_are_made_again_are_the_same(desk: Desk) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_queries_come_and_go(desk: Desk, seed: int) -> None:
-    """Joins, unions, side inputs, filters, relays, cores and full links: whatever is admitted keeps what runs (else
+    """Joins, unions, side inputs, filters, relays, cores and full links: what is admitted keeps what runs (else
     AuditError) and what was promised, and may go again."""
     dice = random.Random(seed)
     first = random_queries.operators(dice, most=4)

@@ -1,5 +1,5 @@
-"""What nodes enforce is what the bounds rest on: the admitted stream keeps the analysed curve, and whoever keeps the
-declared one is never shed."""
+"""What nodes enforce is what the bounds rest on: the admitted stream keeps the analysed curve, and a source that keeps
+the declared one is never shed."""
 
 from dataclasses import replace
 from random import Random

@@ -127,7 +127,7 @@ class Running:
     """The command as a process of its own that feeds until it is told to end."""
 
     def __init__(self, here: Path, *arguments: str) -> None:
-        code = (  # also where whoever started the tests ignores Ctrl-C, or that its terminal is closed
+        code = (  # also where the parent of the tests ignores Ctrl-C, or that its terminal is closed
             "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
             "from coordinator.__main__ import main; main()"

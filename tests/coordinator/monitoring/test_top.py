@@ -109,7 +109,7 @@ def test_tables_are_sorted_and_opened_by_keys(watched: Street) -> None:
         assert (nodes.by, nodes.most_first) == (1, False)
         nodes.sort_by(4)
         assert nodes.most_first, "figures with the most first"
-        assert nodes.chosen == "a", "whoever was chosen stays chosen"
+        assert nodes.chosen == "a", "the chosen node stays chosen"
         await pilot.press("enter")
         assert isinstance(app.screen, NodeDetails)
         await until(pilot, lambda: "CPU time of a call" in written(app))

@@ -195,7 +195,7 @@ class Cluster:
         node = Node(self.plan.nodes[index], index, boot, clock)
         for state in (rec.STATE_PREPARED, rec.STATE_COMMITTED):
             node.write(rec.PLAN, 0, state, None, node.now, 131, last=self.plan.hash_u64)
-        for peer in self.plan.nodes:  # whatever clock it has, it shows the same
+        for peer in self.plan.nodes:  # each clock shows the same
             node.write(rec.CLOCK, self.flags, peer, None)
         node.write(rec.PLAN, 0, rec.STATE_COMMITTED, None, node.now, 9, last=77)
         node.write(rec.ADMITTED, 9, 1, Lineage(1, 40, 1, 0, 0, 0), 5, 0, 0)  # of another plan

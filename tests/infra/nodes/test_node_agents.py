@@ -44,7 +44,7 @@ def _free_ports() -> int:
 
 
 class Node:
-    """One node, a folder; and the project of whoever installs an agent there."""
+    """One node, a folder; and the project that installs an agent there."""
 
     def __init__(self, folder: Path, wheel: Path) -> None:
         self.project, self.root, self.port = folder / "project", folder / "root", _free_ports()

@@ -1,4 +1,4 @@
-"""Windows across two real agents: every result equals what the admitted tuples say, whatever happens on the way."""
+"""Windows across two real agents: every result equals what the admitted tuples say, after any loss on the way."""
 
 import hashlib
 import json
@@ -226,7 +226,7 @@ class Cable:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """Whoever dials is turned away."""
+        """Turns callers away."""
         self.whole = False
         for end in self.ends:
             with suppress(OSError):

@@ -405,7 +405,7 @@ class Crashes(RuleBasedStateMachine):
             assert state in (State.DRAINING, State.NONE)
 
     def reach_disk(self) -> None:
-        """The write is on disk. Whatever was asked, a plan's state moves only along these ways."""
+        """The write is on disk. After any request, a plan's state moves only along these ways."""
         assert self.write is not None
         before, self.disk = self.disk, self.write
         assert self.disk.seen >= before.seen and self.disk.fence >= before.fence, "epochs never go back"

@@ -1,4 +1,4 @@
-"""The spool: whatever happens, what is collected is what the ring had, in order, once, and gaps are counted."""
+"""The spool: what is collected is always what the ring had, in order, once, and gaps are counted."""
 
 import errno
 import random

@@ -90,7 +90,7 @@ def test_a_reader_that_does_not_read_stops_nobody(pipe: tuple[int, int]) -> None
     while told.say("x", "y" * 1000):
         said += 1
     assert said > 10 and not told.say("x", "y" * 1000) and told.dropped == 2
-    assert os.get_blocking(pipe[1]), "the flags of whoever shares the descriptor are left alone"
+    assert os.get_blocking(pipe[1]), "the flags of a process that shares the descriptor are left alone"
     read = _read(pipe[0])
     assert told.say("x", "again")
     read += _read(pipe[0])

@@ -1,4 +1,4 @@
-"""The count of starts: whatever happens to its files, it never comes back to a number that was given out."""
+"""The count of starts: after any damage to its files it never comes back to a number that was given out."""
 
 import errno
 import os

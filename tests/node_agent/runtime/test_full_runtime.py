@@ -251,7 +251,7 @@ def test_the_limit_of_a_queue_and_lateness_are_counted_by_policy_and_operator(tm
         assert counters["degraded.O1"] == written[DEGRADED] == 1
         runtime.plans.abort(deployed.hash)
         runtime.plans.unload(deployed, now_ns(), 4)
-        assert counters["shed.memory"] == written[SHED], "counted once, whatever goes"
+        assert counters["shed.memory"] == written[SHED], "counted once, for each tuple that goes"
         assert not runtime.plans.meter.costs
 
 
@@ -345,7 +345,7 @@ def test_what_runs_in_an_operators_place_goes_on_with_it(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("on_full", ["refuse", "drop-tail", "front"])
 def test_a_client_is_refused_or_its_tuples_are_shed(on_full: str, tmp_path: Path) -> None:
-    """In one burst more comes than there is room for; whoever is refused was not admitted, whoever is shed was."""
+    """In one burst more comes than there is room for; a refused tuple was not admitted, a shed one was."""
     source = {"id": 1, "name": "in", "stream": 1, "on_full": on_full}
     with in_process(plan(memory_bytes=256 << 10, sources=[source]), tmp_path) as runtime:
         assert runtime.acceptor is not None

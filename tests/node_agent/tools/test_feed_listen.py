@@ -32,7 +32,7 @@ from protos import plan_pb2
 from tests.node_agent.live import ROOT, chain_plan, until
 
 Command = Callable[..., tuple[int, str]]
-INTERRUPTIBLE = (  # also where whoever started the tests ignores Ctrl-C, as shells do for what runs in the background
+INTERRUPTIBLE = (  # also where the parent of the tests ignores Ctrl-C, as shells do for what runs in the background
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     "from node_agent.__main__ import main; main()"
 )

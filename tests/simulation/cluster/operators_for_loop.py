@@ -1,4 +1,4 @@
-"""An operator that warns of whatever it is told of, for the closed loop; it raises on level 3."""
+"""An operator that warns of all that it is told of, for the closed loop; it raises on level 3."""
 
 from node_agent.sdk import operator
 from protos.vehicle_pb2 import Cpm

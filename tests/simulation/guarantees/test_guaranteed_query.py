@@ -1,5 +1,5 @@
 """The collision query guaranteed: the figures of theory 3, and the query that is shipped. In the virtual cluster no
-output exceeds its bound, whatever arrivals, phases, ages and selectivities the declarations allow.
+output exceeds its bound, for all arrivals, phases, ages and selectivities that the declarations allow.
 
     .venv/bin/python -m pytest -s tests/simulation/guarantees/test_guaranteed_query.py   prints how near the worst comes
 """

@@ -1,4 +1,4 @@
-"""Operators that remember what they saw: whoever loses or repeats a tuple, or begins anew, gives something else."""
+"""Operators that remember what they saw: losing or repeating a tuple, or beginning anew, changes their results."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a change admits stays in time while it is made, whatever conforms: arrivals, phases, costs, instants of commits.
+"""What a change admits stays in time while it is made, for all conforming arrivals, phases, costs, instants of commits.
 
 Random queries are planned with a guarantee, a second one is added to a random first one and removed again, as the
 coordinator would. In virtual time no output may exceed its bound, before, during or after. `make test` takes a few

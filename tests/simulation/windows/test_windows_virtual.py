@@ -1,4 +1,4 @@
-"""Windows over whole clusters in virtual time: whatever is shed, lost or late, a result that is given is the exact one.
+"""Windows over whole clusters in virtual time: a result that is given is exact after shedding, loss and lateness.
 
 What is exact is computed from the admitted tuples alone: their order by number, their origins and what they hold.
 More cases: SHIMEKIRI_CASES=1000 .venv/bin/python -m pytest -s tests/simulation/windows/test_windows_virtual.py

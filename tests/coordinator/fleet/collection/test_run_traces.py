@@ -1,4 +1,4 @@
-"""Traces into a run directory: nothing twice, nothing missing, whatever the collection was interrupted by."""
+"""Traces into a run directory: nothing twice, nothing missing after any interruption of the collection."""
 
 from pathlib import Path
 

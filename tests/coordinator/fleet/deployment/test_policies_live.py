@@ -67,7 +67,7 @@ def await_room(agents: Agents) -> None:
 
 
 def test_every_policy_runs_in_an_agent_by_name(tmp_path: Path, addresses: Addresses) -> None:
-    """Deadlines are far away, so whatever the policy, every tuple comes out, and in order."""
+    """Deadlines are far away, so every tuple comes out under every policy, and in order."""
     at = addresses.nodes["a"].data
     for name in NAMES:
         made = plan(tmp_path, name)

@@ -1,4 +1,4 @@
-"""The two-phase deployment: stories, and that nothing is ever half deployed whatever the nodes answer."""
+"""The two-phase deployment: stories, and that nothing is ever half deployed for any answers of the nodes."""
 
 from hypothesis import given
 from hypothesis import strategies as st

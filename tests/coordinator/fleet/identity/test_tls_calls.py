@@ -53,7 +53,7 @@ def put(path: Path, ca: bytes, issued: certificates.Issued) -> None:
 
 
 class Healthy(agent_pb2_grpc.AgentServicer):
-    """Answers, or refuses the caller as an agent refuses whoever is not the coordinator."""
+    """Answers, or refuses the caller as an agent refuses all but the coordinator."""
 
     refusing = False
 

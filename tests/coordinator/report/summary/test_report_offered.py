@@ -191,7 +191,7 @@ def test_refusals_that_are_missing_or_of_no_source_are_contradictions(tmp_path: 
 
 
 def test_the_report_is_json_without_surprises(tmp_path: Path) -> None:
-    """Whatever damage makes of a REFUSED record."""
+    """Values that damage may make of a REFUSED record."""
     cluster = chain()
     for words in ((-5, 1 << 62, -(1 << 63)), ((1 << 63) - 1, 0, 1 << 62), (0, -(1 << 63), (1 << 63) - 1)):
         lineage = Lineage(1, 1, (1 << 63) - 1, 0, 0, 0)

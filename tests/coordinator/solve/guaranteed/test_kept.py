@@ -1,4 +1,4 @@
-"""What runs already stays as it is: place, sub-deadline, task unit and route, whatever is planned beside it."""
+"""What runs already stays as it is beside any new query: place, sub-deadline, task unit and route."""
 
 from collections.abc import Callable
 from dataclasses import replace

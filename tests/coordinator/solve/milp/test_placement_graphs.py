@@ -175,7 +175,7 @@ def test_a_faster_node_and_an_emulated_one(files: Files) -> None:
 
 
 def test_utilisation_spreads_work(files: Files) -> None:
-    """Three operators of 0.4 each do not fit on one node with cap 0.9, whatever their deadlines."""
+    """Three operators of 0.4 each do not fit on one node with cap 0.9 at any deadlines."""
     query = (
         QUERY[: QUERY.index("operators:")]
         + """operators:

@@ -83,7 +83,7 @@ def pairs(composite: Composite, query: Query) -> dict[str, str]:
 @example(10304, 1)  # one query writes down what a filter passes, another does not
 @given(SEEDS, st.sampled_from([1, 3]))
 def test_every_query_finds_itself_in_the_composite(seed: int, cores: int) -> None:
-    """Whatever is shared: from each output of each query the same tree unfolds as in its file, and operators may run
+    """Shared or not: from each output of each query the same tree unfolds as in its file, and operators may run
     where it allows them to."""
     _, queries, cluster = several(seed, 3, cores)
     for share in (True, False):

@@ -234,7 +234,7 @@ def in_order(name: str, seed: int) -> bool:
 
 
 def test_a_shorter_sub_deadline_overtakes_by_at_most_the_difference() -> None:
-    """20 ms before, 10 ms after: whatever came less than 10 ms before the change may be overtaken, nothing else."""
+    """20 ms before, 10 ms after: a tuple that came less than 10 ms before the change may be overtaken, nothing else."""
     node = Node()
     old, new = node.load(chain(1, 20 * MS)), node.load(chain(2, 10 * MS))
     for at_ms in (0, 5, 15):

@@ -1,4 +1,4 @@
-"""What passes conforms, whatever comes; what conforms passes; nothing is shed that would still have conformed.
+"""What passes conforms for any arrivals; what conforms passes; nothing is shed that would still have conformed.
 
 The reference here knows nothing of how policing works: it looks at all stretches of what has passed.
 """

@@ -1,4 +1,4 @@
-"""[P]'s load shedder: never beyond the limit, whatever comes; the least valuable go first."""
+"""[P]'s load shedder: never beyond the limit for any arrivals; the least valuable go first."""
 
 import math
 import random

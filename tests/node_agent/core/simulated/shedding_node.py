@@ -199,7 +199,7 @@ class Node:
         self.run.given.append(Given(output.id - ENDS, payload["window"], names, at_ns))
 
     def play(self, offers: Sequence[Offer]) -> Run:
-        """All offers, in their order; heartbeats until the last one is old; then whatever is still queued."""
+        """All offers, in their order; heartbeats until the last one is old; then all that is still queued."""
         setting = self.setting
         events: list[tuple[int, int, Offer | int]] = [(each.at_ns, 1, each) for each in offers]
         longest = max(window.length for window in setting.windows if window.kind != "count") if any(

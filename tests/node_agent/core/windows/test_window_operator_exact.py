@@ -1,4 +1,4 @@
-"""What an engine gives of windows is exact, whatever it sheds, loses or is told late; where nothing is removed all of
+"""What an engine gives of windows is exact, also after shedding, loss and late news; where nothing is removed all of
 them are given; and the ledger has one end for each."""
 
 import os

@@ -105,7 +105,7 @@ def test_a_tuple_is_shed_only_when_no_admitted_window_of_any_kind_needs_it() -> 
 @given(st.integers(0, 2**32))
 @settings(deadline=None)
 def test_marks_meet_no_admitted_window(seed: int) -> None:
-    """Whatever the order of origins, a shedder's marks cost no window that it admitted."""
+    """For any order of origins, a shedder's marks cost no window that it admitted."""
     random = Random(seed)
     kinds = [Kind(Grid(random.randint(5, 30), random.randint(1, 20)), 40) for _ in range(random.randint(1, 2))]
     shedder, marks = WindowAware(kinds, 50, 10), RemovedRanges(10, 3)

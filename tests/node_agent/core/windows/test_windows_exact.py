@@ -1,4 +1,4 @@
-"""What is closed is exact, whatever the network does; where nothing is removed everything is closed."""
+"""A closed window is exact on any network; where nothing is removed everything is closed."""
 
 import os
 from random import Random

@@ -271,7 +271,7 @@ def test_what_comes_with_the_end_of_a_handshake_is_not_part_of_it(ours: Authorit
 
 
 def test_odd_names_of_the_own_ca_are_nobodys(ours: Authority) -> None:
-    """Several, none that is text, or one that only begins or matches as it should: whoever signed them."""
+    """Several, none that is text, or one that only begins or matches as it should, under any signature."""
     two = x509.SubjectAlternativeName([x509.DNSName("client.shimekiri"), x509.DNSName("coordinator.shimekiri")])
     odd: dict[str, x509.ExtensionType] = {"two": two}
     for name, value in (
