@@ -1,4 +1,4 @@
-"""A change in sentences, and as JSON."""
+"""Summary of a change, as sentences and as JSON."""
 
 from __future__ import annotations
 

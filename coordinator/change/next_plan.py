@@ -12,18 +12,18 @@ from coordinator.errors import AuditError, InfeasibleError, OutOfTimeError, bad_
 from coordinator.model import incumbent, problem, routes
 from coordinator.model.allocation import Allocation
 from coordinator.model.choices import Choices
-from coordinator.model.incumbent import Kept
+from coordinator.model.incumbent import Incumbent
 from coordinator.model.limits import Limits
 from coordinator.model.progress import Watch
-from coordinator.plan import assemble, reopen, standing
+from coordinator.plan import assemble, reopen, running_plan
 from coordinator.plan.layout import Layout
 from coordinator.plan.policy_choice import SOUND, of_node
-from coordinator.plan.standing import Standing
+from coordinator.plan.running_plan import RunningPlan
 from coordinator.solve import planner
 from coordinator.solve.audit import audit_guarantee as sound_audit
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.guaranteed import outcome
-from coordinator.spec import costs, graph, places, query_reader
+from coordinator.spec import core_assignment, costs, graph, query_reader
 from coordinator.spec.checks import declarations, query_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
@@ -69,7 +69,7 @@ class Wish:
 
 def added(plan: Plan, path: Path, file: Path, wish: Wish, watch: Watch | None = None) -> Change:
     """With the query of a file more. `plan`: verified, of `path`. Raises BadInputError."""
-    there = _as_it_runs(standing.read(plan, path), plan)
+    there = _as_it_runs(running_plan.read(plan, path), plan)
     refuse_survivors(plan, path)
     joining = _joining(file, there, wish.measured)
     composed = compose.extend(there.composite, joining, there.cluster, wish.share, there.place)
@@ -122,7 +122,7 @@ def _planned(
         return None, reasons
 
 
-def _as_it_runs(there: Standing, plan: Plan) -> Standing:
+def _as_it_runs(there: RunningPlan, plan: Plan) -> RunningPlan:
     """With the policies that the nodes run, also where the planner chose them: a change does not choose again."""
     ran = plan.cluster.nodes
     nodes = {name: replace(node, policy=of_node(ran[name])) for name, node in there.cluster.nodes.items()}
@@ -137,7 +137,7 @@ def _attempts(plan: Plan, new: frozenset[str], best_effort: bool) -> list[frozen
     return [late, late | new] if best_effort else [late]
 
 
-def _joining(file: Path, there: Standing, measured: Costs | None) -> Query:
+def _joining(file: Path, there: RunningPlan, measured: Costs | None) -> Query:
     """One query file, checked against the cluster and the queries that run. Raises BadInputError."""
     query, cluster = query_reader.load(file), there.cluster
     if query.name in there.members:
@@ -149,7 +149,7 @@ def _joining(file: Path, there: Standing, measured: Costs | None) -> Query:
     query = costs.applied(query, measured, cluster.catalog)
     query_checks.check(query, cluster)
     declarations.check(query)
-    return places.resolve(query, cluster)
+    return core_assignment.resolve(query, cluster)
 
 
 def refuse_survivors(plan: Plan, path: Path) -> None:
@@ -164,7 +164,7 @@ def refuse_survivors(plan: Plan, path: Path) -> None:
 
 def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOADING_NS) -> Change:
     """Without these queries. Nothing is searched: what is left stays as it is. Raises BadInputError."""
-    there = _as_it_runs(standing.read(plan, path), plan)
+    there = _as_it_runs(running_plan.read(plan, path), plan)
     refuse_survivors(plan, path)
     unknown = [name for name in names if name not in there.members]
     if unknown:
@@ -186,7 +186,7 @@ def removed(plan: Plan, path: Path, names: Sequence[str], loading_ns: int = LOAD
 
 def _laid(plan: Plan, query: Query, cluster: Cluster, types: Mapping[str, str], choices: Choices) -> Plan:
     """The plan of what is left: every choice is made."""
-    stays: Kept = choices.kept
+    stays: Incumbent = choices.kept
     built = problem.build(query, cluster, choices.held(cluster), kept=stays.hops)
     place = {index: cluster.nodes[stays.place[item.members[0]]].index for index, item in enumerate(built.items)}
     hops = routes.direct(built, place)

@@ -10,11 +10,11 @@ from typing import Any
 from coordinator.change.admission import promised
 from coordinator.change.next_plan import Change
 from coordinator.errors import CoordinatorError
-from coordinator.model.incumbent import Kept
+from coordinator.model.incumbent import Incumbent
 from coordinator.solve import planner
-from coordinator.solve.repair import mends
-from coordinator.solve.repair.mend import Mend
-from coordinator.solve.repair.trial import Case
+from coordinator.solve.repair import repair_search
+from coordinator.solve.repair.repair import Repair
+from coordinator.solve.repair.what_if_runs import Case
 from coordinator.units import counted
 from protos.plan_document import Plan
 
@@ -24,13 +24,13 @@ MOST_MENDS = 3
 
 
 @dataclass(frozen=True)
-class Ways:
+class Remedies:
     """`replacement`: a plan of all queries that promises everything wanted, None: none was found; `moved`: operators
     that run and would be elsewhere, from and to; `mends`: of what was declared."""
 
     replacement: Plan | None
     moved: Mapping[str, tuple[str, str]]
-    mends: tuple[Mend, ...] = ()
+    mends: tuple[Repair, ...] = ()
 
     def lines(self, file: str) -> list[str]:
         """`file`: where the replacement is."""
@@ -66,10 +66,10 @@ class Ways:
         }
 
 
-def ways(change: Change, tell: Callable[[str], None] = lambda _: None) -> Ways:
+def ways(change: Change, tell: Callable[[str], None] = lambda _: None) -> Remedies:
     """Of a change that is refused. What is found was planned; it takes up to half a minute."""
     limits = replace(change.choices.limits, seconds=min(REPLAN_S, change.choices.limits.seconds))
-    free = replace(change.choices, kept=Kept(spared=_late(change)), limits=limits, quick=True)
+    free = replace(change.choices, kept=Incumbent(spared=_late(change)), limits=limits, quick=True)
     wanted = {name for name, claim in change.before.guarantee.items() if promised(claim)}
     wanted |= {output.name for output in change.query.outputs} - change.before.guarantee.keys()
     tell("planning anew with every operator free")
@@ -83,11 +83,11 @@ def ways(change: Change, tell: Callable[[str], None] = lambda _: None) -> Ways:
             for name, at in change.before.placement.items()
             if made.placement.get(name, at) != at
         }
-        return Ways(made, moved)
+        return Remedies(made, moved)
     charges = replace(change.choices.charges, loading_ns=change.choices.loading_ns)
     case = Case(change.query, change.cluster, change.types, replace(change.choices, limits=limits, charges=charges))
-    found = mends.find(case, MEND_S, tell)
-    return Ways(None, {}, found.mends[:MOST_MENDS])
+    found = repair_search.find(case, MEND_S, tell)
+    return Remedies(None, {}, found.mends[:MOST_MENDS])
 
 
 def _late(change: Change) -> frozenset[str]:

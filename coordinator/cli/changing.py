@@ -1,4 +1,4 @@
-"""What `add` and `remove` have in common: the change told, carried out or refused."""
+"""Parts of `add` and `remove`: shows the change, applies it or refuses it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def loading_ns(text: str) -> int:
 
 def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, dry_run: bool, as_json: bool) -> None:
     """Carries a change out, or tells it only. Raises RefusedError, or what deploying raises."""
-    from coordinator.change import carry, change_summary
+    from coordinator.change import apply_change, change_summary
     from coordinator.explain import cost_lines
     from coordinator.fleet import addresses as address_file
     from coordinator.plan import plan_file
@@ -103,7 +103,7 @@ def conclude(change: Change, plan: Path, addresses: Path, output: Path | None, d
             "nothing was deployed" + (f"; the next plan {change.after.hash[:8]} is in {output}" if output else "")
         )
     else:
-        done = carry.out(change.before, change.after, plan, address_file.load(addresses), output, Lines())
+        done = apply_change.apply(change.before, change.after, plan, address_file.load(addresses), output, Lines())
         told |= {
             "deployed": True,
             "epoch": done.deployed.epoch,

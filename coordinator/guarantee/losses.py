@@ -13,7 +13,7 @@ from coordinator.calculus.curves import Time
 from coordinator.calculus.flow import jittered
 from coordinator.guarantee.analysis import Analysis
 from coordinator.guarantee.system import Source, Unit
-from coordinator.guarantee.windowed import Door
+from coordinator.guarantee.window_sources import EntryShedder
 from coordinator.units import counted, show_bytes, show_ns
 
 IN_MEMORY = 64  # bytes that an encoded byte may take there: a dict of one entry, '{"":0}', takes some 48 for each
@@ -27,7 +27,7 @@ def losses(analysis: Analysis, output: str) -> tuple[str, ...]:
     found += [_full(analysis, system.units[number]) for number in sorted(units)]
     for name, windows in system.windows.items():
         if any(stage.operator == name for number in units for stage in system.units[number].stages):
-            found += [_shed(analysis, door) for door in system.doors if name in door.windows]
+            found += [_shed(analysis, shedder) for shedder in system.entry_shedders if name in shedder.windows]
             closing = analysis.streams.closings.get(windows.add)
             found.append(closing.unsure if closing is not None else "")
     return tuple(dict.fromkeys(text for text in found if text))
@@ -73,25 +73,25 @@ def _full(analysis: Analysis, unit: Unit) -> str:
     return f"the queue of {unit.name} holds {show_bytes(unit.queue_bytes)}, and more may wait"
 
 
-def _shed(analysis: Analysis, door: Door) -> str:
+def _shed(analysis: Analysis, shedder: EntryShedder) -> str:
     """A shedder that goes by measured load cannot be told beforehand; one that goes by the queue alone can."""
-    if door.policy == "drop-tail" and _room(analysis, door):
+    if shedder.policy == "drop-tail" and _room(analysis, shedder):
         return ""
-    *names, last = sorted(analysis.system.windows[name].name for name in door.windows)
+    *names, last = sorted(analysis.system.windows[name].name for name in shedder.windows)
     over = f"{', '.join(names)} and {last}" if names else last
-    if door.policy == "drop-tail":
-        return f"windows of {over} are left out where more than {counted(door.most, 'tuple')} wait, and more may"
-    return f"{door.policy} leaves out windows of {over} where it measures too much load; 'shed: none' would not"
+    if shedder.policy == "drop-tail":
+        return f"windows of {over} are left out where more than {counted(shedder.most, 'tuple')} wait, and more may"
+    return f"{shedder.policy} leaves out windows of {over} where it measures too much load; 'shed: none' would not"
 
 
-def _room(analysis: Analysis, door: Door) -> bool:
-    """Whether no more than its tuples can be on their way from the door to the windows."""
-    responses = [analysis.delays.units.get(number) for number in {*door.units, *door.path}]
+def _room(analysis: Analysis, shedder: EntryShedder) -> bool:
+    """Whether no more than its tuples can be on their way from the shedder to the windows."""
+    responses = [analysis.delays.units.get(number) for number in {*shedder.units, *shedder.path}]
     if None in responses:
         return False
     within = sum((each.end for each in responses if each is not None), 0)
-    inside = sum(_waiting(analysis, analysis.system.units[number], within) for number in door.units)
-    return inside <= door.most
+    inside = sum(_waiting(analysis, analysis.system.units[number], within) for number in shedder.units)
+    return inside <= shedder.most
 
 
 def _waiting(analysis: Analysis, unit: Unit, within: Time) -> int:

@@ -26,7 +26,7 @@ from coordinator.calculus.selectivity import UndeclaredError, declared
 from coordinator.guarantee.analysis import Analysis
 from coordinator.guarantee.facts import Facts
 from coordinator.guarantee.system import Source, System, arrival_curve
-from coordinator.guarantee.windowed import Windows
+from coordinator.guarantee.window_sources import Windows
 from protos import plan_pb2
 from protos.plan_document import (
     Arrival,

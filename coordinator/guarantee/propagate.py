@@ -15,7 +15,7 @@ from coordinator.calculus.curves import Curve, Time
 from coordinator.calculus.flow import Spaced, jittered, least, selected, total
 from coordinator.calculus.response import Response
 from coordinator.calculus.selectivity import Selectivity
-from coordinator.guarantee import closing
+from coordinator.guarantee import window_closing
 from coordinator.guarantee.link_delay import sending_ns
 from coordinator.guarantee.streams import Closing, Delays, Flow, Kind, Late, Part, Streams, Trail
 from coordinator.guarantee.system import Source, Stage, System, Unit
@@ -60,7 +60,7 @@ def _enter(delays: Delays, charges: Charges, source: Source, marked: bool, strea
             marks.append(jittered(declared, source.beat_ns + charges.tick_ns + drain_ns if source.beat_ns else 0))
         stamped.append(declared)
     curve = least(stamped)
-    beats = closing.heartbeats(source, delays, charges)
+    beats = window_closing.heartbeats(source, delays, charges)
     if beats is not None:
         streams.arriving[source.node].append(Flow.of(beats, beats, {}))  # saying one costs about what reading one does
         marks.append(beats)
@@ -116,7 +116,7 @@ def _run(system: System, delays: Delays, charges: Charges, unit: Unit, streams: 
             response, trigger = delays.units.get(unit.id), streams.triggers[unit.id]
             if stream in system.windows:
                 own = _part(unit, stage, *_took_ns(unit, stage, response), response)
-                closing.close(system, delays, charges, system.windows[stream], trigger, own, streams)
+                window_closing.close(system, delays, charges, system.windows[stream], trigger, own, streams)
             else:
                 marked = stream in system.marked
                 streams.flows[stream, unit.node] = _leave(unit, stage, batch, trigger, response, marked)

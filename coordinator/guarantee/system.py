@@ -16,7 +16,7 @@ from coordinator.calculus.curves import Bursts, Curve, Jcp, RateBurst, Recorded
 from coordinator.calculus.flow import jittered
 from coordinator.calculus.selectivity import ONE, Selectivity, UndeclaredError, declared
 from coordinator.guarantee.facts import Facts
-from coordinator.guarantee.windowed import Door, Windows, read_doors, read_windows
+from coordinator.guarantee.window_sources import EntryShedder, Windows, read_entry_shedders, read_windows
 from coordinator.spec.quality import NOTHING, Qos
 from protos import plan_document, plan_pb2
 from protos.plan_document import NodeCharges
@@ -111,7 +111,8 @@ class Output:
 class System:
     """Everything. `order`: units so that each stands after those that trigger it; `hops`: per stream (from, to) in the
     order of travel; `marked`: streams that carry absence marks; `windows`: by the operator that collects them, whose
-    stream they leave on, and which are released when they close; `doors`: where tuples are shed before them."""
+    stream they leave on, and which are released when they close; `entry_shedders`: where tuples are shed before
+    them."""
 
     nodes: Mapping[str, Node]
     units: Mapping[int, Unit]
@@ -122,7 +123,7 @@ class System:
     links: Mapping[tuple[str, str], Link]
     marked: frozenset[str]
     windows: Mapping[str, Windows] = field(default_factory=dict)
-    doors: tuple[Door, ...] = ()
+    entry_shedders: tuple[EntryShedder, ...] = ()
 
 
 def arrival_curve(arrival: plan_document.Arrival) -> Curve:
@@ -173,7 +174,7 @@ def read(plan: Facts) -> System:
         links=links,
         marked=frozenset(stream.name for local in plan.nodes.values() for stream in local.streams if stream.marked),
         windows=read_windows(plan),
-        doors=read_doors(plan),
+        entry_shedders=read_entry_shedders(plan),
     )
 
 

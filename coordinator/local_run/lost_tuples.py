@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.report.facts.joined import own
+from coordinator.report.facts.merged_plans import own
 from coordinator.report.facts.reader import Run, records_of
 from coordinator.report.verdict import scan_trace
 from protos import records as rec

@@ -1,4 +1,4 @@
-"""What kept tuples from becoming results in time, in sentences: shed and lost anywhere, what agents said of it, costs
+"""Causes of missed results, in sentences: shed and lost anywhere, what agents said of it, costs
 beyond the plan's, sources that nothing fed; each with what mends it where that is known."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from coordinator.fleet.addresses import host_of
 from coordinator.local_run import agent_logs
 from coordinator.local_run.stages import Ran
-from coordinator.monitoring import words
+from coordinator.monitoring import wording
 from coordinator.report import cost_overrun, missed_share
 from coordinator.report.facts import began_anew
 from coordinator.report.page.overload_tables import AWAY
@@ -153,7 +153,7 @@ def _shed(plan: Plan, report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _line(end: str, tuples: int, where: str, why: str, of: int = 0) -> str:
-    meant, mends = (words.SHED, SHED_MENDS) if end == "shed" else (words.LOST, LOST_MENDS)
+    meant, mends = (wording.SHED, SHED_MENDS) if end == "shed" else (wording.LOST, LOST_MENDS)
     number = f"{tuples:,} of {counted(of, 'tuple')}" if of else counted(tuples, "tuple")
     mend = f"; {mends[why]}" if why in mends else ""
     return f"{end}: {number} {where}{',' if end == 'lost' else ':'} {meant.get(why, why)}{mend}"
@@ -163,7 +163,7 @@ def _windows(report: Mapping[str, Any]) -> Iterator[str]:
     """Windows without a result, and why, once per operator."""
     found = {name: one for output in report["outputs"].values() for name, one in output.get("windows", {}).items()}
     for name, one in found.items():
-        causes = [f"{n:,} because {words.WITHOUT.get(why, why)}" for why, n in one["abandoned"].items() if n]
+        causes = [f"{n:,} because {wording.WITHOUT.get(why, why)}" for why, n in one["abandoned"].items() if n]
         causes += [f"{one[kind]:,} {meant}" for kind, meant in WINDOWS.items() if one[kind]]
         if causes:
             yield f"windows of {name}: without a result, of {one['all']:,}: {', '.join(causes)}"

@@ -24,8 +24,8 @@ from coordinator.fleet.local.local_agents import LOG, LocalAgent, Wanted
 from coordinator.fleet.profile import profiling
 from coordinator.local_run import agent_logs
 from coordinator.local_run.agent_logs import Said
-from coordinator.local_run.feeding import Fed, Feeding
 from coordinator.local_run.files import Feed
+from coordinator.local_run.input_feeder import FeedProcess, InputFeeder
 from coordinator.local_run.listening import Listening
 from coordinator.local_run.lost_tuples import Lost, lost
 from coordinator.plan import plan_file
@@ -58,7 +58,7 @@ class Ran:
     those that take longer by the clock than on the CPU, a sentence."""
 
     run: Path
-    fed: list[Fed] = field(default_factory=list)
+    fed: list[FeedProcess] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     interrupted: bool = False
@@ -177,7 +177,7 @@ def _feed(
     repeat = wish.seconds is not None
     alive: set[str] = set()
     try:
-        with Feeding(wish.feeds, dict(found), at, wish.operators, work, repeat) as feeding:
+        with InputFeeder(wish.feeds, dict(found), at, wish.operators, work, repeat) as feeding:
             ran.fed = feeding.feeds
             try:
                 if why := feeding.wait(wish.seconds, dead, tell.now):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from coordinator.model.incumbent import Kept
+from coordinator.model.incumbent import Incumbent
 from coordinator.model.limits import Limits
 from coordinator.model.task_units import Units
 from coordinator.spec.cluster import Cluster
@@ -39,7 +39,7 @@ class Choices:
     best_effort: bool = False
     quick: bool = False
     conflicts: tuple[Mapping[str, frozenset[str]], ...] = ()
-    kept: Kept = field(default_factory=Kept)
+    kept: Incumbent = field(default_factory=Incumbent)
     loading_ns: int = 0
 
     def held(self, cluster: Cluster) -> dict[str, str]:

@@ -15,7 +15,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Kept:
+class Incumbent:
     """Of a plan that runs. `place`: operator to place; `due_ns`: operator to sub-deadline; `units`: each whole,
     readers of a stream in its middle; `hops`: per stream, from and to; `of`: that plan's hash. `spared`: outputs
     that need not hold, nor (5) for them, so that nothing which has to hold waits for them."""
@@ -39,7 +39,7 @@ class Kept:
         return plan_document.Kept(of=self.of, operators=tuple(self.place), spared=tuple(sorted(self.spared)))
 
 
-def read(plan: Plan, operators: Collection[str] | None = None, of: str | None = None) -> Kept:
+def read(plan: Plan, operators: Collection[str] | None = None, of: str | None = None) -> Incumbent:
     """What to keep of a plan: these operators (None: those that it kept itself, if any).
 
     Of a unit whose last operators are not kept, the last kept one takes their sub-deadlines: its place in the order of
@@ -58,7 +58,7 @@ def read(plan: Plan, operators: Collection[str] | None = None, of: str | None = 
                 due_ns[unit[-1]] += task.sub_deadline_ns - sum(due_ns[name] for name in unit)
     order = [name for name in plan.graph.operators if name in names]
     streams = names | (set(plan.graph.sources) if names else set())
-    return Kept(
+    return Incumbent(
         {name: plan.placement[name] for name in order},
         {name: due_ns[name] for name in order},
         tuple(units),
@@ -79,7 +79,7 @@ def hops(plan: Plan) -> dict[str, Pairs]:
     return {name: tuple(pairs) for name, pairs in found.items()}
 
 
-def fitted(query: Query, due_ns: Mapping[str, int], kept: Kept) -> dict[str, int]:
+def fitted(query: Query, due_ns: Mapping[str, int], kept: Incumbent) -> dict[str, int]:
     """Sub-deadlines in which kept operators have their own, and others are shortened until (5) holds, as far as what is
     kept leaves room; at least 1 ns each."""
     due = {**due_ns, **kept.due_ns}
@@ -134,7 +134,7 @@ def relaxed(query: Query, outputs: Collection[str], times: int) -> Query:
     )
 
 
-def crowded(query: Query, kept: Kept) -> list[str]:
+def crowded(query: Query, kept: Incumbent) -> list[str]:
     """Kept units that more streams would leave than a unit may have exits, in words: a trace record has no room."""
     found = []
     for unit in kept.units:

@@ -16,7 +16,7 @@ from coordinator.model import capacity, chains
 from coordinator.model.capacity import Conflict, Pipe, Store
 from coordinator.model.chains import Contract
 from coordinator.model.flows import Flow, flows, triggers
-from coordinator.spec import graph, places
+from coordinator.spec import core_assignment, graph
 from coordinator.spec.catalog import Catalog
 from coordinator.spec.cluster import Cluster, Node
 from coordinator.spec.query import Operator, Query
@@ -117,7 +117,7 @@ class Problem:
 
 def candidates(operator: Operator, cluster: Cluster) -> tuple[int, ...]:
     """Node(o) of [P]: the nodes an operator may run on."""
-    return tuple(cluster.nodes[name].index for name in places.allowed(operator, cluster))
+    return tuple(cluster.nodes[name].index for name in core_assignment.allowed(operator, cluster))
 
 
 def build(

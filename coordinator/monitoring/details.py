@@ -15,7 +15,7 @@ from coordinator.monitoring import explained
 from coordinator.monitoring.metrics import Frame
 
 if TYPE_CHECKING:
-    from coordinator.monitoring.watcher import Watcher
+    from coordinator.monitoring.monitor import Monitor
 
 
 class Details(Screen[None]):
@@ -42,11 +42,11 @@ class Details(Screen[None]):
             self.show(app.frame, app.watcher)
         app.look()
 
-    def show(self, frame: Frame, watcher: Watcher) -> None:
+    def show(self, frame: Frame, watcher: Monitor) -> None:
         """New figures."""
         self.query_one("#text", Static).update("\n".join(self.lines(frame, watcher)))
 
-    def lines(self, frame: Frame, watcher: Watcher) -> Iterator[str]:
+    def lines(self, frame: Frame, watcher: Monitor) -> Iterator[str]:
         """What there is to say."""
         raise NotImplementedError
 
@@ -54,7 +54,7 @@ class Details(Screen[None]):
 class NodeDetails(Details):
     """A node's units, windows and counters."""
 
-    def lines(self, frame: Frame, watcher: Watcher) -> Iterator[str]:
+    def lines(self, frame: Frame, watcher: Monitor) -> Iterator[str]:
         """Of that node."""
         node = next((each for each in frame.nodes if each.name == self.shown), None)
         if node is None:
@@ -67,7 +67,7 @@ class NodeDetails(Details):
 class OutputDetails(Details):
     """An output's path, and where the time goes."""
 
-    def lines(self, frame: Frame, watcher: Watcher) -> Iterator[str]:
+    def lines(self, frame: Frame, watcher: Monitor) -> Iterator[str]:
         """Of that output."""
         output = next((each for each in frame.outputs if each.name == self.shown), None)
         if output is None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.monitoring import metrics, overload_status, words
+from coordinator.monitoring import metrics, overload_status, wording
 from coordinator.monitoring.metrics import Node, Output, Plans, Unit
-from coordinator.monitoring.reply import SOURCE
+from coordinator.monitoring.monitor import Cost
+from coordinator.monitoring.status_response import SOURCE
 from coordinator.monitoring.tables import INDICATION, TIMED, UNITS, Column, count, duration, percent, rate, size
 from coordinator.monitoring.text import table
-from coordinator.monitoring.watcher import Cost
 from coordinator.report import missed_share
 
 EDITED = (
@@ -141,10 +141,10 @@ def operators(values: Mapping[str, Any]) -> Iterator[str]:
 def others(values: Mapping[str, Any], log: str) -> Iterator[str]:
     """Counters that say something to people and that no other line tells; of those that have a reason which only the
     log tells, where that is."""
-    yield from words.counters(
+    yield from wording.counters(
         {name: n for name, n in values["counters"].items() if not overload_status.told_here(name)}
     )
-    if values["counters"].get(words.RAISED):
+    if values["counters"].get(wording.RAISED):
         yield f"  why operators raised, with a trace back: {log}"
 
 
@@ -196,7 +196,7 @@ def _shed(found: Output, nodes: Sequence[Node]) -> Iterator[str]:
             "become results is not known, and what leads to several outputs counts for each"
         )
     for name, told in _windows(found, nodes):
-        for line in words.without_result(told):
+        for line in wording.without_result(told):
             yield f"windows of {name} before it: {line}"
 
 

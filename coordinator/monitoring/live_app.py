@@ -23,8 +23,8 @@ from textual.widgets import DataTable, Footer, Static
 from coordinator.monitoring import text
 from coordinator.monitoring.details import Details, NodeDetails, OutputDetails
 from coordinator.monitoring.metrics import Frame
+from coordinator.monitoring.monitor import Monitor
 from coordinator.monitoring.tables import INDICATION, NODES, OUTPUTS, Column, Row, ordered
-from coordinator.monitoring.watcher import Watcher
 
 BAD = "bold red"
 ENDED = 128  # and the number of the signal: the exit code
@@ -178,7 +178,7 @@ class Top(App[None]):
         Binding("question_mark", "help", "Help"),
     ]
 
-    def __init__(self, watcher: Watcher, interval_s: float) -> None:
+    def __init__(self, watcher: Monitor, interval_s: float) -> None:
         super().__init__()
         self.watcher, self.interval_s = watcher, interval_s
         self.frame: Frame | None = None

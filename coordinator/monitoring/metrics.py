@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from coordinator.monitoring import empty_windows, paths, reply
+from coordinator.monitoring import empty_windows, paths, status_response
 from coordinator.monitoring.paths import ON_LINKS, Ends, Path
 from coordinator.plan.deadline_breakdown import ADMITTED, MISSED, standing
 from coordinator.report.missed_share import WINDOWS, interval
@@ -27,7 +27,8 @@ Plans = Mapping[str, Plan]
 
 @dataclass(frozen=True)
 class Look:
-    """at_s: when, on a monotonic clock. places: as `reply.ask` has them; None for what was before there was a look."""
+    """at_s: when, on a monotonic clock. places: as `status_response.ask` has them. Before the first look
+    there is None."""
 
     at_s: float
     places: Mapping[str, Values]
@@ -180,7 +181,7 @@ def _node(name: str, values: Values, before: Look | None, now: Look) -> Node:
     shed = total(values, SHED) - (total(old, SHED) if old else 0)
     lost = total(values, LOST) + sum(values["counters"].get(name, 0) for name in ON_LINKS)
     return Node(
-        name, True, reply.well(values), values["why"], values["version"], values["rt"], _state(values),
+        name, True, status_response.well(values), values["why"], values["version"], values["rt"], _state(values),
         busy_ns / ns if ns > 0 else None, values["queue_bytes"], values["queue_limit_bytes"],
         shed / span_s if ns > 0 else None, lost,
         values["restarts"], _slack(values), values["uptime_ns"], values, old, span_s,

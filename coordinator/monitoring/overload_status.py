@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from coordinator.monitoring import words
+from coordinator.monitoring import wording
 
 if TYPE_CHECKING:
     from coordinator.report.facts.windows_view import WindowView
@@ -98,10 +98,10 @@ def lines(node: Mapping[str, Any]) -> Iterator[str]:
     if node["shed"]:
         shed = (f"{n['tuples']} {policy} ({n['per_s']:.3g}/s)" for policy, n in node["shed"].items())
         yield f"shed: {', '.join(shed)}"
-        yield "  " + "; ".join(f"{policy}: {words.SHED.get(policy, policy)}" for policy in node["shed"])
+        yield "  " + "; ".join(f"{policy}: {wording.SHED.get(policy, policy)}" for policy in node["shed"])
     for name, found in node["windows"].items():
         yield f"windows of {name}: {_text(found)}"
-        for line in words.without_result(found):
+        for line in wording.without_result(found):
             yield f"  {line}"
     if node["degraded"]:
         yield "degraded: " + ", ".join(f"{name} {n} times" for name, n in node["degraded"].items())

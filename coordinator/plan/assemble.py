@@ -10,12 +10,12 @@ from coordinator.guarantee import bounds, policing, system
 from coordinator.guarantee.analysis import Analysis, analyse
 from coordinator.model.allocation import Allocation
 from coordinator.model.flows import mean_selectivity
-from coordinator.model.incumbent import Kept
+from coordinator.model.incumbent import Incumbent
 from coordinator.model.progress import relative_gap
 from coordinator.plan import layout_windows, local_plans, policy_choice
 from coordinator.plan.deadline_breakdown import MISSED, standing
 from coordinator.plan.layout import Layout
-from coordinator.spec import graph, places
+from coordinator.spec import core_assignment, graph
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator
 from coordinator.spec.runtime_charges import MEASURED, Charges
@@ -48,7 +48,7 @@ def build(
     charges: Charges = MEASURED,
     model: Literal["sound", "paper", "sqpr"] = "paper",
     paper: PaperChoice | None = None,
-    kept: Kept | None = None,
+    kept: Incumbent | None = None,
 ) -> Plan:
     """The whole plan, with its hash. `solver`: its gap and sub-deadlines are those of the allocation; `held`: operators
     that the caller held to a node; `charges`: what the bounds charge for the runtime; `paper`: what the `paper` model
@@ -206,7 +206,7 @@ def _operator(layout: Layout, operator: Operator) -> plan_document.Operator:
         side=operator.side,
         cost_ns=operator.cost_ns,
         selectivity=_selectivity(operator),
-        nodes=tuple(places.allowed(operator, layout.cluster)) if narrowed else None,
+        nodes=tuple(core_assignment.allowed(operator, layout.cluster)) if narrowed else None,
         forbid_nodes=operator.barred,
         memory_bytes=operator.memory_bytes,
         parameters=operator.parameters,

@@ -1,5 +1,5 @@
 """Where tuples are shed that windows cannot all be made of: at the first unit of a node from which everything leads to
-its windows, so that what goes has cost that node nothing; else at the door of what collects them.
+its windows, so that what goes has cost that node nothing; else at the shedder of what collects them.
 
 Windows that read a stream side by side share a shedder: a tuple that one of them lacks is shed from none, or from all.
 """
@@ -18,8 +18,8 @@ Unit = tuple[int, tuple[str, ...]]  # id, operators
 
 
 @dataclass(frozen=True)
-class Door:
-    """`path`: units from the door on to those that collect, in order; the first is the door."""
+class EntryShedder:
+    """`path`: units from the shedder on to those that collect, in order; the first is the shedder."""
 
     inputs: frozenset[str]
     path: tuple[int, ...]
@@ -36,20 +36,20 @@ def of_node(layout: Layout, node: str) -> list[plan_pb2.Shedding]:
     found = []
     for policy in policies:
         if policy is not None:
-            for doors in _beside(_doors(layout, node, policy)):
-                found.append(_shedding(layout, policy, doors))
+            for entry_shedders in _beside(_entry_shedders(layout, node, policy)):
+                found.append(_shedding(layout, policy, entry_shedders))
     return found
 
 
-def _shedding(layout: Layout, policy: str, doors: list[Door]) -> plan_pb2.Shedding:
-    names = list(dict.fromkeys(name for door in doors for name in door.windows))
+def _shedding(layout: Layout, policy: str, entry_shedders: list[EntryShedder]) -> plan_pb2.Shedding:
+    names = list(dict.fromkeys(name for shedder in entry_shedders for name in shedder.windows))
     given = [window for name in names if (window := layout.by_name[name].window) is not None]
     useful = [layout_windows.useful_ns(layout, layout.by_name[name]) or layout.deadline_ns[name] for name in names]
     order = {number: position for position, (number, _) in enumerate(_sorted_units(layout))}
-    path = sorted({number for door in doors for number in door.path}, key=lambda number: order[number])
+    path = sorted({number for shedder in entry_shedders for number in shedder.path}, key=lambda number: order[number])
     return plan_pb2.Shedding(
         policy=policy,
-        units=[door.path[0] for door in doors],
+        units=[shedder.path[0] for shedder in entry_shedders],
         windows=[layout.operator_id[name] for name in names],
         most=min(window.most for window in given),
         target_ns=min(useful) // 2,
@@ -65,7 +65,7 @@ def _sorted_units(layout: Layout) -> list[Unit]:
     return sorted(units, key=lambda unit: position[unit[1][0]])
 
 
-def _doors(layout: Layout, node: str, policy: str) -> list[Door]:
+def _entry_shedders(layout: Layout, node: str, policy: str) -> list[EntryShedder]:
     """One per first unit, with all windows behind it."""
     inner = _inner(layout, node, policy)
     units = dict(layout.tasks[node])
@@ -86,7 +86,7 @@ def _doors(layout: Layout, node: str, policy: str) -> list[Door]:
         names.append(operator.name)
     position = {number: i for i, (number, _) in enumerate(_sorted_units(layout))}
     return [
-        Door(
+        EntryShedder(
             frozenset(layout.by_name[units[first][0]].inputs),
             tuple(sorted(passed, key=lambda number: position[number])),
             tuple(names),
@@ -115,19 +115,19 @@ def _inner(layout: Layout, node: str, policy: str) -> set[int]:
         readers = [one for one in query.operators if set(members) & {*one.inputs, *one.side.values()}]
         onward = [one for one in readers if one.name not in members]
         sides = any(set(members) & set(one.side.values()) for one in readers)
-        # What has several inputs is a door itself: its windows are not behind any one of them.
+        # What has several inputs is a shedder itself: its windows are not behind any one of them.
         leads = all(unit_of.get(one.name) in found and len(one.inputs) == 1 for one in onward)
         if inside and onward and not sides and leads:
             found.add(number)
     return found
 
 
-def _beside(doors: list[Door]) -> list[list[Door]]:
+def _beside(entry_shedders: list[EntryShedder]) -> list[list[EntryShedder]]:
     """Doors that read a stream in common go together."""
-    groups: list[list[Door]] = []
-    for door in doors:
-        mine = [group for group in groups if any(door.inputs & other.inputs for other in group)]
+    groups: list[list[EntryShedder]] = []
+    for shedder in entry_shedders:
+        mine = [group for group in groups if any(shedder.inputs & other.inputs for other in group)]
         groups = [group for group in groups if group not in mine] + [
-            [each for group in mine for each in group] + [door]
+            [each for group in mine for each in group] + [shedder]
         ]
     return groups

@@ -14,7 +14,7 @@ from itertools import groupby, islice
 from math import ceil
 from typing import Any
 
-from coordinator.report.facts.joined import own
+from coordinator.report.facts.merged_plans import own
 from coordinator.report.facts.reader import Incarnation, Run, records_of
 from coordinator.report.verdict import scan_trace
 from coordinator.units import show_ns

@@ -6,18 +6,18 @@ from typing import Any
 
 from coordinator.report.counts import Counts
 from coordinator.report.facts.completeness import ADMITTED_UNDER, FACT_KINDS, LEDGER_KINDS, Scan, judge_all
-from coordinator.report.facts.joined import MOST_PLANS, own
+from coordinator.report.facts.merged_plans import MOST_PLANS, own
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.reader import Incarnation, Run, records_of
-from coordinator.report.ledger.books import Row
+from coordinator.report.ledger.aggregated_counts import tally
+from coordinator.report.ledger.balance_sheet import Row
 from coordinator.report.ledger.idle import idle_windows
+from coordinator.report.ledger.interval_set import spans
 from coordinator.report.ledger.latency_breakdown import blame
 from coordinator.report.ledger.ledger import keep
+from coordinator.report.ledger.reconciliation import seen_filtering
 from coordinator.report.ledger.results import expect
 from coordinator.report.ledger.seen import see
-from coordinator.report.ledger.settling import seen_filtering
-from coordinator.report.ledger.spans import spans
-from coordinator.report.ledger.tally import tally
 from coordinator.report.ledger.witnesses import lacking_sources
 from coordinator.report.summary.assembly import assemble
 from protos.records import PLAN_EPOCH_MASK, RECORD_BYTES, STATE_CRASHED, STATE_DRAINING, Gap, Load, Plan, Record

@@ -20,7 +20,7 @@ from coordinator.errors import InfeasibleError, OutOfTimeError
 from coordinator.model import problem
 from coordinator.model.choices import Choices
 from coordinator.model.progress import Watch
-from coordinator.solve.survivors import Survivors, without
+from coordinator.solve.surviving_topology import SurvivingTopology, without
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
 from protos.plan_document import Plan, Survivor
@@ -44,7 +44,7 @@ class _Search:
     choices: Choices
     make: Make
     until: float
-    left: dict[str, Survivors]
+    left: dict[str, SurvivingTopology]
     conflicts: list[Conflict] = field(default_factory=list)
     why: dict[str, list[str]] = field(default_factory=dict)
     known: dict[object, Plan | None] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from coordinator.errors import CoordinatorError, Mistake
 from coordinator.model.choices import Choices
 from coordinator.plan import policy_choice
-from coordinator.spec import places, policy_names
+from coordinator.spec import core_assignment, policy_names
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Query
@@ -37,8 +37,8 @@ def check(query: Query, cluster: Cluster, choices: Choices) -> None:
             wrong.append(Mistake("unknown_operator", text, nearest(name, operators)))
         elif not (named := {place.name for place in cluster.places(node)}):
             text = f"--place {name}={node}: node '{node}' is unknown"
-            wrong.append(Mistake("unknown_node", text, places.meant(cluster, node)))
-        elif named.isdisjoint(allowed := places.allowed(operators[name], cluster)):
+            wrong.append(Mistake("unknown_node", text, core_assignment.meant(cluster, node)))
+        elif named.isdisjoint(allowed := core_assignment.allowed(operators[name], cluster)):
             text = f"--place {name}={node}: the query allows it on {', '.join(allowed)} only"
             wrong.append(Mistake("place_not_allowed", text, "change 'nodes:' or 'forbid_nodes:' there"))
     if choices.survive not in (0, 1):

@@ -20,13 +20,13 @@ from coordinator.solve import failover, option_checks, sub_deadline_allocation
 from coordinator.solve.audit import audit_guarantee as sound_audit
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.guaranteed import outcome
-from coordinator.solve.guaranteed.draft import Setting
+from coordinator.solve.guaranteed.candidate import Setting
 from coordinator.solve.guaranteed.search import Finder
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import deadline, sqpr
 from coordinator.solve.milp.infeasible import explain
 from coordinator.spec import cluster as clusters
-from coordinator.spec import costs, graph, places, policy_names, query_reader
+from coordinator.spec import core_assignment, costs, graph, policy_names, query_reader
 from coordinator.spec.checks import declarations, query_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.costs import Costs
@@ -81,7 +81,7 @@ def load(
     if cluster is None:
         assert len(found) == 1  # where several may be shared depends on the cluster
         return found[0], None, types
-    resolved = [places.resolve(query, cluster) for query in found]
+    resolved = [core_assignment.resolve(query, cluster) for query in found]
     if len(resolved) == 1:
         return resolved[0], cluster, types
     composed = compose(resolved, cluster, share).query
@@ -133,8 +133,8 @@ def _sound(query: Query, cluster: Cluster, types: Mapping[str, str], choices: Ch
     finder = Finder(setting, charged, choices.limits, held, choices.tighten, watch, conflicts, spared)
     found = finder.run(choices.best_effort, choices.quick)
     other = outcome.others(finder, found) if not choices.quick else outcome.Others({}, None)
-    shares = found.draft.per_operator(found.standing.due_ns)
-    place, hops, stay = found.draft.place, found.draft.hops, choices.kept.units
+    shares = found.candidate.per_operator(found.standing.due_ns)
+    place, hops, stay = found.candidate.place, found.candidate.hops, choices.kept.units
     layout = Layout(query, cluster, types, place, shares, hops, policy_choice.SOUND, choices.units, stay)
     solver = Solver(
         name=choices.limits.solver,

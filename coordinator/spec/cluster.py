@@ -94,7 +94,7 @@ class Cluster:
 
     @property
     def names(self) -> list[str]:
-        """Everything that `places` knows, but for `.0`."""
+        """everything that `core_assignment` knows, but for `.0`."""
         return list(dict.fromkeys([*self.hosts, *self.nodes]))
 
 

@@ -1,6 +1,6 @@
 """A schedule of the whole system that knows every cost beforehand: how few results can be missed, from above.
 
-`clairvoyant` gives a bound from below, by leaving constraints out. Here none is left out: operators are not
+`miss_bound` gives a bound from below, by leaving constraints out. Here none is left out: operators are not
 interrupted, tuples come over links, tasks wait for those before them on any node. So the optimum lies between both, and
 where they are equal it is known.
 

@@ -12,7 +12,7 @@ from coordinator.cli import query_files
 from coordinator.cli.planning import searching, watching
 
 if TYPE_CHECKING:
-    from coordinator.solve.repair.trial import Case
+    from coordinator.solve.repair.what_if_runs import Case
     from protos.plan_document import Plan
 
 EPILOG = """Examples:
@@ -63,8 +63,8 @@ def register(app: typer.Typer) -> None:
         from coordinator.model.choices import Choices
         from coordinator.plan import deadline_breakdown, plan_file, reopen
         from coordinator.solve import planner
-        from coordinator.solve.repair import mends
-        from coordinator.solve.repair.trial import Case, Outcome, told
+        from coordinator.solve.repair import repair_search
+        from coordinator.solve.repair.what_if_runs import Case, Outcome, told
         from coordinator.spec import runtime_charges
         from protos import json_shape
 
@@ -92,7 +92,7 @@ def register(app: typer.Typer) -> None:
                 now = told(made)
             except InfeasibleError as error:
                 now = Outcome(None, tuple(error.reasons))
-        found = mends.Findings(now)
+        found = repair_search.Findings(now)
         if time_limit:
             found = _look(case, now, time_limit, as_json)
         sections: dict[str, list[str]] = {}
@@ -118,7 +118,7 @@ def register(app: typer.Typer) -> None:
 
 def _look(case: Case, now: Any, seconds: float, quiet: bool) -> Any:
     """Mends, with progress on stderr."""
-    from coordinator.solve.repair import mends
+    from coordinator.solve.repair import repair_search
 
     with searching("looking for what mends it", quiet) as tell:
-        return mends.find(case, seconds, lambda what: tell(f"looking for what mends it: {what}"), now)
+        return repair_search.find(case, seconds, lambda what: tell(f"looking for what mends it: {what}"), now)

@@ -116,7 +116,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Decide where each operator runs and how much of each deadline it gets, and write plan.json."""
         from coordinator.cli.lines import tell
-        from coordinator.fleet.deployment import kept_plan
+        from coordinator.fleet.deployment import previous_plan
         from coordinator.model.choices import Choices
         from coordinator.model.limits import Limits
         from coordinator.plan import plan_file
@@ -151,7 +151,7 @@ def register(app: typer.Typer) -> None:
         also = [*(["--no-sharing"] if no_sharing else []), *query_files.costs_options(costs, costs_of, margin)]
         with watching(as_json) as watch, hinting([*files, *also], choices, loaded):
             made = planner.plan(loaded, known, types, choices, watch)
-        kept = kept_plan.keep(output, made.hash)
+        kept = previous_plan.keep(output, made.hash)
         plan_file.write(made, output)
         if as_json:
             written = made.to_json()
@@ -189,7 +189,7 @@ def _what_if(
     from coordinator.cli.lines import tell
     from coordinator.errors import InfeasibleError
     from coordinator.explain import comparison
-    from coordinator.fleet.deployment import kept_plan
+    from coordinator.fleet.deployment import previous_plan
     from coordinator.plan import plan_file
     from coordinator.solve import planner, what_if
 
@@ -206,7 +206,7 @@ def _what_if(
     with watching(as_json) as watch:
         before, after = side(now, watch), side(then, watch)
     if output is not None and after.plan is not None:
-        kept = kept_plan.keep(output, after.plan.hash)
+        kept = previous_plan.keep(output, after.plan.hash)
         plan_file.write(after.plan, output)
         if kept is not None:
             tell(kept.sentence())

@@ -12,7 +12,7 @@ import typer
 from coordinator.cli import completion, query_files
 from coordinator.cli.commands.report import Engine
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
-from coordinator.cli.shown import Shown
+from coordinator.cli.stage_lines import StageLines
 from coordinator.errors import CoordinatorError
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def register(app: typer.Typer) -> None:
             from coordinator.fleet.local.restart import refuse_running
 
             refuse_running(addresses)
-        with Shown() as tell:
+        with StageLines() as tell:
             made, code, beside = _plan(files or [], plan, operators or [], (costs, best_effort), tell)
             feeds, unfed = conventions.feeds(made, wishes, beside)
             _room(output)
@@ -157,7 +157,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _plan(
-    files: Sequence[Path], plan: Path | None, given: Sequence[Path], how: tuple[Path | None, bool], tell: Shown
+    files: Sequence[Path], plan: Path | None, given: Sequence[Path], how: tuple[Path | None, bool], tell: StageLines
 ) -> tuple[Plan, list[Path], list[Path]]:
     """The plan, the files with operators, and the folders in which more may stand. how: measured costs, and whether a
     plan is made where none is guaranteed."""
@@ -185,7 +185,9 @@ def _plan(
     return made, code, beside
 
 
-def _made(queries: list[Path], cluster: Path, how: tuple[Path | None, bool], edit: Edit | None, tell: Shown) -> Plan:
+def _made(
+    queries: list[Path], cluster: Path, how: tuple[Path | None, bool], edit: Edit | None, tell: StageLines
+) -> Plan:
     from coordinator.cli.planning import hinting
     from coordinator.model.choices import Choices
     from coordinator.solve import planner

@@ -48,13 +48,13 @@ def register(app: typer.Typer) -> None:
         or is not well."""
         from coordinator.fleet import addresses as address_file
         from coordinator.fleet.agents import Agents
-        from coordinator.monitoring import metrics, overload_status, reply
+        from coordinator.monitoring import metrics, overload_status, status_response
 
         places = address_file.load(addresses).nodes
         with Agents(places) as agents:
-            values = reply.ask(agents, 5.0)
+            values = status_response.ask(agents, 5.0)
             hashes = {each["hash"] for node in values.values() for each in node.get("plans", [])}
-            known = reply.known_plans(plan, hashes, agents)
+            known = status_response.known_plans(plan, hashes, agents)
         frame = metrics.between(None, metrics.Look(0.0, values), known)
         queries = _queries(values, frame, known)
         for place, node in values.items():
@@ -63,8 +63,8 @@ def register(app: typer.Typer) -> None:
         if as_json:
             typer.echo(json.dumps({"nodes": values, "queries": queries}))
         else:
-            _show(values, frame, queries, {name: reply.log_of(places.get(name)) for name in values})
-        if not all(reply.well(node) for node in values.values()):
+            _show(values, frame, queries, {name: status_response.log_of(places.get(name)) for name in values})
+        if not all(status_response.well(node) for node in values.values()):
             raise typer.Exit(1)
 
 

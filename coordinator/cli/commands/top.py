@@ -13,7 +13,7 @@ from coordinator.cli.commands.status import DEFAULT_PLAN, PlanOption
 from coordinator.cli.commands.up import DEFAULT_ADDRESSES, AddressesOption
 
 if TYPE_CHECKING:
-    from coordinator.monitoring.watcher import Watcher
+    from coordinator.monitoring.monitor import Monitor
 
 EPILOG = """Examples:
 
@@ -46,9 +46,9 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Watch nodes and outputs live: use, queues, what is shed and lost; results, misses, latencies and slack."""
         os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its library writes to the terminal that is drawn on
-        from coordinator.monitoring.watcher import Watcher
+        from coordinator.monitoring.monitor import Monitor
 
-        with Watcher(addresses, plan) as watcher:
+        with Monitor(addresses, plan) as watcher:
             code = _once(watcher, interval) if once or not _drawable() else _live(watcher, interval)
         if code:
             raise typer.Exit(code)
@@ -60,7 +60,7 @@ def _drawable() -> bool:
     return all(end is not None and end.isatty() for end in ends) and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def _once(watcher: Watcher, interval: float) -> int:
+def _once(watcher: Monitor, interval: float) -> int:
     from coordinator.monitoring import text
 
     watcher.look(interval)
@@ -73,7 +73,7 @@ def _once(watcher: Watcher, interval: float) -> int:
     return 0 if all(node.well for node in frame.nodes) else 1
 
 
-def _live(watcher: Watcher, interval: float) -> int:
+def _live(watcher: Monitor, interval: float) -> int:
     from coordinator.monitoring.live_app import Top
 
     app = Top(watcher, interval)

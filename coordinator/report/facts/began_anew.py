@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from coordinator.report.facts.joined import ID_BITS
+from coordinator.report.facts.merged_plans import ID_BITS
 from coordinator.report.facts.reader import Incarnation, Run, records_of
 from protos.records import PLAN_EPOCH_MASK, Plan, Reset
 

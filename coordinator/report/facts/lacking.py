@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from coordinator.report.facts.joined import number_of
+from coordinator.report.facts.merged_plans import number_of
 from coordinator.report.facts.plan_view import PlanView
 
 if TYPE_CHECKING:

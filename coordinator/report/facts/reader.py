@@ -1,7 +1,7 @@
 """Reads a run directory: plan.json, run.json and the raw trace segments, tolerant of damage.
 
 A run during which plans changed has the last of them in plan.json and the others in earlier/; run.json's `earlier`
-names them by hash, in the order in which they ran. They are judged together (`joined.py`).
+names them by hash, in the order in which they ran. They are judged together (`merged_plans.py`).
 
 Nothing in a trace can make this fail: what cannot be used is left out and said (`Damage`), and whether the rest is
 complete follows from the counts in run.json. Layouts come from protos/records.py alone.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.errors import CoordinatorError
-from coordinator.report.facts.joined import join
+from coordinator.report.facts.merged_plans import join
 from coordinator.report.facts.plan_view import PlanUnreadableError, PlanView, read_plan
 from protos import plan_document
 from protos.plan_document import Plan, PlanFileError

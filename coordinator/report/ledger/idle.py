@@ -1,12 +1,12 @@
 """Windows that nothing was fed into: empty ones before the first and behind the last that has tuples, in plain Python.
 
 Windows by time close as long as their plan runs, also when the feed has ended. What came of them says nothing of how
-windows fared, so no share counts them. As columns in spark_tally.py.
+windows fared, so no share counts them. As columns in spark_counts.py.
 """
 
 from collections.abc import Iterable, Sequence
 
-from coordinator.report.ledger.books import Row
+from coordinator.report.ledger.balance_sheet import Row
 from protos.records import WINDOW_CLOSED
 from protos.records import Window as WindowRecord
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from coordinator.report.counts import DURATION_LIMIT, INSTANT_LIMIT, Counts, Hop, Spent, nearest_rank
 from coordinator.report.facts.plan_view import UNIT, Reach, consumer_id
-from coordinator.report.ledger.books import Ledger, Row
+from coordinator.report.ledger.balance_sheet import Ledger, Row
 from coordinator.report.ledger.results import Key, instant
 from protos import records as rec
 

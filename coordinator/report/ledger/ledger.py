@@ -12,8 +12,8 @@ from coordinator.report.facts.completeness import Trace
 from coordinator.report.facts.plan_view import OUTPUT, PEER, RESULT, SIDE, UNIT, PlanView, consumer_id
 from coordinator.report.facts.problems import Fault, Problem, grouped
 from coordinator.report.facts.reader import Run
-from coordinator.report.ledger.books import Bucket, Ledger, Miss, Row
-from coordinator.report.ledger.settling import settle
+from coordinator.report.ledger.balance_sheet import Bucket, Ledger, Miss, Row
+from coordinator.report.ledger.reconciliation import settle
 from coordinator.report.witness.compare import compare
 from protos import records as rec
 from protos.records import Lost, Ran, Record, Shed

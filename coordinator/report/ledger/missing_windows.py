@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from coordinator.report.counts import ADMITTED, BEGUN, TOLD, Counts
 from coordinator.report.facts.completeness import Status, Trace
-from coordinator.report.facts.joined import ID_BITS
+from coordinator.report.facts.merged_plans import ID_BITS
 from coordinator.report.facts.plan_view import PlanView, Reach
 from coordinator.report.facts.windows_view import BY_TIME, WindowView
 from protos import records as rec

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from coordinator.report.counts import INSTANT_LIMIT, QUANTILES, Above, Counts, Rank, nearest_rank
-from coordinator.report.facts.joined import number_of
+from coordinator.report.facts.merged_plans import number_of
 from coordinator.report.facts.plan_view import UNIT, Reach, consumer_parts
-from coordinator.report.ledger.books import Ledger, Miss, Row
+from coordinator.report.ledger.balance_sheet import Ledger, Miss, Row
 from coordinator.report.ledger.idle import Window
-from coordinator.report.ledger.settling import seen_filtering
+from coordinator.report.ledger.reconciliation import seen_filtering
 from protos.latency import Latency, Verdict
 from protos.records import Output
 

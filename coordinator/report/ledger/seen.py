@@ -1,4 +1,4 @@
-"""Which numbers of sources records name, in plain Python; as columns in spark_tally.py. Asked only of sources whose
+"""Which numbers of sources records name, in plain Python; as columns in spark_counts.py. Asked only of sources whose
 node lacks records."""
 
 from collections import defaultdict
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from coordinator.report.counts import Came, Counts, Seen
 from coordinator.report.facts.plan_view import PlanView
-from coordinator.report.ledger.books import Row
+from coordinator.report.ledger.balance_sheet import Row
 from coordinator.report.ledger.results import Key, instant
 from protos import records as rec
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from coordinator.report.counts import ADMITTED, TOLD, Came, Counts
 from coordinator.report.facts.completeness import Status, Trace, lacking_nodes
-from coordinator.report.facts.joined import number_of
+from coordinator.report.facts.merged_plans import number_of
 from coordinator.report.facts.plan_view import Reach
 from coordinator.report.facts.reader import Run
 from coordinator.report.facts.windows_view import BY_TIME, WindowView

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.report.facts.joined import own
+from coordinator.report.facts.merged_plans import own
 from coordinator.report.facts.reader import Incarnation, Run, records_of
 from coordinator.report.verdict import scan_trace
 from protos.records import Output, Ran

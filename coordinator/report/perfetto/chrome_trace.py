@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coordinator.fleet.addresses import host_of
-from coordinator.report.facts.joined import AnyRecord, moved
+from coordinator.report.facts.merged_plans import AnyRecord, moved
 from coordinator.report.facts.one_clock import OneClock
 from coordinator.report.facts.reader import Incarnation, Run
 from protos import records as rec

@@ -14,12 +14,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.counts import PROBLEMS_SHOWN, Above, Came, Counts, Hop, Rank, Seen, Span, Spent, Tally
 from coordinator.report.facts.completeness import ADMITTED_UNDER, LEDGER_KINDS, Scan, Trace, judge_all
-from coordinator.report.facts.joined import MOST_PLANS
+from coordinator.report.facts.merged_plans import MOST_PLANS
 from coordinator.report.facts.problems import FIRST_OF_WITNESSES, Problem
 from coordinator.report.facts.reader import Run
 from coordinator.report.ledger.witnesses import lacking_sources
+from coordinator.report.spark import spark_counts, spark_records
 from coordinator.report.spark import spark_ledger as ledger
-from coordinator.report.spark import spark_records, spark_tally
 from coordinator.report.spark import spark_results as results
 from coordinator.report.spark.spark_records import LINEAGE, TUPLE, flagged, is_, value
 from coordinator.report.spark.spark_tables import (  # fmt: skip
@@ -188,7 +188,7 @@ def wide(frame: DataFrame, what: str, columns: Sequence[str]) -> DataFrame:
 
 
 def gather(
-    rows: DataFrame, books: ledger.Books, answers: DataFrame, parts: DataFrame, tables: Plans
+    rows: DataFrame, books: ledger.BalanceSheet, answers: DataFrame, parts: DataFrame, tables: Plans
 ) -> list[DataFrame]:
     """The second pass's aggregates of ledgers and results, as `wide` rows."""
     admitted = rows.where(is_(rec.ADMITTED))
@@ -219,21 +219,21 @@ def overload(mine: DataFrame, answers: DataFrame, tables: Plans) -> list[DataFra
     """The second pass's aggregates of what was shed and of windows, as `wide` rows."""
     key = ["inc", "kind", "ref", "word", "cause"]
     found = [
-        wide(spark_tally.tallies(mine), "tally", [*key, "n", "spent", "first", "last"]),
-        wide(spark_tally.refused(mine), "tally", [*key, "n", "spent", "first", "last"]),
-        wide(spark_tally.shed_tuples(mine), "shed", ["source", "policy", "n"]),
-        wide(spark_tally.spans(mine), "span", ["inc", "source", "about", "first", "last", "low", "high"]),
+        wide(spark_counts.tallies(mine), "tally", [*key, "n", "spent", "first", "last"]),
+        wide(spark_counts.refused(mine), "tally", [*key, "n", "spent", "first", "last"]),
+        wide(spark_counts.shed_tuples(mine), "shed", ["source", "policy", "n"]),
+        wide(spark_counts.spans(mine), "span", ["inc", "source", "about", "first", "last", "low", "high"]),
     ]
-    idle = spark_tally.idle_windows(mine)
+    idle = spark_counts.idle_windows(mine)
     found.append(wide(idle.groupBy("run", "source").count(), "idle", ["source", "count"]))
-    found.append(wide(spark_tally.idle_met(answers, idle), "idle_met", ["output", "count"]))
-    windows = spark_tally.window_answers(answers, idle, tables)
+    found.append(wide(spark_counts.idle_met(answers, idle), "idle_met", ["output", "count"]))
+    windows = spark_counts.window_answers(answers, idle, tables)
     return [*found, wide(windows, "windows", ["output", "source", "answered", "on_time"])]
 
 
 def witnesses(rows: DataFrame, answers: DataFrame, doubtful: DataFrame, tables: Plans) -> list[DataFrame]:
     """The second pass's aggregates of what is told of sources whose node lacks records, as `wide` rows."""
-    numbers, known, came = spark_tally.seen(rows, answers, doubtful, tables)
+    numbers, known, came = spark_counts.seen(rows, answers, doubtful, tables)
     return [
         wide(numbers, "seen", ["source", "epoch", "first", "last"]),
         wide(known, "known", ["output", "source", "epoch", "n"]),

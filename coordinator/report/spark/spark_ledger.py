@@ -37,7 +37,7 @@ Persist = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
-class Books:
+class BalanceSheet:
     """The ledger of all runs, settled."""
 
     obligations: DataFrame  # run n
@@ -50,7 +50,7 @@ class Books:
 def keep(
     rows: DataFrame, done: DataFrame, plans: Plans, statuses: DataFrame, nodes: DataFrame, second: DataFrame,
     persist: Persist,
-) -> Books:  # fmt: skip
+) -> BalanceSheet:  # fmt: skip
     """Settle the ledger. rows: `own`; done: `instances`; statuses, nodes: spark_tables.status_tables; second:
     spark_tables.witnessed."""
     arrived, nowhere = arrivals(rows, plans)
@@ -59,7 +59,7 @@ def keep(
     linked = persist(links(rows).join(nodes.withColumnRenamed("node", "to_node"), ["run", "to_node"], "left"))
     opened = settled.where(col("open") > 0)
     problems = [nowhere, odd(rows, plans), open_problems(opened), excess(settled, plans), unsent(linked, nodes), second]
-    return Books(
+    return BalanceSheet(
         obligations=arrived.groupBy("run").agg(F.count("*").alias("n")),
         outcomes=outcomes(rows, ended, done, plans, opened, linked),
         problems=persist(reduce(DataFrame.unionByName, problems)),

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.facts.completeness import FACT_KINDS, LEDGER_KINDS
-from coordinator.report.facts.joined import ID_BITS
+from coordinator.report.facts.merged_plans import ID_BITS
 from coordinator.report.spark.spark_tables import Plans, col, lit
 from protos import records as rec
 from protos.record_layout import CLASSES, Field
@@ -91,7 +91,7 @@ def surplus() -> Column:
 
 def own(traces: DataFrame, plans: Plans) -> DataFrame:
     """The records of each run's plans that are judged (the ledgers' and FACT_KINDS), with the ids of the joined view
-    (`joined.py`): their plan epoch is named by a PLAN record with the hash of one of them."""
+    (`merged_plans.py`): their plan epoch is named by a PLAN record with the hash of one of them."""
     epoch = col("flags").bitwiseAND(rec.PLAN_EPOCH_MASK).cast("long")
     named = (
         traces.where(is_(rec.PLAN))
@@ -106,7 +106,7 @@ def own(traces: DataFrame, plans: Plans) -> DataFrame:
 
 
 def moved(rows: DataFrame, plans: Plans) -> DataFrame:
-    """As `joined.moved`: ids of earlier plans carry the plan's number above their own bits. rows: with a `number`."""
+    """As `merged_plans.moved`: ids of earlier plans carry the plan's number above their own bits."""
     shift = F.shiftleft("number", ID_BITS)
     everywhere = is_(rec.SHED, rec.LOST) & (col("ref") == rec.NO_REF)
     to_peer = is_(rec.LOST) & flagged()

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from coordinator.report.counts import DURATION_LIMIT, INSTANT_LIMIT, QUANTILES, Hop, Rank
-from coordinator.report.facts.joined import ID_BITS
+from coordinator.report.facts.merged_plans import ID_BITS
 from coordinator.report.spark.spark_records import LINEAGE, TUPLE, instance_ordinal, is_, value
 from coordinator.report.spark.spark_tables import Plans, col, lit
 from protos import records as rec

@@ -1,4 +1,4 @@
-"""The records of a run's plans as columns, with the ids of the joined view (`joined.py`)."""
+"""The records of a run's plans as columns, with the ids of the joined view (`merged_plans.py`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from coordinator.report.facts.completeness import LEDGER_KINDS, Trace
-from coordinator.report.facts.joined import ID_BITS
+from coordinator.report.facts.merged_plans import ID_BITS
 from coordinator.report.facts.plan_view import PlanView
 from coordinator.report.facts.raw import Raw, raw_records, usable_records, value
 from coordinator.report.witness.keys import Bools, Ints, codes

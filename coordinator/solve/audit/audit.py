@@ -14,11 +14,11 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from math import ceil
 
+from coordinator.solve.audit.audit_capacity import room
 from coordinator.solve.audit.audit_failover import failover
 from coordinator.solve.audit.audit_local import local_plans, sends
 from coordinator.solve.audit.audit_overload import apart
 from coordinator.solve.audit.audit_queries import queries
-from coordinator.solve.audit.audit_rooms import room
 from protos.plan_document import Arrival, BurstArrival, JcpArrival, Operator, Plan, RateArrival, TraceArrival, Window
 
 

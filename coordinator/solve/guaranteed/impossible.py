@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coordinator.model.problem import Problem
-from coordinator.solve.guaranteed.needs import Needs
+from coordinator.solve.guaranteed.necessary_conditions import NecessaryConditions
 from coordinator.spec import windows
 from coordinator.spec.query import Operator, Output, Source
 from coordinator.units import counted, show_ns
@@ -47,12 +47,12 @@ class Way:
         return f"{', '.join(parts)} by way of {', '.join(names)}"
 
 
-def impossible(needs: Needs) -> list[str]:
+def impossible(needs: NecessaryConditions) -> list[str]:
     """Why no plan is guaranteed, a sentence each, with the mend; empty: nothing is proven this way."""
     return list(_ways_too_long(needs)) or _bursts_too_long(needs)
 
 
-def _ways_too_long(needs: Needs) -> Iterator[str]:
+def _ways_too_long(needs: NecessaryConditions) -> Iterator[str]:
     """Outputs that one tuple alone misses wherever operators run."""
     apart = distances(needs.problem, needs)
     waits = _waits(needs)
@@ -65,7 +65,7 @@ def _ways_too_long(needs: Needs) -> Iterator[str]:
 
 
 def _too_long(
-    needs: Needs, source: Source, output: Output, ways: Mapping[int, Way], apart: Sequence[Sequence[int]]
+    needs: NecessaryConditions, source: Source, output: Output, ways: Mapping[int, Way], apart: Sequence[Sequence[int]]
 ) -> str:
     """Why a source's tuples miss an output; empty: nothing is proven."""
     deadline = show_ns(output.deadline_ns)
@@ -87,7 +87,7 @@ def _too_long(
 
 
 def _ways(
-    needs: Needs, source: Source, apart: Sequence[Sequence[int]], waits: Mapping[tuple[str, str], int]
+    needs: NecessaryConditions, source: Source, apart: Sequence[Sequence[int]], waits: Mapping[tuple[str, str], int]
 ) -> dict[str, dict[int, Way]]:
     """Per operator that the source's tuples reach, and node that it may be on: the longest of the shortest ways."""
     at = next(node.index for node in needs.problem.nodes if node.name == source.at)
@@ -114,7 +114,7 @@ def _took_ns(way: Way) -> int:
     return way.ns
 
 
-def _waits(needs: Needs) -> dict[tuple[str, str], int]:
+def _waits(needs: NecessaryConditions) -> dict[tuple[str, str], int]:
     """By what collects in windows, and source: how long a window waits at worst, beside its tuples' way. Its node has
     to hear that nothing older comes; where deadlines count from the oldest tuple, the whole window is before that."""
     collecting: list[Operator] = windows.collecting(needs.query)
@@ -133,7 +133,7 @@ def _waits(needs: Needs) -> dict[tuple[str, str], int]:
     return found
 
 
-def _bursts_too_long(needs: Needs) -> list[str]:
+def _bursts_too_long(needs: NecessaryConditions) -> list[str]:
     """The operator that one burst alone keeps busy for too long, wherever it runs; of several the worst."""
     jobs = needs.counts(0)
     over_ns = {
@@ -152,12 +152,12 @@ def _bursts_too_long(needs: Needs) -> list[str]:
     ]
 
 
-def _room_ns(needs: Needs, name: str) -> int:
+def _room_ns(needs: NecessaryConditions, name: str) -> int:
     """Between the soonest that an operator may begin after an admission, and when it has to be through."""
     return needs.due_ns[name] - needs.head_ns[name]
 
 
-def distances(problem: Problem, needs: Needs) -> list[list[int]]:
+def distances(problem: Problem, needs: NecessaryConditions) -> list[list[int]]:
     """The least latency between any two nodes, over any relays, in ns; 0 where it is not worth computing."""
     count = len(problem.nodes)
     if count > LARGEST_MESH or not any(link.latency_ns for link in needs.cluster.links):

@@ -17,10 +17,10 @@ from coordinator.guarantee.propagate import Part
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Watch
-from coordinator.solve.guaranteed.needs import Needs
-from coordinator.solve.guaranteed.objective_rank import Standing
+from coordinator.solve.guaranteed.necessary_conditions import NecessaryConditions
+from coordinator.solve.guaranteed.objective_rank import ObjectiveRank
 from coordinator.solve.heuristics import bound, greedy, scale
-from coordinator.solve.heuristics.board import Board
+from coordinator.solve.heuristics.search_state import SearchState
 from coordinator.solve.milp import milp
 from coordinator.spec.cluster import Node
 from coordinator.spec.runtime_charges import Charges
@@ -33,13 +33,13 @@ MOST_OUTPUTS = 8  # late outputs that are looked at for one step
 MOST_AWAY = 4  # nodes tried for an item
 
 
-def worst(needs: Needs, charges: Charges) -> Problem:
+def worst(needs: NecessaryConditions, charges: Charges) -> Problem:
     """The problem with utilisations nearer to those of the analysis: worst-case rates, and beside each job a decision
     and a drain. Which units there will be, and what comes by socket, is not known yet."""
     return _loaded(needs, lambda node: charges.on(node.charges).decision_ns + charges.on(node.charges).drain_ns)
 
 
-def _loaded(needs: Needs, beside_ns: Callable[[Node], int]) -> Problem:
+def _loaded(needs: NecessaryConditions, beside_ns: Callable[[Node], int]) -> Problem:
     """With worst-case rates. `beside_ns`: what a job of an operator costs on a node beside its own work."""
     problem, items = needs.problem, []
     for item in problem.items:
@@ -52,7 +52,7 @@ def _loaded(needs: Needs, beside_ns: Callable[[Node], int]) -> Problem:
     return replace(problem, items=tuple(items))
 
 
-def traffic_bound(needs: Needs, limits: Limits, until: float) -> float:
+def traffic_bound(needs: NecessaryConditions, limits: Limits, until: float) -> float:
     """Tuples per burst that cross in any guaranteed plan, at least: mean utilisations within the caps, worst-case ones
     within 1, at any deadlines."""
     ever = dict.fromkeys(range(len(needs.problem.items)), FOREVER_NS)
@@ -73,10 +73,10 @@ def start(problem: Problem, limits: Limits, watch: Watch | None) -> dict[int, in
     try:
         return dict(scale.allocate(problem, replace(limits, seconds=seconds), watch).place)
     except (InfeasibleError, OutOfTimeError):
-        board = Board(problem, milp.proportional(problem))
+        state = SearchState(problem, milp.proportional(problem))
         until = time.monotonic() + seconds
-        greedy.start(board, lambda: time.monotonic() >= until)
-        return dict(enumerate(board.place))
+        greedy.start(state, lambda: time.monotonic() >= until)
+        return dict(enumerate(state.place))
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Steps:
     problem: Problem
     used: set[tuple[int, int]] = field(default_factory=set)  # item and node it was moved to: not again
 
-    def after(self, place: Mapping[int, int], standing: Standing) -> dict[int, int] | None:
+    def after(self, place: Mapping[int, int], standing: ObjectiveRank) -> dict[int, int] | None:
         """The next one: for some late outputs at once, an item of the place where they wait longest goes elsewhere.
         None: everything was tried."""
         load = self._loads(place)
@@ -103,7 +103,7 @@ class Steps:
         return moved if touched else None
 
     def _moves(
-        self, name: str, place: Mapping[int, int], standing: Standing, load: Mapping[int, float]
+        self, name: str, place: Mapping[int, int], standing: ObjectiveRank, load: Mapping[int, float]
     ) -> Iterator[tuple[int, int]]:
         """(item, node): items of nodes on the way, the longest wait first, to the least loaded nodes."""
         problem, nodes = self.problem, {node.name: node.index for node in self.problem.nodes}
@@ -124,7 +124,7 @@ class Steps:
         return load
 
 
-def _parts(standing: Standing, name: str) -> list[Part]:
+def _parts(standing: ObjectiveRank, name: str) -> list[Part]:
     """Where the longest way to an output waits; of an output without a bound, on every node that has none."""
     analysis = standing.analysis
     output = analysis.system.outputs[name]

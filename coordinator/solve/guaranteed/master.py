@@ -1,6 +1,6 @@
 """The placement programme of the `sound` model: least traffic, under rows that hold for every guaranteed plan.
 
-Rows of `needs` are proven, and so is what is said when nothing holds them. Cuts come from what the search has tried:
+Rows of `necessary_conditions` are proven, and so is the reason when nothing holds them. Cuts come from tried plans:
 a placement that did not work out under the sub-deadlines tried, or a failing test (sum w z + blocker <= u*). These
 only steer; they can be dropped, and nothing is claimed through them. Times in the solver are in ms.
 """
@@ -17,7 +17,7 @@ from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.routes import Hops
 from coordinator.solve.guaranteed.impossible import distances
-from coordinator.solve.guaranteed.needs import Needs, Row
+from coordinator.solve.guaranteed.necessary_conditions import NecessaryConditions, Row
 from coordinator.solve.milp import milp
 from coordinator.solve.milp.milp import MS
 from coordinator.solve.milp.programme import Model
@@ -41,7 +41,7 @@ class Offer:
 class Master:
     """`infeasible` after `offer` gave None: nothing is left; else the time was up."""
 
-    needs: Needs
+    needs: NecessaryConditions
     limits: Limits
     elastic: bool = False
     infeasible: bool = False
@@ -177,7 +177,7 @@ class Master:
         return takes
 
 
-def sentence(needs: Needs, row: Row) -> str:
+def sentence(needs: NecessaryConditions, row: Row) -> str:
     """A demand row for people."""
     parts = [f"{name} {counted(jobs, 'job')} {show_ns(work)}" for name, jobs, work in row.terms]
     told = ", ".join(parts[:6]) + (f" and {len(parts) - 6} more" if len(parts) > 6 else "")
@@ -189,7 +189,7 @@ def sentence(needs: Needs, row: Row) -> str:
     )
 
 
-def nearest(needs: Needs, limits: Limits) -> tuple[Offer | None, list[str]]:
+def nearest(needs: NecessaryConditions, limits: Limits) -> tuple[Offer | None, list[str]]:
     """The placement that breaks the proven rows least, and these rows in sentences."""
     master = Master(needs, limits, elastic=True)
     until = time.monotonic() + min(10.0, limits.seconds)

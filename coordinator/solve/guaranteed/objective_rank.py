@@ -1,4 +1,4 @@
-"""How good a draft with its sub-deadlines is: every output's bound against its deadline, as a rank to compare.
+"""How good a candidate with its sub-deadlines is: every output's bound against its deadline, as a rank to compare.
 
 A source without `max_age` counts with age 0, as do windows of which nothing says when they are complete: its outputs
 are planned for from admission on.
@@ -23,8 +23,8 @@ Rank = tuple[int, ...]  # the least is the best
 
 
 @dataclass(frozen=True)
-class Standing:
-    """An analysed draft. `due_ns`: sub-deadlines by unit; `spared`: outputs that need not hold."""
+class ObjectiveRank:
+    """An analysed candidate. `due_ns`: sub-deadlines by unit; `spared`: outputs that need not hold."""
 
     due_ns: Mapping[int, int]
     analysis: Analysis
@@ -100,10 +100,10 @@ class Standing:
         return min(self.late or self.slack, key=lambda name: (self.slack[name], name))
 
 
-def stand(system: System, charges: Charges, spared: frozenset[str] = frozenset()) -> Standing:
+def stand(system: System, charges: Charges, spared: frozenset[str] = frozenset()) -> ObjectiveRank:
     """Analyses a system with the sub-deadlines that it has; `spared`: outputs that need not hold."""
     due_ns = {number: unit.sub_deadline_ns for number, unit in system.units.items()}
-    return Standing(due_ns, analyse(system, charges, WORTH_HAVING), spared)
+    return ObjectiveRank(due_ns, analyse(system, charges, WORTH_HAVING), spared)
 
 
 def _bound_ns(analysis: Analysis, name: str) -> int | None:

@@ -11,7 +11,7 @@ from coordinator.model import routes
 from coordinator.model.allocation import Allocation
 from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
-from coordinator.solve.guaranteed.draft import draft
+from coordinator.solve.guaranteed.candidate import candidate
 from coordinator.solve.guaranteed.search import Finder, Sound
 from coordinator.solve.guaranteed.sub_deadlines import Effort, Search
 from coordinator.solve.milp import deadline
@@ -25,10 +25,10 @@ ANALYSES = 24
 
 def allocation(found: Sound) -> Allocation:
     """Per item the sum of its operators' sub-deadlines; NLR is that of these sub-deadlines, traffic is what counts."""
-    shares = found.draft.per_operator(found.standing.due_ns)
+    shares = found.candidate.per_operator(found.standing.due_ns)
     d_ns = {index: sum(shares[name] for name in item.members) for index, item in enumerate(found.problem.items)}
     nlr = round(laxity(found.problem, d_ns), 6)
-    hops, least = found.draft.hops, found.traffic_bound
+    hops, least = found.candidate.hops, found.traffic_bound
     return Allocation(found.problem, found.place, d_ns, hops, nlr, 0.0, found.proven, "sound", least)
 
 
@@ -77,7 +77,7 @@ def _moved(finder: Finder, place: dict[int, int]) -> SoundAlternative | None:
     laid = finder.laid(place)
     if laid is None:
         return None
-    laid_out = draft(finder.setting, laid.names, laid.hops)
+    laid_out = candidate(finder.setting, laid.names, laid.hops)
     search = Search(laid_out, finder.charges, Effort(ANALYSES, finder.until), spared=finder.spared)
     standing = search.feasible()
     traffic = float(routes.traffic(problem, laid.hops))

@@ -19,12 +19,12 @@ from coordinator.model.limits import Limits
 from coordinator.model.problem import Problem
 from coordinator.model.progress import Progress, Watch
 from coordinator.model.routes import Hops
-from coordinator.solve.guaranteed import alone, cuts, large
-from coordinator.solve.guaranteed.draft import Draft, Setting, draft
+from coordinator.solve.guaranteed import benders_cuts, large, lower_bounds
+from coordinator.solve.guaranteed.candidate import Candidate, Setting, candidate
 from coordinator.solve.guaranteed.impossible import impossible
 from coordinator.solve.guaranteed.master import Master, Offer, nearest
-from coordinator.solve.guaranteed.needs import Needs
-from coordinator.solve.guaranteed.objective_rank import Standing
+from coordinator.solve.guaranteed.necessary_conditions import NecessaryConditions
+from coordinator.solve.guaranteed.objective_rank import ObjectiveRank
 from coordinator.solve.guaranteed.sub_deadlines import RELAXED, Effort, Search
 from coordinator.solve.heuristics import scale
 from coordinator.solve.milp import capacity_rows, least_violation, milp
@@ -48,8 +48,8 @@ class Sound:
     `impossible`: the reasons why no plan is guaranteed, proven; `analyses`, `cuts`, `placements`: what it took;
     `hurried`: time ended it, so the result may be another on another machine."""
 
-    draft: Draft
-    standing: Standing
+    candidate: Candidate
+    standing: ObjectiveRank
     problem: Problem
     place: Mapping[int, int]
     proven: bool
@@ -63,7 +63,7 @@ class Sound:
     @property
     def traffic(self) -> Fraction:
         """Tuples per burst that cross between nodes."""
-        return routes.traffic(self.problem, self.draft.hops)
+        return routes.traffic(self.problem, self.candidate.hops)
 
     @property
     def outcome(self) -> str:
@@ -91,7 +91,7 @@ class _Tried:
 
     offer: Offer
     search: Search
-    standing: Standing
+    standing: ObjectiveRank
     late: str | None = None
 
 
@@ -115,7 +115,7 @@ class Finder:
         query, cluster = self.setting.query, self.setting.cluster
         hops = self.setting.kept.hops
         self.problem = problem.build(query, cluster, self.held, conflicts=self.conflicts, kept=hops)
-        self.needs = Needs(incumbent.relaxed(query, self.spared, RELAXED), cluster, self.problem)
+        self.needs = NecessaryConditions(incumbent.relaxed(query, self.spared, RELAXED), cluster, self.problem)
         self.quickest = routes.Quickest.of(self.problem, cluster)
         self.analyses = self.cuts = 0
         self.least: float | None = None  # proven: no guaranteed plan has less traffic
@@ -203,7 +203,7 @@ class Finder:
         if not holds:
             self.cuts += 1
         if not holds and not proven and not few:
-            for node, work_ns, room_ns in cuts.failing(self.needs, tried.standing.analysis):
+            for node, work_ns, room_ns in benders_cuts.failing(self.needs, tried.standing.analysis):
                 master.cut(node, work_ns, room_ns)
                 self.cuts += 1
 
@@ -214,8 +214,8 @@ class Finder:
         tried = self._routed(offer, analyses)
         if not tried.standing.holds and hops is not None and hops != offer.hops:
             if capacity_rows.exceeded(self.problem, offer.place, hops):
-                laid = draft(self.setting, self._names(offer.place), hops)
-                tried.late = tried.late and alone.late(laid.system, self.charges, self.spared)
+                laid = candidate(self.setting, self._names(offer.place), hops)
+                tried.late = tried.late and lower_bounds.late(laid.system, self.charges, self.spared)
             else:
                 other = self._routed(replace(offer, hops=hops), analyses)
                 late = tried.late and other.late
@@ -228,8 +228,8 @@ class Finder:
         return tried
 
     def _routed(self, offer: Offer, analyses: int) -> _Tried:
-        laid = draft(self.setting, self._names(offer.place), offer.hops)
-        late = alone.late(laid.system, self.charges, self.spared)
+        laid = candidate(self.setting, self._names(offer.place), offer.hops)
+        late = lower_bounds.late(laid.system, self.charges, self.spared)
         search = Search(laid, self.charges, self._effort(1 if late else analyses), self.tighten, self.spared)
         standing = search.feasible()
         assert standing is not None  # the first analysis is always made
@@ -304,7 +304,7 @@ class Finder:
         least = min(self.least or 0.0, float(traffic))
         proven = tried.standing.holds and not self.tighten and least >= float(traffic) - 1e-6
         return Sound(
-            tried.search.draft,
+            tried.search.candidate,
             tried.standing,
             self.problem,
             tried.offer.place,

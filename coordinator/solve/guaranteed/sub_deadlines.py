@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from coordinator.solve.guaranteed.draft import Draft
-from coordinator.solve.guaranteed.objective_rank import Rank, Standing, stand
-from coordinator.solve.guaranteed.ways import Way, fitted, ways
+from coordinator.solve.guaranteed.candidate import Candidate
+from coordinator.solve.guaranteed.objective_rank import ObjectiveRank, Rank, stand
+from coordinator.solve.guaranteed.unit_paths import UnitPath, fitted, unit_paths
 from coordinator.spec.runtime_charges import Charges
 
 Due = dict[int, int]
@@ -52,22 +52,22 @@ class Effort:
 class Search:
     """The search for one placement. `best`: the best standing so far."""
 
-    draft: Draft
+    candidate: Candidate
     charges: Charges
     effort: Effort
     tighten: str | None = None
     spared: frozenset[str] = frozenset()  # outputs that need not hold
-    best: Standing | None = None
-    ways: list[Way] = field(init=False)
+    best: ObjectiveRank | None = None
+    unit_paths: list[UnitPath] = field(init=False)
     seen: set[tuple[int, ...]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.ways = [
             replace(way, deadline_ns=way.deadline_ns * RELAXED) if way.output in self.spared else way
-            for way in ways(self.draft.system, self.draft.held_ns)
+            for way in unit_paths(self.candidate.system, self.candidate.held_ns)
         ]
 
-    def feasible(self) -> Standing | None:
+    def feasible(self) -> ObjectiveRank | None:
         """Until every output holds, or efforts end; None where nothing was tried."""
         try:
             for due_ns in self.starts():
@@ -78,7 +78,7 @@ class Search:
             pass
         return self.best
 
-    def improve(self) -> Standing | None:
+    def improve(self) -> ObjectiveRank | None:
         """From what was found: more slack for the output that has least, or a smaller bound of `tighten`."""
         try:
             for due_ns in self.starts():
@@ -91,7 +91,7 @@ class Search:
     def starts(self) -> Iterator[dict[int, Fraction]]:
         """In proportion to work, in proportion to the work with equal slack for all, and by what is left of the
         deadline."""
-        units = self.draft.system.units
+        units = self.candidate.system.units
         work = self._work()
         whole = {way.output: max(Fraction(1), way.length(work)) for way in self.ways}
         most = max(way.deadline_ns for way in self.ways)
@@ -114,7 +114,7 @@ class Search:
         """Per unit the work of the most that comes at one instant, as if all were at hand."""
         found: Due = {}
         count: dict[str, int] = {}
-        system = self.draft.system
+        system = self.candidate.system
         for name, source in system.sources.items():
             count[name] = source.curve.count(0) if source.curve else 1
         for number in system.order:
@@ -132,20 +132,20 @@ class Search:
             found[number] = total
         return found
 
-    def _try(self, due_ns: Mapping[int, int | Fraction]) -> Standing | None:
+    def _try(self, due_ns: Mapping[int, int | Fraction]) -> ObjectiveRank | None:
         """Analyses a choice, made to fit; None where it was tried before. The best is kept."""
-        due = fitted(self.draft.system, self.ways, due_ns, self.draft.fixed_ns)
+        due = fitted(self.candidate.system, self.ways, due_ns, self.candidate.fixed_ns)
         key = tuple(due[number] for number in sorted(due))
         if key in self.seen:
             return None
         self.effort.take()
         self.seen.add(key)
-        found = stand(self.draft.with_deadlines(due), self.charges, self.spared)
+        found = stand(self.candidate.with_deadlines(due), self.charges, self.spared)
         if self.best is None or self._rank(found) < self._rank(self.best):
             self.best = found
         return found
 
-    def _rank(self, standing: Standing) -> Rank:
+    def _rank(self, standing: ObjectiveRank) -> Rank:
         return standing.rank(self.tighten)
 
     def _hopa(self, start: Mapping[int, int | Fraction]) -> bool:
@@ -161,7 +161,7 @@ class Search:
             found = self._try(self._by_response(found, DAMPING[turn % len(DAMPING)]))
         return False
 
-    def _by_response(self, standing: Standing, weight: Fraction) -> dict[int, Fraction]:
+    def _by_response(self, standing: ObjectiveRank, weight: Fraction) -> dict[int, Fraction]:
         """A unit's response bound, stretched so that the tightest way through it fills its deadline."""
         wanted: dict[int, Fraction] = {}
         response = {number: int(-(-each.end // 1)) for number, each in standing.analysis.delays.units.items()}
@@ -186,9 +186,9 @@ class Search:
             else:
                 return
 
-    def _moves(self, standing: Standing) -> Iterator[dict[int, int]]:
+    def _moves(self, standing: ObjectiveRank) -> Iterator[dict[int, int]]:
         """Changes of one unit, or of one node as a whole, that may help the output which needs it."""
-        system, due = self.draft.system, dict(standing.due_ns)
+        system, due = self.candidate.system, dict(standing.due_ns)
         yield from self._shifts(standing)
         name = self.tighten if self.tighten is not None and standing.holds else standing.tightest
         response = {number: int(-(-each.end // 1)) for number, each in standing.analysis.delays.units.items()}
@@ -221,10 +221,10 @@ class Search:
             if value > due[number]:
                 yield value
 
-    def _shifts(self, standing: Standing) -> Iterator[dict[int, int]]:
+    def _shifts(self, standing: ObjectiveRank) -> Iterator[dict[int, int]]:
         """All units of a node by one time, so that every sub-deadline there holds: no bound changes by it."""
         late: dict[str, int] = {}
-        units = self.draft.system.units
+        units = self.candidate.system.units
         for number, each in standing.analysis.delays.units.items():
             over = int(-(-each.end // 1)) - standing.due_ns[number]
             late[units[number].node] = max(late.get(units[number].node, 0), over)

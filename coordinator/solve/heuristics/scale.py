@@ -21,7 +21,7 @@ from coordinator.model.problem import Problem
 from coordinator.model.progress import Progress, Watch
 from coordinator.solve import sub_deadline_allocation
 from coordinator.solve.heuristics import bound, bound_laxity, greedy, neighbourhood
-from coordinator.solve.heuristics.board import Board, Score
+from coordinator.solve.heuristics.search_state import Score, SearchState
 from coordinator.solve.milp import milp
 
 PROVER = "prover"  # a thread; HiGHS heeds no interrupter, so it may go on until the search's time is over
@@ -35,7 +35,7 @@ SIZES = ((8, 4), (12, 8), (24, 6), (6, 20))  # items of a ball, and items that h
 
 def takes(problem: Problem, limits: Limits) -> bool:
     """Whether a problem is for this road: large, every stream may go straight, and no memory, link or ruled-out
-    placement could bind, which the board does not know."""
+    placement could bind, which the state does not know."""
     choices = sum(len(item.nodes) - 1 for index, item in enumerate(problem.items) if index not in problem.held)
     plain = problem.meshed and not problem.stores and not problem.conflicts
     return choices >= SMALLEST and plain and limits.solver == "highs"
@@ -73,7 +73,7 @@ class _Search:
         self.until = self.began + limits.seconds
         self.patience = patience
         self.even_ns = milp.proportional(problem)
-        self.board = Board(problem, self.even_ns)
+        self.state = SearchState(problem, self.even_ns)
         self.dice = random.Random(limits.seed)  # noqa: S311 - a search, no secret
         self.proof = _Proof()
         self.best: tuple[Score, dict[int, int]] | None = None
@@ -81,7 +81,7 @@ class _Search:
     def run(self) -> None:
         """Everything until proven or out of time."""
         stop = self._stop
-        greedy.start(self.board, stop)
+        greedy.start(self.state, stop)
         self._keep()
         # No daemon: an interpreter that ends while the solver runs crashes. `coordinator` does not wait for it.
         threading.Thread(target=self._prove, name=PROVER).start()
@@ -90,10 +90,10 @@ class _Search:
         while not stop():
             if self.proof.guides:
                 self._follow(self.proof.guides.pop(0))
-            score = self.board.score()
-            late = greedy.late(self.board, self.dice, LATE) if turn % 4 or score.over > 0 else []
+            score = self.state.score()
+            late = greedy.late(self.state, self.dice, LATE) if turn % 4 or score.over > 0 else []
             if late and (score.over > 0 or score.nlr > self.proof.nlr * (1 + CLOSE)):
-                greedy.recreate(self.board, late, self.dice)
+                greedy.recreate(self.state, late, self.dice)
             else:
                 self._neighbourhood(turn)
             self._keep()
@@ -101,10 +101,10 @@ class _Search:
 
     def _neighbourhood(self, turn: int) -> None:
         size, others = SIZES[turn % len(SIZES)]
-        items = neighbourhood.ball(self.board, self.dice, size)
-        items += neighbourhood.crowd(self.board, items, self.dice, others)
+        items = neighbourhood.ball(self.state, self.dice, size)
+        items += neighbourhood.crowd(self.state, items, self.dice, others)
         left = Limits(max(0.1, self.until - time.monotonic()), self.limits.seed + turn)
-        neighbourhood.improve(self.board, items, self._due_ns(), self.dice, left)
+        neighbourhood.improve(self.state, items, self._due_ns(), self.dice, left)
 
     def result(self) -> Allocation:
         """The best plan as an allocation."""
@@ -116,8 +116,8 @@ class _Search:
             seconds = self.limits.seconds
             raise OutOfTimeError(f"no placement was found within {seconds:g} s; give more with --time-limit")
         score, place = self.best
-        self.board.load_placement(place)
-        wanted = {index: Fraction(share) for index, share in self.board.wanted_ns().items()}
+        self.state.load_placement(place)
+        wanted = {index: Fraction(share) for index, share in self.state.wanted_ns().items()}
         d_ns = sub_deadline_allocation.settle(self.problem, place, wanted)
         if d_ns is None:
             raise InfeasibleError(
@@ -148,12 +148,12 @@ class _Search:
         return score.traffic <= traffic_bound * (1 + 2 * CLOSE) + CLOSE
 
     def _keep(self) -> None:
-        """Remembers the board's placement where it is the best, else goes back to that; tells who watches."""
-        score = self.board.score()
+        """Remembers the state's placement where it is the best, else goes back to that; tells who watches."""
+        score = self.state.score()
         if self.best is None or score.better(self.best[0]):
-            self.best = score, dict(enumerate(self.board.place))
+            self.best = score, dict(enumerate(self.state.place))
         elif self.best[0].better(score):
-            self.board.load_placement(self.best[1])
+            self.state.load_placement(self.best[1])
         if self.watch:
             score = self.best[0]
             nlr_bound, traffic_bound = self._bounds(score)
@@ -162,19 +162,19 @@ class _Search:
 
     def _due_ns(self) -> list[int]:
         """What every item may take at most with NLR as it is."""
-        if self.board.score().nlr == 0 and self.board.score().over == 0:
-            return self.board.due
-        wanted = self.board.wanted_ns()
-        return [max(self.board.least[index], int(wanted[index])) for index in range(len(self.board.place))]
+        if self.state.score().nlr == 0 and self.state.score().over == 0:
+            return self.state.due
+        wanted = self.state.wanted_ns()
+        return [max(self.state.least[index], int(wanted[index])) for index in range(len(self.state.place))]
 
     def _follow(self, guide: dict[int, bound.Label]) -> None:
         groups, kinds = bound.parts(self.problem), bound.kinds(self.problem)
-        greedy.from_guide(self.board, guide, groups, kinds)
+        greedy.from_guide(self.state, guide, groups, kinds)
         self._descend()
 
     def _descend(self) -> None:
         until = time.monotonic() + DESCENT_SECONDS
-        greedy.descend(self.board, self.dice, lambda: self._stop() or time.monotonic() >= until)
+        greedy.descend(self.state, self.dice, lambda: self._stop() or time.monotonic() >= until)
         self._keep()
 
     def _prove(self) -> None:
@@ -194,7 +194,7 @@ class _Search:
             first = time.monotonic() + (self.until - time.monotonic()) / 4
             if not self._even(even, True, first):  # its solution guides the search early; a second try proves more
                 self._even(even, True, self.until)
-            if len(self.board.place) * len(self.board.here) <= LARGEST_WHOLE:
+            if len(self.state.place) * len(self.state.here) <= LARGEST_WHOLE:
                 self._whole()
 
     def _even(self, model: bound.TrafficModel, whole: bool, until: float) -> bool:

@@ -1,4 +1,4 @@
-"""Mends that change no number: an operator that may run elsewhere, or is moved; a policy that the test covers; an age
+"""Repairs that change no number: an operator that may run elsewhere, or is moved; a policy that the test covers; an age
 that is declared."""
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from coordinator.plan import policy_choice
 from coordinator.solve.repair.bisect import first, step_of
-from coordinator.solve.repair.mend import Mend
-from coordinator.solve.repair.promise import host
-from coordinator.solve.repair.trial import Case, Trials
+from coordinator.solve.repair.relaxation import host
+from coordinator.solve.repair.repair import Repair
+from coordinator.solve.repair.what_if_runs import Case, WhatIfRuns
 from coordinator.spec import graph, policy_names
 from coordinator.spec.files.query_file import CHAIN_NAME
 from coordinator.spec.query import Operator
@@ -48,7 +48,7 @@ def _chained(operator: Operator) -> bool:
     return CHAIN_NAME.fullmatch(operator.entry) is not None
 
 
-def free(trials: Trials, entry: str) -> Mend | None:
+def free(trials: WhatIfRuns, entry: str) -> Repair | None:
     """Without the restriction to nodes of one entry of the query. None: it does not help."""
     case = trials.case
     members = [operator.name for operator in case.query.operators if _entry(case, operator) == entry]
@@ -68,7 +68,7 @@ def free(trials: Trials, entry: str) -> Mend | None:
     what = " and ".join([*(["'nodes:'"] if pinned_ else []), *(["--place"] if held else [])])
     text = f"let {entry} run anywhere (no {what}): it goes to {where}"
     several = any(_chained(operator) for operator in case.query.operators if operator.name == entry)  # of chains
-    return Mend("free", text, changed, what_if=(f"operators.{entry}.nodes=null",) if pinned_ and not several else ())
+    return Repair("free", text, changed, what_if=(f"operators.{entry}.nodes=null",) if pinned_ and not several else ())
 
 
 def moves(case: Case, plan: Plan | None) -> Iterator[tuple[str, str]]:
@@ -84,17 +84,17 @@ def moves(case: Case, plan: Plan | None) -> Iterator[tuple[str, str]]:
                 yield operator.name, node
 
 
-def move(trials: Trials, name: str, node: str) -> Mend | None:
+def move(trials: WhatIfRuns, name: str, node: str) -> Repair | None:
     """One free operator held elsewhere. None: it does not help."""
     case = trials.case
     place = {**case.choices.place, name: node}
     changed = replace(case, choices=replace(case.choices, place=place))
     if not trials.holds(changed, f"{name} on {node}"):
         return None
-    return Mend("move", f"hold {name} to {node}", changed, place={name: node})
+    return Repair("move", f"hold {name} to {node}", changed, place={name: node})
 
 
-def policy(trials: Trials) -> Mend | None:
+def policy(trials: WhatIfRuns) -> Repair | None:
     """The policy with bounds on every node that names another. None: it does not help, or all have bounds."""
     case = trials.case
     chosen = policy_names.read(case.choices.policy) if case.choices.policy is not None else None
@@ -109,7 +109,7 @@ def policy(trials: Trials) -> Mend | None:
         return None
     names = list(dict.fromkeys(host(node) for node in other))
     text = f"schedule {', '.join(names)} by {sound}: there is a bound for no other policy"
-    return Mend("policy", text, changed, what_if=tuple(f"nodes.{name}.policy={sound}" for name in names))
+    return Repair("policy", text, changed, what_if=tuple(f"nodes.{name}.policy={sound}" for name in names))
 
 
 def hopeless(case: Case) -> list[str]:
@@ -137,7 +137,7 @@ def aged(case: Case, ages_ns: Mapping[str, int]) -> Case:
     return replace(case, query=replace(case.query, sources=sources))
 
 
-def declare_ages(trials: Trials, case: Case, plan: Plan, names: Sequence[str], after: str = "") -> Mend | None:
+def declare_ages(trials: WhatIfRuns, case: Case, plan: Plan, names: Sequence[str], after: str = "") -> Repair | None:
     """The largest `max_age` of those sources, which have none in `case`, under which its outputs hold: in proportion to
     what `plan`, its plan, leaves. `after`: what was changed before, in words."""
     left: dict[str, int] = {}
@@ -171,7 +171,7 @@ def declare_ages(trials: Trials, case: Case, plan: Plan, names: Sequence[str], a
     told = ", ".join(f"{name} {show_ns(age_ns)}" for name, age_ns in ages(percent).items())
     changes = tuple(f"sources.{name}.max_age={exact(age_ns)}" for name, age_ns in ages(percent).items())
     text = f"declare how old tuples may be on admission at most (max_age): {told}"
-    return Mend("age", text, aged(case, ages(percent)), (), changes)
+    return Repair("age", text, aged(case, ages(percent)), (), changes)
 
 
 def _outputs(case: Case, source: str) -> list[str]:

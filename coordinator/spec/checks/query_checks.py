@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from graphlib import CycleError
 
-from coordinator.spec import graph, places
+from coordinator.spec import core_assignment, graph
 from coordinator.spec.catalog import Catalog, Installed
 from coordinator.spec.checks import overload_checks
 from coordinator.spec.cluster import Cluster
@@ -105,7 +105,7 @@ def _inputs_fit(query: Query, operator: Operator, installed: Installed) -> None:
 
 
 def _nodes_exist(query: Query, cluster: Cluster) -> None:
-    places.check(query, cluster)
+    core_assignment.check(query, cluster)
     for source in query.sources:
         if source.type not in cluster.catalog.codecs:
             text = f"source '{source.name}' has type '{source.type}', which no node has a codec for"

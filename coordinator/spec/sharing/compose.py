@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinator.errors import BadInputError
-from coordinator.spec import places
+from coordinator.spec import core_assignment
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator, Query, Source
 from coordinator.spec.sharing import equivalence, match
@@ -228,6 +228,6 @@ def _narrowed(operator: Operator, partner: Operator | None, cluster: Cluster) ->
     if partner is None:
         return operator
     both = equivalence.common(operator, partner, cluster)
-    if both == places.allowed(operator, cluster):
+    if both == core_assignment.allowed(operator, cluster):
         return operator
     return replace(operator, nodes=both, barred=())

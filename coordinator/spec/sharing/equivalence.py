@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from coordinator.spec import graph, places
+from coordinator.spec import core_assignment, graph
 from coordinator.spec.catalog import Catalog
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator, Query
@@ -113,8 +113,8 @@ def classes(queries: Sequence[Query], catalog: Catalog) -> list[dict[str, int]]:
 
 def common(one: Operator, other: Operator, cluster: Cluster) -> tuple[str, ...]:
     """The places where both may run, in the cluster's order."""
-    allowed = set(places.allowed(other, cluster))
-    return tuple(name for name in places.allowed(one, cluster) if name in allowed)
+    allowed = set(core_assignment.allowed(other, cluster))
+    return tuple(name for name in core_assignment.allowed(one, cluster) if name in allowed)
 
 
 def differences(one: Operator, other: Operator, cluster: Cluster) -> list[tuple[str, str]]:
@@ -129,7 +129,7 @@ def differences(one: Operator, other: Operator, cluster: Cluster) -> list[tuple[
         if one.side[port] != other.side[port]:
             found.append((f"side input {port} {one.side[port]}", f"side input {port} {other.side[port]}"))
     if not common(one, other, cluster):
-        where = (", ".join(places.allowed(each, cluster)) for each in (one, other))
+        where = (", ".join(core_assignment.allowed(each, cluster)) for each in (one, other))
         left_said, right_said = (f"on {names}" for names in where)
         found.append((left_said, right_said))
     return found

@@ -14,7 +14,7 @@ from coordinator.change.next_plan import Change, Wish
 from coordinator.errors import BadInputError
 from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
-from coordinator.plan import plan_file, standing
+from coordinator.plan import plan_file, running_plan
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
 from coordinator.units import show_ns
@@ -268,7 +268,7 @@ def test_a_refusal_says_what_would_fit_if_what_runs_moved(desk: Desk) -> None:
     assert set(found.moved.values()) == {("b", "a")}
     said = "\n".join(found.lines("next.json"))
     assert "it would fit if" in said and "coordinator deploy next.json --replace" in said
-    assert standing.read(found.replacement).members.keys() == {"fleet", "heavy"}
+    assert running_plan.read(found.replacement).members.keys() == {"fleet", "heavy"}
 
 
 def test_a_refusal_says_what_makes_room_where_nothing_fits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from coordinator.change import carry, next_plan, remedies
+from coordinator.change import apply_change, next_plan, remedies
 from coordinator.change.next_plan import Wish
 from coordinator.cli import app
 from coordinator.errors import CoordinatorError
@@ -256,10 +256,10 @@ def test_interrupted_before_the_decision_nothing_has_changed(town: Town, ended: 
             raise ended
 
     with pytest.raises(ended):
-        carry.out(before, change.after, town.plan, address_file.load(town.addresses), None, progress)
+        apply_change.apply(before, change.after, town.plan, address_file.load(town.addresses), None, progress)
     assert ("interrupted: nothing has changed" in told) == (ended is KeyboardInterrupt)
     assert town.runs() == runs and files(town) == {"plan.json"} and plan_file.read(town.plan) == before
-    done = carry.out(before, change.after, town.plan, address_file.load(town.addresses))
+    done = apply_change.apply(before, change.after, town.plan, address_file.load(town.addresses))
     assert done.deployed.changed and plan_file.read(town.plan) == change.after
 
 
@@ -271,7 +271,7 @@ def test_a_change_waits_for_the_one_before(town: Town, monkeypatch: pytest.Monke
     code, _, said = town.change("add", str(town.root / "fleet.yaml"))
     assert code == 0 and not drains and said.count("waiting until plan 0a1b2c3d on b has drained") == 1, "told once"
     monkeypatch.setattr(deployed_plans, "draining", lambda _: {"0a1b2c3d": ["a", "b"]})
-    monkeypatch.setattr(carry, "DRAIN_S", 0.2)
+    monkeypatch.setattr(apply_change, "DRAIN_S", 0.2)
     runs = town.runs()
     code, _, wrong = town.change("remove", "base")
     assert code == 2 and "still drains after 0.2 s: plan 0a1b2c3d on a, b; nothing was changed" in wrong
@@ -292,12 +292,12 @@ def test_a_change_does_not_overtake_another_deployment(town: Town, monkeypatch: 
         assert all(reply.accepted for reply in replies.values()), replies
     runs, query = town.runs(), str(town.root / "fleet.yaml")
     with monkeypatch.context() as unseen:  # it begins after the look at what is under way
-        unseen.setattr(carry, "_alone", lambda *_: None)
+        unseen.setattr(apply_change, "_alone", lambda *_: None)
         code, _, wrong = town.change("add", query, "--no-sharing")
     assert code == 2 and "another deployment has begun: nothing was changed" in wrong
     assert f"plan {hash_[:8]} is prepared on a, b" in wrong
     assert town.runs() == runs and plan_file.read(town.plan) == before and files(town) == {"plan.json"}
-    monkeypatch.setattr(carry, "BEGUN_S", 0.2)
+    monkeypatch.setattr(apply_change, "BEGUN_S", 0.2)
     code, _, said = town.change("add", query, "--no-sharing")
     assert code == 0 and f"giving up plan {hash_[:8]} on a, b, which nobody commits" in said, said
     assert {(one[1], hash_ in one[2]) for one in town.runs().values()} == {(epoch + 1, False)}
@@ -313,5 +313,5 @@ def test_somebody_else_was_quicker(town: Town) -> None:
     assert town.run("deploy", str(town.plan))[0] == 0
     runs = town.runs()
     with pytest.raises(deployed_plans.OtherPlanError):
-        carry.out(before, change.after, town.plan, address_file.load(town.addresses))
+        apply_change.apply(before, change.after, town.plan, address_file.load(town.addresses))
     assert town.runs() == runs

@@ -18,7 +18,7 @@ from coordinator.plan import plan_file
 from coordinator.solve import option_checks, planner, what_if
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.repair import structure
-from coordinator.solve.repair.trial import Case, Trials
+from coordinator.solve.repair.what_if_runs import Case, WhatIfRuns
 from protos.plan_document import QueryPart
 from tests.whole_plans import altered
 
@@ -216,7 +216,7 @@ def test_what_frees_an_operator_is_an_option_of_plan(paths: list[Path]) -> None:
     entries = structure.pinned(case, {})
     assert set(entries) == {"look", "first/C1..C3"}
     for entry in entries:
-        found = structure.free(Trials(case, 60.0, lambda _: None), entry)
+        found = structure.free(WhatIfRuns(case, 60.0, lambda _: None), entry)
         assert found is not None
         after, _, _ = what_if.load(paths[:2], paths[2], found.what_if)
         assert {one.name: one.nodes for one in after.operators} == {

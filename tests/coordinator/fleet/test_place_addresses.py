@@ -13,7 +13,7 @@ from coordinator.fleet.collection.run_traces import TraceError, place_of
 from coordinator.fleet.deployment.deploy import _plans_by_place, _requests
 from coordinator.fleet.deployment.two_phase import Verb
 from coordinator.fleet.local import local_agents, local_cluster
-from coordinator.monitoring.reply import by_place
+from coordinator.monitoring.status_response import by_place
 from protos import agent_pb2, plan_document, trace_pb2
 from protos.records import Header, pack_header
 from tests.whole_plans import whole

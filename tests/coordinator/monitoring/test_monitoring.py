@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coordinator.fleet.addresses import AgentAddress
-from coordinator.monitoring import empty_windows, explained, metrics, paths, reply, tables, text, words
+from coordinator.monitoring import empty_windows, explained, metrics, paths, status_response, tables, text, wording
 from coordinator.monitoring.metrics import Frame, Look, between
 from protos import agent_pb2, plan_document
 from protos.plan_document import Plan
@@ -73,7 +73,7 @@ def status(
 
 
 def look(*replies: agent_pb2.StatusReply) -> Look:
-    return Look(0.0, {each.node: reply.of(each, HEALTHY) for each in replies})
+    return Look(0.0, {each.node: status_response.of(each, HEALTHY) for each in replies})
 
 
 def frame(before: Look | None, now: Look) -> Frame:
@@ -160,7 +160,9 @@ def test_what_was_shed_before_an_output() -> None:
 
 def test_a_node_that_does_not_answer() -> None:
     there = status("b", 12, met=1, latencies={100: 1})
-    now = Look(0.0, {"a": {"reachable": False, "why": "node a: cannot be reached"}, "b": reply.of(there, HEALTHY)})
+    now = Look(
+        0.0, {"a": {"reachable": False, "why": "node a: cannot be reached"}, "b": status_response.of(there, HEALTHY)}
+    )
     told = frame(None, now)
     shown = list(text.lines(told))
     assert shown[1].split()[:3] == ["a", "no", "answer!"] and shown[-1] == "node a: cannot be reached"
@@ -193,12 +195,12 @@ def test_outputs_of_a_silent_node_stay() -> None:
 
 
 def test_where_the_reason_of_errors_stands() -> None:
-    values = reply.of(status("a", 1, counters={"operator_errors": 2, "operator_errors.O1": 2}), HEALTHY)
+    values = status_response.of(status("a", 1, counters={"operator_errors": 2, "operator_errors.O1": 2}), HEALTHY)
     assert list(explained.others(values, "state/a/agent.log")) == [
         "2 times that operator O1 raised",
         "  why operators raised, with a trace back: state/a/agent.log",
     ]
-    assert "journalctl -u shimekiri-agent@a" in reply.log_of(AgentAddress("a", "127.0.0.1:1", "127.0.0.1:2"))
+    assert "journalctl -u shimekiri-agent@a" in status_response.log_of(AgentAddress("a", "127.0.0.1:1", "127.0.0.1:2"))
 
 
 def test_rows_without_a_value_stand_last() -> None:
@@ -223,7 +225,7 @@ def test_counters_in_words() -> None:
         "highest_epoch": 4, "tuples_refused": 1200, "operator_errors": 3, "operator_errors.O1": 3, "lost.decode": 2,
         "policed_arrivals.radio": 7, "something_new": 1, "links_stalled": 0,
     }  # fmt: skip
-    assert list(words.counters(counters)) == [
+    assert list(wording.counters(counters)) == [
         "1,200 tuples of sources refused; whoever sent them was told why",
         "3 times that operator O1 raised",
         "2 tuples lost because they could not be decoded",
@@ -286,18 +288,18 @@ def test_a_tuple_counts_as_often_as_it_may_have_results() -> None:
     plan = made(PLAN | {"graph": graph | {"operators": graph["operators"] | {"left": many}}})
     quick = paths.to(plan, "quick")
     assert quick.most == {"in": 3, "first": 3, "left": 3} and paths.to(plan, "slow").most["in"] == 4
-    node = reply.of(offered(status("a", 10), refused=2, policed=1, shed=1, lost=1), HEALTHY)
+    node = status_response.of(offered(status("a", 10), refused=2, policed=1, shed=1, lost=1), HEALTHY)
     assert paths.ends(quick, [node]) == paths.Ends(refused=6, policed=3, lost=3)
 
 
 def test_what_links_give_up_may_be_missing_behind_them() -> None:
-    told = reply.of(status("a", 10, counters={"tuples_given_up": 4, "link_full": 1}), HEALTHY)
+    told = status_response.of(status("a", 10, counters={"tuples_given_up": 4, "link_full": 1}), HEALTHY)
     assert paths.ends(paths.to(made(), "quick"), [told]).lost == 5
     assert paths.ends(paths.to(made(), "slow"), [told]).lost == 0, "behind windows, which go by the calendar"
 
 
 def test_a_silent_node_on_the_way_leaves_everything_open() -> None:
-    there = reply.of(status("b", 12, met=50, latencies={100: 50}), HEALTHY)
+    there = status_response.of(status("b", 12, met=50, latencies={100: 50}), HEALTHY)
     told = frame(None, Look(0.0, {"a": {"reachable": False, "why": "gone"}, "b": there}))
     (slow,) = (each for each in told.outputs if not each.silent)
     assert slow.missed_of_offered == [0.0, 1.0] and slow.unheard == ("a",)
@@ -356,7 +358,7 @@ def test_empty_windows_of_all_plans_that_run_are_counted_as_often_as_they_have_r
     )
     old = made(PLAN | {"graph": graph | {"outputs": {"slow": {"from": "apart"}}}})
     gone = {"windows.gone.empty": 5, "windows.apart.empty": 7, **windows(empty=10, empty_within=9)}
-    values = reply.of(status("b", 1, counters=gone), HEALTHY)
+    values = status_response.of(status("b", 1, counters=gone), HEALTHY)
     assert empty_windows.idle(empty_windows.leading([plan], "slow"), values, None) == 2 + 5, (
         "those of `apart` are not before it"
     )
@@ -389,5 +391,5 @@ def test_a_refused_tuple_may_belong_into_as_many_windows_as_overlap() -> None:
     plan = made(PLAN | {"graph": graph | {"windows": {"watch": watch, "apart": {}}}})
     slow = paths.to(plan, "slow")
     assert slow.touched == {"in": 4}
-    node = reply.of(offered(status("a", 10), refused=3), HEALTHY)
+    node = status_response.of(offered(status("a", 10), refused=3), HEALTHY)
     assert paths.ends(slow, [node]) == paths.Ends(refused_of_windows=12)

@@ -26,10 +26,10 @@ from textual.widgets import Static
 
 from coordinator.__main__ import main
 from coordinator.fleet.deployment import deploy
-from coordinator.monitoring import reply
+from coordinator.monitoring import status_response
 from coordinator.monitoring.details import NodeDetails, OutputDetails
 from coordinator.monitoring.live_app import Help, Main, Sorted, Top
-from coordinator.monitoring.watcher import Watcher
+from coordinator.monitoring.monitor import Monitor
 from node_agent.sdk import Admitted, Sink, Source
 from tests.coordinator.fleet.deployment.test_deploy_live import Street, wait_for
 
@@ -65,7 +65,7 @@ def drive(street: Street, act: Act, interval: float = 0.2) -> None:
     """Run the application as on a terminal of 80 times 24."""
 
     async def run() -> None:
-        with Watcher(street.addresses.path, street.root / "plan.json") as watcher:
+        with Monitor(street.addresses.path, street.root / "plan.json") as watcher:
             app = Top(watcher, interval)
             async with app.run_test(size=(80, 24)) as pilot:
                 await until(pilot, lambda: app.looks >= 2)
@@ -178,8 +178,8 @@ def test_outputs_stay_in_view_while_their_node_does_not_answer(
     assert re.search(r"out +\S+ \S+ .* no answer *$", capsys.readouterr().out, re.MULTILINE)
     watched.restart("a")
     with watched.connect() as agents:
-        wait_for(lambda: reply.ask(agents, 5)["a"].get("outputs"))
-        wait_for(lambda: all(map(reply.well, reply.ask(agents, 5).values())))
+        wait_for(lambda: status_response.ask(agents, 5)["a"].get("outputs"))
+        wait_for(lambda: all(map(status_response.well, status_response.ask(agents, 5).values())))
 
 
 @pytest.mark.parametrize("keys", [("question_mark",), ("enter",), ("tab", "enter"), ("enter", "question_mark")])
@@ -219,7 +219,9 @@ def test_a_status_in_words(
     (runtime,) = (pid for pid in children if "grpc" not in Path(f"/proc/{pid}/maps").read_text())
     os.kill(runtime, signal.SIGKILL)
     with watched.connect() as agents:
-        again = wait_for(lambda: (now := reply.ask(agents, 5)["a"])["restarts"] and now.get("outputs") and now)
+        again = wait_for(
+            lambda: (now := status_response.ask(agents, 5)["a"])["restarts"] and now.get("outputs") and now
+        )
     assert again["restarts"] == 1 and again["queue_limit_bytes"] > 0
     feed(watched, 3)
     feed(watched, 1, age_ms=3000)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coordinator.cli.commands import status as command
-from coordinator.monitoring import reply as replies
+from coordinator.monitoring import status_response as replies
 from coordinator.monitoring.metrics import Look, between
 from coordinator.monitoring.overload_status import lines, overload, told_here
 from coordinator.report.page.overload_tables import load_text

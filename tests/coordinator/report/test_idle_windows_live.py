@@ -13,7 +13,7 @@ from coordinator.fleet.deployment import deploy
 from coordinator.fleet.local import local_agents
 from coordinator.fleet.local.local_agents import Wanted
 from coordinator.model.choices import Choices
-from coordinator.monitoring import metrics, overload_status, reply
+from coordinator.monitoring import metrics, overload_status, status_response
 from coordinator.plan import plan_file
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
@@ -62,8 +62,8 @@ def test_the_share_of_windows_does_not_sink_when_the_feed_has_ended(tmp_path: Pa
     with Agents(agents.of_plan(plan)) as connected:
         deploy.deploy(plan, connected)
 
-        def values() -> dict[str, reply.Values]:
-            return reply.ask(connected, 10.0)
+        def values() -> dict[str, status_response.Values]:
+            return status_response.ask(connected, 10.0)
 
         def counted(what: str) -> int:
             n: int = values()["a"]["counters"].get(f"windows.w.{what}", 0)

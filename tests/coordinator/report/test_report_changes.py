@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from coordinator.report.facts.joined import MOST_PLANS, join
+from coordinator.report.facts.merged_plans import MOST_PLANS, join
 from coordinator.report.facts.plan_view import read_plan
 from coordinator.report.facts.reader import NoRunError, Run, read_run
 from coordinator.report.page.page import page

@@ -24,8 +24,8 @@ from coordinator.model.limits import Limits
 from coordinator.solve import option_checks, planner
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.heuristics import scale
-from coordinator.solve.survivors import without
-from coordinator.spec import places
+from coordinator.solve.surviving_topology import without
+from coordinator.spec import core_assignment
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
 from coordinator.spec.runtime_charges import NOTHING
@@ -245,7 +245,7 @@ def test_a_plan_that_survives_is_found_where_there_is_one(files: Files, seed: in
                 return False
         return True
 
-    allowed = [places.allowed(operator, cluster) for operator in query.operators]
+    allowed = [core_assignment.allowed(operator, cluster) for operator in query.operators]
     every = [dict(zip(names, nodes, strict=True)) for nodes in product(*allowed)]
     exists = any(survives(place) and _holds(query, cluster, types, place, model=model) for place in every)
     choices = Choices(charges=NOTHING, survive=1, model=model, quick=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from coordinator.guarantee import bounds
 from coordinator.model.choices import Choices
-from coordinator.plan import standing
+from coordinator.plan import running_plan
 from coordinator.solve import planner
 from coordinator.spec.sharing import compose
 
@@ -27,7 +27,7 @@ def test_the_fleet_costs_the_warning_nothing() -> None:
     assert both["whereabouts"] == both["control"], "the same results of the same operator"
     assert both["advisory"] > (alone.guarantee["advisory"].bound_ns or 0) / 1e6, "which the sample stands before"
     assert {name: claim.guaranteed for name, claim in bounds.bounds(plan).items()} == dict.fromkeys(both, True)
-    found = standing.read(plan)
+    found = running_plan.read(plan)
     assert list(found.members) == ["collision_guaranteed", "fleet_monitor"]
     assert [one.name for one in found.query.operators if one.name not in found.composite.shared][-1] == "sample"
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from coordinator.model import routes
 from coordinator.model.limits import Limits
 from coordinator.solve import planner
-from coordinator.solve.guaranteed.draft import Draft, Setting, draft
+from coordinator.solve.guaranteed.candidate import Candidate, Setting, candidate
 from coordinator.solve.guaranteed.search import Finder
 from coordinator.spec.runtime_charges import NOTHING, Charges
 
@@ -84,7 +84,7 @@ def finder(seed: int, charges: Charges = NOTHING) -> Finder:
     return Finder(Setting(query, cluster, types, "path"), charges, Limits(SECONDS))
 
 
-def placements(found: Finder) -> Iterator[tuple[Fraction, Draft]]:
+def placements(found: Finder) -> Iterator[tuple[Fraction, Candidate]]:
     """Every placement within the nodes' caps, with its traffic; these clusters are fully linked."""
     items = found.problem.items
     for nodes in product(*(item.nodes for item in items)):
@@ -96,4 +96,4 @@ def placements(found: Finder) -> Iterator[tuple[Fraction, Draft]]:
             continue
         names = {name: found.problem.nodes[place[i]].name for i, item in enumerate(items) for name in item.members}
         hops = routes.direct(found.problem, place)
-        yield routes.traffic(found.problem, hops), draft(found.setting, names, hops)
+        yield routes.traffic(found.problem, hops), candidate(found.setting, names, hops)

@@ -10,8 +10,8 @@ import pytest
 
 from coordinator.errors import InfeasibleError
 from coordinator.model.limits import Limits
-from coordinator.solve.guaranteed import alone, large
-from coordinator.solve.guaranteed.draft import Draft
+from coordinator.solve.guaranteed import large, lower_bounds
+from coordinator.solve.guaranteed.candidate import Candidate
 from coordinator.solve.guaranteed.objective_rank import stand
 from coordinator.solve.guaranteed.search import ANALYSES, Sound
 from coordinator.solve.guaranteed.sub_deadlines import Effort, Search
@@ -23,13 +23,13 @@ MOST = 8  # placements looked at per query
 FEWER = 6  # choices of sub-deadlines for what is said to be impossible
 
 
-def searched(draft: Draft, analyses: int) -> bool:
+def searched(draft: Candidate, analyses: int) -> bool:
     """Whether the search for sub-deadlines makes a placement hold."""
     found = Search(draft, NOTHING, Effort(analyses, time.monotonic() + SECONDS)).feasible()
     return found is not None and found.holds
 
 
-def drawn(draft: Draft, dice: random.Random, times: int) -> bool:
+def drawn(draft: Candidate, dice: random.Random, times: int) -> bool:
     """Whether random sub-deadlines do."""
     longest = max(output.deadline_ns for output in draft.system.outputs.values())
     for _ in range(times):
@@ -70,7 +70,7 @@ def test_against_every_placement(seed: int) -> None:
 def test_what_is_late_with_every_unit_first_is_late_under_any_sub_deadlines(seed: int) -> None:
     dice = random.Random(seed)
     for _, each in list(placements(finder(seed)))[:5]:
-        if alone.late(each.system, NOTHING) is not None:
+        if lower_bounds.late(each.system, NOTHING) is not None:
             assert not searched(each, FEWER) and not drawn(each, dice, FEWER)
 
 

@@ -24,7 +24,7 @@ from coordinator.model.progress import Progress
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
 from coordinator.solve.heuristics import bound, bound_laxity, greedy, neighbourhood, scale
-from coordinator.solve.heuristics.board import Board, Score
+from coordinator.solve.heuristics.search_state import Score, SearchState
 from coordinator.solve.milp import deadline, milp
 from infra.bench.instances import SHAPES, Recipe, generate, write
 
@@ -63,7 +63,7 @@ def _traffic(built: Problem, place: dict[int, int]) -> float:
 
 
 def _brute(built: Problem) -> tuple[bool, float | None]:
-    """(feasible at all, least traffic with every sub-deadline at (1)), knowing nothing of the board."""
+    """(feasible at all, least traffic with every sub-deadline at (1)), knowing nothing of the state."""
     feasible, best = False, MANY
     due = {
         index: min(int(one.share(item)) for one in built.terminals if index in one.items)
@@ -139,25 +139,25 @@ def test_the_board_counts_as_if_from_scratch(seed: int, slack: float, tmp_path_f
     """After any moves the figures are those of the placement, and no step of the search makes it worse."""
     recipe = Recipe(4, 16, "mixed", slack, seed)
     note(f"{recipe}")
-    built = _built(recipe, tmp_path_factory.mktemp("board"))
+    built = _built(recipe, tmp_path_factory.mktemp("state"))
     dice, due = random.Random(seed), milp.proportional(built)
-    board = Board(built, due)
-    score = greedy.start(board, lambda: False)
+    state = SearchState(built, due)
+    score = greedy.start(state, lambda: False)
     for _ in range(2):
-        score = _no_worse(board, score, greedy.descend(board, dice, count(60)))
-        items = neighbourhood.ball(board, dice, 6)
-        greedy.recreate(board, items, dice)
-        score = _no_worse(board, score, board.score())
-        wanted = board.wanted_ns()
-        held = [max(board.least[i], int(wanted[i])) for i in range(len(board.place))]
-        neighbourhood.improve(board, items + neighbourhood.crowd(board, items, dice, 4), held, dice, Limits(1))
-        score = _no_worse(board, score, board.score())
-    fresh = Board(built, due)
-    fresh.load_placement(dict(enumerate(board.place)))
+        score = _no_worse(state, score, greedy.descend(state, dice, count(60)))
+        items = neighbourhood.ball(state, dice, 6)
+        greedy.recreate(state, items, dice)
+        score = _no_worse(state, score, state.score())
+        wanted = state.wanted_ns()
+        held = [max(state.least[i], int(wanted[i])) for i in range(len(state.place))]
+        neighbourhood.improve(state, items + neighbourhood.crowd(state, items, dice, 4), held, dice, Limits(1))
+        score = _no_worse(state, score, state.score())
+    fresh = SearchState(built, due)
+    fresh.load_placement(dict(enumerate(state.place)))
     assert [fresh.score().over, fresh.score().nlr, fresh.score().traffic] == pytest.approx(
         [score.over, score.nlr, score.traffic], abs=1e-6
     )
-    assert fresh.score().traffic == pytest.approx(_traffic(built, dict(enumerate(board.place))))
+    assert fresh.score().traffic == pytest.approx(_traffic(built, dict(enumerate(state.place))))
 
 
 def count(calls: int) -> Callable[[], bool]:
@@ -166,10 +166,10 @@ def count(calls: int) -> Callable[[], bool]:
     return lambda: next(left, None) is None
 
 
-def _no_worse(board: Board, before: Score, after: Score) -> Score:
+def _no_worse(state: SearchState, before: Score, after: Score) -> Score:
     assert not before.better(after)
-    assert not board.score().better(after)
-    assert not after.better(board.score())
+    assert not state.score().better(after)
+    assert not after.better(state.score())
     return after
 
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from coordinator.spec import cluster as clusters
-from coordinator.spec import places, query_reader
+from coordinator.spec import core_assignment, query_reader
 from coordinator.spec.checks import query_checks
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
@@ -156,7 +156,7 @@ def load(texts: Sequence[str], cores: int = 1) -> tuple[list[Query], Cluster]:
             path.write_text(one)
             query = query_reader.load(path)
             query_checks.check(query, cluster)
-            found.append(places.resolve(query, cluster))
+            found.append(core_assignment.resolve(query, cluster))
     return found, cluster
 
 

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from coordinator.errors import BadInputError
-from coordinator.spec import graph, places
+from coordinator.spec import core_assignment, graph
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Operator, Query
 from coordinator.spec.sharing import compose
@@ -124,8 +124,8 @@ def assert_same(own: Operator, there: Operator, names: dict[str, str], cluster: 
     fields = ("run", "cost_ns", "hang_ns", "memory_bytes", "forbidden", "state")
     assert [getattr(own, field) for field in fields] == [getattr(there, field) for field in fields]
     assert passes(own) == passes(there)
-    allowed = places.allowed(there, cluster)
-    assert allowed and set(allowed) <= set(places.allowed(own, cluster))
+    allowed = core_assignment.allowed(there, cluster)
+    assert allowed and set(allowed) <= set(core_assignment.allowed(own, cluster))
     if cluster.catalog.operators[own.run].variadic:
         assert (there.called or there.inputs) == own.inputs
 
@@ -198,7 +198,7 @@ def test_side_inputs_that_lead_back_to_each_other_are_shared_together() -> None:
 def test_where_both_may_run() -> None:
     queries, cluster = pair({"x": {"run": "pass", "nodes": "ab"}}, {"x": {"run": "pass", "nodes": "bc"}})
     composite = compose.compose(queries, cluster)
-    assert places.allowed(composite.query.operators[0], cluster) == ("b",)
+    assert core_assignment.allowed(composite.query.operators[0], cluster) == ("b",)
     one = compose.of(queries[0])
     assert compose.extend(one, queries[1], cluster, place={"x": "b"}).shared
     assert not compose.extend(one, queries[1], cluster, place={"x": "a"}).shared

@@ -20,7 +20,7 @@ from coordinator.plan.assemble import laid
 from coordinator.plan.layout import Layout
 from coordinator.solve import planner
 from coordinator.solve.audit.audit import audit
-from coordinator.spec import graph, places
+from coordinator.spec import core_assignment, graph
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
 from coordinator.spec.runtime_charges import MEASURED, NOTHING, Charges
@@ -51,7 +51,7 @@ def both(seed: int, grouping: Units) -> tuple[tuple[System, System], dict[str, s
     one, two = (compose.compose(queries, cluster, share) for share in (True, False))
     if not one.shared:
         return None
-    place = {each.name: dice.choice(places.allowed(each, cluster)) for each in one.query.operators}
+    place = {each.name: dice.choice(core_assignment.allowed(each, cluster)) for each in one.query.operators}
     due_ns = {each.name: dice.randint(2, 40) * MS for each in one.query.operators}
     names: dict[str, str] = {}
     for query in one.members:

@@ -1,0 +1,50 @@
+"""Stages of a command on stderr: a line for what is done, and what goes on where that is a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from coordinator.cli.lines import Lines
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+
+class StageLines:
+    """Use it in a `with` statement, and tell it of each stage as it begins, goes on and has ended."""
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._say = Lines()
+        self._status: Status | None = None
+
+    def __enter__(self) -> StageLines:
+        from rich.console import Console
+
+        self._status = Console(stderr=True).status("")
+        self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._status is not None
+        self._status.stop()
+
+    def begin(self, stage: str) -> None:
+        """A stage begins."""
+        self._stage = stage
+        self.now("")
+
+    def now(self, text: str) -> None:
+        """What goes on in it."""
+        from rich.markup import escape
+
+        assert self._status is not None
+        self._status.update(escape(f"{self._stage:<8} {text}"))
+
+    def done(self, text: str) -> None:
+        """It has ended, with this."""
+        self._say(f"{self._stage:<8} {text}")
+
+    def say(self, text: str) -> None:
+        """A line within a stage."""
+        self._say(f"{'':<8} {text}")

@@ -1,0 +1,160 @@
+"""Window closing: one step of the pass of `propagate`. docs/explanation/guarantee.md has the argument."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from coordinator.calculus.curves import Curve, Jcp
+from coordinator.guarantee.streams import Closing, Delays, Flow, Late, Part, Streams
+from coordinator.guarantee.system import Source, System, Unit
+from coordinator.guarantee.window_sources import Windows
+from coordinator.spec.runtime_charges import Charges
+from coordinator.units import counted, show_ns
+
+AHEAD = 4096  # reports of one source that wait for lower numbers: what a node remembers
+OPEN = 1024  # windows of an operator that are open, or four times as many as overlap
+
+
+def heartbeats(source: Source, delays: Delays, charges: Charges) -> Curve | None:
+    """One every `beat_ns`, later by what its node does meanwhile, and one more when a plan is committed."""
+    if not source.beat_ns:
+        return None
+    late_ns = charges.tick_ns + delays.drains.get(source.node, 0)
+    return Jcp(source.beat_ns, 0, source.beat_ns + late_ns)
+
+
+def close(
+    system: System, delays: Delays, charges: Charges, windows: Windows, trigger: Flow, own: Part, streams: Streams
+) -> None:
+    """The windows that leave a unit which collects them. `trigger`: what comes to it; `own`: its instance."""
+    ways = {name: trigger.late[name].after(own) for name in windows.sources if name in trigger.late}
+    found = _age(system, delays, charges, windows, ways, streams)
+    at = (windows.add, windows.node)
+    spread_ns = None if found.age is None else found.age.most_ns - windows.after_ns + windows.wait_ns
+    if windows.kind == "count" and windows.sources[0] in ways:  # not from the tuples' instants on, but admissions
+        spread_ns = ways[windows.sources[0]].most_ns + windows.wait_ns
+    streams.closings[windows.add] = replace(found, spread_ns=spread_ns)
+    numbers = _numbers(system, windows, streams)
+    curve = windows.curve(numbers, spread_ns) if numbers is not None else None
+    if curve is None:
+        streams.why[at] = f"nothing bounds how many windows of {windows.name} close at once: {found.why}"
+        return
+    flow = Flow.of(curve, curve, {windows.add: Late(0, 0, ())})
+    streams.flows[at] = flow
+    streams.arriving[windows.node].append(flow)  # admitting a window costs about what reading a tuple does
+
+
+def _numbers(system: System, windows: Windows, streams: Streams) -> Curve | None:
+    """Of what is admitted at the windows' first source: by count it is the only one."""
+    name = windows.sources[0]
+    node = system.windows[name].node if name in system.windows else system.sources[name].node
+    return streams.flows[name, node].curve if (name, node) in streams.flows else None
+
+
+def _age(
+    system: System, delays: Delays, charges: Charges, windows: Windows, ways: Mapping[str, Late], streams: Streams
+) -> Closing:
+    """By its slowest source."""
+    if why := _endless(system, windows, ways):
+        return Closing(None, why)
+    ages = []
+    for name, way in ways.items():
+        source = system.sources[name]
+        age = Late(0, 0, ()).after(Part("age", f"age of {name} on admission", source.max_age_ns, source.node))
+        if windows.kind != "count":
+            said_ns = max(source.beat_ns, source.rarely_ns) + charges.tick_ns + delays.drains.get(source.node, 0)
+            age = age.after(Part("beat", f"until {source.node} says how far {name} has come", said_ns, source.node))
+            clocks_ns, pairs = _clocks(system, delays, charges, windows, name)
+            if pairs:
+                age = age.after(Part("beat", f"clocks of {pairs} apart", clocks_ns, windows.node))
+        ages.append(Late(age.most_ns + way.most_ns, 0, (*age.parts, *way.parts)))
+    slowest = max(ages, key=lambda age: age.most_ns)
+    unsure = _unsure(windows, ways, slowest.most_ns, streams, system)
+    if windows.after_ns:
+        what = f"from the first tuple of a window of {windows.name} to its end"
+        first = Part("window", what, windows.after_ns, windows.node)
+        slowest = Late(slowest.most_ns + windows.after_ns, 0, (first, *slowest.parts))
+    return Closing(slowest, unsure=unsure)
+
+
+def _endless(system: System, windows: Windows, ways: Mapping[str, Late]) -> str:
+    """Why nothing says when a window is complete; empty: something does."""
+    name = windows.name
+    soon = f"nothing says how soon {counted(windows.length, 'tuple')} come"
+    if windows.kind == "count" and windows.first:
+        return f"{soon}, and deadlines of {name} count from the oldest of them"
+    if windows.kind == "count" and not windows.whole:
+        return f"{soon}, and deadlines of {name} count from the youngest that passes the operators before it"
+    for source in windows.sources:
+        why = ""
+        if source in system.windows:
+            why = f"{name} is of windows, whose ends no heartbeat tells"
+        elif source not in ways:
+            why = f"nothing says when tuples of {source} come to {name}"
+        elif not system.sources[source].max_age_ns:
+            why = f"{source} admits tuples of any age, so nothing says when a window of {name} is complete"
+        elif windows.kind != "count" and not system.sources[source].beat_ns:
+            why = f"{source} has no heartbeats, so nothing says when a window of {name} is complete"
+        if why:
+            return why
+    return ""
+
+
+def _clocks(system: System, delays: Delays, charges: Charges, windows: Windows, name: str) -> tuple[int, str]:
+    """A heartbeat's promise is of an instant on its node's clock, of which the windows' node knows an interval: no
+    longer than a question to the other clock and its answer take, but for drift. Hop by hop: also whose clocks."""
+    if not charges.drained:
+        return 0, ""
+    pairs: dict[str, None] = {}
+    made = {stage.operator: unit for unit in system.units.values() for stage in unit.stages}
+    found = 0
+    for start, end in sorted(_hops(system, made, windows.add, name, {}) or ()):
+        if system.links[start, end].apart:
+            link_ns = delays.links.get((start, end), 0) + delays.links.get((end, start), 0)
+            latency_ns = system.links[start, end].latency_ns + system.links[end, start].latency_ns
+            found += max(link_ns, latency_ns) + 2 * (delays.drains.get(start, 0) + delays.drains.get(end, 0))
+            found += charges.drift_ns
+            pairs[" and ".join((start, end) if f"{end} and {start}" not in pairs else (end, start))] = None
+    return found, ", ".join(pairs)
+
+
+def _hops(
+    system: System,
+    made: Mapping[str, Unit],
+    stream: str,
+    source: str,
+    known: dict[str, frozenset[tuple[str, str]] | None],
+) -> frozenset[tuple[str, str]] | None:
+    """Of all streams from a source to this one, itself included; None: it does not come from there."""
+    if stream not in known:
+        own = frozenset(system.hops.get(stream, ()))
+        inputs = made[stream].inputs if stream in made else ()
+        before = [_hops(system, made, one, source, known) for one in inputs]
+        reached = [each for each in before if each is not None]
+        known[stream] = own if stream == source else own.union(*reached) if reached else None
+    return known[stream]
+
+
+def _unsure(windows: Windows, ways: Mapping[str, Late], age_ns: int, streams: Streams, system: System) -> str:
+    """Why a window might be given up although nothing is lost; empty: none is."""
+    for name, way in ways.items():
+        if way.most_ns >= windows.wait_ns:
+            waits, takes = show_ns(windows.wait_ns), show_ns(way.most_ns)
+            return f"{windows.name} gives up a number after {waits}, and tuples of {name} may take {takes}"
+        source = system.sources[name]
+        told = streams.flows[name, source.node].events.count(way.most_ns + source.beat_ns)
+        if told > AHEAD:
+            return f"{windows.name} remembers {AHEAD} reports of {name} at once, and {told} may be on their way"
+    if windows.kind == "count":
+        on_the_way = _numbers(system, windows, streams)
+        spread = on_the_way.count(max(way.most_ns for way in ways.values())) if on_the_way is not None else 0
+    else:
+        spread = age_ns
+    begun = (windows.length + spread) // windows.hop + 2
+    if begun > max(OPEN, 4 * -(-windows.length // windows.hop)):
+        return f"{begun} windows of {windows.name} may be open at once, more than a node keeps"
+    return ""
+
+
+__all__ = ["close", "heartbeats"]

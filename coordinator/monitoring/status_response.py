@@ -1,0 +1,127 @@
+"""Status responses of agents as values, place by place. `coordinator status --json` prints them as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from coordinator.errors import BadInputError
+from coordinator.fleet.addresses import AgentAddress, host_of
+from coordinator.fleet.agents import AgentError, Agents
+from coordinator.fleet.collection import run_plans
+from coordinator.fleet.deployment import deployed_plans
+from coordinator.fleet.local.local_agents import LOG
+from coordinator.plan import plan_file
+from protos import agent_pb2
+from protos.plan_document import Plan
+
+Values = dict[str, Any]
+
+
+def ask(agents: Agents, seconds: float) -> dict[str, Values]:
+    """Of every place. Where an agent does not answer: `reachable` false and `why`."""
+    replies = agents.try_all("Status", dict.fromkeys(agents.addresses, agent_pb2.StatusRequest()), seconds)
+    health = agents.try_all("Health", dict.fromkeys(agents.addresses, agent_pb2.HealthRequest()), seconds)
+    return {
+        place: told
+        for name in replies
+        for place, told in by_place(replies[name], health[name], agents.places_of(name)).items()
+    }
+
+
+def well(values: Mapping[str, Any]) -> bool:
+    """Whether a place answers and all that is committed on its agent runs."""
+    return bool(values["reachable"] and values.get("serving"))
+
+
+def by_place(reply: Any, health: Any, places: Sequence[str]) -> dict[str, Values]:
+    """What one agent says of each of its places; where it says nothing, that of the places it should have."""
+    if isinstance(reply, AgentError):
+        return {place: of(reply, health) for place in places}
+    if not reply.places:
+        return {places[0]: of(reply, health)}
+    return {place.node: of(place, health) for place in reply.places}
+
+
+def of(reply: Any, health: Any) -> Values:
+    """Of one place."""
+    if isinstance(reply, AgentError):
+        return {"reachable": False, "why": str(reply)}
+    values = {
+        "reachable": True,
+        "version": reply.version,
+        "rt": reply.rt,
+        "boot": f"{reply.boot:016x}",
+        "runtime_alive": reply.runtime_alive,
+        "uptime_ns": reply.uptime_ns,
+        "busy_ns": reply.busy_ns,
+        "overhead_ns": reply.overhead_ns,
+        "utilisation": (reply.busy_ns + reply.overhead_ns) / reply.uptime_ns if reply.uptime_ns else None,
+        "queue_bytes": reply.queue_bytes,
+        "queue_limit_bytes": reply.queue_limit_bytes or None,
+        "records_written": reply.records_written,
+        "restarts": reply.restarts,
+        "plans": [_plan(plan) for plan in reply.plans],
+        "outputs": {output.name: _output(output) for output in reply.outputs},
+        "counters": {counter.name: counter.value for counter in reply.counters},
+        "operators": {
+            each.run: {"version": each.version, "code": each.code, "edited": each.edited} for each in reply.operators
+        },
+    }
+    if isinstance(health, AgentError):
+        return values | {"serving": False, "why": str(health)}
+    return values | {"serving": health.serving, "why": health.why}
+
+
+def _plan(plan: agent_pb2.PlanStatus) -> Values:
+    return {
+        "hash": plan.hash.hex(),
+        "epoch": plan.epoch,
+        "state": agent_pb2.PlanState.Name(plan.state).lower(),
+        "query": plan.query,
+        "queries": list(deployed_plans.queries(plan)),
+        "ready": plan.ready,
+        "waiting": plan.waiting,
+        "unacknowledged": plan.unacknowledged,
+        "sources": {each.name: {key: getattr(each, key) for key in SOURCE} for each in plan.sources},
+        "units": [
+            {"id": unit.id, "operators": list(unit.operators)} | {key: getattr(unit, key) for key in UNIT}
+            for unit in plan.units
+        ],
+    }
+
+
+SOURCE = ("admitted", "refused", "shed", "policed", "lost")
+UNIT = ("sub_deadline_ns", "queued", "runs", "shed", "lost", "timed", "timed_ns", "worst_ns", "recent_ns")
+OUTPUT = ("deadline_ns", "met", "late", "undecidable", "worst_ns")
+
+
+def _output(output: agent_pb2.OutputStatus) -> Values:
+    return {key: getattr(output, key) for key in OUTPUT} | {
+        "latencies": [[each.most_ns, each.results] for each in output.latencies]
+    }
+
+
+def known_plans(path: Path, hashes: Iterable[str], agents: Agents) -> dict[str, Plan]:
+    """By hash: the plan of that file, and of those that nodes have what is kept beside it, or what they hand over
+    themselves; a file that is none is no matter here."""
+    hashes = set(hashes)
+    found: dict[str, Plan] = {}
+    for each in [path, *(deployed_plans.beside(path, hash_) for hash_ in sorted(set(hashes)))]:
+        try:
+            made = plan_file.read(each)
+        except BadInputError:
+            continue
+        found[made.hash] = made
+    if lacking := hashes - found.keys():
+        found |= run_plans.fetch(agents, wanted=lacking)[0]
+    return found
+
+
+def log_of(agent: AgentAddress | None) -> str:
+    """Where an agent of addresses.json writes what it says: in its state directory, if `coordinator up` started it."""
+    if agent is not None and agent.state is not None and (log := Path(agent.state) / LOG).is_file():
+        return str(log.relative_to(Path.cwd()) if log.is_relative_to(Path.cwd()) else log)
+    name = host_of(agent.name) if agent is not None else "NODE"
+    return f"the agent's log (as a service: journalctl -u shimekiri-agent@{name})"

@@ -1,0 +1,107 @@
+"""Wording of agents' counters and of the reasons why a window gave no result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+BOOKKEEPING = frozenset({"highest_epoch", "plans_kept", "policing_told"})  # counters that say nothing to people
+
+RAISED = "operator_errors"
+WORDS = {
+    "tuples_refused": "tuples of sources refused; whoever sent them was told why",
+    "tuples_given_up": "tuples given up on their way to another node: too late for every output",
+    "link_full": "tuples lost because the queue to another node was full",
+    "sink_tuples_dropped": "results dropped for listeners that are too slow or take another type",
+    "tuples_of_unknown_plan": "tuples came of a plan that is not here",
+    "marks_of_unknown_plan": "marks for windows came of a plan that is not here",
+    "connections_refused": "connections refused or closed for what came over them",
+    "connections_unread": "connections closed because their other end does not read",
+    "strangers_crowded": "connections closed because too many had not said who they are",
+    "not_authorised": "connections closed because their certificate is of somebody else",
+    "tls_refused": "connections not made because a certificate was not accepted",
+    "tls_plain": "connections not made because one end does not speak TLS",
+    "tls_unfinished": "connections that ended during their TLS handshake",
+    "tls_broken": "connections closed for bytes that were damaged on their way",
+    "links_stalled": "times that a link to another node stood still and was made anew",
+    "links_refused": "times that another node refused this one",
+    "payloads_undecodable": "tuples that could not be decoded",
+    "payloads_unencodable": "results that could not be encoded",
+    RAISED: "times that an operator raised; its tuple was lost",
+    "memory_relieved": "queued tuples shed because the queues were beyond their limit",
+    "memory_beyond_queues": "times that the process had grown by more than its queues may hold",
+    "plans_damaged": "plans on disk that are damaged",
+    "plans_not_resumed": "plans on disk that could not be resumed",
+    "cpu_not_pinned": "times that a core to run on did not exist",
+    "probes_unmatched": "clock probes answered that were not asked",
+    "trace_problems": "problems with the trace",
+    "files_damaged": "damaged files, set aside",
+    "figures_left_out": "outputs, sources or units left out of the status, which has room for some hundreds",
+}
+PREFIXES = {
+    "state_lost": "new beginnings of operator {}, whose state went with its runtime",
+    "policed_arrivals": "tuples of source {} beyond what it declared, shed",
+    "policed_results": "results of operator {} beyond what it declared, shed",
+    RAISED: "times that operator {} raised",
+    "windows_spoilt": "times that a tuple or a function spoilt windows of {}",
+}
+LOST = {
+    "operator_error": "because an operator raised",
+    "operator_hung": "because an operator hung",
+    "queue_full": "because the queues were full",
+    "link_full": "because the queue to another node was full",
+    "decode": "because they could not be decoded",
+    "join_expired": "waiting for a partner that never came",
+    "ordinals": "because an operator returned too many results",
+    "no_route": "because another node could not be reached",
+    "encode": "because they could not be encoded",
+    "stopped": "because their plan was stopped",
+}
+WITHOUT = {  # of windows
+    "removed": "a tuple in it was shed or lost",
+    "deadline": "it could not have been in time any more",
+    "crowded": "too many windows were open",
+    "value": "a tuple lacked its field, or had no number there",
+    "memory": "its state grew too large",
+    "error": "a function of yours raised",
+    "stopped": "its plan was stopped",
+}
+SHED = {  # by policy
+    "late": "too late for every output, or for the operator",
+    "rate": "above the source's limit",
+    "memory": "the queues were full",
+    "arrivals": "beyond the declared arrivals",
+    "selectivity": "beyond the declared results",
+    "window": "windows without a result",
+    "window-aware": "before windows that would not have been in time",
+    "front": "before windows, the oldest first",
+    "random": "before windows, by chance",
+    "drop-tail": "before windows, the newest first",
+}
+ENDS = {"abandoned": "begun and given up", "skipped": "never begun"}
+
+
+def counters(told: Mapping[str, int]) -> Iterator[str]:
+    """A line for each counter that is not 0; a sum of which the parts are there is left out."""
+    sums = {name.partition(".")[0] for name in told if "." in name}
+    for name, n in told.items():
+        if n and name not in BOOKKEEPING and name not in sums:
+            yield f"{n:,} {counter(name)}"
+
+
+def counter(name: str) -> str:
+    """What is counted: `tuples lost because the queues were full`."""
+    prefix, _, of = name.partition(".")
+    if prefix == "lost" and of:
+        return f"tuples lost {LOST.get(of, of)}"
+    if of and prefix in PREFIXES:
+        return PREFIXES[prefix].format(of)
+    return WORDS.get(name, name.replace("_", " "))
+
+
+def without_result(found: Mapping[str, int]) -> Iterator[str]:
+    """Of one window operator's counters: how many windows ended without a result, and why; a line each."""
+    for end, meant in ENDS.items():
+        if n := found.get(end, 0):
+            why = {key.removeprefix(f"{end}_"): of for key, of in found.items() if key.startswith(f"{end}_") and of}
+            causes = ", ".join(f"{of:,} because {WITHOUT.get(cause, cause)}" for cause, of in sorted(why.items()))
+            yield f"{n:,} {end} ({meant})" + (f": {causes}" if causes else "")
