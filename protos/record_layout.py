@@ -1,4 +1,4 @@
-"""How a record's 64 bytes become named fields: the machinery behind the table in records.py. Standard library only.
+"""Layout of a record's 64 bytes as named fields: the machinery behind the table in records.py. Standard library only.
 
 A record is a tuple of RECORD's twelve values, and its class says what they are called. A field is a whole value or some
 of its bits. `Ran.start_ns` is the field, `ran.start_ns` its value in a record; columns, arrays and pages that are made

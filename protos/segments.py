@@ -1,4 +1,4 @@
-"""How trace records lie in files and travel: in blocks with a checksum, chained, sealed at the end.
+"""Segments of trace records, in files and in transit: blocks with a checksum, chained, sealed at the end.
 
 Standard library only. A segment is a header of 128 bytes (records.py) and then blocks: a head of 64 bytes and the
 records that it counts. The same bytes are in an agent's spool, in a TraceChunk and in a run directory. A head is

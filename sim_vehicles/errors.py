@@ -1,4 +1,4 @@
-"""What this room refuses. The commands turn it into exit code 2 and the sentence it carries."""
+"""Errors of this room. The commands turn one into exit code 2 and its sentence."""
 
 
 class BadInputError(Exception):

@@ -1,4 +1,4 @@
-"""Whether a change is admitted: what is promised stays promised, and what is added is promised, during the change and
+"""Admission of a change: what is promised stays promised, and what is added is promised, during the change and
 after it."""
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Where a change is refused: what would make room for it. Either everything planned anew, where operators that run may
-move, or the smallest changes of what was declared."""
+"""Remedies where a change is refused.
+
+Either everything is planned anew, where operators that run may move, or the least of what was declared is changed.
+"""
 
 from __future__ import annotations
 

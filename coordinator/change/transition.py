@@ -1,4 +1,4 @@
-"""What a change costs while tuples of both plans are there. docs/explanation/change.md has the argument:
+"""Transition of a change: its cost while tuples of both plans are there. docs/explanation/change.md has the argument:
 where what stays is as it was, in the larger of the two plans, everything that happens during the change is a run of
 the larger plan in which some tuples do not reach some operators; so the larger plan's analysis bounds it, with what
 loading the other plan adds.

@@ -1,4 +1,4 @@
-"""What commands that make a plan have in common: how the search goes is told, and where it fails, a way out."""
+"""Parts of all commands that make a plan: progress of the search, and a way out where it fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan's costs rest on, in sentences: measured, declared or guessed."""
+"""Basis of a plan's costs, in sentences: measured, declared or guessed."""
 
 from __future__ import annotations
 

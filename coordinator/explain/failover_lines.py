@@ -1,4 +1,4 @@
-"""What happens to a plan's outputs and operators when a node fails, in sentences, from plan.json alone."""
+"""Failover of a plan's outputs and operators when a node fails, in sentences, from plan.json alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a host name leads: the IP addresses that routes and addresses.json carry."""
+"""Name resolution: the IP addresses that routes and addresses.json carry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a guarantee is computed from: the parts of a plan that say what runs where."""
+"""Facts that a guarantee is computed from: the parts of a plan that say what runs where."""
 
 from __future__ import annotations
 

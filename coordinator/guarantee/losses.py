@@ -1,5 +1,6 @@
-"""What may be left out on the way to an output although everything declared is kept: a bound says when results come,
-not that each of them does.
+"""Losses on the way to an output although everything declared is kept.
+
+A bound says when results come, not that each of them does.
 
 Only what the analysis cannot rule out is told: a limit above what is declared sheds nothing, nor does a queue with room
 for all that can wait in it, nor a shedder that goes by such a queue alone.

@@ -1,5 +1,6 @@
-"""What nodes enforce so that a guarantee stays true when a source or an operator breaks its promise (theory: declared,
-policed at run time, the excess shed and counted).
+"""Policing: nodes enforce declarations, so that a guarantee stays true when a source or an operator breaks its promise.
+
+In theory: declared, policed at run time, the excess shed and counted.
 
 A source is held to the very curve that the analysis takes for the stream of its admitted tuples: the declared one,
 widened by its tolerance and by how long a tuple may wait until the node reads its sockets. So what conforms to the

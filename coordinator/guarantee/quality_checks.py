@@ -1,4 +1,4 @@
-"""What an output may ask beyond its deadline ([Q] 2.3), and whether a plan's bounds keep it.
+"""Checks of what an output asks beyond its deadline ([Q] 2.3), by a plan's bounds.
 
     wait          rule 2: the first result after a pause within L
     throughput    rule 3: at least P results a second, after a latency of L: gamma(P, L)

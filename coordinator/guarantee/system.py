@@ -1,4 +1,4 @@
-"""What a plan says, as the analysis needs it: units with worst and least costs, streams, hops, links, arrivals.
+"""A plan as the analysis needs it: units with worst and least costs, streams, hops, links, arrivals.
 
 Read from the plan alone, so that it can be analysed wherever it is, and what plan and analysis say is about the same
 file.

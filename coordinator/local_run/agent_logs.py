@@ -1,4 +1,4 @@
-"""What local agents said on stderr: JSON lines (`--log-json`), read by event, kept in words in the run directory."""
+"""Logs of local agents on stderr: JSON lines (`--log-json`), read by event, kept in words in the run directory."""
 
 from __future__ import annotations
 

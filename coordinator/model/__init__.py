@@ -1,1 +1,1 @@
-"""What solvers take and give: items, streams, routes and capacities as integers."""
+"""Input and output of solvers: items, streams, routes and capacities as integers."""

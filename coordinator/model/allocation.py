@@ -1,4 +1,4 @@
-"""What a solver gives: a placement with its sub-deadlines, its routes and what they are worth."""
+"""Allocation by a solver: a placement with its sub-deadlines, its routes and what they are worth."""
 
 from __future__ import annotations
 

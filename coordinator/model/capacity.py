@@ -1,4 +1,4 @@
-"""What hosts and links have room for: memory, and bits per second. Linear extensions of the model of [P], not printed
+"""Capacity of hosts and links: memory, and bits per second. Linear extensions of the model of [P], not printed
 there."""
 
 from __future__ import annotations

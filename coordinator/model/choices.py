@@ -1,4 +1,4 @@
-"""What a user may choose beside the query and the cluster."""
+"""Choices of a user beside the query and the cluster."""
 
 from __future__ import annotations
 

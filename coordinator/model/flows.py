@@ -1,4 +1,4 @@
-"""How many tuples each stream has on average, and how often each operator runs."""
+"""Flows: mean tuples of each stream, and runs of each operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change leaves as it is: operators that run already keep their place, their sub-deadline, their task unit and
+"""Incumbent of a change: operators that run already keep their place, their sub-deadline, their task unit and
 their streams' routes, so that tuples of both plans are treated alike while one gives way to the other."""
 
 from __future__ import annotations

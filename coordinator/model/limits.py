@@ -1,4 +1,4 @@
-"""What a solver may take, and which one it is."""
+"""Limits of a solver, and its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search reports while it runs."""
+"""Progress of a search while it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened between two looks: rates, the share of late results, how long they took, what was shed before them.
+"""Metrics between two looks: rates, the share of late results, how long they took, what was shed before them.
 
 All counts only grow while a runtime lives; where one is smaller than before, or the incarnation is another, the span
 begins with the incarnation.

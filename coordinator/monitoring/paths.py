@@ -1,4 +1,4 @@
-"""What lies before an output, by the plan's graph: the operators and sources that its results come from.
+"""Paths to an output, by the plan's graph: the operators and sources that its results come from.
 
 Side inputs trigger nothing, so what is shed of them takes no result away; they are not before an output.
 """

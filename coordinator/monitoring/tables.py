@@ -1,4 +1,4 @@
-"""What is shown of nodes and outputs, column by column: the same live, as text, and in `coordinator status`."""
+"""Tables of nodes and outputs, column by column: the same live, as text, and in `coordinator status`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where every millisecond of an output's deadline goes, from plan.json alone: parts that sum up to the deadline.
+"""Breakdown of an output's deadline, from plan.json alone: parts that sum up to the deadline.
 
 The stretches of the longest way, as the guarantee found them, each split into the tuple's own work, waiting behind
 others (the queueing bound), blocking by an instance that cannot be stopped, sockets, links and age; then the slack.

@@ -1,5 +1,7 @@
-"""Where tuples are shed that windows cannot all be made of: at the first unit of a node from which everything leads to
-its windows, so that what goes has cost that node nothing; else at the shedder of what collects them.
+"""Layout of entry shedders, for tuples that windows cannot all be made of.
+
+A shedder is at the first unit of a node from which everything leads to its windows, so that what goes has cost that
+node nothing; else it is at the entry of what collects them.
 
 Windows that read a stream side by side share a shedder: a tuple that one of them lacks is shed from none, or from all.
 """

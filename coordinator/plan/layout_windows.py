@@ -1,5 +1,4 @@
-"""What a local plan says about sources, an operator's windows and tuples that come too late, and plan.json about
-windows.
+"""Layout of windows: a local plan's sources, windows and tuples that come too late, and plan.json's windows.
 
 How long a number may be missing before the windows that it may lie in are given up (`wait`): a second, unless the query
 says otherwise. What is queued is not missing. A unit that sheds, loses or gives up a tuple says so. So only what a node

@@ -1,4 +1,4 @@
-"""What one node runs of a layout, as a protos.plan.LocalPlan message.
+"""Local plans: what one node runs of a layout, as a protos.plan.LocalPlan message.
 
 A stream is listed on every node that admits, produces, receives or reads it; `producers` are the nodes that may send
 it there.

@@ -1,5 +1,6 @@
-"""What outputs ask beyond their deadlines ([Q] 2.3), divided among the units on their ways: for the policies that go by
-service curves.
+"""Service curves that outputs ask beyond their deadlines ([Q] 2.3), divided among the units on their paths.
+
+They are for the policies that go by service curves.
 
 [Q] knows one unit per query: its curve is the output's, and its deadlines are theorem 2's, exactly. On a way of several
 units, let F be by when after its admission the output wants a tuple that finds nothing before it (deadline: D, less the

@@ -1,4 +1,4 @@
-"""What `coordinator report` does with runs that were read: judge them and write report.json and the pages."""
+"""Command `coordinator report` on runs that were read: judges them and writes report.json and the pages."""
 
 import json
 from collections.abc import Callable, Sequence

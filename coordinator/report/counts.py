@@ -1,4 +1,4 @@
-"""What an engine of the report computes, plain or on Spark: integers only; `assembly` makes ratios of them."""
+"""Counts that an engine of the report computes, plain or on Spark: integers only; `assembly` makes ratios of them."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum

@@ -1,1 +1,1 @@
-"""What a user asks for, as values: queries, clusters, operators, costs."""
+"""Specification by a user, as values: queries, clusters, operators, costs."""

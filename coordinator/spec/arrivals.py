@@ -1,4 +1,4 @@
-"""How tuples of a source enter, from what query.yaml says: bursts, jittered periods, rates, recordings."""
+"""Arrivals of a source as query.yaml declares them: bursts, jittered periods, rates, recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators cost, where that is not what their query declares: measured (costs.yaml), or guessed for want of both.
+"""Costs of operators that differ from their query's: measured (costs.yaml), or guessed for want of both.
 
 A measured cost is normalised to speed 1, since that is what plans divide by a node's speed, and the largest of the
 nodes' counts. The margin is for what no measurement has seen: at most one instance in a millisecond is measured,

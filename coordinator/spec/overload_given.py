@@ -1,5 +1,4 @@
-"""What query.yaml says about windows, limits and late tuples, from its shapes to values; a window operator becomes two
-operators."""
+"""Windows, limits and late tuples of query.yaml, from its shapes to values. A window operator becomes two."""
 
 from __future__ import annotations
 

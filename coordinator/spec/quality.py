@@ -1,4 +1,4 @@
-"""What an output may ask beyond its deadline ([Q] 2.3), as declared. `guarantee.quality_checks` has the rules."""
+"""Quality that an output asks beyond its deadline ([Q] 2.3), as declared. `guarantee.quality_checks` has the rules."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What the runtime costs beside the operators, and what else a bound has to assume: stated, so that it can be
-disputed. Per node where the cluster file says what `node-agent charges` measured there."""
+"""Charges for the runtime beside the operators, and other assumptions of a bound, stated so that they can be disputed.
+
+They are per node where the cluster file has what `node-agent charges` measured there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far `adaptive` is from batches of fixed size, in [A]'s setting: points above BTS1 with the k that is best there.
+"""Distance of `adaptive` from batches of fixed size, in [A]'s setting: points above BTS1 with the k that is best there.
 
     .venv/bin/python -m infra.bench.adaptive [SEED] [SEEDS]
 

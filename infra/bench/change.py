@@ -1,4 +1,4 @@
-"""How long work on plans keeps the scheduling thread of a live runtime while task instances are ready all the time.
+"""Benchmark of plan changes: how long they keep a live runtime's scheduling thread while instances are always ready.
 
 A plan of N operators is loaded from its file in slices, committed, and the plan before it unloaded, again and again;
 every stretch that is not a task instance is measured: each slice, the commit, the unloading. Half of the operators are

@@ -1,4 +1,4 @@
-"""What a benchmark says: a value, its unit, the goal, and how it was measured."""
+"""Figures of a benchmark: a value, its unit, the goal, and how it was measured."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a load shedder keeps of a stream's value: the product's, its two halves alone, and drop-tail, against a bound.
+"""Value of a stream that a load shedder keeps: the product's, its two halves alone, and drop-tail, against a bound.
 
     .venv/bin/python -m infra.bench.load_shedder [SEED]
 

@@ -1,4 +1,4 @@
-"""What scheduling costs under each policy: microseconds per decision and per tuple, as ratios to `edf` in the same run.
+"""Cost of scheduling under each policy: microseconds per decision and per tuple, as ratios to `edf` in the same run.
 
 100 000 tuples are queued, evenly over 10, 1000 or 10 000 task units. Each unit's results go to the next unit's queue,
 the last one's to the first one's, so as many stay queued. Nothing but the engine is timed; operators do nothing and

@@ -1,4 +1,4 @@
-"""How far `edf` and `slack` are from what no schedule can beat: figure 7's sweep, and random queries in overload.
+"""Regret of `edf` and `slack` against what no schedule can beat: figure 7's sweep, and random queries in overload.
 
     .venv/bin/python -m infra.bench.regret [SEED] [TRIALS]
 

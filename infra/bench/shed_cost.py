@@ -1,4 +1,4 @@
-"""What it costs to shed one tuple at the door of windows, by shedder.
+"""Cost of shedding one tuple at the entry of windows, by shedder.
 
     .venv/bin/python -m infra.bench.shed_cost
 

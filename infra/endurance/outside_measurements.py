@@ -1,4 +1,4 @@
-"""What is seen from outside while it runs: memory of each agent's processes, answers of control, results."""
+"""Measurements from outside while it runs: memory of each agent's processes, answers of control, results."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What a run came to, recomputed from the raw traces and from what was sent and received outside.
+"""Summary of a run, recomputed from the raw traces and from what was sent and received outside.
 
 Nothing here asks the agents' own counters: windows are computed again from every tuple that was admitted.
 """

@@ -1,4 +1,4 @@
-"""What policies of [A] miss at a few settings, in seconds: `python -m infra.papers.compare --rates 0.5 --phi 100`.
+"""Compares policies of [A] at a few settings, in seconds: `python -m infra.papers.compare --rates 0.5 --phi 100`.
 
 It serves work on a policy. A row per setting: `bts1` with each k, then the policies named; last, how many points
 each of those is above the best k. The same arrivals for all of a row.

@@ -1,4 +1,4 @@
-"""What a reproduction says: the printed and the measured values, whether they agree, and why; kept as JSON."""
+"""A reproduction: the printed and the measured values, whether they agree, and why; kept as JSON."""
 
 from __future__ import annotations
 

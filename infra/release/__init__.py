@@ -1,1 +1,1 @@
-"""What is tried once per release, as root and with a network: fresh Debian systems, and arm64."""
+"""Trials of a release, as root and with a network: fresh Debian systems, and arm64."""

@@ -1,4 +1,4 @@
-"""How a command of this room ends: its exit code, and what it says on the way out."""
+"""Exit code of a command of this room, and the sentence that goes with it."""
 
 from __future__ import annotations
 

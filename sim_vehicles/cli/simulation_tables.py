@@ -1,4 +1,4 @@
-"""What `sim-vehicles simulate` says: a table of outputs, windows, policies against the bound; a bar while it runs."""
+"""Tables of `sim-vehicles simulate`: outputs, windows, policies against the bound; a bar while it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replay came to, in words, for a terminal: rows of (what, how) and small tables."""
+"""Summary report of a replay for a terminal: rows of (what, how) and small tables."""
 
 from __future__ import annotations
 

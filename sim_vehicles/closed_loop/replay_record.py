@@ -1,4 +1,4 @@
-"""What replay.json holds of the closed loop: verdicts, warnings, and the scene as it was driven, for a page."""
+"""Record of the closed loop in replay.json: verdicts, warnings, and the scene as it was driven, for a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a warning makes the ego do: nothing, or brake with constant deceleration on the path that it was recorded on."""
+"""Reaction of the ego to a warning: none, or braking with constant deceleration on the path that it was recorded on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the ego still is from the strip that the crossing vehicle's box sweeps."""
+"""Swept area: the way left from the ego to the strip that the crossing vehicle's box sweeps."""
 
 from __future__ import annotations
 

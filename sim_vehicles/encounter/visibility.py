@@ -1,4 +1,4 @@
-"""When one vehicle perceives another over a stretch of time, from motion and buildings (`sight`)."""
+"""Visibility: when one vehicle perceives another over a stretch of time, from motion and buildings (`sight`)."""
 
 from __future__ import annotations
 

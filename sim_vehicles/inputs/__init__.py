@@ -1,1 +1,1 @@
-"""What a plan's sources get: bursts, their instants and ages, and whether plan and scene fit."""
+"""Inputs of a plan's sources: bursts, their instants and ages, and whether plan and scene fit."""

@@ -1,4 +1,4 @@
-"""How much CPU time a plan's operators ask of each node when its sources send in bursts."""
+"""Load: CPU time that a plan's operators ask of each node when its sources send in bursts."""
 
 from __future__ import annotations
 

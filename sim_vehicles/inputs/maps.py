@@ -1,4 +1,4 @@
-"""Whether a plan's operators know the roads and the origin of the scene that is replayed."""
+"""Checks that a plan's operators know the roads and the origin of the scene that is replayed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one node is still to be sent, in order: a sender takes from it, a closed loop replaces what lies ahead."""
+"""Send schedule of one node, in order: a sender takes from it, and a closed loop replaces what lies ahead."""
 
 from __future__ import annotations
 

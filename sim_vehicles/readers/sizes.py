@@ -1,4 +1,4 @@
-"""How long and wide a vehicle of SUMO's is: floating-car data does not say it, the vehicle types of a route file do."""
+"""Length and width of SUMO's vehicles: floating-car data lacks them, the vehicle types of a route file have them."""
 
 from __future__ import annotations
 

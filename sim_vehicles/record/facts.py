@@ -1,4 +1,4 @@
-"""What a recording of the crossing holds, computed from the motion and the buildings alone (not from SUMO's word)."""
+"""Facts of a recording of the crossing, computed from the motion and the buildings alone, not from SUMO's figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replay is made of: the user's options, and everything that is decided before the first tuple leaves."""
+"""Preparation of a replay: the user's options, and everything that is decided before the first tuple leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replay writes down: replay.json, with the verdict of its worst lap in front."""
+"""Summary of a replay: replay.json, with the verdict of its worst lap in front."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What really happened between recorded vehicles, from their motion alone; nothing here knows a warning.
+"""Ground truth of recorded vehicles, from their motion alone. Nothing here knows a warning.
 
 Everything follows from one table per pair of vehicles: does the one's box as it stood at t overlap the other's box as
 it stood at u? (separating axes, instants every `step_s`).

@@ -1,4 +1,4 @@
-"""When a station sends: the generation rules of CAM and CPM as state machines over motion.
+"""Generation rules of CAM and CPM as state machines over motion: they say when a station sends.
 
 CAM: ETSI EN 302 637-2 V1.4.1, 6.1.3. CPM: ETSI TS 103 324 V2.1.1, 6.1.2 and 6.1.3 (vehicles as objects; the rules for
 pedestrians, sensors and free space are left out). Channels are taken as free: congestion control allows a message

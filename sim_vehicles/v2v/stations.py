@@ -1,4 +1,4 @@
-"""What stations send by the rules of `etsi`, from what they sense.
+"""Messages of stations by the rules of `etsi`, from what they sense.
 
 Each station checks its rules every 100 ms and senses every 50 ms, both at a phase of its own (from the seed, whole
 milliseconds). A measurement can be sent one sensor period after it was made: what a CPM says is 50 to 100 ms old.

@@ -1,4 +1,4 @@
-"""When sources admit tuples: whole bursts, jittery periods, or a rate, per trial. Instants count from its start."""
+"""Arrivals of a trial: whole bursts, jittery periods, or a rate. Instants count from the trial's start."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol

@@ -1,4 +1,4 @@
-"""What an operator costs in virtual time: max(cost / speed, emulated cost) x scale x jitter, in whole nanoseconds."""
+"""Costs of operators in virtual time: max(cost / speed, emulated cost) x scale x jitter, in whole nanoseconds."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""How many bytes a payload takes on the wire, without encoding it for real."""
+"""Bytes that a payload takes on the wire, without encoding it for real."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a simulation varies, and what it reads of plan.json."""
+"""Scenario: the options that a simulation varies, and its view of plan.json."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

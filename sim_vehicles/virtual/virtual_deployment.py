@@ -1,4 +1,4 @@
-"""What a node in virtual time knows of a plan, and who is told what happens there."""
+"""Deployment of a plan on a node in virtual time, and the observers of the node."""
 
 from enum import IntEnum
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""What is around the cluster: where tuples come from and where results go.
+"""World around the cluster: where tuples come from and where results go.
 
 A closed loop (a vehicle simulation that brakes when it is warned) implements `World`, and may say itself what is
 admitted when; without one, `Stub` offers the tuples of files, or tiny payloads of the declared types, at the instants

@@ -1,4 +1,4 @@
-"""What the vehicles and the centre sense and say: protobuf messages, computed from recorded motion.
+"""Senses of the vehicles and the centre: their protobuf messages, computed from recorded motion.
 
 - sensor: the ego's own states, `n` of them spread evenly over the last period, the newest at t. A burst counts as
   sensed at t (age 0): that is when the ego's sensor unit hands it over; `generation_ms` says when each state was

@@ -1,4 +1,4 @@
-"""Who perceives whom: reach and line of sight, from geometry alone."""
+"""Sight between vehicles: reach and line of sight, from geometry alone."""
 
 from __future__ import annotations
 

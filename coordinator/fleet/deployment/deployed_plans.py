@@ -1,4 +1,4 @@
-"""What the agents run, against a plan: is it that one, and which queries would end if another took its place."""
+"""Deployed plans of the agents against a plan: is it that one, and which queries would another one end."""
 
 from __future__ import annotations
 

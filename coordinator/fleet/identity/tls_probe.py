@@ -1,4 +1,4 @@
-"""Why a connection to an agent does not come about, in a line: gRPC says of every handshake only that it failed.
+"""Diagnosis of a connection to an agent that fails, in a line: gRPC says of every handshake only that it failed.
 
 It connects once more, with the standard library, which says what it saw. With TLS 1.3 a client has finished before the
 other end has looked at its certificate, so the probe goes on until the first bytes, or an alert, come back.

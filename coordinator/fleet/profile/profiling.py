@@ -1,4 +1,4 @@
-"""What operators of a plan that runs have cost, from what the agents tell: figures by operator and node.
+"""Measured costs of a running plan's operators, from the agents' status: figures by operator and node.
 
 Agents count calls in buckets; a quantile is the upper end of its bucket, so it is never too small, and at most a
 sixteenth too large. Two profiles subtract: what is left is what was measured between them.

@@ -1,4 +1,4 @@
-"""What a run lacks: records of plans and nodes that ran, without which no verdict on all of it can be given.
+"""Missing parts of a run: records of plans and nodes that ran, without which no verdict on all of it can be given.
 
 A trace that was collected while its plan still runs lacks nothing: what it does not tell yet has not been asked for.
 """

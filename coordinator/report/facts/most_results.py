@@ -1,4 +1,4 @@
-"""How many results one tuple can have at an operator, by its declared selectivity."""
+"""The most results that one tuple can have at an operator, by its declared selectivity."""
 
 from __future__ import annotations
 

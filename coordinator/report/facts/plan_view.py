@@ -1,4 +1,4 @@
-"""What the ledgers need of a plan: who consumes which stream on which node, and which outputs that leads to.
+"""View of a plan for the ledgers: who consumes which stream on which node, and which outputs that leads to.
 
 Read from plan.json's local plans (`nodes`), since these are what the agents obeyed. A *consumer* is a part that owes an
 end to each tuple that arrives on a stream at a node: a task unit, a side input, an output or a peer that it is sent

@@ -1,1 +1,1 @@
-"""What became of every tuple and window, in plain Python."""
+"""Ledgers of every tuple and window, in plain Python."""

@@ -1,4 +1,4 @@
-"""What nodes that lack records must have admitted, by witnesses on other nodes: it is expected, and undecidable.
+"""Witnesses on other nodes of tuples that nodes without records admitted: these are expected, and undecidable.
 
 A source numbers what it admits one after the other, so of any two numbers that records name, all between were admitted
 as well. Windows by time are numbered in time: as long as their sources admitted tuples, each was due, and so it was

@@ -1,4 +1,4 @@
-"""What was offered and what of it may have been missed, as rows of text and sentences. Nothing here is escaped yet."""
+"""Tables of offered tuples and of what may have been missed, as rows of text. Nothing here is escaped yet."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What overload cost, as rows of text for the page and the terminal. Nothing here is escaped yet."""
+"""Tables of the cost of overload, as rows of text for the page and the terminal. Nothing here is escaped yet."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the nodes did around one result: the RAN records of a window, for the page's timelines.
+"""Timeline of the nodes around one result: the RAN records of a window, for the page's timelines.
 
 A node's bars are on its own clock. Nodes of one clock domain share an axis; another domain's window is the span of the
 same tuple there, so nothing is compared across clocks.

@@ -1,4 +1,4 @@
-"""What the ledger reads in records, as Spark columns: keys, words, and the records of the plans that are judged.
+"""Records as the ledger reads them, as Spark columns: keys, words, and the records of the plans that are judged.
 
 Frames are keyed by `run`; LINEAGE names a tuple, BUCKET all that one consumer of one incarnation owes to it.
 """

@@ -1,4 +1,4 @@
-"""What the Spark verdict joins: the runs' traces as one table, their plans as small ones. Keys begin with `run`."""
+"""Tables that the Spark verdict joins: the runs' traces as one, their plans as small ones. Keys begin with `run`."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Where tuples were lost within units, for either engine, and where an agent's log says why an operator raised."""
+"""Losses within units, for either engine, and where an agent's log says why an operator raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was offered: admitted and refused tuples of each source, and the share of results that were missed of it.
+"""Offered tuples: admitted and refused tuples of each source, and the share of results that were missed of it.
 
 Refused tuples, and such as policing shed, have no result that could be judged. What would have become of them lies
 between all met and all missed, so the share is an interval. Both engines come here with the same counts.

@@ -1,4 +1,4 @@
-"""What overload cost, from the sums of `Counts`: windows given of all, tuples shed by policy, operators degraded.
+"""Cost of overload, from the sums of `Counts`: windows given of all, tuples shed by policy, operators degraded.
 
 Both engines come here with the same integers. Ratios are exact fractions until the last step.
 """

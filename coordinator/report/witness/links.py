@@ -1,4 +1,4 @@
-"""What went over links: each number names one tuple, and the stamp it was sent with is not before it was SENT."""
+"""Tuples that went over links: each number names one tuple, and its stamp is not before it was SENT."""
 
 from __future__ import annotations
 

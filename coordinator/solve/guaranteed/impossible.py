@@ -1,4 +1,4 @@
-"""What no placement and no sub-deadlines can change, proven without a search: an age, a way, a burst beyond a deadline.
+"""Proofs without a search that no placement and no sub-deadlines help: an age, a path, a burst beyond a deadline.
 
 Each is a lower bound of the analysis: a tuple has its age on admission, takes each operator's least cost and the links
 between the nodes that suit it best, and waits for the heartbeat that ends a window; the last tuple of a burst waits for

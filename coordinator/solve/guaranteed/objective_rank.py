@@ -1,4 +1,4 @@
-"""How good a candidate with its sub-deadlines is: every output's bound against its deadline, as a rank to compare.
+"""Objective rank of a candidate with its sub-deadlines: every output's bound against its deadline, to compare.
 
 A source without `max_age` counts with age 0, as do windows of which nothing says when they are complete: its outputs
 are planned for from admission on.

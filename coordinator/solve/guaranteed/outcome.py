@@ -1,4 +1,4 @@
-"""What a search of the `sound` model found, as the rest of the planner knows it: an allocation with its figures, and
+"""Outcome of a search of the `sound` model, as the rest of the planner knows it: an allocation with its figures, and
 what the other choices would have been."""
 
 from __future__ import annotations

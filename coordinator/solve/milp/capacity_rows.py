@@ -1,4 +1,4 @@
-"""What there is room for, as rows: a node's cap, a host's memory, a link's bandwidth. Linear extensions, not printed.
+"""Capacity rows: a node's cap, a host's memory, a link's bandwidth. Linear extensions, not printed.
 
 (6) holds for one burst, a cap for one after another. Where a link could be full, streams are routed (`Problem.meshed`
 is false), so that they may go round it.

@@ -1,4 +1,4 @@
-"""Why no placement holds every deadline: the rows that give way first, named with what they need and have."""
+"""Reasons why no placement holds every deadline: the rows that give way first, named with what they need and have."""
 
 from __future__ import annotations
 

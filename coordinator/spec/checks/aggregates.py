@@ -1,4 +1,4 @@
-"""What `run: aggregate` makes of a window, as `with:` says it: {result: figure}.
+"""Aggregates of `run: aggregate`, as `with:` declares them: {result: figure}.
 
 count | sum | mean | min | max           of the field of the result's name (count: of none)
 {mean: FIELD}                            of another field

@@ -1,4 +1,4 @@
-"""What kind of value each part of an expression has, as far as it is known before a tuple has been seen.
+"""Kinds of the values of an expression's parts, as far as they are known before a tuple has been seen.
 
 A kind is "number", "condition", "text", "null", "list", "bytes", a mapping of field names to kinds (a message), or
 None: not known. Of JSON streams nothing is known; of protobuf messages everything is.

@@ -1,4 +1,4 @@
-"""What single values in the two files may be: durations, sizes, names; pydantic types that check and convert."""
+"""Single values in the two files: durations, sizes, names; pydantic types that check and convert."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a cluster's parties know each other: on loopback not at all, else by certificates, over mutual TLS.
+"""Security of a cluster: parties know each other by certificates over mutual TLS, on loopback not at all.
 
 A certificate names who and not where, so that addresses may change: each has one name, `a.node.shimekiri` for node a,
 `coordinator.shimekiri`, or `client.shimekiri` for feeding and listening. An identity is a folder with `ca.pem`,

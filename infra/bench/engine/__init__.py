@@ -1,1 +1,1 @@
-"""What a task instance costs in engine and runtime, and the floor below both."""
+"""Cost of a task instance in engine and runtime, and the floor below both."""

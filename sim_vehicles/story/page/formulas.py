@@ -1,4 +1,4 @@
-"""How to check the numbers: the closed form with its values put in, and what each word on the page means."""
+"""Formulas to check the numbers by: the closed form with its values put in, and what each word on the page means."""
 
 from __future__ import annotations
 

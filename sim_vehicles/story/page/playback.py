@@ -1,4 +1,4 @@
-"""What the playable scene on the page is given: motion, messages and events as plain values."""
+"""Input of the playable scene on the page: motion, messages and events as plain values."""
 
 from __future__ import annotations
 

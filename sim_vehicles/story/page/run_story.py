@@ -1,4 +1,4 @@
-"""What the page tells of a run, read and worked out once: the lap it shows, its events in order, and words for them."""
+"""Story of a run for the page, read and worked out once: the lap it shows, its events in order, and words for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the nodes did around the deciding tuple: every stretch of running in a window, on one clock."""
+"""Gantt chart of the nodes around the deciding tuple: every stretch of running in a window, on one clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where one result's time went: from the instant its object was measured to the instant the brake begins.
+"""Time per stage of one result, from the instant its object was measured to the instant the brake begins.
 
 The result is followed backwards from its OUTPUT record: the unit that gave it, what that unit was triggered by, the
 link it came over, and so on to its admission. Each stage is the difference of two neighbouring instants, so the
