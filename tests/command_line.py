@@ -33,7 +33,7 @@ class Said:
 
 
 def run(folder: Path, command: str) -> Said:
-    """Its exit code and what it prints. Whatever else than SystemExit is raised is a trace back, and goes through."""
+    """Its exit code and what it prints. Any other exception than SystemExit is a trace back, and goes through."""
     program, *arguments = shlex.split(command)
     out, err = io.StringIO(), io.StringIO()
     with (
