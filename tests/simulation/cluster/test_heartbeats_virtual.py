@@ -12,7 +12,7 @@ from node_agent.core.policies import policy
 from node_agent.core.punctuation import ABSENCE, Progress, Removal
 from protos import records
 from sim_vehicles.virtual.events import ADMITTED, ARRIVED, BEAT, DISPATCHED, EXPIRED, Events
-from sim_vehicles.virtual.heartbeats import Beats, tail_ns
+from sim_vehicles.virtual.heartbeats import Heartbeats, tail_ns
 from sim_vehicles.virtual.link import Cable, Ends, Link
 
 MS = 1_000_000
@@ -55,7 +55,7 @@ def loaded(epoch: int = 1, beat_ns: int = 10 * MS) -> CompiledPlan:
 
 def test_a_source_beats_at_the_commit_and_every_beat_until_nothing_can_be_in_a_window() -> None:
     events, node, numbers = Events(1000 * MS), Told(), {"s": 0}
-    beats = Beats(events, {"a": node}, lambda name: numbers[name], 25 * MS)
+    beats = Heartbeats(events, {"a": node}, lambda name: numbers[name], 25 * MS)
     beats.committed(1000 * MS, "a", loaded())
     beats.extend(1012 * MS)
 
@@ -73,7 +73,7 @@ def test_a_source_beats_at_the_commit_and_every_beat_until_nothing_can_be_in_a_w
 
 def test_they_go_on_when_something_is_admitted_later_and_windows_are_looked_at_again() -> None:
     events, node, numbers = Events(), Told(), {"s": 0}
-    beats = Beats(events, {"a": node}, lambda name: numbers[name], 15 * MS)
+    beats = Heartbeats(events, {"a": node}, lambda name: numbers[name], 15 * MS)
     beats.committed(0, "a", loaded())
     beats.extend(0)
     events.at(100 * MS, ADMITTED, lambda at_ns, _: beats.extend(at_ns))
@@ -84,7 +84,7 @@ def test_they_go_on_when_something_is_admitted_later_and_windows_are_looked_at_a
 
 def test_another_plan_hears_from_its_first_number_on_and_the_old_one_for_the_last_time() -> None:
     events, node, numbers = Events(), Told(), {"s": 0}
-    beats = Beats(events, {"a": node}, lambda name: numbers[name], 15 * MS)
+    beats = Heartbeats(events, {"a": node}, lambda name: numbers[name], 15 * MS)
     first, second = loaded(1), loaded(2)
     beats.committed(0, "a", first)
     beats.extend(0)
@@ -102,7 +102,7 @@ def test_another_plan_hears_from_its_first_number_on_and_the_old_one_for_the_las
 
 def test_a_very_long_window_does_not_make_a_run_endless() -> None:
     events, node = Events(), Told()
-    beats = Beats(events, {"a": node}, lambda name: 0, 10**18)
+    beats = Heartbeats(events, {"a": node}, lambda name: 0, 10**18)
     beats.committed(0, "a", loaded())
     beats.extend(0)
     events.run()
