@@ -237,12 +237,12 @@ def test_a_status_in_words(
 BROKEN = """
 import sys
 from coordinator.__main__ import main
-from coordinator.monitoring.watcher import Watcher
-look = Watcher.look
+from coordinator.monitoring.monitor import Monitor
+look = Monitor.look
 def breaks(self, *given):
-    Watcher.look = lambda *_: 1 / 0
+    Monitor.look = lambda *_: 1 / 0
     return look(self, *given)
-Watcher.look = breaks
+Monitor.look = breaks
 sys.argv = ["coordinator", "top", "--interval", "0.3"]
 main()
 """
