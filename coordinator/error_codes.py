@@ -12,7 +12,7 @@ Code = Literal[
     "unwritable",
     # spec
     "address_twice", "aggregate_without_window", "arrival_keys", "bad_expression", "bad_figure", "bad_filter",
-    "bad_max_rate", "bad_name", "bad_on_late", "bad_operator_name", "bad_policy", "bad_quantile", "bad_value",
+    "bad_max_rate", "bad_name", "bad_on_late", "bad_operator_name", "bad_quantile", "bad_value",
     "chain_length", "closes_after_deadline", "contradicting_selectivity", "core_link_of_one_core", "cost_too_large",
     "count_of_field", "cycle", "degraded_no_cheaper", "degraded_unlike", "degraded_window", "different_shedders",
     "empty_file", "file_of_another_kind", "gap_above_period", "hang_too_short", "hop_beyond_length",
@@ -36,6 +36,9 @@ Code = Literal[
     "unreachable_host", "unread_stream", "unreadable", "unreadable_recording", "unused_certificates",
     "useless_recording", "value_without_max_rate", "which_quantile", "window_length", "window_of_map",
     "window_of_window_results", "worst_below_mean", "wrong_number_of_inputs", "wrong_shape",
+    # protos
+    "bad_policy_duration", "bad_policy_number", "bad_policy_parameter", "bad_policy_share", "no_policy_name",
+    "policy_never_live", "policy_parameter_twice", "unknown_policy", "unknown_policy_parameter",
     # solve
     "ambiguous_name", "field_of_chain", "no_change", "nothing_below", "nothing_to_change", "place_not_allowed",
     "tighten_without_bounds", "too_many_failures", "unknown_name", "unknown_output",
@@ -45,8 +48,9 @@ Code = Literal[
     "change_of_surviving_plan", "last_query", "runs_already", "unknown_query",
     # fleet
     "agent_twice", "bad_tls_folder", "damaged", "host_elsewhere", "no_address", "no_ca", "no_certificate", "no_file",
-    "no_identity", "no_key_pair", "no_nodes", "not_valid_now", "of_another_ca", "operators_not_given", "port_twice",
-    "run_of_another_plan", "too_few_cores", "too_many_runs", "unknown_host", "unusable_ca", "unusable_identity",
+    "no_identity", "no_key_pair", "no_nodes", "expired", "not_valid_yet", "of_another_ca", "operators_not_given",
+    "port_twice", "run_of_another_plan", "too_few_cores", "too_many_runs", "unknown_host", "unusable_ca",
+    "unusable_identity",
     # local_run
     "bad_duration", "bad_rate", "feed_of_several_sources", "no_source", "nothing_to_feed", "option_twice",
     "rate_and_by", "slow_import", "unknown_source", "unknown_unit",

@@ -122,9 +122,9 @@ class AuditError(CoordinatorError):
         return [f"audit: {violation}" for violation in self.violations]
 
 
-def bad_file(path: Path, code: Code, text: str, mend: str = "") -> BadInputError:
-    """A file or directory that as a whole cannot be used."""
-    return BadInputError([Problem(Mistake(code, text, mend), str(path))])
+def bad_file(path: Path, code: Code, text: str, mend: str = "", subject: str = "") -> BadInputError:
+    """A file or directory that cannot be used; `subject`: the keys of why, empty where it is the whole."""
+    return BadInputError([Problem(Mistake(code, text, mend), str(path), subject=subject)])
 
 
 def unwritable(path: Path, error: OSError) -> BadInputError:

@@ -9,6 +9,7 @@ In a file the same may be written as a mapping, {name: bts, phi: 100 ms, k: 5}.
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 BASIC = ("phi", "hop_phi", "k")  # of policies that run basic batches
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -55,8 +56,18 @@ HELP = (
 GRAMMAR = "write NAME or NAME:PARAMETER=VALUE,..., like bts:phi=100ms,k=5"
 
 
+PolicyFault = Literal[
+    "unknown_policy", "policy_never_live", "no_policy_name", "bad_policy_parameter", "policy_parameter_twice",
+    "unknown_policy_parameter", "bad_policy_number", "bad_policy_duration", "bad_policy_share",
+]  # fmt: skip
+
+
 class PolicyError(ValueError):
     """A policy that is written wrongly; the text says what is wrong, and the mend."""
+
+    def __init__(self, code: PolicyFault, text: str) -> None:
+        self.code = code
+        super().__init__(text)
 
 
 @dataclass(frozen=True)
@@ -112,9 +123,9 @@ def chosen(text: str, duration_ns: Callable[[str], int]) -> Chosen:
     for part in rest.split(",") if colon else ():
         key, equals, value = (each.strip() for each in part.partition("="))
         if not (key and equals and value):
-            raise PolicyError(f"'{text}': '{part.strip()}' is not PARAMETER=VALUE; {GRAMMAR}")
+            raise PolicyError("bad_policy_parameter", f"'{text}': '{part.strip()}' is not PARAMETER=VALUE; {GRAMMAR}")
         if key in given:
-            raise PolicyError(f"'{text}' gives '{key}' twice; leave one of the two")
+            raise PolicyError("policy_parameter_twice", f"'{text}' gives '{key}' twice; leave one of the two")
         given[key] = value
     return with_parameters(name.strip(), given, duration_ns)
 
@@ -128,15 +139,17 @@ def refused(name: str) -> str:
 def with_parameters(name: str, given: Mapping[str, object], duration_ns: Callable[[str], int]) -> Chosen:
     """A policy by name with parameters as they are written. Raises PolicyError."""
     if name in NEVER_LIVE:
-        raise PolicyError(refused(name))
+        raise PolicyError("policy_never_live", refused(name))
     if name not in PARAMETERS:
-        raise PolicyError(f"policy '{name}' is unknown{_nearest(name, NAMES)} there are {', '.join(NAMES)}")
+        text = f"policy '{name}' is unknown{_nearest(name, NAMES)} there are {', '.join(NAMES)}"
+        raise PolicyError("unknown_policy", text)
     takes = PARAMETERS[name]
     numbers: dict[str, int] = {}
     for key, value in given.items():
         if key not in takes:
             has = f"it has {', '.join(takes)}" if takes else "it has none"
-            raise PolicyError(f"policy '{name}' has no parameter '{key}'{_nearest(key, takes)} {has}")
+            text = f"policy '{name}' has no parameter '{key}'{_nearest(key, takes)} {has}"
+            raise PolicyError("unknown_policy_parameter", text)
         numbers[FIELDS[key]] = _value(key, value, duration_ns)
     return Chosen(name, **numbers)
 
@@ -156,19 +169,22 @@ def _value(key: str, value: object, duration_ns: Callable[[str], int]) -> int:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value):
         number = int(value)
     if not 1 <= number <= most:
-        raise PolicyError(f"parameter '{key}' is {value}; it has to be a whole number from 1 to {most}, {like}")
+        text = f"parameter '{key}' is {value}; it has to be a whole number from 1 to {most}, {like}"
+        raise PolicyError("bad_policy_number", text)
     return number
 
 
 def _duration(key: str, value: object, duration_ns: Callable[[str], int]) -> int:
     if not isinstance(value, str):
-        raise PolicyError(f"parameter '{key}' is {value}, without a unit; write it like '{key}: 100 ms'")
+        text = f"parameter '{key}' is {value}, without a unit; write it like '{key}: 100 ms'"
+        raise PolicyError("bad_policy_duration", text)
     try:
         found = duration_ns(value)
     except ValueError as error:
-        raise PolicyError(f"parameter '{key}': {error}") from None
+        raise PolicyError("bad_policy_duration", f"parameter '{key}': {error}") from None
     if not 0 < found <= LONGEST_NS:
-        raise PolicyError(f"parameter '{key}' is {value}; it has to be longer than 0, like 100 ms")
+        text = f"parameter '{key}' is {value}; it has to be longer than 0, like 100 ms"
+        raise PolicyError("bad_policy_duration", text)
     return found
 
 
@@ -176,11 +192,13 @@ def _percent(value: object) -> int:
     """In millionths."""
     match = re.fullmatch(r"\s*(\d{1,9})(?:\.(\d+))?\s*%\s*", value) if isinstance(value, str) else None
     if match is None:
-        raise PolicyError(f"parameter 'share' is {value}; write it as a percentage, like '2 %'")
+        text = f"parameter 'share' is {value}; write it as a percentage, like '2 %'"
+        raise PolicyError("bad_policy_share", text)
     digits = (match[2] or "").rstrip("0")
     ppm = int(match[1]) * PER_CENT + int(digits.ljust(4, "0")[:4])
     if not 0 < ppm < PPM or len(digits) > 4:
-        raise PolicyError(f"parameter 'share' is {value}; it has to be above 0 and below 100 %, in steps of 0.0001 %")
+        text = f"parameter 'share' is {value}; it has to be above 0 and below 100 %, in steps of 0.0001 %"
+        raise PolicyError("bad_policy_share", text)
     return ppm
 
 

@@ -15,6 +15,8 @@ from unittest import mock
 import coordinator.__main__
 import node_agent.__main__
 import sim_vehicles.__main__
+from coordinator.errors import BadInputError, Problem
+from coordinator.solve.option_checks import BadOptionError
 
 MAINS: Mapping[str, Callable[[], None]] = {
     "coordinator": coordinator.__main__.main,
@@ -30,6 +32,19 @@ class Said:
     code: int
     out: str
     err: str
+    error: BaseException | None = None  # behind the exit code
+
+    @property
+    def faults(self) -> list[str]:
+        """What the coordinator found wrong: in files FILE:LINE CODE SUBJECT, in options CODE."""
+        if isinstance(self.error, BadInputError):
+            return [_fault(problem) for problem in self.error.problems]
+        return [mistake.code for mistake in self.error.mistakes] if isinstance(self.error, BadOptionError) else []
+
+
+def _fault(problem: Problem) -> str:
+    line = f":{problem.line}" if problem.line else ""
+    return f"{Path(problem.file).name}{line} {problem.mistake.code} {problem.subject}".strip()
 
 
 def run(folder: Path, command: str) -> Said:
@@ -43,12 +58,13 @@ def run(folder: Path, command: str) -> Said:
         contextlib.redirect_stderr(err),
         _signals_kept(),
     ):
+        error: BaseException | None = None
         try:
             MAINS[program]()
             code = 0
         except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else int(bool(ended.code))
-    return Said(code, out.getvalue(), err.getvalue())
+            code, error = ended.code if isinstance(ended.code, int) else int(bool(ended.code)), ended.__cause__
+    return Said(code, out.getvalue(), err.getvalue(), error)
 
 
 @contextlib.contextmanager

@@ -30,8 +30,8 @@ def read(path: Path) -> Plan:
     """Reads and verifies a plan. Raises BadInputError where it is not one, is of another version, or its hash is
     wrong."""
 
-    def refuse(code: Code, text: str) -> BadInputError:
-        return bad_file(path, code, text, "make it again with 'coordinator plan'")
+    def refuse(code: Code, text: str, subject: str = "") -> BadInputError:
+        return bad_file(path, code, text, "make it again with 'coordinator plan'", subject)
 
     try:
         if path.stat().st_size > LARGEST_PLAN:
@@ -44,7 +44,7 @@ def read(path: Path) -> Plan:
         if error.code == "not_json" and path.suffix in (".yaml", ".yml"):
             mend = "give the plan.json that 'coordinator plan' makes of a query and a cluster"
             raise bad_file(path, "file_of_another_kind", "is YAML, not a plan", mend) from error
-        raise refuse(error.code, error.text) from error
+        raise refuse(error.code, error.text, error.path) from error
 
 
 def after(plan: Plan, host: str, path: Path) -> tuple[Plan, Path]:

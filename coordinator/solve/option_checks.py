@@ -11,6 +11,7 @@ from coordinator.spec import core_assignment, policy_names
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.files.yaml_source import nearest
 from coordinator.spec.query import Query
+from protos.policies import PolicyError
 
 
 class BadOptionError(CoordinatorError):
@@ -46,8 +47,8 @@ def check(query: Query, cluster: Cluster, choices: Choices) -> None:
         wrong.append(Mistake("too_many_failures", text, "write --survive 1"))
     try:
         policy_names.read(choices.policy or policy_choice.SOUND.name)
-    except ValueError as error:
-        wrong.append(Mistake.of("bad_policy", f"--policy {choices.policy}: {error}"))
+    except PolicyError as error:
+        wrong.append(Mistake.of(error.code, f"--policy {choices.policy}: {error}"))
     outputs = {output.name for output in query.outputs}
     if choices.tighten is not None and choices.tighten not in outputs:
         text = f"--tighten {choices.tighten}: output '{choices.tighten}' is unknown"

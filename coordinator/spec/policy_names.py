@@ -19,8 +19,9 @@ def written(value: object) -> Chosen:
         rest = {str(key): each for key, each in value.items() if key != "name"}
         name = value.get("name")
         if not isinstance(name, str):
-            raise PolicyError("there is no 'name'; write it like {name: bts, phi: 100 ms, k: 5}")
+            raise PolicyError("no_policy_name", "there is no 'name'; write it like {name: bts, phi: 100 ms, k: 5}")
         return with_parameters(name, rest, duration_ns)
     if not isinstance(value, str):
-        raise PolicyError(f"'{value}' is no name; write 'policy: edf', or {{name: bts, phi: 100 ms, k: 5}}")
+        text = f"'{value}' is no name; write 'policy: edf', or {{name: bts, phi: 100 ms, k: 5}}"
+        raise PolicyError("no_policy_name", text)
     return read(value)

@@ -17,12 +17,12 @@ PORT = "check that it runs (`coordinator status`), that this is its data port (n
 
 DEPLOYING = (
     Case("agents that have ended", DEPLOY, 1, "node a: the agent at 127.0.0.1:2 cannot be reached", "'coordinator up' starts local agents", (at(a="gone", b="b"),)),
-    Case("addresses of another cluster", DEPLOY, 2, "addresses.json: has no node 'a', which the plan needs", "there are left, right", (at(left="a", right="b"),)),
+    Case("addresses of another cluster", DEPLOY, 2, "addresses.json: has no node 'a', which the plan needs", "there are left, right", (at(left="a", right="b"),), fault="addresses.json unknown_node"),
     Case("addresses the wrong way round", DEPLOY, 1, "is node b", "correct the addresses", (at(a="b", b="a"),)),
     Case("two agents with one name", DEPLOY, 1, "node b: the agent at", "is node a; correct the addresses", (at(a="a", b="bare"),)),
     Case("agents without the operators", DEPLOY, 1, "node a cannot run this plan: no operator 'my.weigh' is installed here", "--operators FILE.py", (at(a="bare", b="b"),)),
     Case("an agent of another release", DEPLOY, 1, "node a cannot run this plan: local plan of version 1, this agent knows 0", "install the same release", (at(a="old", b="b"),)),
-    Case("collected into a file", "coordinator collect --plan plan.json -o query.yaml", 2, "query.yaml: cannot be written", "name another place", (RIGHT,)),
+    Case("collected into a file", "coordinator collect --plan plan.json -o query.yaml", 2, "query.yaml: cannot be written", "name another place", (RIGHT,), fault="query.yaml unwritable"),
     Case("added before anything runs", "coordinator add query.yaml", 2, "no node runs plan", "deploy it first, with 'coordinator deploy plan.json'", (RIGHT,)),
     Case("collected before anything runs", "coordinator collect --plan plan.json", 0, "no node has it", "nothing to stop", (RIGHT,)),
     Case("fed before anything runs", f"{FEED} {{a_data}}", 1, "no committed plan on a has a source 'belt'", "'coordinator deploy plan.json'"),
@@ -48,8 +48,8 @@ RUNNING = (
     Case("a program with the wrong source", "python send.py {a_data} bolt 60", 1, "no committed plan on a has a source 'bolt'", "there are: belt, scale"),
     Case("a program with the control port", "python send.py {a_control} belt", 1, "no agent answers at {a_control}", PORT),
     Case("a program without a port", "python send.py 127.0.0.1 belt", 1, "address '127.0.0.1'", "write host:port with the agent's data port, such as pi1:7701"),
-    Case("added what runs", "coordinator add query.yaml", 2, "query.yaml:2: query 'sorting' runs already", "'coordinator remove sorting' ends it", (RIGHT,)),
-    Case("removed what does not run", "coordinator remove sortin", 2, "'sortin'", "did you mean 'sorting'?", (RIGHT,)),
+    Case("added what runs", "coordinator add query.yaml", 2, "query.yaml:2: query 'sorting' runs already", "'coordinator remove sorting' ends it", (RIGHT,), fault="query.yaml:2 runs_already query"),
+    Case("removed what does not run", "coordinator remove sortin", 2, "'sortin'", "did you mean 'sorting'?", (RIGHT,), fault="plan.json unknown_query"),
     Case("deployed over another query", "coordinator deploy plan.json", 2, "plan.json has other and lacks sorting", "coordinator add QUERY.yaml", (RIGHT, *OTHER)),
     Case("nothing said to stop", "coordinator stop", 2, "Invalid value", "give a plan.json or --all", (RIGHT,)),
 )
@@ -65,6 +65,6 @@ STARTING = (
     Case("no name", "node-agent run", 2, "required: --name", "'node-agent run --help'"),
     Case("operators that do not load", "coordinator up cluster.yaml --any-port --operators operators.py", 1, "the agent did not start: operators.py:5: not Python", "correct this line", (change("operators.py", "class Weigh:", "class Weigh"),)),
     Case("no real-time priorities", "coordinator up cluster.yaml --any-port --detach", 0, "a, b: no real-time class, so latencies will be worse", "'node-agent grant-rt' says how", alone=NO_RT, lowly=True),
-    Case("ended before they were started", "coordinator down", 2, "addresses.json: cannot be read", "start the agents with 'coordinator up'"),
+    Case("ended before they were started", "coordinator down", 2, "addresses.json: cannot be read", "start the agents with 'coordinator up'", fault="addresses.json unreadable"),
 )
 CASES = {"Deploying": DEPLOYING, "Putting in and taking out": RUNNING, "Starting agents": STARTING}

@@ -12,81 +12,81 @@ PLAN = "coordinator plan query.yaml cluster.yaml"
 LINE = "query.yaml:"
 
 
-def _file(did: str, what: str, mend: str, *steps: Step) -> Case:
-    return Case(did, VALIDATE, 2, what, mend, steps)
+def _file(did: str, what: str, mend: str, *steps: Step, fault: str) -> Case:
+    return Case(did, VALIDATE, 2, what, mend, steps, fault=fault)
 
 
-def _query(did: str, old: str, new: str, what: str, mend: str) -> Case:
-    return Case(did, VALIDATE, 2, what, mend, (change("query.yaml", old, new),))
+def _query(did: str, old: str, new: str, what: str, mend: str, fault: str) -> Case:
+    return Case(did, VALIDATE, 2, what, mend, (change("query.yaml", old, new),), fault=fault)
 
 
-def _cluster(did: str, old: str, new: str, what: str, mend: str) -> Case:
-    return Case(did, VALIDATE, 2, what, mend, (change("cluster.yaml", old, new),))
+def _cluster(did: str, old: str, new: str, what: str, mend: str, fault: str) -> Case:
+    return Case(did, VALIDATE, 2, what, mend, (change("cluster.yaml", old, new),), fault=fault)
 
 
-def _planned(did: str, options: str, what: str, mend: str, *steps: Step, code: int = 2) -> Case:
-    return Case(did, f"{PLAN} {options}".strip(), code, what, mend, steps)
+def _planned(did: str, options: str, what: str, mend: str, *steps: Step, code: int = 2, fault: str = "") -> Case:
+    return Case(did, f"{PLAN} {options}".strip(), code, what, mend, steps, fault=fault)
 
 
 WHOLE = (
-    _file("there is no such file", "query.yaml: cannot be read: No such file", "give the path", remove("query.yaml")),
-    _file("a directory", "query.yaml: cannot be read: Is a directory", "give the path", directory("query.yaml")),
-    _file("an empty file", "query.yaml:1: is empty", "begin it with 'shimekiri: 1'", write("query.yaml", "")),
-    _file("a picture", "query.yaml:1: is not text", "write it as UTF-8", write("query.yaml", b"\x89PNG\r\n\x1a\n\0\xff")),
+    _file("there is no such file", "query.yaml: cannot be read: No such file", "give the path", remove("query.yaml"), fault="query.yaml unreadable"),
+    _file("a directory", "query.yaml: cannot be read: Is a directory", "give the path", directory("query.yaml"), fault="query.yaml unreadable"),
+    _file("an empty file", "query.yaml:1: is empty", "begin it with 'shimekiri: 1'", write("query.yaml", ""), fault="query.yaml:1 empty_file"),
+    _file("a picture", "query.yaml:1: is not text", "write it as UTF-8", write("query.yaml", b"\x89PNG\r\n\x1a\n\0\xff"), fault="query.yaml:1 not_text"),
     _file(
         "tabs, and the line ends of another system", "query.yaml:4: has a tab", "indent with spaces",
-        write("query.yaml", QUERY.replace("  ", "\t").replace("\n", "\r\n")),
+        write("query.yaml", QUERY.replace("  ", "\t").replace("\n", "\r\n")), fault="query.yaml:4 tab",
     ),
     Case(
         "query and cluster swapped", "coordinator plan cluster.yaml query.yaml", 2,
-        "cluster.yaml: is a cluster, not a query", "give the cluster as the last file",
+        "cluster.yaml: is a cluster, not a query", "give the cluster as the last file", fault="cluster.yaml file_of_another_kind",
     ),
     Case("no cluster", "coordinator plan query.yaml", 2, "QUERY... CLUSTER", "and then cluster.yaml"),
-    Case("a plan as the query", "coordinator plan plan.json cluster.yaml", 2, "is a plan, not a query", "give a query.yaml"),
-    Case("a query as the plan", "coordinator deploy query.yaml", 2, "query.yaml: is YAML, not a plan", "coordinator plan"),
-    Case("agents for a query", "coordinator up query.yaml", 2, "is a query, not a cluster", "give a cluster.yaml"),
+    Case("a plan as the query", "coordinator plan plan.json cluster.yaml", 2, "is a plan, not a query", "give a query.yaml", fault="plan.json file_of_another_kind"),
+    Case("a query as the plan", "coordinator deploy query.yaml", 2, "query.yaml: is YAML, not a plan", "coordinator plan", fault="query.yaml file_of_another_kind"),
+    Case("agents for a query", "coordinator up query.yaml", 2, "is a query, not a cluster", "give a cluster.yaml", fault="query.yaml file_of_another_kind"),
     Case("a wrong command", "coordinator pln", 2, "No such command 'pln'", "Did you mean 'plan'"),
     Case("a wrong option", f"{PLAN} --bestefort", 2, "No such option: --bestefort", "--best-effort"),
 )
 NAMES = (
-    _query("a key twice", "  scale: {at", "  belt: {at", "query.yaml:5: 'belt' stands here a second time", "rename or"),
-    _query("another version", "shimekiri: 1", "shimekiri: 2", "query.yaml:1: is written for version 2", "'shimekiri: 1'"),
-    _query("no version", "shimekiri: 1\n", "", "shimekiri is missing", "add 'shimekiri: 1'"),
-    _query("a key", "deadline: 200 ms", "dedline: 200 ms", "query.yaml:10: outputs.arm.dedline", "did you mean 'deadline'?"),
-    _query("an operator", "my.weigh", "my.wiegh", "query.yaml:7: operator 'weigh' runs 'my.wiegh'", "did you mean 'my.weigh'?"),
-    _query("a source", "in: belt,", "in: bolt,", "query.yaml:7: operator 'weigh' reads stream 'bolt'", "did you mean 'belt'?"),
-    _query("a node", "at: b, deadline: 2", "at: c, deadline: 2", "query.yaml:10: output 'arm' names node 'c'", "there are a, b"),
-    _query("an output's origin", "from: weigh", "from: wiegh", "output 'arm' comes from 'wiegh'", "did you mean 'weigh'?"),
-    _query("a type", "{at: a, type: json, arrival: {burst: 1", "{at: a, type: jsn, arrival: {burst: 1", "type 'jsn'", "did you mean 'json'?"),
-    _query("a side input", "{scale: scale}", "{scales: scale}", "has no side input 'scales'", "did you mean 'scale'?"),
-    _query("a figure", "{n: count}", "{n: {median: g}}", "figure 'median' is unknown", "did you mean 'mean'?"),
-    _query("a figure like no other", "{n: count}", "{n: zz}", "figure 'zz' is unknown", "there are count, max, mean"),
-    _query("what becomes of late tuples", "cost: 1 ms,", "cost: 1 ms, on_late: skip,", "on_late is 'skip'", "write drop, deliver"),
-    _cluster("a link's end", "[a, b]", "[a, c]", "cluster.yaml:5: links.0 names node 'c'", "there are a, b"),
-    _cluster("a policy", '7700", policy: edf', '7700", policy: efd', "cluster.yaml:3: nodes.a.policy", "there are edf"),
+    _query("a key twice", "  scale: {at", "  belt: {at", "query.yaml:5: 'belt' stands here a second time", "rename or", fault="query.yaml:5 key_twice"),
+    _query("another version", "shimekiri: 1", "shimekiri: 2", "query.yaml:1: is written for version 2", "'shimekiri: 1'", fault="query.yaml:1 other_version shimekiri"),
+    _query("no version", "shimekiri: 1\n", "", "shimekiri is missing", "add 'shimekiri: 1'", fault="query.yaml:1 missing_key shimekiri"),
+    _query("a key", "deadline: 200 ms", "dedline: 200 ms", "query.yaml:10: outputs.arm.dedline", "did you mean 'deadline'?", fault="query.yaml:10 unknown_key outputs.arm.dedline"),
+    _query("an operator", "my.weigh", "my.wiegh", "query.yaml:7: operator 'weigh' runs 'my.wiegh'", "did you mean 'my.weigh'?", fault="query.yaml:7 unknown_operator operators.weigh.run"),
+    _query("a source", "in: belt,", "in: bolt,", "query.yaml:7: operator 'weigh' reads stream 'bolt'", "did you mean 'belt'?", fault="query.yaml:7 unknown_stream operators.weigh.in"),
+    _query("a node", "at: b, deadline: 2", "at: c, deadline: 2", "query.yaml:10: output 'arm' names node 'c'", "there are a, b", fault="query.yaml:10 unknown_node outputs.arm.at"),
+    _query("an output's origin", "from: weigh", "from: wiegh", "output 'arm' comes from 'wiegh'", "did you mean 'weigh'?", fault="query.yaml:10 unknown_stream outputs.arm.from"),
+    _query("a type", "{at: a, type: json, arrival: {burst: 1", "{at: a, type: jsn, arrival: {burst: 1", "type 'jsn'", "did you mean 'json'?", fault="query.yaml:5 unknown_codec sources.scale.type"),
+    _query("a side input", "{scale: scale}", "{scales: scale}", "has no side input 'scales'", "did you mean 'scale'?", fault="query.yaml:7 unknown_side_input operators.weigh.side.scales"),
+    _query("a figure", "{n: count}", "{n: {median: g}}", "figure 'median' is unknown", "did you mean 'mean'?", fault="query.yaml:8 unknown_figure operators.count.with.n"),
+    _query("a figure like no other", "{n: count}", "{n: zz}", "figure 'zz' is unknown", "there are count, max, mean", fault="query.yaml:8 unknown_figure operators.count.with.n"),
+    _query("what becomes of late tuples", "cost: 1 ms,", "cost: 1 ms, on_late: skip,", "on_late is 'skip'", "write drop, deliver", fault="query.yaml:7 bad_on_late operators.weigh.on_late"),
+    _cluster("a link's end", "[a, b]", "[a, c]", "cluster.yaml:5: links.0 names node 'c'", "there are a, b", fault="cluster.yaml:5 unknown_node links.0.between"),
+    _cluster("a policy", '7700", policy: edf', '7700", policy: efd', "cluster.yaml:3: nodes.a.policy", "there are edf", fault="cluster.yaml:3 unknown_policy nodes.a.policy"),
 )
 VALUES = (
-    _query("no unit", "deadline: 200 ms", "deadline: 5", "query.yaml:10: outputs.arm.deadline", "write 5 and one of ns, us"),
-    _query("a unit in words", "200 ms", "5 sec", "unit 'sec' is unknown", "use one of ns, us, µs, ms, s"),
-    _query("a negative time", "200 ms", "-1 ms", "outputs.arm.deadline is '-1 ms'", "longer than 0, like '30 ms'"),
-    _query("a deadline of nothing", "200 ms", "0 ms", "outputs.arm.deadline is '0 ms'", "longer than 0"),
-    _query("a window of nothing", "time: 2 s", "time: 0 s", "operators.count.window.time is '0 s'", "longer than 0"),
-    _query("hops beyond the window", "hop: 1 s", "hop: 5 s", "hop of 5 s beyond its length of 2 s", "make the hop at most 2 s"),
-    _query("an aggregate of nothing", ", window: {time: 2 s, hop: 1 s}", "", "aggregates, but over what?", "add a window, like"),
-    _query("a window that is a time", "{time: 2 s, hop: 1 s}", "2 s", "window is '2 s'", "like {time: 5 s}"),
-    _query("a queue that is a size", "cost: 1 ms,", "cost: 1 ms, queue: 1 MiB,", "queue is '1 MiB'", "like {most: 1 MiB}"),
-    _query("an arrival that is a rate", "{burst: 1, period: 500 ms}", "20 Hz", "arrival is '20 Hz'", "like {burst: 10, period"),
-    _query("a burst without its period", "{burst: 1, period: 500 ms}", "{burst: 1}", "has the keys burst", "write one of {burst: 10"),
-    _query("no arrival", ", arrival: {burst: 1, period: 500 ms}", "", "sources.scale.arrival is missing", "add 'arrival:'"),
-    _query("no parameters", ", with: {grams: 5}", "", "parameter 'grams' of my.weigh is missing", "add it under 'with:'"),
-    _query("a parameter's type", "grams: 5", "grams: heavy", "'grams' of my.weigh is 'heavy'", "write one of type integer"),
-    _query("a parameter's name", "grams: 5", "grams: 5, grms: 4", "parameter 'grms' of my.weigh is unknown", "did you mean 'grams'?"),
-    _query("a cycle", "in: belt,", "in: count,", "in a cycle: weigh -> count -> weigh", "read one of them through 'side:'"),
-    _query("a source without use", ", side: {scale: scale}", "", "query.yaml:5: stream 'scale' has no consumer", "or remove it"),
-    _cluster("bits as the shop writes them", "100 Mbit/s", "100 Mbps", "unit 'Mbps' is unknown", "use one of bit/s"),
-    _cluster("an address without its port", '"127.0.0.1:7700"', '"127.0.0.1"', "is not HOST:PORT", "like '127.0.0.1:7700'"),
-    _cluster("one address for two", "127.0.0.1:7710", "127.0.0.1:7700", "is also that of node 'a'", "give each its own port"),
-    _cluster("an address off this machine", "127.0.0.1:7700", "10.0.0.1:7700", "address '10.0.0.1' is off loopback", "mutual-tls"),
+    _query("no unit", "deadline: 200 ms", "deadline: 5", "query.yaml:10: outputs.arm.deadline", "write 5 and one of ns, us", fault="query.yaml:10 missing_unit outputs.arm.deadline"),
+    _query("a unit in words", "200 ms", "5 sec", "unit 'sec' is unknown", "use one of ns, us, µs, ms, s", fault="query.yaml:10 unknown_unit outputs.arm.deadline"),
+    _query("a negative time", "200 ms", "-1 ms", "outputs.arm.deadline is '-1 ms'", "longer than 0, like '30 ms'", fault="query.yaml:10 not_above_zero outputs.arm.deadline"),
+    _query("a deadline of nothing", "200 ms", "0 ms", "outputs.arm.deadline is '0 ms'", "longer than 0", fault="query.yaml:10 not_above_zero outputs.arm.deadline"),
+    _query("a window of nothing", "time: 2 s", "time: 0 s", "operators.count.window.time is '0 s'", "longer than 0", fault="query.yaml:8 not_above_zero operators.count.window.time"),
+    _query("hops beyond the window", "hop: 1 s", "hop: 5 s", "hop of 5 s beyond its length of 2 s", "make the hop at most 2 s", fault="query.yaml:8 hop_beyond_length operators.count.window"),
+    _query("an aggregate of nothing", ", window: {time: 2 s, hop: 1 s}", "", "aggregates, but over what?", "add a window, like", fault="query.yaml:8 aggregate_without_window operators.count.run"),
+    _query("a window that is a time", "{time: 2 s, hop: 1 s}", "2 s", "window is '2 s'", "like {time: 5 s}", fault="query.yaml:8 wrong_shape operators.count.window"),
+    _query("a queue that is a size", "cost: 1 ms,", "cost: 1 ms, queue: 1 MiB,", "queue is '1 MiB'", "like {most: 1 MiB}", fault="query.yaml:7 wrong_shape operators.weigh.queue"),
+    _query("an arrival that is a rate", "{burst: 1, period: 500 ms}", "20 Hz", "arrival is '20 Hz'", "like {burst: 10, period", fault="query.yaml:5 wrong_shape sources.scale.arrival"),
+    _query("a burst without its period", "{burst: 1, period: 500 ms}", "{burst: 1}", "has the keys burst", "write one of {burst: 10", fault="query.yaml:5 arrival_keys sources.scale.arrival"),
+    _query("no arrival", ", arrival: {burst: 1, period: 500 ms}", "", "sources.scale.arrival is missing", "add 'arrival:'", fault="query.yaml:5 missing_key sources.scale.arrival"),
+    _query("no parameters", ", with: {grams: 5}", "", "parameter 'grams' of my.weigh is missing", "add it under 'with:'", fault="query.yaml:7 missing_parameter operators.weigh.with"),
+    _query("a parameter's type", "grams: 5", "grams: heavy", "'grams' of my.weigh is 'heavy'", "write one of type integer", fault="query.yaml:7 parameter_type operators.weigh.with"),
+    _query("a parameter's name", "grams: 5", "grams: 5, grms: 4", "parameter 'grms' of my.weigh is unknown", "did you mean 'grams'?", fault="query.yaml:7 unknown_parameter operators.weigh.with"),
+    _query("a cycle", "in: belt,", "in: count,", "in a cycle: weigh -> count -> weigh", "read one of them through 'side:'", fault="query.yaml:7 cycle operators.weigh.in"),
+    _query("a source without use", ", side: {scale: scale}", "", "query.yaml:5: stream 'scale' has no consumer", "or remove it", fault="query.yaml:5 unread_stream sources.scale"),
+    _cluster("bits as the shop writes them", "100 Mbit/s", "100 Mbps", "unit 'Mbps' is unknown", "use one of bit/s", fault="cluster.yaml:5 unknown_unit links.0.bandwidth"),
+    _cluster("an address without its port", '"127.0.0.1:7700"', '"127.0.0.1"', "is not HOST:PORT", "like '127.0.0.1:7700'", fault="cluster.yaml:3 no_host_and_port nodes.a.address"),
+    _cluster("one address for two", "127.0.0.1:7710", "127.0.0.1:7700", "is also that of node 'a'", "give each its own port", fault="cluster.yaml:4 address_twice nodes.b.address"),
+    _cluster("an address off this machine", "127.0.0.1:7700", "10.0.0.1:7700", "address '10.0.0.1' is off loopback", "mutual-tls", fault="cluster.yaml:3 insecure_off_loopback nodes.a.address"),
 )
 PLANNED = (
     _planned(
@@ -98,14 +98,14 @@ PLANNED = (
         change("query.yaml", "cost: 1 ms", "cost: 60 ms"), change("query.yaml", "burst: 2, period: 500", "burst: 1, period: 60"),
         change("query.yaml", "with: {grams: 5}", "nodes: [a], with: {grams: 5}"), code=3,
     ),
-    _planned("a figure of the window", "--what-if 'count.hop=2 s'", "'count' has no field 'hop'", "did you mean 'count.window.hop'?"),
-    _planned("what if nobody is called so", "--what-if 'cuont.cost=2 ms'", "'cuont' is unknown", "did you mean 'count'?"),
-    _planned("what if nothing", "--what-if count.cost", "is not NAME.FIELD=VALUE", "write it like 'v2v.burst=20'"),
-    _planned("held to no node", "--place weigh=c", "--place weigh=c: node 'c' is unknown", "there are a, b"),
-    _planned("nothing held to a node", "--place wiegh=a", "operator 'wiegh' is unknown", "did you mean 'weigh'?"),
-    _planned("a policy that is none", "--policy efd", "policy 'efd' is unknown", "there are edf"),
-    _planned("into a directory", "-o .", "is a directory", "give the path of a file, like plan.json"),
-    _planned("below a file", "-o query.yaml/plan.json", "query.yaml/plan.json: cannot be written", "name another place"),
-    Case("a full disk", f"{PLAN} -o out.json", 2, "out.json: cannot be written: File too large", "make room", full=True),
+    _planned("a figure of the window", "--what-if 'count.hop=2 s'", "'count' has no field 'hop'", "did you mean 'count.window.hop'?", fault="unknown_field"),
+    _planned("what if nobody is called so", "--what-if 'cuont.cost=2 ms'", "'cuont' is unknown", "did you mean 'count'?", fault="unknown_name"),
+    _planned("what if nothing", "--what-if count.cost", "is not NAME.FIELD=VALUE", "write it like 'v2v.burst=20'", fault="no_change"),
+    _planned("held to no node", "--place weigh=c", "--place weigh=c: node 'c' is unknown", "there are a, b", fault="unknown_node"),
+    _planned("nothing held to a node", "--place wiegh=a", "operator 'wiegh' is unknown", "did you mean 'weigh'?", fault="unknown_operator"),
+    _planned("a policy that is none", "--policy efd", "policy 'efd' is unknown", "there are edf", fault="unknown_policy"),
+    _planned("into a directory", "-o .", "is a directory", "give the path of a file, like plan.json", fault="directory"),
+    _planned("below a file", "-o query.yaml/plan.json", "query.yaml/plan.json: cannot be written", "name another place", fault="plan.json unwritable"),
+    Case("a full disk", f"{PLAN} -o out.json", 2, "out.json: cannot be written: File too large", "make room", full=True, fault="out.json unwritable"),
 )
 CASES = {"Files that are something else": WHOLE, "Wrong names": NAMES, "Wrong values": VALUES, "Planning": PLANNED}

@@ -33,16 +33,16 @@ def other(parcel):
 DECLARED = '@operator("my.weigh", inputs={"parcel": "json"}, side={"scale": "json"}, output="json")'
 
 
-def _installed(did: str, what: str, mend: str, *steps: Step) -> Case:
-    return Case(did, VALIDATE, 2, what, mend, steps)
+def _installed(did: str, what: str, mend: str, *steps: Step, fault: str) -> Case:
+    return Case(did, VALIDATE, 2, what, mend, steps, fault=fault)
 
 
 def _code(did: str, old: str, new: str, what: str, mend: str) -> Case:
     return Case(did, LIST, 2, what, mend, (change("operators.py", old, new),))
 
 
-def _plan(did: str, what: str, mend: str, *steps: Step) -> Case:
-    return Case(did, DEPLOY, 2, what, mend, steps)
+def _plan(did: str, what: str, mend: str, *steps: Step, fault: str) -> Case:
+    return Case(did, DEPLOY, 2, what, mend, steps, fault=fault)
 
 
 def _raw_removed(stage: Stage) -> None:
@@ -50,11 +50,11 @@ def _raw_removed(stage: Stage) -> None:
 
 
 INSTALLED = (
-    _installed("no operators.json", "cluster.yaml:6: operators: 'operators.json' cannot be read", AGAIN, remove("operators.json")),
-    _installed("half an operators.json", "cluster.yaml:6: operators: 'operators.json' is not JSON", AGAIN, cut("operators.json")),
-    _installed("operators.json of another release", "is of version 2, this release reads version 1", AGAIN, change("operators.json", '"shimekiri": 1', '"shimekiri": 2')),
-    _installed("operators.json is older than operators.py", "query.yaml:7: operator 'weigh' runs 'my.weigh', which no node has installed", AGAIN, write("operators.json", NONE)),
-    _installed("operators.json is older than a parameter", "parameter 'grams' of my.weigh is unknown", "there are mass", change("operators.json", '"grams"', '"mass"')),
+    _installed("no operators.json", "cluster.yaml:6: operators: 'operators.json' cannot be read", AGAIN, remove("operators.json"), fault="cluster.yaml:6 unreadable operators"),
+    _installed("half an operators.json", "cluster.yaml:6: operators: 'operators.json' is not JSON", AGAIN, cut("operators.json"), fault="cluster.yaml:6 not_json operators"),
+    _installed("operators.json of another release", "is of version 2, this release reads version 1", AGAIN, change("operators.json", '"shimekiri": 1', '"shimekiri": 2'), fault="cluster.yaml:6 other_version operators"),
+    _installed("operators.json is older than operators.py", "query.yaml:7: operator 'weigh' runs 'my.weigh', which no node has installed", AGAIN, write("operators.json", NONE), fault="query.yaml:7 unknown_operator operators.weigh.run"),
+    _installed("operators.json is older than a parameter", "parameter 'grams' of my.weigh is unknown", "there are mass", change("operators.json", '"grams"', '"mass"'), fault="query.yaml:7 unknown_parameter operators.weigh.with"),
 )
 CODE = (
     _code("a syntax error", "class Weigh:", "class Weigh", "operators.py:5: not Python: expected ':'", "correct this line"),
@@ -64,23 +64,23 @@ CODE = (
     _code("a side input that is not taken", ", *, scale", "", "does not take its side input 'scale'", "add the argument scale"),
     Case("two operators with one name", LIST, 2, "two operators are called 'my.weigh': one of", "give one of them another name", (write("operators.py", TWICE),)),
     Case("the wrong file", LIST.replace("operators.py", "operators.json"), 2, "operators.json: not a Python file", "must end in .py"),
-    Case("a file that is not there", "coordinator up cluster.yaml --operators operator.py", 2, "operator.py: is no file", "give a Python file"),
+    Case("a file that is not there", "coordinator up cluster.yaml --operators operator.py", 2, "operator.py: is no file", "give a Python file", fault="operator.py no_file"),
 )
 PLANS = (
-    _plan("no plan", "plan.json: cannot be read (No such file", "'coordinator plan query.yaml cluster.yaml' makes a plan", remove("plan.json")),
-    _plan("a plan edited by hand", "plan.json: was changed after it was made", "make it again with 'coordinator plan'", change("plan.json", '"query": "sorting",\n "', '"query": "sorted",\n "')),
-    _plan("half a plan", "plan.json: is not JSON", "make it again with 'coordinator plan'", cut("plan.json")),
-    _plan("a plan of an older release", "plan.json: is a plan of version 0, this reads version 1", "make it again", change("plan.json", '\n "shimekiri": 1,', '\n "shimekiri": 0,')),
-    _plan("no agents yet", "addresses.json: cannot be read (No such file", "start the agents with 'coordinator up'"),
-    _plan("half an addresses.json", "addresses.json: is not JSON", "start the agents with 'coordinator up'", write("addresses.json", '{"nodes": {')),
-    Case("a query's plan explained", "coordinator explain plann.json", 2, "plann.json: cannot be read", "makes a plan"),
+    _plan("no plan", "plan.json: cannot be read (No such file", "'coordinator plan query.yaml cluster.yaml' makes a plan", remove("plan.json"), fault="plan.json unreadable"),
+    _plan("a plan edited by hand", "plan.json: was changed after it was made", "make it again with 'coordinator plan'", change("plan.json", '"query": "sorting",\n "', '"query": "sorted",\n "'), fault="plan.json changed hash"),
+    _plan("half a plan", "plan.json: is not JSON", "make it again with 'coordinator plan'", cut("plan.json"), fault="plan.json not_json"),
+    _plan("a plan of an older release", "plan.json: is a plan of version 0, this reads version 1", "make it again", change("plan.json", '\n "shimekiri": 1,', '\n "shimekiri": 0,'), fault="plan.json other_version shimekiri"),
+    _plan("no agents yet", "addresses.json: cannot be read (No such file", "start the agents with 'coordinator up'", fault="addresses.json unreadable"),
+    _plan("half an addresses.json", "addresses.json: is not JSON", "start the agents with 'coordinator up'", write("addresses.json", '{"nodes": {'), fault="addresses.json not_json"),
+    Case("a query's plan explained", "coordinator explain plann.json", 2, "plann.json: cannot be read", "makes a plan", fault="plann.json unreadable"),
 )
 RUNS = (
     Case("a run that is none", "coordinator report .", 2, ".: no run: run.json cannot be read", "give a directory that 'coordinator collect'"),
     Case("traces removed before the report", "coordinator report run --engine python", 2, "run/trace/raw: is not there", "give a copy of the run", (RUN, _raw_removed)),
     Case("no Java", "coordinator report run --engine spark", 1, "no `java` was found", "use --engine python", (RUN,), alone=NO_JAVA),
     Case("Java is elsewhere", "coordinator report run --engine spark", 1, "JAVA_HOME is /nowhere", "use --engine python", (RUN,), {"JAVA_HOME": "/nowhere"}),
-    Case("a disk that is full at the report", "coordinator report run --engine python", 2, "run/report.json: cannot be written", "make room", (RUN,), full=True),
+    Case("a disk that is full at the report", "coordinator report run --engine python", 2, "run/report.json: cannot be written", "make room", (RUN,), full=True, fault="report.json unwritable"),
     Case("simulated into a run that is there", f"{SIMULATE} --out run", 2, "--out run: is there already", "name a new directory", (RUN,)),
     Case("simulated without tuples", "sim-vehicles simulate plan.json --operators operators.py", 0, "operator weigh on node a raised 2 times, first: KeyError: 'g'", "give real ones with --tuples SOURCE=FILE"),
     Case("simulated without the operators", SIMULATE.replace(" --operators operators.py", ""), 2, "no operator 'my.weigh' is installed here", "--operators FILE.py"),

@@ -158,6 +158,7 @@ class Case:
     alone: str = ""  # in a process of its own, which runs this Python before the command
     lowly: bool = False  # without the rights of root
     full: bool = False  # where no file may have more than FULL_BYTES
+    fault: str = ""  # one of what `Said.faults` has
 
 
 def change(name: str, old: str, new: str) -> Step:

@@ -121,6 +121,7 @@ def _told(stage: Stage, case: Case) -> None:
     what, mend = stage.worded(case.what), stage.worded(case.mend)
     assert what in text, text
     assert mend in text, text
+    assert case.fault in said.faults if said.faults else not case.fault, said.faults
 
 
 def _progress(line: str) -> bool:

@@ -78,8 +78,10 @@ def test_a_run_document_that_was_changed_is_told_with_the_mend_by_the_report_and
     except NoRunError as error:
         told = str(error)
     assert "run.json is not as it was written: " in told and told.endswith("; put a copy of it in its place")
-    with pytest.raises(BadInputError, match=r"run\.json: is not as it was written: .*; put a copy of it in its place"):
+    with pytest.raises(BadInputError) as raised:
         collect(path.parent, json.loads((path.parent / "plan.json").read_bytes()), Agents({}))
+    (problem,) = raised.value.problems
+    assert (problem.file, problem.mistake.code) == (str(path), "damaged") and problem.mistake.mend
 
 
 def test_a_run_document_without_a_check_is_read_where_its_keys_are_known(sound: Path) -> None:

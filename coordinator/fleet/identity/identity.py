@@ -83,9 +83,10 @@ def _check(folder: Path, client: ssl.SSLContext) -> None:
             continue
         except ssl.SSLCertVerificationError as error:
             if error.verify_code in (EXPIRED, NOT_YET):
-                when = "has expired" if error.verify_code == EXPIRED else "is not valid yet"
                 mend = "'coordinator certs cluster.yaml --renew' makes it anew"
-                mistake = Mistake("not_valid_now", f"{when}, by this machine's clock", mend)
+                mistake = Mistake("expired", "has expired, by this machine's clock", mend)
+                if error.verify_code == NOT_YET:
+                    mistake = Mistake("not_valid_yet", "is not valid yet, by this machine's clock", mend)
             elif error.verify_code in UNKNOWN_CA:
                 mend = "copy the whole folder of 'coordinator certs'"
                 mistake = Mistake("of_another_ca", f"is not of the CA in {CA_FILE} beside it", mend)

@@ -11,7 +11,7 @@ from coordinator.spec.files.quantities import Duration, DurationOrZero, Memory, 
 from coordinator.spec.files.security import INSECURE, MUTUAL_TLS
 from coordinator.spec.policy_names import written
 from coordinator.units import rate_bps
-from protos.policies import MEANING, NAMES, Chosen
+from protos.policies import MEANING, NAMES, Chosen, PolicyError
 
 NOT_YET: dict[str, str] = {}
 CORE_LINK_NS = 500_000  # assumed where not given: above the measured p99 of hops between two cores
@@ -30,8 +30,8 @@ Bandwidth = Annotated[int, BeforeValidator(_bandwidth), WithJsonSchema({"type": 
 def _policy(value: object) -> Chosen:
     try:
         return written(value)
-    except ValueError as error:
-        wrong = Mistake.of("bad_policy", f"is wrong: {error}")
+    except PolicyError as error:
+        wrong = Mistake.of(error.code, f"is wrong: {error}")
         raise MistakeError(wrong.code, wrong.text, wrong.mend) from None
 
 

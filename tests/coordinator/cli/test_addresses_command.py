@@ -25,6 +25,7 @@ from coordinator.fleet.identity import certificate_folder, certificates
 from coordinator.fleet.local.local_agents import LocalAgentError
 from coordinator.fleet.local.local_cluster import wanted
 from coordinator.spec.cluster import machines
+from tests.coordinator.wording import facts
 
 ROOT = Path(__file__).parents[3]
 
@@ -141,8 +142,10 @@ def test_another_node_there_is_refused(street: Path, tmp_path: Path, monkeypatch
 
 def test_without_an_identity_or_port_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_cluster(tmp_path, '  a: {address: "127.0.0.1:7700"}')
-    with pytest.raises(BadInputError, match="certs/coordinator: is no folder with"):
+    with pytest.raises(BadInputError) as raised:
         here(monkeypatch, tmp_path, "cluster.yaml")
+    (problem,) = raised.value.problems
+    assert (problem.mistake.code, Path(problem.file).parts[-2:]) == ("no_identity", ("certs", "coordinator"))
     found = machines(write_cluster(tmp_path, '  a: {address: "127.0.0.1:0"}', "insecure-loopback"))
     with pytest.raises(AgentsError, match=r"address 127.0.0.1:0 has no port to ask at"):
         discovery.find(found, 0)
@@ -155,8 +158,11 @@ def test_up_starts_agents_on_this_machine_only(tmp_path: Path) -> None:
     nodes = '  a: {address: "127.0.0.1:7700"}\n  b: {address: "192.0.2.7:7700"}'
     write_cluster(tmp_path, nodes)
     certificate_folder.make(tmp_path / "certs", ["a", "b"], renew=False, new_ca=False, now=certificates.now())
-    with pytest.raises(BadInputError, match=r"cluster\.yaml:4: nodes\.b\.address 192\.0\.2\.7 is not this machine's"):
+    with pytest.raises(BadInputError) as raised:
         wanted(tmp_path / "cluster.yaml", tmp_path / "state", False, [])
+    (problem,) = raised.value.problems
+    assert facts(problem) == ("cluster.yaml", 4, "host_elsewhere", "nodes.b.address")
+    assert "192.0.2.7" in problem.mistake.text
 
 
 def found(name: str, control: str, places: int = 1, **changes: Any) -> Found:

@@ -17,7 +17,9 @@ from coordinator.errors import BadInputError
 from coordinator.plan import plan_file
 from coordinator.spec.files import schema
 from tests.command_line import Said, run
+from tests.coordinator.wording import Wording, facts, mended, printed
 
+WORDING = Wording("explain", "plan.json")
 ROOT = Path(__file__).parents[3]
 Paper = Callable[[int], tuple[Path, Path]]
 
@@ -174,32 +176,39 @@ def _saved(paper: Paper, change: Callable[[dict[str, Any]], object]) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("case", "change", "code", "subject"),
     [
-        (lambda plan: plan["placement"].update(O3="a"), "was changed after it was made"),
-        (lambda plan: plan.update(hash="0" * 64), "but it says 00000000"),
-        (lambda plan: plan.update(shimekiri=2), "is a plan of version 2"),
-        (lambda plan: plan.pop("graph"), "has no graph"),
-        (lambda plan: plan.pop("nodes"), "is not a plan"),
-        (lambda plan: plan["objective"].update(nlr=float("nan")), "not finite"),
+        ("placement", lambda plan: plan["placement"].update(O3="a"), "changed", "hash"),
+        ("hash", lambda plan: plan.update(hash="0" * 64), "changed", "hash"),
+        ("version", lambda plan: plan.update(shimekiri=2), "other_version", "shimekiri"),
+        ("no graph", lambda plan: plan.pop("graph"), "not_a_plan", ""),
+        ("no nodes", lambda plan: plan.pop("nodes"), "not_a_plan", ""),
+        ("nan", lambda plan: plan["objective"].update(nlr=float("nan")), "not_a_plan", "objective.nlr"),
     ],
 )
-def test_loading_refuses(paper: Paper, change: Callable[[dict[str, Any]], object], said: str) -> None:
+def test_loading_refuses(
+    paper: Paper, case: str, change: Callable[[dict[str, Any]], object], code: str, subject: str
+) -> None:
     path = _saved(paper, change)
     with pytest.raises(BadInputError) as raised:
         plan_file.read(path)
-    assert said in str(raised.value)
-    assert _coordinator("explain", path).code == 2
+    assert [facts(problem) for problem in raised.value.problems] == [("plan.json", 0, code, subject)]
+    if code == "changed":  # which is told with the hashes
+        assert json.loads(path.read_text())["hash"][:8] in raised.value.problems[0].mistake.text
+    else:
+        WORDING.check(case, printed(raised.value, path.parent))
+    assert mended(raised.value.problems) and _coordinator("explain", path).code == 2
 
 
-@pytest.mark.parametrize(("text", "said"), [("{", "is not JSON"), ("[]", "is not a plan"), (None, "cannot be read")])
-def test_loading_what_is_no_plan(tmp_path: Path, text: str | None, said: str) -> None:
+@pytest.mark.parametrize(("text", "code"), [("{", "not_json"), ("[]", "not_a_plan"), (None, "unreadable")])
+def test_loading_what_is_no_plan(tmp_path: Path, text: str | None, code: str) -> None:
     path = tmp_path / "plan.json"
     if text is not None:
         path.write_text(text)
     with pytest.raises(BadInputError) as raised:
         plan_file.read(path)
-    assert said in str(raised.value)
+    assert [facts(problem) for problem in raised.value.problems] == [("plan.json", 0, code, "")]
+    WORDING.check(str(text), printed(raised.value, tmp_path))
 
 
 def test_the_hash_does_not_depend_on_the_order_of_keys(paper: Paper) -> None:

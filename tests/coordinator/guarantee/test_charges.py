@@ -12,6 +12,7 @@ from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from protos import plan_document
 from protos.plan_document import NodeCharged, NodeCharges, Plan
 from tests.coordinator.guarantee.plans import MS, cluster, written
+from tests.coordinator.wording import facts
 
 QUERY = """shimekiri: 1
 query: q
@@ -65,19 +66,19 @@ def test_plan_tells_in_one_line_which_nodes_were_not_measured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "code", "subject"),
     [
-        ("{decision: 20 us, drain: 20 us}", "nodes.b.charges.side is missing"),
-        ("{decision: 0 us, drain: 20 us, side: 5 us}", "longer than 0"),
-        ("{decision: 20, drain: 20 us, side: 5 us}", "without a unit"),
-        ("{decision: -1 us, drain: 20 us, side: 5 us}", "longer than 0"),
-        ("20 us", "nodes.b.charges"),
+        ("{decision: 20 us, drain: 20 us}", "missing_key", "nodes.b.charges.side"),
+        ("{decision: 0 us, drain: 20 us, side: 5 us}", "not_above_zero", "nodes.b.charges.decision"),
+        ("{decision: 20, drain: 20 us, side: 5 us}", "missing_unit", "nodes.b.charges.decision"),
+        ("{decision: -1 us, drain: 20 us, side: 5 us}", "not_above_zero", "nodes.b.charges.decision"),
+        ("20 us", "wrong_shape", "nodes.b.charges"),
     ],
 )
-def test_charges_that_are_none_are_refused(given: str, said: str) -> None:
+def test_charges_that_are_none_are_refused(given: str, code: str, subject: str) -> None:
     with pytest.raises(BadInputError) as raised:
         plan(given)
-    assert said in str(raised.value) and "cluster.yaml:4" in str(raised.value)
+    assert [facts(problem) for problem in raised.value.problems] == [("cluster.yaml", 4, code, subject)]
 
 
 def test_no_charge_is_negative() -> None:

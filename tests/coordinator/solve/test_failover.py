@@ -191,7 +191,8 @@ def test_where_none_survives_the_host_and_the_reason_are_told(files: Files, mode
 def test_only_one_node_may_fail(files: Files) -> None:
     with pytest.raises(option_checks.BadOptionError) as raised:
         _plan(files, LEFT, FOUR, survive=2)
-    assert "write --survive 1" in str(raised.value)
+    assert [mistake.code for mistake in raised.value.mistakes] == ["too_many_failures"]
+    assert "--survive 1" in raised.value.mistakes[0].mend
 
 
 def _random(seed: int) -> str:

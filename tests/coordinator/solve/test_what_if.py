@@ -17,8 +17,10 @@ from coordinator.guarantee.bounds import documents
 from coordinator.plan import deadline_breakdown
 from coordinator.solve import option_checks, planner, what_if
 from protos.plan_document import JcpArrival, Plan
+from tests.coordinator.wording import Wording
 from tests.simulation.random_plans import documents as random_plans
 
+WORDING = Wording("plan", "--what-if")
 ROOT = Path(__file__).parents[3]
 Paper = Callable[[int], tuple[Path, Path]]
 
@@ -73,28 +75,30 @@ def _facts(loaded: tuple[Any, Any, Any]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "code"),
     [
-        ("v2v", "is not NAME.FIELD=VALUE; write it like 'v2v.burst=20'"),
-        ("v2v.burst=", "is not NAME.FIELD=VALUE"),
-        ("v3v.burst=3", "'v3v' is unknown; did you mean 'v2v'?"),
-        ("nodes.v2v.speed=3", "'v2v' is unknown; there are a, b"),
-        ("v2v.brst=3", "source 'v2v' has no field 'brst'; did you mean 'burst'?"),
-        ("*.brst=3", "nothing has a 'brst'; did you mean 'burst'?"),
-        ("v2v.burst=0", "sources.v2v.arrival.burst: input should be greater than or equal to 1, got 0"),
-        ("v2v.burst=[", "the value is not YAML"),
-        ("O8.cost=2", "operators.O7..O21.chain.1.cost is a duration without a unit"),
-        ("O8.nodes=[a]", "'nodes' is the whole chain's; write 'O7..O21.nodes'"),
-        ("O3.nodes=[c]", "operator 'O3' names node 'c', which is unknown"),
-        ("a-c.latency=1 ms", "'a-c' is unknown"),
-        ("b.speed=0", "nodes.b.speed: input should be greater than 0"),
+        ("v2v", "no_change"),
+        ("v2v.burst=", "no_change"),
+        ("v3v.burst=3", "unknown_name"),
+        ("nodes.v2v.speed=3", "unknown_name"),
+        ("v2v.brst=3", "unknown_field"),
+        ("*.brst=3", "unknown_field"),
+        ("v2v.burst=0", "out_of_range"),
+        ("v2v.burst=[", "not_yaml"),
+        ("O8.cost=2", "missing_unit"),
+        ("O8.nodes=[a]", "field_of_chain"),
+        ("O3.nodes=[c]", "unknown_node"),
+        ("a-c.latency=1 ms", "unknown_name"),
+        ("b.speed=0", "out_of_range"),
     ],
 )
-def test_what_cannot_be_changed_names_the_option(paper: Paper, option: str, said: str) -> None:
+def test_what_cannot_be_changed_names_the_option(paper: Paper, option: str, code: str) -> None:
     with pytest.raises(option_checks.BadOptionError) as error:
         what_if.load(*paper(15), ["sensor.burst=9", option])
     assert error.value.exit_code == 2
-    assert error.value.lines()[0].startswith(f"--what-if '{option}'") and said in error.value.lines()[0]
+    assert [mistake.code for mistake in error.value.mistakes] == [code]
+    assert error.value.mistakes[0].text.startswith(f"--what-if '{option}'") and error.value.mistakes[0].mend
+    WORDING.check(option, error.value.lines())
 
 
 def test_fields_that_are_right_only_together_may_come_in_any_order(paper: Paper) -> None:

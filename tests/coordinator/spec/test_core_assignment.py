@@ -17,6 +17,7 @@ from coordinator.spec.query import Query
 from coordinator.spec.runtime_charges import NOTHING
 from protos.plan_document import Plan
 from sim_vehicles.virtual.scenario import virtual_plan
+from tests.coordinator.wording import facts
 
 MS = 10**6
 Files = Callable[[str, str], tuple[Path, Path]]
@@ -119,18 +120,22 @@ def test_a_stream_forbidden_between_hosts_is_so_between_their_cores(files: Files
 
 def test_unknown_places_are_told_with_what_there_is(files: Files) -> None:
     for named, said in (
-        ("at: a.3", "node 'a' has 3 cores"),
-        ("at: bb", "did you mean 'b'?"),
+        ("at: a.3", "3 cores"),
+        ("at: bb", "'b'"),
     ):
         with pytest.raises(BadInputError) as raised:
             _loaded(files, QUERY.replace("at: a,", f"{named},"))
-        assert said in str(raised.value)
+        (problem,) = raised.value.problems
+        assert facts(problem) == ("query.yaml", 5, "unknown_node", "sources.s.at")
+        assert said in problem.mistake.mend
     with pytest.raises(option_checks.BadOptionError) as wrong:
         _plan(files, place={"one": "b.1"})
-    assert "allows it on a, a.1, a.2 only" in str(wrong.value)
+    assert [mistake.code for mistake in wrong.value.mistakes] == ["place_not_allowed"]
+    assert "a, a.1, a.2" in wrong.value.mistakes[0].text
     with pytest.raises(option_checks.BadOptionError) as wrong:
         _plan(files, place={"two": "b.7"})
-    assert "node 'b' has 2 cores" in str(wrong.value)
+    assert [mistake.code for mistake in wrong.value.mistakes] == ["unknown_node"]
+    assert "2 cores" in wrong.value.mistakes[0].mend
 
 
 def test_an_operator_is_held_to_a_core_or_to_any_core_of_a_host(files: Files) -> None:
@@ -200,4 +205,6 @@ def test_too_many_places_are_refused(files: Files) -> None:
     nodes = "\n".join(f'  n{i}: {{address: "127.0.0.1:{1000 + i}", cores: 64}}' for i in range(16))
     with pytest.raises(BadInputError) as raised:
         _loaded(files, cluster=f"shimekiri: 1\nnodes:\n  a: {{address: '127.0.0.1:1'}}\n{nodes}\n")
-    assert "1025 nodes, or cores of nodes; at most 1000" in str(raised.value)
+    (problem,) = raised.value.problems
+    assert facts(problem) == ("cluster.yaml", 2, "too_many_nodes", "nodes")
+    assert "1025" in problem.mistake.text and "1000" in problem.mistake.mend

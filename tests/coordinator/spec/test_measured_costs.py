@@ -27,8 +27,10 @@ from coordinator.spec.query import GUESS_NS
 from node_agent.runtime.deployments.cost_meter import Cost
 from protos import agent_pb2, plan_document
 from protos.plan_document import CostOrigin, Plan
+from tests.coordinator.wording import Wording, facts, mended, printed
 from tests.whole_plans import whole
 
+WORDING = Wording("plan", "--costs")
 QUERY = """\
 shimekiri: 1
 query: belt
@@ -166,38 +168,42 @@ def test_a_part_of_a_cost_that_is_asked_what_if_of(files: Files, change: str, co
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "said"),
+    ("old", "new", "line", "code", "subject"),
     [
-        ("    sort:", "    sotr:", 11, "costs.belt has operator 'sotr', which the query lacks; did you mean 'sort'?"),
-        ("    sort:", "    sort.late:", 11, "is not a name"),
-        ("  belt:", "  blet:", 2, "costs has no query 'belt'; did you mean 'blet'?"),
-        ("worst: 600 us", "worst: 5 us", 15, "has a 'worst' below its 'mean' or its 'p99'"),
-        ("cv: 0.1", "cv: .nan", 15, "not a finite number"),
-        ("cv: 0.1", "cv: -1", 15, "greater than or equal to 0"),
-        ("samples: 90,", "samples: 0,", 9, "greater than or equal to 1"),
-        ("speed: 2.0", "speed: 0", 7, "greater than 0"),
-        ("mean: 510 us", "mean: 510", 15, "without a unit"),
-        ("mean: 510 us", "maen: 510 us", 15, "did you mean 'mean'?"),
-        ("mean: 510 us, ", "", 15, "mean is missing"),
-        ("2026-01-03T03:04Z", "yesterday", 16, "measured"),
-        ("shimekiri: 1", "shimekiri: 2", 1, "shimekiri"),
-        ("run: busy", "run: [busy]", 12, "run is a list"),
-        ("      run: busy\n", "", 11, "run is missing"),
-        ("    sort:", "    clean:", 11, "'clean' stands here a second time"),
+        ("    sort:", "    sotr:", 11, "unknown_measured_operator", "costs.belt.sotr"),
+        ("    sort:", "    sort.late:", 11, "bad_name", "costs.belt.sort.late"),
+        ("  belt:", "  blet:", 2, "query_not_measured", "costs"),
+        ("worst: 600 us", "worst: 5 us", 15, "worst_below_mean", "costs.belt.sort.on.b"),
+        ("cv: 0.1", "cv: .nan", 15, "not_finite", "costs.belt.sort.on.b.cv"),
+        ("cv: 0.1", "cv: -1", 15, "out_of_range", "costs.belt.sort.on.b.cv"),
+        ("samples: 90,", "samples: 0,", 9, "out_of_range", "costs.belt.clean.on.b.samples"),
+        ("speed: 2.0", "speed: 0", 7, "out_of_range", "costs.belt.clean.on.a.speed"),
+        ("mean: 510 us", "mean: 510", 15, "missing_unit", "costs.belt.sort.on.b.mean"),
+        ("mean: 510 us", "maen: 510 us", 15, "unknown_key", "costs.belt.sort.on.b.maen"),
+        ("mean: 510 us, ", "", 15, "missing_key", "costs.belt.sort.on.b.mean"),
+        ("2026-01-03T03:04Z", "yesterday", 16, "bad_name", "costs.belt.sort.on.b.measured"),
+        ("shimekiri: 1", "shimekiri: 2", 1, "other_version", "shimekiri"),
+        ("run: busy", "run: [busy]", 12, "wrong_shape", "costs.belt.sort.run"),
+        ("      run: busy\n", "", 11, "missing_key", "costs.belt.sort.run"),
+        ("    sort:", "    clean:", 11, "key_twice", ""),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(files: Files, old: str, new: str, line: int, said: str) -> None:
+def test_what_is_wrong_is_told_with_its_line(
+    files: Files, tmp_path: Path, old: str, new: str, line: int, code: str, subject: str
+) -> None:
     assert COSTS.count(old) == 1, old
     with pytest.raises(BadInputError) as raised:
         planned(files, COSTS.replace(old, new))
-    told = [str(one) for one in raised.value.problems]
-    assert any(f"costs.yaml:{line}: " in one and said in one for one in told), told
+    assert ("costs.yaml", line, code, subject) in map(facts, raised.value.problems) and mended(raised.value.problems)
+    WORDING.check(f"{old} -> {new}", printed(raised.value, tmp_path))
 
 
-def test_a_hang_limit_that_the_measured_cost_exceeds(files: Files) -> None:
+def test_a_hang_limit_that_the_measured_cost_exceeds(files: Files, tmp_path: Path) -> None:
     query = QUERY.replace("cost: 1 ms", "cost: 1 us, hang: 50 us")
-    with pytest.raises(BadInputError, match=r"query.yaml:6: operator 'clean' would be killed within its measured cost"):
+    with pytest.raises(BadInputError) as raised:
         planned(files, query=query)
+    assert [facts(one) for one in raised.value.problems] == [("query.yaml", 6, "hang_too_short", "operators.clean")]
+    WORDING.check("hang", printed(raised.value, tmp_path))
 
 
 def test_a_cost_that_nobody_wrote_is_guessed_aloud(files: Files, tmp_path: Path) -> None:

@@ -435,13 +435,17 @@ def test_a_run_directory_that_cannot_be_written_is_said(street: Street, monkeypa
         deploy.deploy(street.plan, agents)
         monkeypatch.setattr(collect, "_write", full)
         run = collect.new_run(street.root / "runs", street.plan, street.root / "plan.json", street.addresses.path)
-        with pytest.raises(BadInputError, match=r"No space left on device; make room and go on with --resume"):
+        with pytest.raises(BadInputError) as raised:
             collect.collect(run, street.plan, agents)
+    (problem,) = raised.value.problems
+    assert problem.mistake.code == "unwritable" and os.strerror(errno.ENOSPC) in problem.mistake.text
+    assert f"--resume {run}" in problem.mistake.mend
 
 
 def test_a_run_whose_plan_cannot_be_copied_leaves_no_directory(street: Street) -> None:
-    with pytest.raises(BadInputError, match="cannot be written"):
+    with pytest.raises(BadInputError) as raised:
         collect.new_run(street.root / "runs", street.plan, street.root / "nope.json", street.addresses.path)
+    assert [problem.mistake.code for problem in raised.value.problems] == ["unwritable"]
     assert not list((street.root / "runs").iterdir())
 
 
@@ -459,5 +463,7 @@ def test_addresses_that_are_none_are_bad_input(tmp_path: Path, text: str) -> Non
 
 def test_a_node_that_the_addresses_lack_is_bad_input(tmp_path: Path) -> None:
     file = Addresses(tmp_path / "x.json", {"a": address_file.AgentAddress("a", "h:1", "h:2")})
-    with pytest.raises(BadInputError, match="has no node 'b'"):
+    with pytest.raises(BadInputError) as raised:
         file.of(["a", "b"])
+    (problem,) = raised.value.problems
+    assert problem.mistake.code == "unknown_node" and "'b'" in problem.mistake.text

@@ -1,5 +1,6 @@
 """`coordinator certs`: what it makes, keeps and refuses, and that others than its maker find the certificates right."""
 
+import errno
 import json
 import os
 import ssl
@@ -22,7 +23,9 @@ from coordinator.cli.app import app, register
 from coordinator.errors import BadInputError
 from coordinator.fleet.identity import certificate_folder, certificates, identity
 from node_agent.tls import identity as agents_identity
+from tests.coordinator.wording import Wording, facts, mended, printed
 
+WORDING = Wording("certs", "identities")
 ROOT = Path(__file__).parents[4]
 NOW = certificates.now()
 CLUSTER = """\
@@ -86,8 +89,9 @@ def test_a_cluster_that_does_not_use_them_is_told_so(tmp_path: Path, monkeypatch
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     assert "write 'certificates:' there" in cli("cluster.yaml", "-o", "other").stderr
     (tmp_path / "cluster.yaml").write_text('shimekiri: 1\nnodes: {a: {address: "a:1"}, A: {address: "b:1"}}\n')
-    with pytest.raises(BadInputError, match="by case only"):
+    with pytest.raises(BadInputError) as raised:
         cli("cluster.yaml")
+    assert "names_differ_by_case" in [problem.mistake.code for problem in raised.value.problems]
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
@@ -233,8 +237,11 @@ def test_validity_suits_clocks_that_are_behind(tmp_path: Path) -> None:
     assert a.ends - NOW == timedelta(days=730) and made.ca.ends - NOW == timedelta(days=3650)
     later = make(tmp_path / "certs", "a", renew=True, now=NOW + timedelta(days=3000))
     assert later.identities["a"].ends == later.ca.ends and later.identities["a"].begins == made.ca.begins
-    with pytest.raises(BadInputError, match=r"ca.pem has expired on .*'--new-ca'"):
+    with pytest.raises(BadInputError) as raised:
         make(tmp_path / "certs", "a", renew=True, now=NOW + timedelta(days=3651))
+    (problem,) = raised.value.problems
+    assert problem.mistake.code == "unusable_ca" and "ca.pem has expired" in problem.mistake.text
+    assert "'--new-ca'" in problem.mistake.mend
 
 
 def test_renewed_identities_are_of_the_same_ca_and_new_keys(tmp_path: Path) -> None:
@@ -262,30 +269,34 @@ def test_a_new_ca_starts_over_and_moves_the_old_one_aside(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("case", "spoil", "file", "code"),
     [
-        (lambda folder: (folder / "a" / "key.pem").unlink(), r"a: No such file or directory \(key.pem\); '--renew'"),
-        (lambda folder: (folder / "a" / "key.pem").write_text("x"), "a: key.pem is no private key in PEM.*'--renew'"),
-        (lambda folder: (folder / "a" / "cert.pem").write_text("x"), "a: cert.pem is no certificate in PEM"),
-        (lambda folder: (folder / "b").rename(folder / "x") and (folder / "a").rename(folder / "b"),
-         "b: cert.pem is of 'a.node.shimekiri', not of b.node.shimekiri"),
-        (lambda folder: (folder / "ca.key").unlink(), "ca.key: is missing .*put it back, or: '--new-ca'"),
-        (lambda folder: (folder / "ca.pem").unlink(), "ca.pem: is missing .a copy is in every identity"),
-        (lambda folder: (folder / "ca.key").unlink() or (folder / "ca.pem").unlink(), "a: is there, and the CA is not"),
-        (lambda folder: (folder / "ca.key").write_bytes((folder / "a" / "key.pem").read_bytes()),
-         "ca.key is not the key of ca.pem; '--new-ca'"),
-        (lambda folder: (folder / "ca.pem").write_bytes((folder / "a" / "cert.pem").read_bytes())
+        ("no key", lambda folder: (folder / "a" / "key.pem").unlink(), "a", "unusable_identity"),
+        ("a key of text", lambda folder: (folder / "a" / "key.pem").write_text("x"), "a", "unusable_identity"),
+        ("a certificate of text", lambda folder: (folder / "a" / "cert.pem").write_text("x"), "a", "unusable_identity"),
+        ("another's", lambda folder: (folder / "b").rename(folder / "x") and (folder / "a").rename(folder / "b"),
+         "b", "unusable_identity"),
+        ("no ca.key", lambda folder: (folder / "ca.key").unlink(), "ca.key", "no_ca"),
+        ("no ca.pem", lambda folder: (folder / "ca.pem").unlink(), "ca.pem", "no_ca"),
+        ("no CA", lambda folder: (folder / "ca.key").unlink() or (folder / "ca.pem").unlink(), "a", "no_ca"),
+        ("another key", lambda folder: (folder / "ca.key").write_bytes((folder / "a" / "key.pem").read_bytes()),
+         "certs", "unusable_ca"),
+        ("no CA in ca.pem", lambda folder: (folder / "ca.pem").write_bytes((folder / "a" / "cert.pem").read_bytes())
          and (folder / "ca.key").write_bytes((folder / "a" / "key.pem").read_bytes()),
-         "ca.pem is no certificate of a CA"),
+         "certs", "unusable_ca"),
     ],
 )  # fmt: skip
-def test_what_is_not_in_order_is_said_and_left_alone(tmp_path: Path, spoil: Callable[[Path], Any], said: str) -> None:
+def test_what_is_not_in_order_is_said_and_left_alone(
+    tmp_path: Path, case: str, spoil: Callable[[Path], Any], file: str, code: str
+) -> None:
     folder = tmp_path / "certs"
     make(folder, "a", "b")
     spoil(folder)
     before = contents(folder)
-    with pytest.raises(BadInputError, match=said):
+    with pytest.raises(BadInputError) as raised:
         make(folder, "a", "b", "c")
+    assert facts(raised.value.problems[0]) == (file, 0, code, "") and mended(raised.value.problems)
+    WORDING.check(case, printed(raised.value, tmp_path))
     assert contents(folder) == before
 
 
@@ -293,8 +304,10 @@ def test_identities_of_another_ca_are_refused(tmp_path: Path) -> None:
     make(tmp_path / "certs", "a")
     make(tmp_path / "others", "a")
     (tmp_path / "others" / "a").rename(tmp_path / "certs" / "z")
-    with pytest.raises(BadInputError, match=r"z: cert\.pem is not of this CA"):
+    with pytest.raises(BadInputError) as raised:
         make(tmp_path / "certs", "a", "z")
+    assert [facts(problem) for problem in raised.value.problems] == [("z", 0, "unusable_identity", "")]
+    WORDING.check("of another CA", printed(raised.value, tmp_path))
     assert make(tmp_path / "certs", "a", "z", renew=True).identities["z"].made
 
 
@@ -330,8 +343,10 @@ def test_a_move_that_fails_is_undone(tmp_path: Path, monkeypatch: pytest.MonkeyP
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", failing)
-    with pytest.raises(BadInputError, match="No space left on device"):
+    with pytest.raises(BadInputError) as raised:
         make(folder, "a", renew=True)
+    (problem,) = raised.value.problems
+    assert problem.mistake.code == "unwritable" and os.strerror(errno.ENOSPC) in problem.mistake.text
     assert contents(folder) == before and not list(folder.glob(".partial-*"))
 
 

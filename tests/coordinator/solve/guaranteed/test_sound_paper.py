@@ -123,8 +123,11 @@ def test_other_policies_are_planned_as_if_edf_and_claim_nothing() -> None:
 
 
 def test_tighten_names_an_output_and_needs_the_model() -> None:
-    with pytest.raises(BadOptionError, match="did you mean 'warning'"):
+    with pytest.raises(BadOptionError) as unknown:
         sound(15, tighten="warnin")
-    with pytest.raises(BadOptionError, match="needs '--model sound'"):
+    assert [mistake.code for mistake in unknown.value.mistakes] == ["unknown_output"]
+    assert "'warning'" in unknown.value.mistakes[0].mend
+    with pytest.raises(BadOptionError) as paper:
         written(*texts(15), model="paper", tighten="warning")
+    assert [mistake.code for mistake in paper.value.mistakes] == ["tighten_without_bounds"]
     assert Choices().model == "sound"

@@ -16,6 +16,7 @@ from coordinator.plan import plan_file
 from coordinator.solve import planner
 from protos.plan_document import Plan
 from tests.coordinator.conftest import EXAMPLE
+from tests.coordinator.wording import facts
 
 QUERY = """\
 shimekiri: 1
@@ -106,4 +107,6 @@ def test_a_source_is_limited_alike_in_all_queries(several: list[Path]) -> None:
     several[1].write_text(several[1].read_text().replace("period: 20 ms}}", "period: 20 ms}, max_rate: 5}"))
     with pytest.raises(BadInputError) as raised:
         planner.load(several[:2], several[-1])
-    assert "max_rate none there, 5 per 1 s here" in str(raised.value)
+    (problem,) = raised.value.problems
+    assert facts(problem) == ("two.yaml", 4, "source_declared_differently", "sources.s")
+    assert "max_rate" in problem.mistake.text and "5 per 1 s" in problem.mistake.text
