@@ -1,5 +1,7 @@
 """Durations, sizes and rates as a user writes them, `30 ms`, `256 MiB`, `100 Mbit/s`, turned into integers.
 
+These are ns, bytes and bit/s.
+
 Every quantity carries its unit: a bare number is refused, because a deadline that is read in the wrong unit is wrong
 by a thousand. Decimal fractions are exact (`0.1 ms` is 100000 ns); what is finer than a nanosecond, byte or bit is
 refused.

@@ -1,4 +1,7 @@
-"""The verdict in plain Python: the readable reference, and the engine for machines without Java."""
+"""The verdict on a run in plain Python: the readable reference, and the engine for machines without Java.
+
+The verdict on a single result, met, late or undecidable, is `protos.latency`.
+"""
 
 from collections import Counter
 from collections.abc import Sequence

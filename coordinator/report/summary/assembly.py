@@ -1,4 +1,4 @@
-"""The one place where the counts of either engine become the dict of report.json. Ratios appear here only."""
+"""The one place where the counts of either engine become the dict of report.json. Parts of it are made beside it."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""The engine: chooses the task instance that runs next on this node, and applies what its end triggers ([P] 5.4).
+"""The engine: starts the task instance that its ready queue chooses, and applies what its end triggers ([P] 5.4).
 
 Pure: events come in as calls with their instant, commands go out through the object handed in, facts are packed into
 the buffer handed in. An instance is never interrupted. The driver calls `emit` as an operator ends with an output,
