@@ -643,7 +643,8 @@ def _local_plans(values: Any, path: str) -> Mapping[str, plan_pb2.LocalPlan]:
         try:
             found[node] = json_format.ParseDict(local, plan_pb2.LocalPlan())
         except (json_format.ParseError, AttributeError, TypeError, ValueError) as error:
-            raise ShapeError(f"{path}.{node}", f"is no node's part of a plan: {error}") from None
+            why = str(error).partition("\n")[0]  # the rest lists what protobuf knows
+            raise ShapeError(f"{path}.{node}", f"is no node's part of a plan: {why}") from None
     return found
 
 

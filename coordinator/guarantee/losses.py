@@ -69,7 +69,8 @@ def _full(analysis: Analysis, unit: Unit) -> str:
         return ""
     response = analysis.delays.units.get(unit.id)
     size = analysis.charges.tuple_bytes * IN_MEMORY
-    if response is not None and _waiting(analysis, unit, response.end) * size <= unit.queue_bytes:
+    waiting = None if response is None else _waiting(analysis, unit, response.end)
+    if waiting is not None and waiting * size <= unit.queue_bytes:
         return ""
     return f"the queue of {unit.name} holds {show_bytes(unit.queue_bytes)}, and more may wait"
 
@@ -91,13 +92,14 @@ def _room(analysis: Analysis, shedder: EntryShedder) -> bool:
     if None in responses:
         return False
     within = sum((each.end for each in responses if each is not None), 0)
-    inside = sum(_waiting(analysis, analysis.system.units[number], within) for number in shedder.units)
-    return inside <= shedder.most
+    inside = [_waiting(analysis, analysis.system.units[number], within) for number in shedder.units]
+    return None not in inside and sum(each or 0 for each in inside) <= shedder.most
 
 
-def _waiting(analysis: Analysis, unit: Unit, within: Time) -> int:
-    """The most that are released in so long a time, and so wait or run at once."""
-    return analysis.streams.triggers[unit.id].curve.count(within)
+def _waiting(analysis: Analysis, unit: Unit, within: Time) -> int | None:
+    """The most that are released in so long a time, and so wait or run at once. None: what comes has no bound."""
+    trigger = analysis.streams.triggers.get(unit.id)
+    return None if trigger is None else trigger.curve.count(within)
 
 
 __all__ = ["behind", "losses"]

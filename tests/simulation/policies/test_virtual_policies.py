@@ -67,7 +67,7 @@ def test_what_only_the_papers_have_is_handed_in_and_no_scenario_names_it(name: s
     (trace,) = simulate(plan(), Scenario(), policies=handed(OWN[name])).traces
     found = [each for each in records.unpack_records(trace.records) if isinstance(each, records.Ran)]
     assert len(found) == 100 and len({each.start_ns for each in found}) == 100, "tuple by tuple, not in batches"
-    with pytest.raises(BadInputError, match=f"policy {name} is for comparing papers"):
+    with pytest.raises(BadInputError, match=f"policy {name} is for the papers' reproductions alone"):
         simulate(plan(), Scenario(policy=name))
 
 
