@@ -133,11 +133,7 @@ def chosen(text: str, duration_ns: Callable[[str], int]) -> Chosen:
 def refused(name: str) -> str:
     """Why no node runs a policy that the papers have; empty: there is none of that name."""
     why = NEVER_LIVE.get(name)
-    return (
-        f"policy {name} is for the papers' reproductions alone (make papers): {why}; choose another, like edf"
-        if why
-        else ""
-    )
+    return f"policy {name} is for the papers' reproductions alone: {why}; choose another, like edf" if why else ""
 
 
 def with_parameters(name: str, given: Mapping[str, object], duration_ns: Callable[[str], int]) -> Chosen:
