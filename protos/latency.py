@@ -16,6 +16,13 @@ class Verdict(StrEnum):
     UNDECIDABLE = "undecidable"
 
 
+def verdict(most_ns: int, least_ns: int, deadline_ns: int) -> Verdict:
+    """Met where even the most that it took is within the deadline, late where even the least is beyond it."""
+    if most_ns <= deadline_ns:
+        return Verdict.MET
+    return Verdict.LATE if least_ns > deadline_ns else Verdict.UNDECIDABLE
+
+
 class Latency(NamedTuple):
     """Between its bounds [ns]. They compare as a tuple: the least of two is the one that is bounded closer to zero."""
 
@@ -28,7 +35,5 @@ class Latency(NamedTuple):
         return cls(at_ns - origin_lo_ns, at_ns - origin_hi_ns)
 
     def verdict(self, deadline_ns: int) -> Verdict:
-        """Met where even the most is within the deadline, late where even the least is beyond it."""
-        if self.most_ns <= deadline_ns:
-            return Verdict.MET
-        return Verdict.LATE if self.least_ns > deadline_ns else Verdict.UNDECIDABLE
+        """Against a deadline [ns]."""
+        return verdict(self.most_ns, self.least_ns, deadline_ns)

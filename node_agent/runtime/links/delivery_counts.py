@@ -7,7 +7,7 @@ became a result is not here; the report alone knows it.
 from collections.abc import Iterator
 
 from node_agent.link.clock_offset import FAR_NS
-from protos.latency import Latency, Verdict
+from protos.latency import Verdict, verdict
 
 GRAIN = 12  # bits: latencies below 4096 ns are told as one
 MOST_BUCKETS = 256  # for anything that two instants of 64 bits can be apart
@@ -26,12 +26,12 @@ class Tally:
         self.met = self.late = self.undecidable = self.worst_ns = 0
         self.buckets = [0] * MOST_BUCKETS
 
-    def add(self, latency: Latency, deadline_ns: int) -> None:
-        """A result that was delivered."""
-        most_ns, verdict = latency.most_ns, latency.verdict(deadline_ns)
-        if verdict is Verdict.MET:
+    def add(self, most_ns: int, least_ns: int, deadline_ns: int) -> None:
+        """A result with a latency of least_ns to most_ns."""
+        found = verdict(most_ns, least_ns, deadline_ns)
+        if found is Verdict.MET:
             self.met += 1
-        elif verdict is Verdict.LATE:
+        elif found is Verdict.LATE:
             self.late += 1
         else:
             self.undecidable += 1

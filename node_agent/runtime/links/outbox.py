@@ -20,7 +20,6 @@ from node_agent.runtime.links.peer_link import LEAST_NS, PeerLink
 from node_agent.runtime.links.socket_connection import Security
 from node_agent.wire import frames
 from node_agent.wire.punctuation_frames import Punctuation, encode_mark
-from protos.latency import Latency
 from protos.records import CAUSE_ENCODE
 
 MOST_TOLD = 256  # links of which a status tells
@@ -108,7 +107,7 @@ class Outbox:
     def deliver(self, at_ns: int, loaded: CompiledPlan, output: core.Output, lineage: Lineage, payload: Any) -> None:
         """Count it, and give it to every sink that listens."""
         assert self.acceptor is not None
-        self._tallied[loaded, output.id].add(Latency.between(lineage[4], lineage[5], at_ns), output.deadline_ns)
+        self._tallied[loaded, output.id].add(at_ns - lineage[4], at_ns - lineage[5], output.deadline_ns)
         sinks = self.acceptor.sinks.get(output.name)
         if not sinks:
             return

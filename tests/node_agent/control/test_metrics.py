@@ -23,7 +23,6 @@ from node_agent.control.metrics.families import FAMILIES
 from node_agent.control.metrics.sampling import EDGES_NS, Asked, Operator, Process
 from node_agent.host import ipc
 from node_agent.runtime.links.delivery_counts import Tally
-from protos.latency import Latency
 from tests.node_agent.live import ROOT, Agent, chain_plan, kinds, spooled, store, store_places, until
 from tests.tls_identities import Authority
 
@@ -83,7 +82,7 @@ def full() -> Asked:
     """Something of every family."""
     tally = Tally()
     for latency_ns in (10_000, 20_000, 3_000_000, 900 * SECOND):
-        tally.add(Latency(latency_ns, latency_ns), SECOND)
+        tally.add(latency_ns, latency_ns, SECOND)
     return asked(
         status(
             counters=COUNTERS,
@@ -131,7 +130,7 @@ def test_buckets_of_latencies_are_exact() -> None:
         assert below[edge_ns / 1e9] == sum(each <= edge_ns for each in (10_000, 20_000, 3_000_000))
     for latency_ns in range(1, 1 << 20, 997):
         tally = Tally()
-        tally.add(Latency(latency_ns, 0), SECOND)
+        tally.add(latency_ns, 0, SECOND)
         ((most_ns, _),) = tally.latencies()
         assert all((latency_ns <= edge) == (most_ns <= edge) for edge in EDGES_NS)
 

@@ -20,7 +20,6 @@ from node_agent.runtime.links.delivery_counts import Tally
 from node_agent.runtime.loop import Runtime
 from node_agent.sdk import operator
 from node_agent.wire.plan_message import core_plan
-from protos.latency import Latency
 from protos.records import CAUSE_OPERATOR_ERROR, LOST, RAN, SHED, Lost, Output, unpack_records
 from tests.node_agent.live import HASH, chain_plan
 
@@ -30,7 +29,7 @@ SECOND = 10**9
 @given(st.integers(-(1 << 20), FAR_NS - 1), st.integers(0, FAR_NS))
 def test_each_result_has_one_verdict_and_one_bucket(most_ns: int, deadline_ns: int) -> None:
     tally = Tally()
-    tally.add(Latency(most_ns, most_ns - 1), deadline_ns)
+    tally.add(most_ns, most_ns - 1, deadline_ns)
     assert (tally.met, tally.late, tally.undecidable) == (
         int(most_ns <= deadline_ns), int(most_ns - 1 > deadline_ns), int(most_ns == deadline_ns + 1)
     )  # fmt: skip
@@ -42,14 +41,14 @@ def test_each_result_has_one_verdict_and_one_bucket(most_ns: int, deadline_ns: i
 def test_buckets_ascend() -> None:
     tally = Tally()
     for power in range(62):
-        tally.add(Latency(1 << power, 0), SECOND)
+        tally.add(1 << power, 0, SECOND)
     edges = [upto_ns for upto_ns, _ in tally.latencies()]
     assert edges == sorted(set(edges))
 
 
 def test_a_latency_without_a_bound_is_only_undecidable() -> None:
     tally = Tally()
-    tally.add(Latency(FAR_NS + 5, 0), SECOND)
+    tally.add(FAR_NS + 5, 0, SECOND)
     assert (tally.met, tally.late, tally.undecidable, tally.worst_ns, list(tally.latencies())) == (0, 0, 1, 0, [])
 
 
