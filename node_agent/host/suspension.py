@@ -3,23 +3,14 @@
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
-from node_agent.host.clock import now_ns
+from node_agent.ports import Suspended
 
 Clock = Callable[[], int]
 LEAST_NS = 10_000_000  # no machine sleeps for less
 
 awake_ns = partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC)
 through_ns = partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
-
-
-class Suspended(NamedTuple):
-    """The node's clock stood still at some instant of it between these two, for `slept_ns` at least."""
-
-    since_ns: int
-    until_ns: int
-    slept_ns: int
 
 
 class Suspension:
@@ -30,7 +21,7 @@ class Suspension:
 
     __slots__ = ("_awake", "_most_ns", "_now", "_since_ns", "_through")
 
-    def __init__(self, now: Clock = now_ns, awake: Clock = awake_ns, through: Clock = through_ns) -> None:
+    def __init__(self, now: Clock, awake: Clock = awake_ns, through: Clock = through_ns) -> None:
         self._now, self._awake, self._through = now, awake, through
         self._since_ns = now()
         before_ns = awake()

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable
 
 from node_agent.core.incremental import Incremental
-from node_agent.host.clock import now_ns
 
 SLICE_NS = 100_000  # as long as the sockets are left alone while instances run
 WAIT_NS = 20_000_000  # half a percent of a busy node
@@ -23,7 +22,7 @@ class BackgroundWork:
     running: whether a plan runs here that it would hold up. `longest_ns`: for how long anything did at most.
     """
 
-    def __init__(self, running: Callable[[], bool], now: Callable[[], int] = now_ns) -> None:
+    def __init__(self, running: Callable[[], bool], now: Callable[[], int]) -> None:
         self.line: deque[Work] = deque()
         self.due_ns = 0  # when the next slice is to be taken even if instances are ready
         self.longest_ns = 0

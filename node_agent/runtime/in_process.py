@@ -12,6 +12,8 @@ from typing import Any
 
 from node_agent.core import plan as core
 from node_agent.host.clock import clock_domain, new_boot, now_ns
+from node_agent.host.live_ports import live_ports
+from node_agent.host.network import SocketListener
 from node_agent.host.trace_ring import TAKEN, WRITTEN, Ring, RingFacts
 from node_agent.operators.registry import Registry
 from node_agent.runtime.context import Shared
@@ -35,7 +37,7 @@ def in_process(
     header = records.Header(plan.node, plan.index, new_boot(), clock_domain(), 50, now_ns(), 0)
     ring = Ring.create(path, header)
     listener = socket.create_server(("127.0.0.1", 0))
-    shared = Shared(plan.node, header.clock, header.drift_ppm, header.boot, 1, RingFacts(ring))
+    shared = Shared(plan.node, live_ports(header.clock, header.drift_ppm), header.boot, 1, RingFacts(ring))
     security = secured(shared, tls)
 
     def changed(deployed: Deployed, why: str) -> None:
@@ -43,7 +45,7 @@ def in_process(
             runtime.outbox.remove(deployed.loaded)
 
     runtime = Runtime(shared, shared.facts, registry or Registry(), changed, security)
-    runtime.attach(Acceptor(runtime.context, listener, security))
+    runtime.attach(Acceptor(runtime.context, SocketListener(listener), security))
     try:
         plan_hash = f"{plan.hash:016x}".ljust(64, "0")
         runtime.add_plan(runtime.plans.load(plan, plan_hash), ())

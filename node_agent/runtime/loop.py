@@ -20,8 +20,6 @@ from pathlib import Path
 
 from node_agent.core.engine.engine import Engine
 from node_agent.core.model import Job
-from node_agent.host.clock import now_ns
-from node_agent.host.suspension import Suspension
 from node_agent.host.trace_ring import HANG, HANG_AT, RingFacts
 from node_agent.operators.registry import Registry
 from node_agent.runtime.background import BackgroundWork
@@ -63,13 +61,13 @@ class Runtime:
     ) -> None:
         """security: where connections are secured."""
         self.shared, self.facts, self.security = shared, facts, security
-        self.meter = CostMeter(registry.checking)
+        self._now = shared.now_ns
+        self.meter = CostMeter(shared.clock, registry.checking)
         self.outbox = Outbox(shared, security)
         self.plans = Plans(shared, registry, self.outbox, self.meter, changed)
         self.backpressure = Backpressure(shared, self.plans)
         self.plans.memory_full = self.backpressure.is_full
-        self.sliced = BackgroundWork(lambda: self.plans.running)  # loading plans, while others run
-        self.suspension = Suspension()
+        self.sliced = BackgroundWork(lambda: self.plans.running, self._now)  # loading plans, while others run
         self.context = Context(shared, self.plans, self.backpressure)
         self.heartbeats = Heartbeats(shared, self.plans, self.context.seqs, self.context.promised)
         self.plans.on_plans_changed = self._on_plans_changed
@@ -113,7 +111,7 @@ class Runtime:
         while self.requests:
             self.requests.pop(0)()
         sliced = self.sliced
-        if overdue := bool(sliced.line) and now_ns() >= sliced.due_ns:
+        if overdue := bool(sliced.line) and self._now() >= sliced.due_ns:
             sliced.take()
         chosen = self._next()
         if chosen is None:
@@ -134,10 +132,10 @@ class Runtime:
             job = engine_slot.parked
             if job is not None:
                 engine_slot.parked = None
-                engine_slot.engine.resume(now_ns())
+                engine_slot.engine.resume(self._now())
                 return engine_slot, job
             if engine_slot.engine.most_urgent is not None:
-                job = engine_slot.engine.next(now_ns())
+                job = engine_slot.engine.next(self._now())
                 if job is not None:
                     return engine_slot, job
         return None
@@ -180,7 +178,7 @@ class Runtime:
             facts.publish()
             if self._flush_due:
                 self._flush()
-                at_ns = now_ns()
+                at_ns = self._now()
                 executor.due_ns = at_ns + DRAIN_EVERY_NS
                 measured = emulating or at_ns >= self._measure_ns
                 late = bool(self.sliced.line) and at_ns >= self.sliced.due_ns
@@ -200,13 +198,13 @@ class Runtime:
     def _drain(self, at_ns: int) -> None:
         """Within an instance's end: take in what has arrived."""
         self._flush_due = True
-        self.context.arrivals.apply(self.shared.poller.wait(0))
-        self.backpressure.overhead_ns += now_ns() - at_ns
+        self.context.arrivals.apply(self.shared.network.wait(0))
+        self.backpressure.overhead_ns += self._now() - at_ns
 
     def _flush(self) -> None:
         """Facts are published: let everything leave."""
         self._flush_due = False
-        at_ns = now_ns()
+        at_ns = self._now()
         refusals = self.shared.refusals
         refusals.settle(at_ns)
         self.facts.publish()
@@ -217,7 +215,7 @@ class Runtime:
             self._tick(at_ns)
         if refusals.held:
             self._tick_ns = min(self._tick_ns, refusals.due_ns)
-        self.backpressure.overhead_ns += now_ns() - at_ns
+        self.backpressure.overhead_ns += self._now() - at_ns
 
     # -- waiting
 
@@ -229,8 +227,8 @@ class Runtime:
             engine_slot.engine.most_urgent is not None for engine_slot in self.plans.engine_slots
         ):  # of a window that has closed
             return
-        seconds = max(0, self._due_ns() - now_ns()) / 1e9 if wait and not self.requests else 0.0
-        at_ns = self.shared.poller.wait(seconds)
+        seconds = max(0, self._due_ns() - self._now()) / 1e9 if wait and not self.requests else 0.0
+        at_ns = self.shared.network.wait(seconds)
         self.context.arrivals.apply(at_ns)
         self.facts.publish()
         if self._starts_long() or not (self.acceptor is None or self.acceptor.promise()):
@@ -262,7 +260,7 @@ class Runtime:
 
     def _look_for_suspension(self) -> None:
         """The clock stood still: nothing is known of other clocks any more, nor how long what was under way took."""
-        found = self.suspension.look()
+        found = self.shared.clock.suspended()
         if found is None:
             return
         self.facts.write(CLOCK, FLAG, NO_REF, 0, 0, 0, found.until_ns, found.since_ns, found.slept_ns)

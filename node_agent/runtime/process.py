@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 
 from node_agent.core.incremental import Incremental, finish
 from node_agent.host import ipc, scheduling
-from node_agent.host.clock import now_ns
 from node_agent.host.files import plan_files
+from node_agent.host.live_ports import live_ports
 from node_agent.host.log import ERROR, Log
+from node_agent.host.network import SocketListener
 from node_agent.host.operator_output import printed
 from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import STATE, Ring, RingFacts, TakenOver
@@ -71,16 +72,16 @@ class Process:
         epoch: int, registry: Registry, rt: bool, taken_over: Sequence[tuple[int, TakenOver]] = (),
     ) -> None:  # fmt: skip
         self.settings, self.supervisor, self.control, self.rt = settings, supervisor, control, rt
-        self.ring, self.started_ns = ring, now_ns()
         self.shared = Shared(
-            settings.name, settings.clock, settings.drift_ppm, ring.header.boot, epoch & 0xFFFF, RingFacts(ring),
-            Log(settings.name, "runtime", settings.log_json),
+            settings.name, live_ports(settings.clock, settings.drift_ppm), ring.header.boot, epoch & 0xFFFF,
+            RingFacts(ring), Log(settings.name, "runtime", settings.log_json),
         )  # fmt: skip
+        self.ring, self.started_ns = ring, self.shared.now_ns()
         security = secured(self.shared, settings.tls)
         self.runtime = Runtime(self.shared, self.shared.facts, registry, self._changed, security)
-        self.runtime.attach(Acceptor(self.runtime.context, listener, security, taken_over))
+        self.runtime.attach(Acceptor(self.runtime.context, SocketListener(listener), security, taken_over))
         self.routes: dict[str, plan_files.Routes] = {}
-        self.shared.poller.add(supervisor.fileno(), _Requests(lambda: self._read(self.supervisor), self.runtime))
+        self.shared.network.add(supervisor.fileno(), _Requests(lambda: self._read(self.supervisor), self.runtime))
         self._listen_to_control()
         self.calls: dict[type[ipc.Message], Callable[..., Answer]] = {
             ipc.Commit: lambda ask: self.runtime.plans.commit(ask.hash),
@@ -184,13 +185,13 @@ class Process:
 
     def _listen_to_control(self) -> None:
         if not self.control.closed:
-            self.shared.poller.add(self.control.fileno(), _Requests(lambda: self._read(self.control), self.runtime))
+            self.shared.network.add(self.control.fileno(), _Requests(lambda: self._read(self.control), self.runtime))
 
     def _read(self, channel: ipc.Channel) -> None:
         for message, descriptor in channel.receive():
             self._on_message(message, descriptor)
         if channel.closed:
-            self.shared.poller.remove(channel.fileno())
+            self.shared.network.remove(channel.fileno())
             if channel is self.supervisor:
                 self.runtime.stopping = True
             else:
@@ -201,7 +202,7 @@ class Process:
             self.runtime.stopping = True
         elif isinstance(message, ipc.NewChannel) and descriptor is not None:
             if not self.control.closed:
-                self.shared.poller.remove(self.control.fileno())
+                self.shared.network.remove(self.control.fileno())
                 self.control.close()
             self.control = ipc.Channel.of(descriptor)
             self._listen_to_control()
@@ -243,16 +244,16 @@ class Process:
 
     def _status(self, id_: int) -> ipc.Status:
         runtime, load = self.runtime, self.runtime.backpressure
-        runtime.plans.count_policed(now_ns())
+        runtime.plans.count_policed(self.shared.now_ns())
         plans = tuple(
             (each.hash, each.plan.epoch, each.state, each.plan.query, each.ready, each.loaded.waiting, each.held)
             for each in runtime.plans.by_hash.values()
         )
-        figures = status.rows(now_ns(), runtime.plans, runtime.outbox.tallies)
+        figures = status.rows(self.shared.now_ns(), runtime.plans, runtime.outbox.tallies)
         if figures.left_out:
             self.shared.counters["figures_left_out"] = figures.left_out
         return ipc.Status(
-            id_, self.ring.header.boot, self.rt, self.started_ns, now_ns(), load.busy_ns, load.overhead_ns,
+            id_, self.ring.header.boot, self.rt, self.started_ns, self.shared.now_ns(), load.busy_ns, load.overhead_ns,
             load.queue_bytes, self.shared.facts.written_records, runtime.sliced.longest_ns, plans,
             dict(self.shared.counters), figures.outputs, figures.units, figures.sources,
             runtime.plans.limit_bytes, runtime.outbox.told(), os.getpid(),
@@ -275,7 +276,7 @@ class Process:
     def _end(self) -> None:
         """Last facts: what links and queues still hold, the plans' end, LOAD. Then the ring is closed."""
         runtime = self.runtime
-        at_ns = now_ns()
+        at_ns = self.shared.now_ns()
         self.shared.refusals.write()
         self.shared.facts.publish()
         if runtime.acceptor is not None:
@@ -284,10 +285,10 @@ class Process:
         for link in runtime.outbox.links.values():
             link.close(at_ns)
         for deployed in list(runtime.plans.by_hash.values()):
-            runtime.plans.unload(deployed, now_ns(), records.STATE_ENDED)
+            runtime.plans.unload(deployed, self.shared.now_ns(), records.STATE_ENDED)
         for link in runtime.outbox.links.values():
-            link.close(now_ns())
-        runtime.backpressure.write(now_ns())
+            link.close(self.shared.now_ns())
+        runtime.backpressure.write(self.shared.now_ns())
         self.shared.facts.publish()
         self.ring.note_dropped()
         self.ring.cells[STATE] = records.STATE_ENDED

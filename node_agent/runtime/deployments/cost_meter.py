@@ -13,11 +13,10 @@ end of its bucket, so it is never below the true one of what was measured, and a
 """
 
 from collections.abc import Sequence
-from time import thread_time_ns
 
 from node_agent.core.model import Step
-from node_agent.host.clock import now_ns
 from node_agent.operators.hop import Checking
+from node_agent.ports import Clock
 
 EARLY = 16  # calls: caches are cold, the interpreter has not adapted, imports within functions are made
 SLOTS_BITS = 4  # a power of two is divided into 16 buckets
@@ -91,17 +90,17 @@ def rows(costs: Sequence[Cost], first: int) -> tuple[tuple[Row, ...], int]:
 class CostMeter:
     """The Executor's `spend`. Call `start` before the instance. checking: what is no cost of operators."""
 
-    __slots__ = ("began_ns", "checking", "costs", "mark_ns", "wall_ns")
+    __slots__ = ("began_ns", "checking", "clock", "costs", "mark_ns", "wall_ns")
 
-    def __init__(self, checking: Checking | None = None) -> None:
-        self.checking = checking
+    def __init__(self, clock: Clock, checking: Checking | None = None) -> None:
+        self.clock, self.checking = clock, checking
         self.costs: dict[Step, Cost] = {}
         self.mark_ns = self.wall_ns = self.began_ns = 0
 
     def start(self) -> None:
         """The next instance begins now, with its first operator."""
-        self.began_ns = self.wall_ns = now_ns()
-        self.mark_ns = thread_time_ns()
+        self.began_ns = self.wall_ns = self.clock.now_ns()
+        self.mark_ns = self.clock.cpu_ns()
         self._checked()
 
     def _checked(self) -> tuple[int, int]:
@@ -116,17 +115,17 @@ class CostMeter:
     def spend(self, step: Step) -> None:
         """The operator has returned: take down its CPU time, then use up what is left of its emulated cost."""
         cost = self.costs[step]
-        mark_ns, emulate_ns = self.mark_ns, cost.emulate_ns
-        spent_ns = thread_time_ns() - mark_ns
+        mark_ns, emulate_ns, cpu_ns = self.mark_ns, cost.emulate_ns, self.clock.cpu_ns
+        spent_ns = cpu_ns() - mark_ns
         if self.checking is None:
-            cost.add(spent_ns, now_ns() - self.wall_ns)
+            cost.add(spent_ns, self.clock.now_ns() - self.wall_ns)
         else:
             checks_ns, waited_ns = self._checked()
-            cost.add(max(0, spent_ns - checks_ns), max(0, now_ns() - self.wall_ns - waited_ns))
+            cost.add(max(0, spent_ns - checks_ns), max(0, self.clock.now_ns() - self.wall_ns - waited_ns))
         if emulate_ns:
             while spent_ns < emulate_ns:
-                spent_ns = thread_time_ns() - mark_ns
+                spent_ns = cpu_ns() - mark_ns
             self.mark_ns = mark_ns + spent_ns
         else:
-            self.mark_ns = thread_time_ns()
-        self.wall_ns = now_ns()
+            self.mark_ns = cpu_ns()
+        self.wall_ns = self.clock.now_ns()

@@ -16,7 +16,6 @@ on from there, for a lineage must not repeat either; that leaves a gap, which co
 from dataclasses import dataclass
 
 from node_agent.core import plan as core
-from node_agent.host.clock import now_ns
 from node_agent.link.clock_offset import FAR_NS
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import COMMITTED, Deployed
@@ -49,7 +48,7 @@ class Heartbeats:
         """Call at every change of plans or of their states, before anything more is admitted."""
         for each in self.by_source.values():
             if each.ended is None and each.deployed.state != COMMITTED:
-                each.ended, each.due_ns = (now_ns(), self._next(each.source)), 0
+                each.ended, each.due_ns = (self.shared.now_ns(), self._next(each.source)), 0
         deployed = max(
             (each for each in self.plans.by_hash.values() if each.state == COMMITTED),
             key=lambda each: each.plan.epoch,

@@ -5,7 +5,6 @@ any names of their queries. A tuple from a peer that is stamped with a plan whic
 deployment was decided: it is committed at once.
 """
 
-import gc
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +17,6 @@ from node_agent.core.incremental import Incremental, finish
 from node_agent.core.model import CompiledPlan, Job, Step
 from node_agent.core.policies import policy
 from node_agent.core.shedding.memory_limit import JOB_BYTES
-from node_agent.host import scheduling
-from node_agent.host.clock import now_ns
 from node_agent.operators.hop import UnencodableError
 from node_agent.operators.registry import Registry
 from node_agent.runtime.context import Shared
@@ -113,7 +110,7 @@ class Plans:
             name = plan.operator_by_id[step.operator_id].name
             costs[step] = Cost(step.operator_id, name, plan.emulate_cost_ns)
             if step.late is not None:
-                step.late.now = now_ns
+                step.late.now = self.shared.now_ns
             yield
         pairs = paired(loaded, base.loaded, parts.inherits) if base is not None and self._is_here(base) else None
         yield
@@ -134,8 +131,7 @@ class Plans:
         self._look_up()
         self._fact(deployed)
         if idle:
-            gc.collect()
-            gc.freeze()
+            self.shared.machine.settle()
         return deployed
 
     def commit(self, plan_hash: str, why: str = "") -> tuple[bool, str]:
@@ -153,7 +149,7 @@ class Plans:
             before.superseded = True
             self._set(before, DRAINING)
             self.changed(before, f"plan {plan_hash[:8]} was committed")
-        if deployed.plan.cpu >= 0 and not scheduling.pin(deployed.plan.cpu):
+        if deployed.plan.cpu >= 0 and not self.shared.machine.pin(deployed.plan.cpu):
             self.shared.note(
                 "cpu_not_pinned", f"core {deployed.plan.cpu} does not exist here: the runtime is not pinned"
             )
@@ -167,7 +163,9 @@ class Plans:
         deployed = self.by_hash[plan_hash]
         for operator in deployed.plan.operators:
             if operator.window is not None or self.registry.keeps_state(operator.run):
-                self.shared.facts.write(records.RESET, deployed.loaded.flags, operator.id, 0, 0, 0, now_ns())
+                self.shared.facts.write(
+                    records.RESET, deployed.loaded.flags, operator.id, 0, 0, 0, self.shared.now_ns()
+                )
                 text = f"operator {operator.name} of plan {plan_hash[:8]} begins anew: its state went with its runtime"
                 self.shared.note(f"state_lost.{operator.name}", text, event="state_lost", operator=operator.name)
 
@@ -187,7 +185,7 @@ class Plans:
             return True, ""
         if deployed.state != PREPARED:
             return False, f"plan {plan_hash[:8]} is committed on {self.shared.name}: stop it instead"
-        self.unload(deployed, now_ns(), records.STATE_ENDED)
+        self.unload(deployed, self.shared.now_ns(), records.STATE_ENDED)
         return True, ""
 
     def drain(self, plan_hash: str) -> tuple[bool, str]:
@@ -300,7 +298,7 @@ class Plans:
         chosen = policy(*key)
         settings = Settings(self.shared.lineage_epoch, self.windows, memory_full=self.memory_full)
         engine = Engine(chosen, self.shared.facts, self.commands, settings)
-        return EngineSlot(key, engine, Executor(engine, now_ns, failed=self._failed))
+        return EngineSlot(key, engine, Executor(engine, self.shared.now_ns, failed=self._failed))
 
     def _look_up(self) -> None:
         """Rebuilds the lookup tables after the set of plans or a plan's state changed."""
@@ -324,14 +322,14 @@ class Plans:
             for windowed in deployed.loaded.windows:
                 windowed.drains()
         self._look_up()
-        deployed.arrived_ns = max(deployed.arrived_ns, now_ns())
+        deployed.arrived_ns = max(deployed.arrived_ns, self.shared.now_ns())
         self._fact(deployed)
 
     def _fact(self, deployed: Deployed, state: int = 0) -> None:
         plan = deployed.plan
         self.shared.facts.write(
             records.PLAN, deployed.loaded.flags, state or FACT_STATES[deployed.state], 0, 0, 0,
-            now_ns(), plan.epoch, last=plan.hash,
+            self.shared.now_ns(), plan.epoch, last=plan.hash,
         )  # fmt: skip
 
     def _failed(self, step: Step, error: BaseException) -> None:

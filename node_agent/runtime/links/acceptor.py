@@ -1,22 +1,19 @@
 """The listening data socket, and the accepted connections until and while they have a role."""
 
-import select
-import socket
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
 
-from node_agent.host.clock import now_ns
 from node_agent.host.log import WARNING
 from node_agent.host.trace_ring import PROMISES, TakenOver, peer_key
 from node_agent.link.limits import LinkError
 from node_agent.link.outcomes import Outcome, OutcomeLog
 from node_agent.link.receiver import Inbox
+from node_agent.ports import WRITABLE, Listener
 from node_agent.runtime.links.roles import Context, NodeRole, Role, SourceRole, write_clock
 from node_agent.runtime.links.sink_role import SinkRole
 from node_agent.runtime.links.socket_connection import Connection, Security
 from node_agent.wire import frames
 
-WRITABLE = select.EPOLLOUT
 MOST_CONNECTIONS = 256
 MOST_STRANGERS = 32  # of them that have not said hello
 MOST_ANSWERS = 256  # incarnations of sources whose outcomes are remembered
@@ -28,7 +25,7 @@ class Acceptor:
     """Accepts, greets, and lets roles acknowledge after a drain."""
 
     def __init__(
-        self, context: Context, listener: socket.socket, security: Security | None = None,
+        self, context: Context, listener: Listener, security: Security | None = None,
         taken_over: Iterable[tuple[int, TakenOver]] = (),
     ) -> None:  # fmt: skip
         """taken_over: with its lineage epoch each, what earlier incarnations promised."""
@@ -44,14 +41,12 @@ class Acceptor:
         self._strangers: dict[Accepted, None] = {}  # of them, those that have not said hello, the oldest first
         self.sinks: dict[str, list[SinkRole]] = {}  # by output
         self.touched: dict[Accepted, None] = {}  # to acknowledge
-        listener.setblocking(False)
-        context.shared.poller.add(listener.fileno(), self)
+        context.shared.network.add(listener.fileno(), self)
 
     @property
     def address(self) -> tuple[str, int]:
         """Where it listens: host, port."""
-        host, port = self._listener.getsockname()[:2]
-        return host, port
+        return self._listener.address
 
     def on_ready(self, at_ns: int, mask: int) -> None:
         """Accept one: the listener stays ready while there are more."""
@@ -213,7 +208,9 @@ class Accepted:
         if mask & ~WRITABLE and not connection.closed:
             try:
                 arrived = connection.read()
-                at_ns = now_ns()  # after it was read: stamped earlier it could be younger than its own arrival
+                at_ns = (
+                    self.acceptor.context.shared.now_ns()
+                )  # after it was read: stamped earlier it could be younger than its own arrival
                 for frame in arrived:
                     self._on_frame(at_ns, frame)
             except LinkError as error:

@@ -1,8 +1,6 @@
 """Backpressure: the limit on queued bytes, credit for senders, and LOAD records."""
 
-import os
 from itertools import islice
-from pathlib import Path
 
 from node_agent.core.model import Unit
 from node_agent.core.shedding.memory_limit import JOB_BYTES, weight
@@ -23,8 +21,6 @@ NOISE_BYTES = 2 << 20  # by which a process grows and shrinks without its queues
 SINK_SHARE = 8  # the part of the limit that all sinks together may hold
 FIELDS_BYTES = 48  # of a tuple on the wire beside its payload, about
 LEAST_CREDIT = 1 << 16  # bytes, of a source whose tuples are shed here when the queues are full
-STATM = Path("/proc/self/statm")
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Backpressure:
@@ -147,7 +143,7 @@ class Backpressure:
             self._weigh_queues()
 
     def _compare(self, at_ns: int) -> None:
-        resident, queued, limit = self._resident(), self.queue_bytes, self.plans.limit_bytes
+        resident, queued, limit = self.shared.machine.resident_bytes(), self.queue_bytes, self.plans.limit_bytes
         loaded = tuple(self.plans.by_hash)
         if loaded != self._plans:  # operators and models are no queue
             self._plans, self._more_16 = loaded, 16
@@ -165,11 +161,6 @@ class Backpressure:
                     f"the process has grown by {growth >> 20} MiB, its queues hold {queued >> 20} MiB by what is known "
                     f"of their payloads, and may hold {limit >> 20}: they are full",
                 )
-
-    def _resident(self) -> int:
-        """Of this process alone: the trace's ring and libraries are shared."""
-        _, resident, shared, *_ = STATM.read_bytes().split()
-        return (int(resident) - int(shared)) * PAGE_BYTES
 
     def _weigh_queues(self) -> list[tuple[int, int, Unit]]:
         """The mean of what is queued: the oldest and the youngest of a queue, of some units in turn. For each of these

@@ -1,15 +1,12 @@
 """The link to one peer: its connection, what it owes, and the facts about what it sends."""
 
-import select
-import socket
-
 from node_agent.core.lineage import Lineage
 from node_agent.core.punctuation import Progress, Removal
-from node_agent.host.clock import now_ns
 from node_agent.host.log import WARNING
 from node_agent.link.clock_offset import FAR_NS
 from node_agent.link.limits import LinkError
 from node_agent.link.sender import Sender
+from node_agent.ports import GONE, READABLE, WRITABLE, Stream
 from node_agent.runtime.context import Shared
 from node_agent.runtime.deployments.deployed_plan import Deployed
 from node_agent.runtime.links.credit import Backpressure
@@ -163,7 +160,7 @@ class PeerLink:
         while (batch := self.sender.poll(at_ns)) is not None:
             assert connection is not None
             self.shared.facts.publish()  # SENT is in the ring before the tuple is on the wire
-            connection.write(frames.encode_batch(batch.first, now_ns, batch.tuples))
+            connection.write(frames.encode_batch(batch.first, self.shared.now_ns, batch.tuples))
             if connection.unwritten or connection.closed:
                 break
 
@@ -205,15 +202,9 @@ class PeerLink:
 
     def _connect(self, at_ns: int) -> None:
         host, _, port = self.address.rpartition(":")
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        end = socket.socket(family, socket.SOCK_STREAM)
-        end.setblocking(False)
         try:
-            end.connect((host.strip("[]"), int(port)))
-        except BlockingIOError:
-            pass
+            end = self.shared.network.dial(host.strip("[]"), int(port))
         except OSError:
-            end.close()
             self.sender.on_connect_failed(at_ns)
             self._unreachable(at_ns)
             return
@@ -223,7 +214,7 @@ class PeerLink:
         else:
             self._connection = self._secured(self._security, end, host)
 
-    def _secured(self, security: Security, end: socket.socket, host: str) -> Connection | None:
+    def _secured(self, security: Security, end: Stream, host: str) -> Connection | None:
         try:
             return security.dialled(end, host, self.name, self)
         except ValueError as error:
@@ -237,16 +228,18 @@ class PeerLink:
         connection = self._connection
         assert connection is not None
         self._dirty[self] = None
-        if self._since_ns and mask & select.EPOLLOUT and not mask & (select.EPOLLERR | select.EPOLLHUP):
+        if self._since_ns and mask & WRITABLE and not mask & GONE:
             if not self.sender.connected and not connection.unwritten:
-                self.shared.poller.change(connection.descriptor, select.EPOLLIN)
+                self.shared.network.change(connection.descriptor, READABLE)
                 connection.write(answer(self.shared))
             else:
                 connection.flush()
-        if mask & ~select.EPOLLOUT:
+        if mask & ~WRITABLE:
             try:
                 arrived = connection.read()
-                at_ns = now_ns()  # after it was read: stamped earlier it could be younger than its own arrival
+                at_ns = (
+                    self.shared.now_ns()
+                )  # after it was read: stamped earlier it could be younger than its own arrival
                 for frame in arrived:
                     self._on_frame(at_ns, frame)
             except LinkError as error:

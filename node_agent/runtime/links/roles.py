@@ -274,7 +274,7 @@ class SourceRole:
 def peer_clock(shared: Shared, hello: frames.Hello) -> PeerClock:
     """The clock of the peer that said hello. Raises LinkError where its drift leaves no clock."""
     try:
-        return PeerClock(shared.clock, shared.drift_ppm, hello.clock, hello.drift_ppm)
+        return PeerClock(shared.clock.domain, shared.clock.drift_ppm, hello.clock, hello.drift_ppm)
     except ValueError as error:
         raise LinkError("hello_fields", str(error)) from None
 
@@ -282,8 +282,9 @@ def peer_clock(shared: Shared, hello: frames.Hello) -> PeerClock:
 def answer(shared: Shared, resume_after: int = 0, credit_bytes: int = 0, plan: int = 0, codec: str = "") -> bytes:
     """The Hello that answers a Hello."""
     hello = frames.Hello(
-        f"node:{shared.name}", shared.clock, shared.boot, plan, resume_after, shared.drift_ppm, credit_bytes, codec
-    )
+        f"node:{shared.name}", shared.clock.domain, shared.boot, plan, resume_after, shared.clock.drift_ppm,
+        credit_bytes, codec,
+    )  # fmt: skip
     return frames.encode_hello(hello)
 
 

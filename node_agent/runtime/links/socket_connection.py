@@ -1,13 +1,12 @@
 """One non-blocking TCP connection that carries frames. Bytes that the socket does not take are kept, within a limit."""
 
 import contextlib
-import select
-import socket
 from collections.abc import Container, Iterator
 from typing import Protocol
 
 from node_agent.link.limits import LinkError
-from node_agent.runtime.context import Handler, Shared
+from node_agent.ports import FINISHED, READABLE, WRITABLE, Handler, Stream
+from node_agent.runtime.context import Shared
 from node_agent.wire import frames
 
 READ_BYTES = 1 << 16  # of one connection in one drain; a larger buffer is mapped anew for each read
@@ -20,21 +19,19 @@ class Connection:
     """A connected, or connecting, socket. `owner` is told when it is ready."""
 
     silent = True  # nothing has come that waits for its turn
-    __slots__ = ("closed", "descriptor", "reader", "shared", "socket", "unwritten")
+    __slots__ = ("closed", "descriptor", "reader", "shared", "stream", "unwritten")
 
-    def __init__(self, shared: Shared, end: socket.socket, owner: Handler, connecting: bool = False) -> None:
-        end.setblocking(False)
-        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.shared, self.socket, self.descriptor = shared, end, end.fileno()
+    def __init__(self, shared: Shared, end: Stream, owner: Handler, connecting: bool = False) -> None:
+        self.shared, self.stream, self.descriptor = shared, end, end.fileno()
         self.reader = frames.FrameReader()
         self.unwritten = bytearray()
         self.closed = False
-        shared.poller.add(self.descriptor, owner, select.EPOLLOUT if connecting else select.EPOLLIN)
+        shared.network.add(self.descriptor, owner, WRITABLE if connecting else READABLE)
 
     def read(self) -> Iterator[frames.Frame]:
         """The frames that have arrived. Closes at the end of the stream; raises LinkError on what is no frame."""
         try:
-            data = self.socket.recv(READ_BYTES)
+            data = self.stream.recv(READ_BYTES)
         except BlockingIOError:
             return iter(())
         except OSError:
@@ -57,7 +54,7 @@ class Connection:
                 return
             self.unwritten += data[sent:]
             self.shared.unwritten_bytes += len(self.unwritten)
-            self.shared.poller.change(self.descriptor, select.EPOLLIN | select.EPOLLOUT)
+            self.shared.network.change(self.descriptor, READABLE | WRITABLE)
         if len(self.unwritten) > MOST_UNWRITTEN or self.shared.unwritten_bytes > ALL_UNWRITTEN:
             self.shared.note("connections_unread", "a connection was closed because its peer does not read")
             self.close()
@@ -70,11 +67,11 @@ class Connection:
         del self.unwritten[:sent]
         self.shared.unwritten_bytes -= sent
         if not self.unwritten and not self.closed:
-            self.shared.poller.change(self.descriptor, select.EPOLLIN)
+            self.shared.network.change(self.descriptor, READABLE)
 
     def _send(self, data: bytes | bytearray) -> int:
         try:
-            return self.socket.send(data)
+            return self.stream.send(data)
         except BlockingIOError:
             return 0
         except OSError:
@@ -83,7 +80,7 @@ class Connection:
 
     def give_to(self, owner: Handler) -> None:
         """Tell that handler from now on when the connection is ready."""
-        self.shared.poller.handlers[self.descriptor] = owner
+        self.shared.network.give(self.descriptor, owner)
 
     def authorise(self, peer: str) -> None:
         """Raise LinkError if the other end may not say Hello as that peer. On loopback every peer may."""
@@ -100,9 +97,9 @@ class Connection:
         """Nothing more is written: what has not been read would make the kernel discard what was written last."""
         if not self.closed:
             with contextlib.suppress(OSError):
-                self.socket.shutdown(socket.SHUT_WR)
+                self.stream.shutdown(FINISHED)
                 left = MOST_DISCARDED
-                while left > 0 and (data := self.socket.recv(READ_BYTES)):
+                while left > 0 and (data := self.stream.recv(READ_BYTES)):
                     left -= len(data)
 
     def close(self) -> None:
@@ -111,9 +108,9 @@ class Connection:
             self.closed = True
             self.shared.unwritten_bytes -= len(self.unwritten)
             self.unwritten.clear()
-            self.shared.poller.remove(self.descriptor)
+            self.shared.network.remove(self.descriptor)
             with contextlib.suppress(OSError):
-                self.socket.close()
+                self.stream.close()
 
 
 class Security(Protocol):
@@ -125,10 +122,10 @@ class Security(Protocol):
     @property
     def known(self) -> Container[str]: ...
 
-    def accepted(self, end: socket.socket, host: str) -> Connection:
+    def accepted(self, end: Stream, host: str) -> Connection:
         """A peer has connected from that host."""
 
-    def dialled(self, end: socket.socket, host: str, place: str, owner: Handler) -> Connection:
+    def dialled(self, end: Stream, host: str, place: str, owner: Handler) -> Connection:
         """This node connects to that place. Raises ValueError for a name that no certificate can have."""
 
     def tick(self, at_ns: int) -> None:

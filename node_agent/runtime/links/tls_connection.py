@@ -6,16 +6,13 @@ a pause that leaves at least nine tenths of the thread to everything else. Peers
 from which a peer has been let in before, come first.
 """
 
-import select
-import socket
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
-from time import thread_time_ns
 
-from node_agent.host.clock import now_ns
 from node_agent.link.limits import LinkError
-from node_agent.runtime.context import Handler, Shared
+from node_agent.ports import GONE, READABLE, WRITABLE, Handler, Stream
+from node_agent.runtime.context import Shared
 from node_agent.runtime.links.socket_connection import READ_BYTES, Connection
 from node_agent.tls import identity
 from node_agent.tls.names import certificate_name, why_not
@@ -25,7 +22,6 @@ from node_agent.wire import frames
 SHARE = 10  # a handshake's step is followed by a pause, together so many times as long as the step
 MOST_PAUSE_NS = 500_000_000
 MOST_KNOWN = 256  # addresses from which a peer was let in
-GONE = select.EPOLLHUP | select.EPOLLERR
 SPEAKS_TLS = "this agent speaks TLS: give the client an identity (tls=DIR, --tls DIR), start other agents with --tls"
 NO_TLS = "it does not speak TLS: start that agent with --tls"
 
@@ -42,12 +38,12 @@ class TlsSecurity:
         self._next_ns = 0  # no step before that
         self.known: OrderedDict[str, None] = OrderedDict()
 
-    def accepted(self, end: socket.socket, host: str) -> "TlsConnection":
+    def accepted(self, end: Stream, host: str) -> "TlsConnection":
         """A peer has connected from there."""
         session = Session(self._server, self.folder, server_side=True)
         return TlsConnection(self, end, session, host, whom=host)
 
-    def dialled(self, end: socket.socket, host: str, place: str, owner: Handler) -> "TlsConnection":
+    def dialled(self, end: Stream, host: str, place: str, owner: Handler) -> "TlsConnection":
         """This node connects to that place. Raises ValueError for a name that no certificate can have."""
         session = Session(self._client, self.folder, server_side=False, name=certificate_name(place))
         connection = TlsConnection(self, end, session, host, whom=f"node {place} at {host}", connecting=True)
@@ -65,7 +61,7 @@ class TlsSecurity:
 
     def spent(self, took_ns: int) -> None:
         """A step was taken. took_ns: of the processor, as an interruption says nothing about the next step."""
-        self._next_ns = now_ns() + min(took_ns * (SHARE - 1), MOST_PAUSE_NS)
+        self._next_ns = self.shared.now_ns() + min(took_ns * (SHARE - 1), MOST_PAUSE_NS)
 
     def tick(self, at_ns: int) -> None:
         """The next in the line may go on, in the next drain."""
@@ -94,7 +90,7 @@ class TlsSecurity:
 class TlsConnection(Connection):
     """Drives its handshake as the poller's handler, then hands over to `owner`, which is called with
 
-    EPOLLOUT when it may write its Hello (dialled), EPOLLIN where more has come already, 0 when it was closed.
+    WRITABLE when it may write its Hello (dialled), READABLE where more has come already, 0 when it was closed.
     """
 
     __slots__ = ("connecting", "early", "host", "owner", "permitted", "security", "session", "silent", "whom")
@@ -102,7 +98,7 @@ class TlsConnection(Connection):
     def __init__(
         self,
         security: TlsSecurity,
-        end: socket.socket,
+        end: Stream,
         session: Session,
         host: str,
         whom: str,
@@ -125,7 +121,7 @@ class TlsConnection(Connection):
 
     def on_ready(self, at_ns: int, mask: int) -> None:
         """While the handshake lasts."""
-        if mask & select.EPOLLOUT and not mask & GONE:
+        if mask & WRITABLE and not mask & GONE:
             self._writable()
         elif mask & GONE and not self.silent:
             self._fail("it went away during the handshake")  # this mask cannot be switched off: it would be told again
@@ -133,25 +129,25 @@ class TlsConnection(Connection):
             self._step()
         else:
             self.silent = False
-            self.shared.poller.change(self.descriptor, 0)
+            self.shared.network.change(self.descriptor, 0)
 
     def permit(self) -> None:
         """Its turn: the poller tells again what has come."""
         self.permitted, self.silent = True, True
-        self.shared.poller.change(self.descriptor, select.EPOLLIN)
+        self.shared.network.change(self.descriptor, READABLE)
 
     def _writable(self) -> None:
         if self.unwritten:
             self.flush()
         else:
-            self.shared.poller.change(self.descriptor, select.EPOLLIN)
+            self.shared.network.change(self.descriptor, READABLE)
             Connection.write(self, self.session.handshake(b""))
         self._go_on()
 
     def _step(self) -> None:
         self.permitted = False
         try:
-            data = self.socket.recv(READ_BYTES)
+            data = self.stream.recv(READ_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -159,12 +155,12 @@ class TlsConnection(Connection):
         if not data:
             self._fail("" if self.connecting else "it went away during the handshake")
             return
-        began_ns = thread_time_ns()
+        began_ns = self.shared.clock.cpu_ns()
         try:
             try:
                 answer = self.session.handshake(data)
             finally:
-                self.security.spent(thread_time_ns() - began_ns)
+                self.security.spent(self.shared.clock.cpu_ns() - began_ns)
         except SessionError as error:
             self._refuse(error)
         else:
@@ -178,13 +174,13 @@ class TlsConnection(Connection):
         elif self.session.done and not self.unwritten:
             assert self.owner is not None
             self.security.leave(self)
-            self.shared.poller.handlers[self.descriptor] = self.owner
+            self.shared.network.give(self.descriptor, self.owner)
             self.silent = False
             if self.connecting:
-                self.owner.on_ready(now_ns(), select.EPOLLOUT)
+                self.owner.on_ready(self.shared.now_ns(), WRITABLE)
             if self.session.waiting and not self.closed:
                 self.early = True
-                self.owner.on_ready(now_ns(), select.EPOLLIN)
+                self.owner.on_ready(self.shared.now_ns(), READABLE)
 
     def _refuse(self, error: SessionError) -> None:
         if isinstance(error, PlainError) and not self.connecting:
@@ -202,7 +198,7 @@ class TlsConnection(Connection):
             self.shared.note("tls_unfinished", f"no connection with {self.whom}: {why}")
         self.close()
         if self.owner is not None:
-            self.owner.on_ready(now_ns(), 0)
+            self.owner.on_ready(self.shared.now_ns(), 0)
 
     # -- after it
 
@@ -212,7 +208,7 @@ class TlsConnection(Connection):
             self.early, data = False, b""
         else:
             try:
-                data = self.socket.recv(READ_BYTES)
+                data = self.stream.recv(READ_BYTES)
             except BlockingIOError:
                 return iter(())
             except OSError:

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from node_agent.host import scheduling
-from node_agent.tools.doctor import disk, heat, machine, ports, readers, software, storage
+from node_agent.tools.doctor import disk, heat, machine, readers, software, storage, tcp_ports
 from node_agent.tools.doctor.finding import Finding
 from protos import requirements
 
@@ -104,6 +104,6 @@ def _identity(asked: Asked) -> list[Finding]:
 
 
 def _ports(asked: Asked) -> list[Finding]:
-    wanted = ports.wanted(asked.control, asked.data, asked.cores)
-    tried = [software.port(ports.read(use, host, port)) for use, (host, port) in wanted.items()]
+    wanted = tcp_ports.wanted(asked.control, asked.data, asked.cores)
+    tried = [software.port(tcp_ports.read(use, host, port)) for use, (host, port) in wanted.items()]
     return [*tried, *software.same_ports(wanted)]

@@ -1,6 +1,8 @@
 """A machine that was suspended: one clock stood still and another went on."""
 
-from node_agent.host.suspension import Suspended, Suspension
+from node_agent.host.clock import now_ns
+from node_agent.host.suspension import Suspension
+from node_agent.ports import Suspended
 
 MS = 1_000_000
 
@@ -42,5 +44,5 @@ def test_readings_that_take_long_are_no_suspension() -> None:
 
 
 def test_this_machine_is_awake() -> None:
-    suspension = Suspension()
+    suspension = Suspension(now_ns)
     assert all(suspension.look() is None for _ in range(1000))

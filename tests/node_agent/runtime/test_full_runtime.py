@@ -16,13 +16,14 @@ from node_agent.client.client import Admitted, Refused, Source
 from node_agent.core import plan as core
 from node_agent.core.shedding.memory_limit import JOB_BYTES, weight
 from node_agent.host.clock import now_ns
+from node_agent.host.live_ports import ThisMachine
 from node_agent.link.outcomes import OutcomeLog
 from node_agent.operators.registry import Registry
 from node_agent.runtime.in_process import in_process, queue
 from node_agent.runtime.links import credit as loads
 from node_agent.runtime.links import socket_connection as connections
 from node_agent.runtime.links.acceptor import MOST_OUTCOMES
-from node_agent.runtime.links.credit import MEASURE_NS, Backpressure
+from node_agent.runtime.links.credit import MEASURE_NS
 from node_agent.runtime.links.sink_role import SinkRole
 from node_agent.runtime.links.socket_connection import Connection
 from node_agent.runtime.loop import Runtime
@@ -79,9 +80,11 @@ def kinds(runtime: Runtime) -> Counter[int]:
 
 @contextmanager
 def pairs(count: int) -> Iterator[list[tuple[socket.socket, socket.socket]]]:
-    """Connected TCP sockets."""
+    """Connected TCP sockets, the first of each not blocking."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         made = [(socket.create_connection(listener.getsockname()), listener.accept()[0]) for _ in range(count)]
+        for one, _ in made:
+            one.setblocking(False)
         try:
             yield made
         finally:
@@ -152,7 +155,7 @@ def test_a_process_that_has_grown_by_more_than_the_limit_is_full_until_its_queue
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resident = 100 * MIB
-    monkeypatch.setattr(Backpressure, "_resident", lambda _: resident)
+    monkeypatch.setattr(ThisMachine, "resident_bytes", lambda _: resident)
     with in_process(plan(memory_bytes=8 * MIB), tmp_path) as runtime:
         load, at_ns = runtime.backpressure, now_ns()
 
@@ -189,7 +192,7 @@ def test_a_process_that_has_grown_by_more_than_the_limit_is_full_until_its_queue
 
 def test_it_is_looked_at_seldom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
-    monkeypatch.setattr(Backpressure, "_resident", lambda _: looked.append(1) or 1)
+    monkeypatch.setattr(ThisMachine, "resident_bytes", lambda _: looked.append(1) or 1)
     with in_process(plan(), tmp_path) as runtime:
         at_ns = now_ns() + 10 * MEASURE_NS
         looked.clear()
@@ -262,7 +265,7 @@ def test_all_sinks_together_have_a_part_of_the_memory(tmp_path: Path) -> None:
     with in_process(plan(memory_bytes=MIB), tmp_path) as runtime, pairs(4) as ends:
         sinks = []
         for number, (one, _) in enumerate(ends):
-            hello = frames.Hello("sink:out", runtime.shared.clock, number + 1, 0, 0, 50, 0, "json")
+            hello = frames.Hello("sink:out", runtime.shared.clock.domain, number + 1, 0, 0, 50, 0, "json")
             connection = Connection(runtime.shared, one, runtime)  # type: ignore[arg-type]  # nobody is ever told
             sinks.append(SinkRole(runtime.context, connection, hello))
         for sink in sinks:

@@ -135,7 +135,7 @@ def _say(process: Process, data: bytes, frames_wanted: int) -> list[frames.Frame
     """Speak to the runtime over a connection of one's own; the first frames that it answers."""
     assert process.runtime.acceptor is not None
     reader, got = frames.FrameReader(), list[frames.Frame]()
-    with socket.create_connection(process.runtime.acceptor._listener.getsockname(), 5) as end:
+    with socket.create_connection(process.runtime.acceptor.address, 5) as end:
         end.sendall(data)
         end.settimeout(0.01)
         while len(got) < frames_wanted:
@@ -169,13 +169,13 @@ def test_a_connection_that_broke_is_forgotten_though_its_descriptor_is_reused(pr
     acceptor, runtime = process.runtime.acceptor, process.runtime
     assert acceptor is not None
     for round_ in range(3):
-        with socket.create_connection(acceptor._listener.getsockname(), 5) as end:
+        with socket.create_connection(acceptor.address, 5) as end:
             end.sendall(frames.encode_hello(frames.Hello("sink:out", "clock", round_ + 1)))
             while not acceptor.sinks.get("out"):
                 runtime.step(wait=False)
             (sink,) = acceptor.sinks["out"]
             sink.connection.close()  # as where a result cannot be written
-            with socket.create_connection(acceptor._listener.getsockname(), 5):
+            with socket.create_connection(acceptor.address, 5):
                 runtime.step(wait=False)
         while acceptor._accepted:
             runtime.step(wait=False)

@@ -18,11 +18,11 @@ from node_agent.tools.doctor import (
     finding,
     heat,
     machine,
-    ports,
     readers,
     real_time_permission,
     software,
     storage,
+    tcp_ports,
 )
 from node_agent.tools.doctor.examine import Asked, Sources, examine
 from node_agent.tools.doctor.finding import Finding
@@ -285,16 +285,16 @@ def test_ports_are_tried() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        found = ports.read("data", "127.0.0.1", taken.getsockname()[1])
+        found = tcp_ports.read("data", "127.0.0.1", taken.getsockname()[1])
     assert found.error == errno.EADDRINUSE
     assert str(os.getpid()) in found.holder
-    assert ports.read("data", "127.0.0.1", 0).error == 0
-    asked = ports.wanted(("127.0.0.1", 7702), ("127.0.0.1", 7701), 3)
+    assert tcp_ports.read("data", "127.0.0.1", 0).error == 0
+    asked = tcp_ports.wanted(("127.0.0.1", 7702), ("127.0.0.1", 7701), 3)
     assert list(asked) == ["control", "data", "data of place 1", "data of place 2"]
     assert asked["data of place 2"] == ("127.0.0.1", 7703)
     twice = software.same_ports(asked)
     assert [found.subject for found in twice] == ["port data of place 1"]
-    assert software.same_ports(ports.wanted(("::1", 0), ("::1", 0), 3)) == []
+    assert software.same_ports(tcp_ports.wanted(("::1", 0), ("::1", 0), 3)) == []
 
 
 def test_a_machine_without_anything_to_read_still_has_every_finding(tmp_path: Path) -> None:

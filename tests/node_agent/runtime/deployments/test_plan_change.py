@@ -497,7 +497,7 @@ def test_an_answer_goes_to_who_asked_and_to_nobody_else(process: Callable[[], Pr
     plan_files.local_path(tmp_path / "s" / "plans", hash_).write_bytes(_count_plan().SerializeToString())
     one._ask(ipc.Prepare(1, hash_, 1, ()))
     mine, its = ipc.Channel.pair()
-    one.shared.poller.remove(one.control.fileno())
+    one.shared.network.remove(one.control.fileno())
     one.control.close()
     one.control = its
     while one.runtime.step(wait=False):

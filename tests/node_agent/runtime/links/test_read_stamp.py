@@ -47,14 +47,14 @@ def test_a_tuple_that_comes_while_other_sockets_are_read_does_not_come_from_the_
     reader, writer = os.pipe()
     with in_process(_plan(), tmp_path) as runtime, os.fdopen(reader), os.fdopen(writer, "wb", 0) as waker:
         assert runtime.acceptor is not None
-        poller = runtime.shared.poller
-        with socket.create_connection(runtime.acceptor._listener.getsockname()) as source:
+        network: Any = runtime.shared.network
+        with socket.create_connection(runtime.acceptor.address) as source:
             source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             source.sendall(frames.encode_hello(frames.Hello("source:in", clock_domain(), new_boot())))
             for _ in range(20):
                 runtime.step(wait=False)
-            poller._epoll = First(poller._epoll, reader)  # type: ignore[assignment]
-            poller.add(reader, Slow(reader, source))
+            network._epoll = First(network._epoll, reader)
+            network.add(reader, Slow(reader, source))
             source.sendall(_batch(1))
             waker.write(b"x")
             time.sleep(0.01)
@@ -63,7 +63,7 @@ def test_a_tuple_that_comes_while_other_sockets_are_read_does_not_come_from_the_
             runtime.facts.publish()
             found = records.unpack_records(runtime.facts.ring.take(1 << 24))
             admitted = [record for record in found if isinstance(record, records.Admitted)]
-            poller.remove(reader)
+            network.remove(reader)
     assert runtime.shared.counters["tuples_refused"] == 0
     assert [record.seq for record in admitted] == [1, 2]
     assert all(record.at_ns >= record.origin_hi_ns for record in admitted)

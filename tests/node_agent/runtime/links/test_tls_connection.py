@@ -18,6 +18,7 @@ from node_agent.client.address_book import InputError, identity_folder
 from node_agent.control.plan_check import RefusalError, checked_prepare
 from node_agent.host.clock import clock_domain, new_boot, now_ns
 from node_agent.host.files.state_dir import StateDir
+from node_agent.host.live_ports import live_ports
 from node_agent.host.settings import Settings
 from node_agent.host.trace_ring import Ring, RingFacts
 from node_agent.link.limits import LinkError
@@ -67,23 +68,22 @@ class Owner:
 def shared(tmp_path: Path) -> Iterator[Shared]:
     header = records.Header("a", 0, new_boot(), clock_domain(), 50, now_ns(), 0)
     ring = Ring.create(tmp_path / "x.ring", header)
-    yield Shared("a", header.clock, 50, header.boot, 1, RingFacts(ring))
+    yield Shared("a", live_ports(header.clock, 50), header.boot, 1, RingFacts(ring))
     ring.close()
 
 
 def _connected(shared: Shared, ours: Authority, *, small: bool = False) -> tuple[Owner, Owner]:
-    """An accepted and a dialled end, both on one poller, after their handshake."""
+    """An accepted and a dialled end, both on one network, after their handshake."""
     ends = socket.socketpair(socket.AF_UNIX)
     a, b = TlsSecurity(shared, ours.folder / "a"), TlsSecurity(shared, ours.folder / "b")
     near, far = Owner(), Owner()
-    patch = pytest.MonkeyPatch()
-    patch.setattr(socket.socket, "setsockopt", lambda *_: None)  # TCP_NODELAY is none of AF_UNIX
+    for end in ends:
+        end.setblocking(False)
     near.connection = a.accepted(ends[0], "10.0.0.2")
     near.connection.owner = near
     far.connection = b.dialled(ends[1], "10.0.0.1", "a", far)
-    patch.undo()
     for _ in range(100):
-        shared.poller.wait(0.01)
+        shared.network.wait(0.01)
         for security in (a, b):
             security.tick(now_ns())
         if near.connection.session.done and far.connection.session.done:
@@ -108,13 +108,13 @@ def test_what_the_socket_does_not_take_arrives_later_intact(shared: Shared, ours
     assert 1 << 20 < len(far.connection.unwritten) == shared.unwritten_bytes
     near.reading = True
     while len(near.frames) < 13:
-        shared.poller.wait(0.01)
+        shared.network.wait(0.01)
         assert near.connection.session.waiting is False, "nothing stays behind where no poll would find it"
     assert shared.unwritten_bytes == 0 and not far.connection.unwritten
     got = [each.tuples[0].payload for each in near.frames if isinstance(each, frames.Batch)]
     assert got == sent
     far.connection.close()
-    shared.poller.wait(0.01)
+    shared.network.wait(0.01)
     assert near.connection.closed
 
 
@@ -123,14 +123,14 @@ def test_a_record_that_was_changed_ends_the_connection(shared: Shared, ours: Aut
     assert near.connection is not None and far.connection is not None
     data = bytearray(far.connection.session.seal(b"x" * 100))
     data[-1] ^= 1
-    far.connection.socket.send(data)
+    far.connection.stream.send(data)
     with pytest.raises(LinkError) as error:
-        shared.poller.wait(0.01)
+        shared.network.wait(0.01)
     assert error.value.counter == "tls_broken"
     near.connection.refuse(error.value)
     assert near.connection.closed
     with pytest.raises(LinkError, match="bad record mac"):
-        shared.poller.wait(0.01)
+        shared.network.wait(0.01)
     far.connection.close()
 
 
@@ -193,9 +193,9 @@ def test_handshakes_take_turns_and_known_addresses_come_first(shared: Shared, ou
         pairs.append((owner.connection, far, session))
     security.let_in("10.0.0.9")
     security._next_ns = now_ns() + 10**12  # a step has just been taken
-    shared.poller.wait(1)
+    shared.network.wait(1)
     assert [connection.silent for connection, _, _ in pairs] == [False] * 3, "all have something that waits"
-    assert shared.poller.wait(0) and not any(connection.permitted for connection, _, _ in pairs)
+    assert shared.network.wait(0) and not any(connection.permitted for connection, _, _ in pairs)
     security.tick(now_ns())
     assert not any(connection.permitted for connection, _, _ in pairs)
     order = []
@@ -204,14 +204,14 @@ def test_handshakes_take_turns_and_known_addresses_come_first(shared: Shared, ou
         assert security.due_ns == 0
         security.tick(now_ns())
         (turn,) = (pair for pair in pairs if pair[0].permitted)
-        shared.poller.wait(1)
+        shared.network.wait(1)
         assert security._next_ns > now_ns() - 10**9 and not turn[0].permitted
         order.append(turn[0].host)
     assert order == ["10.0.0.9", "10.0.0.7", "10.0.0.8"]
     for connection, far, session in pairs:
         far.sendall(session.handshake(far.recv(1 << 16)))
         assert session.done and not connection.session.done, "its second step waits again"
-    shared.poller.wait(1)
+    shared.network.wait(1)
     assert security.due_ns == security._next_ns
     for connection, far, _ in pairs:
         connection.close()

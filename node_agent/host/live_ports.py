@@ -1,0 +1,36 @@
+"""This computer, as the runtime's process sees it, and the ports of a live runtime."""
+
+import gc
+import os
+from pathlib import Path
+
+from node_agent.host import scheduling
+from node_agent.host.clock import SystemClock
+from node_agent.host.network import SocketNetwork
+from node_agent.ports import Ports
+
+STATM = Path("/proc/self/statm")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class ThisMachine:
+    """`ports.Machine` of the process that calls it."""
+
+    def resident_bytes(self) -> int:
+        """Of this process alone: the trace's ring and libraries are shared."""
+        _, resident, shared, *_ = STATM.read_bytes().split()
+        return (int(resident) - int(shared)) * PAGE_BYTES
+
+    def pin(self, cpu: int) -> bool:
+        """Stay on that core."""
+        return scheduling.pin(cpu)
+
+    def settle(self) -> None:
+        """Collect garbage, and never look again at what is left."""
+        gc.collect()
+        gc.freeze()
+
+
+def live_ports(domain: str, drift_ppm: int) -> Ports:
+    """Of a runtime on this machine. domain, drift_ppm: of its clock."""
+    return Ports(SystemClock(domain, drift_ppm), SocketNetwork(), ThisMachine())

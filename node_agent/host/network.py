@@ -1,0 +1,82 @@
+"""The kernel's sockets, and an epoll with a handler per descriptor."""
+
+import select
+import socket
+
+from node_agent.host.clock import now_ns
+from node_agent.ports import READABLE, Handler
+
+MOST_EVENTS = 64  # sockets served in one drain
+
+
+class SocketListener:
+    """A listening socket that accepts non-blocking connections without delay of small packets."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        listening.setblocking(False)
+        self._listening = listening
+        self.fileno = listening.fileno
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens: host, port."""
+        host, port = self._listening.getsockname()[:2]
+        return host, port
+
+    def accept(self) -> tuple[socket.socket, tuple[str, int]]:
+        """Raises OSError where none is waiting."""
+        end, address = self._listening.accept()
+        return _prompt(end), address[:2]
+
+
+class SocketNetwork:
+    """`ports.Network` of this machine."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._handlers: dict[int, Handler] = {}
+
+    def dial(self, host: str, port: int) -> socket.socket:
+        """Begin to connect. Raises OSError."""
+        end = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+        end.setblocking(False)
+        try:
+            end.connect((host, port))
+        except BlockingIOError:
+            pass
+        except OSError:
+            end.close()
+            raise
+        return _prompt(end)
+
+    def add(self, descriptor: int, handler: Handler, mask: int = READABLE) -> None:
+        """Begin to wait for it."""
+        self._handlers[descriptor] = handler
+        self._epoll.register(descriptor, mask)
+
+    def give(self, descriptor: int, handler: Handler) -> None:
+        """Another handler is told from now on."""
+        self._handlers[descriptor] = handler
+
+    def change(self, descriptor: int, mask: int) -> None:
+        """Wait for something else."""
+        self._epoll.modify(descriptor, mask)
+
+    def remove(self, descriptor: int) -> None:
+        """Call before the descriptor is closed."""
+        if self._handlers.pop(descriptor, None) is not None:
+            self._epoll.unregister(descriptor)
+
+    def wait(self, seconds: float) -> int:
+        """Serve what is ready, after waiting for at most that long."""
+        for descriptor, mask in self._epoll.poll(seconds, MOST_EVENTS):
+            handler = self._handlers.get(descriptor)
+            if handler is not None:  # it may have gone while an earlier one of this drain was served
+                handler.on_ready(now_ns(), mask)
+        return now_ns()
+
+
+def _prompt(end: socket.socket) -> socket.socket:
+    end.setblocking(False)
+    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return end
