@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from node_agent.testing import simulated_plan as testing
+from node_agent.testing.simulated_plan import FailedError, Operators, Output, Simulated, Tuples
+from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
-from sim_vehicles.virtual import testing
-from sim_vehicles.virtual.scenario import Scenario
-from sim_vehicles.virtual.testing import FailedError, Operators, Output, Simulated, Tuples
 
 try:
     from coordinator.model.choices import Choices
@@ -47,7 +47,7 @@ def simulated(
 
     query, cluster: the files, as of `coordinator plan`. operators: Python files as of `--operators`, or the classes and
     functions themselves; the cluster's operators.json is made of them, not read from the file. tuples, scenario,
-    may_fail and what comes back: as of `sim_vehicles.virtual.testing.simulated`. choices: as of `planned`.
+    may_fail and what comes back: as of `node_agent.testing.simulated_plan.simulated`. choices: as of `planned`.
     """
     registry = testing.registered(operators)
     return testing.simulated(planned(query, cluster, registry, choices), tuples, registry, scenario, may_fail)

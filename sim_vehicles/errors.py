@@ -1,8 +1,9 @@
-"""Errors of this room. The commands turn one into exit code 2 and its sentence."""
+"""Errors of this room. The commands turn one into an exit code and its sentence.
 
+Bad input is one error here and in virtual time, since a replay reads files of both.
+"""
 
-class BadInputError(Exception):
-    """The user's input cannot be used: says where (`file:line` where there is one), what, and the mend."""
+from node_agent.virtual.errors import BadInputError
 
 
 class FeedError(Exception):
@@ -11,3 +12,6 @@ class FeedError(Exception):
 
 class MissingToolError(Exception):
     """An optional program or package is not installed: says which, and how to get it."""
+
+
+__all__ = ["BadInputError", "FeedError", "MissingToolError"]

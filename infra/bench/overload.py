@@ -24,10 +24,10 @@ from coordinator.solve import planner
 from infra.bench.instances import SHAPES, Recipe, write
 from infra.papers.placement.collision_plans import MS, plan
 from infra.papers.pool import spread
+from node_agent.virtual.cost_model import parse_jitter
+from node_agent.virtual.optimum.regret import regret
+from node_agent.virtual.scenario import Scenario, VirtualPlan, virtual_plan
 from protos.plan_document import BurstArrival, Plan
-from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.regret import regret
-from sim_vehicles.virtual.scenario import Scenario, VirtualPlan, virtual_plan
 
 SEED, NUMBER = 1001, 16
 JITTER = "lognormal:cv=1"

@@ -23,9 +23,9 @@ from coordinator.solve import planner
 from infra.bench.instances import SHAPES, Recipe, write
 from infra.papers.placement.collision_plans import MS, plan
 from infra.papers.pool import spread
-from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.regret import Regret, regret
-from sim_vehicles.virtual.scenario import Scenario
+from node_agent.virtual.cost_model import parse_jitter
+from node_agent.virtual.optimum.regret import Regret, regret
+from node_agent.virtual.scenario import Scenario
 
 SEED, TRIALS = 1001, 20
 PLANNED_AT = 15

@@ -74,8 +74,8 @@ def _whole(path: Path) -> Iterator[None]:
 def complete(run: Path) -> dict[str, Any]:
     """Writes the split of every lap's deciding tuple into RUN/replay.json (or, as `split_missing`, why there is none)
     and RUN/scene.html; gives the new replay.json. BadInputError where something is not there."""
+    from node_agent.virtual.plan_file import read_json
     from sim_vehicles.errors import BadInputError
-    from sim_vehicles.plan_file import read_json
     from sim_vehicles.replay.replay_summary import write_summary
     from sim_vehicles.story.page.scene_html import write as write_page
     from sim_vehicles.story.timeline.run_trace import read_trace

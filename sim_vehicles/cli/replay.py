@@ -99,7 +99,7 @@ def replay(
 ) -> None:
     from rich.console import Console
 
-    from sim_vehicles.durations import duration_ns
+    from node_agent.virtual.durations import duration_ns
     from sim_vehicles.encounter.brake import parse_brake
     from sim_vehicles.replay.preparation import Options, parse_phase, parse_rate, prepare
     from sim_vehicles.v2v.channel import parse_channel
@@ -143,8 +143,8 @@ def _check_files(options: Options, out: Path | None, mcap: Path | None) -> None:
     """Before anything runs: what would fail at the end."""
     from importlib.util import find_spec
 
+    from node_agent.virtual.run import check_out
     from sim_vehicles.errors import BadInputError, MissingToolError
-    from sim_vehicles.virtual.run import check_out
 
     if out is not None and options.virtual is not None:
         check_out(out)
@@ -192,11 +192,11 @@ def _live(prepared: Prepared, told: Console, out: Path | None, tell: Tell) -> di
 def _virtual(prepared: Prepared, told: Console, out: Path | None, tell: Tell) -> dict[str, Any]:
     from sim_vehicles.cli.judge import complete
     from sim_vehicles.closed_loop.in_virtual_time import replay_virtual
+    from sim_vehicles.operators.installed import operators_of_vehicles
     from sim_vehicles.replay.replay_summary import virtual_summary, write_summary
-    from sim_vehicles.virtual.run import operators_here
 
     options, inputs = prepared.options, prepared.inputs.options
-    registry = operators_here(options.operators)
+    registry = operators_of_vehicles(options.operators)
     with _bar(told, "laps", options.phases * options.laps) as advance:
         done = replay_virtual(
             prepared.plan, prepared.scenario, prepared.feeds, inputs, options.brake, options.phases, options.laps,

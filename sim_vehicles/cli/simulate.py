@@ -13,7 +13,7 @@ from sim_vehicles.cli.exit_code import ended_by
 from sim_vehicles.cli.simulation_tables import compare, progress, say
 
 if TYPE_CHECKING:
-    from sim_vehicles.virtual.change_schedule import Change
+    from node_agent.virtual.change_schedule import Change
 
 EXAMPLES = """Runs a plan in virtual time: same engine, same operators, same trace, no waiting.
 
@@ -110,11 +110,12 @@ def simulate(
 ) -> None:
     from rich.console import Console
 
+    from node_agent.virtual import run as runs
+    from node_agent.virtual.cost_model import parse_jitter
+    from node_agent.virtual.plan_file import read_plan
+    from node_agent.virtual.scenario import Scenario
     from sim_vehicles.errors import BadInputError
-    from sim_vehicles.plan_file import read_plan
-    from sim_vehicles.virtual import run as runs
-    from sim_vehicles.virtual.costs import parse_jitter
-    from sim_vehicles.virtual.scenario import Scenario
+    from sim_vehicles.operators.installed import operators_of_vehicles
 
     told = Console(stderr=True, highlight=False)
     with ended_by(told):
@@ -146,7 +147,7 @@ def simulate(
             runs.check_out(out)
         made = read_plan(plan)
         changes = _changes(then or (), at or ())
-        registry = runs.operators_here(operators or (), check_operators)
+        registry = operators_of_vehicles(operators or (), check_operators)
         if regret:
             compare(made, scenario, registry, told, as_json)
             return
@@ -159,9 +160,9 @@ def simulate(
 
 def _changes(then: Sequence[Path], at: Sequence[str]) -> list[Change]:
     """Each `--then` with its `--at`."""
+    from node_agent.virtual.change_schedule import Change
+    from node_agent.virtual.plan_file import read_plan
     from sim_vehicles.errors import BadInputError
-    from sim_vehicles.plan_file import read_plan
-    from sim_vehicles.virtual.change_schedule import Change
 
     if len(then) != len(at):
         text = f"--then {len(then)} times, --at {len(at)} times: each plan needs its instant"
@@ -186,7 +187,7 @@ def _durations(given: list[str] | None, option: str) -> dict[str, int]:
 
 
 def _duration(text: str, option: str) -> int:
-    from sim_vehicles.durations import duration_ns
+    from node_agent.virtual.durations import duration_ns
 
     return 0 if text.strip() == "0" else duration_ns(text, option)
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from node_agent.operators.registry import Registry
+    from node_agent.virtual.run import Simulation
+    from node_agent.virtual.scenario import Scenario
     from protos.plan_document import Plan
-    from sim_vehicles.virtual.run import Simulation
-    from sim_vehicles.virtual.scenario import Scenario
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def compare(made: Plan, scenario: Scenario, registry: Registry, told: Console, a
     from rich.console import Console
     from rich.table import Table
 
-    from sim_vehicles.virtual.regret import regret
+    from node_agent.virtual.optimum.regret import regret
 
     with progress(told, scenario.trials) as advance:
         policies = None if scenario.policy is None else [scenario.policy]
@@ -93,7 +93,7 @@ def say(done: Simulation, scenario: Scenario, out: Path | None, told: Console, a
 def _too_late(done: Simulation, scenario: Scenario) -> list[str]:
     """Plans that are committed when the sources have admitted everything, in the first trial: nothing runs under
     them."""
-    from sim_vehicles.virtual.arrivals import bursts
+    from node_agent.virtual.arrivals import bursts
 
     if len(done.schedule.plans) == 1:
         return []

@@ -48,7 +48,7 @@ def traffic(
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write that JSON object to a file.")] = None,
 ) -> None:
-    from sim_vehicles.durations import duration_ns
+    from node_agent.virtual.durations import duration_ns
     from sim_vehicles.errors import BadInputError
     from sim_vehicles.traffic import measures
     from sim_vehicles.traffic.ego_runs import Options, run_file

@@ -23,8 +23,8 @@ from sim_vehicles.encounter.verdict import ON, Judge
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
 from sim_vehicles.operators.chain import WARNING_QUERY, Chain
+from sim_vehicles.operators.installed import operators_of_vehicles
 from sim_vehicles.readers.scenarios import load_scenario
-from sim_vehicles.virtual.run import operators_here
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sense import Burst
 
@@ -69,7 +69,7 @@ def crash_table(
     speeds_kmh: of the built-in crossings. progress is called after every run. Raises BadInputError for a speed that was
     not recorded; what an operator raises goes to the caller.
     """
-    registry = operators_here()
+    registry = operators_of_vehicles()
     rows = []
     for speed_kmh in speeds_kmh:
         crossing = Crossing(load_scenario(f"crossing_{speed_kmh}"), brake, seed, registry)

@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from node_agent.operators.registry import Registry
+from node_agent.virtual.run import check_out, simulate, write_run
+from node_agent.virtual.scenario import MOST_TRIALS
+from node_agent.virtual.scenario import Scenario as Conditions
+from node_agent.virtual.world import Admission, Delivery, Offer
 from protos.plan_document import Plan, Source
 from protos.vehicle_pb2 import Warning as Told
 from sim_vehicles.closed_loop.closed_loop import ClosedLoop
@@ -19,10 +23,6 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.inputs.feed import Feed
 from sim_vehicles.inputs.maps import misfits
 from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
-from sim_vehicles.virtual.run import check_out, simulate, write_run
-from sim_vehicles.virtual.scenario import MOST_TRIALS
-from sim_vehicles.virtual.scenario import Scenario as Conditions
-from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from sim_vehicles.world.scene import Scenario
 from sim_vehicles.world.sense import Burst
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal, get_args
 
-from sim_vehicles.durations import duration_ns
+from node_agent.virtual.durations import duration_ns
 from sim_vehicles.encounter.driven_path import DrivenPath
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.world.motion import State, Track

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
+from node_agent.virtual.plan_file import MEND, read_json, read_plan
 from protos.plan_document import Plan
 from sim_vehicles.closed_loop.lap import phase_ns
 from sim_vehicles.encounter.brake import AUTO, Brake
@@ -13,7 +14,6 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.inputs.feed import Feed, feeds
 from sim_vehicles.inputs.load import utilisation
 from sim_vehicles.inputs.stimuli import Stimuli, StimulusOptions
-from sim_vehicles.plan_file import MEND, read_json, read_plan
 from sim_vehicles.readers.scenarios import load_scenario
 from sim_vehicles.replay.listening import WARNING, Output, outputs
 from sim_vehicles.v2v.channel import IDEAL, Channel

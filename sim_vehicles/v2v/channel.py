@@ -11,7 +11,7 @@ from math import exp
 from pathlib import Path
 from random import Random
 
-from sim_vehicles.durations import duration_ns
+from node_agent.virtual.durations import duration_ns
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.v2v.loss_trace import read_trace
 

@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("protos", "node_agent", "coordinator", "sim_vehicles", "infra")
 MOST_FILES = 14
 ONE_FILE_PER_COMMAND = ("coordinator/cli/commands", "infra/bench")  # called as the command
-MOVES = ("sim_vehicles/virtual",)  # as a whole, into the agent
 EXAMPLES = ROOT / "infra" / "examples"  # directories of users: files are called as the tutorial says
 NAMED_TUPLE = {"_replace", "_fields", "_asdict", "_make"}
 LIBRARIES = {  # os, argparse and PySpark have no other way
@@ -53,7 +52,7 @@ def test_no_two_files_of_a_package_are_called_alike(package: str) -> None:
 def test_no_drawer_is_too_full(package: str) -> None:
     drawers = Counter(map(drawer, files(package)))
     full = {name for name, count in drawers.items() if count > MOST_FILES}
-    assert full <= {*ONE_FILE_PER_COMMAND, *MOVES}
+    assert full <= set(ONE_FILE_PER_COMMAND)
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -25,9 +25,9 @@ from infra.papers.policies import POLICIES
 from infra.papers.pool import spread
 from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 from node_agent.operators.registry import Registry
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
 
 BURST, PERIOD_MS = 3, 20
 TASK_US = 1000  # of a tuple in one query, the branch included

@@ -13,11 +13,11 @@ from coordinator.solve import planner
 from infra.papers.placement.collision_plans import MS, with_sub_deadlines
 from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
 from node_agent.operators.registry import Registry
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 from protos import records
 from protos.plan_document import BurstArrival, Plan
 from protos.records import Admitted, Ran
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
 
 CLUSTER = """
 shimekiri: 1

@@ -11,9 +11,9 @@ from infra.papers.placement.collision_plans import MS, plan
 from infra.papers.placement.section41 import largest_ms
 from infra.papers.pool import spread
 from infra.papers.reproduction import Curve, Effort, Figure, Plot, Tell
-from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
+from node_agent.virtual.cost_model import parse_jitter
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 
 WAYS: dict[str, tuple[Allocator, str]] = {
     "DA.EDF": ("deadline", "edf"),

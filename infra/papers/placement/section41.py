@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from infra.papers.placement.collision_plans import MS, plan, with_sub_deadlines
 from infra.papers.reproduction import Effort, Figure, Tell
+from node_agent.virtual.run import Simulation, simulate
+from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
-from sim_vehicles.virtual.run import Simulation, simulate
-from sim_vehicles.virtual.scenario import Scenario
 
 AGES = {"v2v": 100 * MS, "centre": 200 * MS}  # p2 and p3
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from node_agent.virtual import plan_file
 from protos.plan_document import Plan
-from sim_vehicles import plan_file
 from sim_vehicles.encounter.brake import AUTO
 from sim_vehicles.errors import BadInputError
 from sim_vehicles.story.page.stopping_profile import StoppingProfile, stopping_profile

@@ -15,9 +15,9 @@ from coordinator.guarantee.bounds import bounds, failure
 from coordinator.guarantee.propagate import Flow, Late, joined
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED, NOTHING, Charges
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.guarantee.plans import MS, cluster, paper, written
 from tests.coordinator.wording import facts
 from tests.whole_plans import altered

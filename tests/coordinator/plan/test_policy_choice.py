@@ -19,11 +19,11 @@ from coordinator.solve.audit.audit import audit
 from coordinator.spec.runtime_charges import NOTHING
 from coordinator.units import duration_ns
 from node_agent.core.policies import policy as live_policy
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario, as_run, virtual_plan
 from node_agent.wire.plan_message import core_plan
 from protos.plan_document import Plan
 from protos.policies import NAMES, PARAMETERS, Chosen, PolicyError, chosen
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario, as_run, virtual_plan
 from tests.coordinator.guarantee.plans import MS, written
 
 QUERY = """

@@ -24,10 +24,10 @@ from coordinator.spec.quality import Qos
 from coordinator.spec.runtime_charges import NOTHING
 from node_agent.core.plan import Service, Unit
 from node_agent.core.policies.papers.qed import qos
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario, virtual_plan
 from protos import records
 from protos.plan_document import BurstArrival, Plan, TraceArrival
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario, virtual_plan
 from tests.coordinator.guarantee.plans import MS, written
 from tests.whole_plans import altered
 

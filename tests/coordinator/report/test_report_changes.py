@@ -14,11 +14,11 @@ from coordinator.report.facts.reader import NoRunError, Run, read_run
 from coordinator.report.page.page import page
 from coordinator.report.page.terminal import tables
 from coordinator.report.verdict import verdict
+from node_agent.virtual.change_schedule import Change
+from node_agent.virtual.run import simulate, write_run
+from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
 from protos.run_document import packed
-from sim_vehicles.virtual.change_schedule import Change
-from sim_vehicles.virtual.run import simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.random_plans import registry
 from tests.simulation.sharing.random_queries_virtual import MS, Two, by_traffic
 

@@ -15,8 +15,8 @@ from coordinator.solve import option_checks, planner
 from coordinator.spec.cluster import Cluster
 from coordinator.spec.query import Query
 from coordinator.spec.runtime_charges import NOTHING
+from node_agent.virtual.scenario import virtual_plan
 from protos.plan_document import Plan
-from sim_vehicles.virtual.scenario import virtual_plan
 from tests.coordinator.wording import facts
 
 MS = 10**6

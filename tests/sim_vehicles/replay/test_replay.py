@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from node_agent.client.connection import NotAcceptedError
+from node_agent.virtual.durations import duration_ns
 from protos import plan_document
-from sim_vehicles.durations import duration_ns
 from sim_vehicles.errors import BadInputError, FeedError
 from sim_vehicles.inputs.load import utilisation
 from sim_vehicles.replay.live_laps import LiveReplay

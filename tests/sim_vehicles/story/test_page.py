@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from node_agent.virtual.run import simulate, write_run
+from node_agent.virtual.scenario import Scenario as Conditions
 from sim_vehicles.closed_loop.closed_loop import ClosedLoop
 from sim_vehicles.closed_loop.lap import Lap
 from sim_vehicles.closed_loop.replay_record import record
@@ -21,8 +23,6 @@ from sim_vehicles.story.page.run_story import read_story
 from sim_vehicles.story.page.scene_html import page, write
 from sim_vehicles.story.page.stopping_profile import Line
 from sim_vehicles.story.page.wording import beside, outcome
-from sim_vehicles.virtual.run import simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario as Conditions
 from tests.simulation.plans import MS, paper
 
 FEEDS = (Feed("v2v", "a", "vehicle.Cpm", 20, 500 * MS), Feed("sensor", "a", "vehicle.Sensor", 10, 500 * MS))

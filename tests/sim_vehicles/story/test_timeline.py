@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
+from node_agent.virtual.run import simulate, write_run
+from node_agent.virtual.scenario import Scenario
 from protos import records as rec
 from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, Record
@@ -16,8 +18,6 @@ from sim_vehicles.story.timeline.gantt import gantt
 from sim_vehicles.story.timeline.lineage_trace import MissingRecordError, shares
 from sim_vehicles.story.timeline.run_trace import read_trace
 from sim_vehicles.story.timeline.stage_times import explain, explain_in, stage_times
-from sim_vehicles.virtual.run import simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario
 from tests import traces
 from tests.simulation.plans import MS, paper, planned
 from tests.simulation.random_plans import documents, registry

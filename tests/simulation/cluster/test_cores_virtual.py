@@ -13,9 +13,9 @@ from coordinator.model import problem
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
 
 MS = 10**6
 CLUSTER = """

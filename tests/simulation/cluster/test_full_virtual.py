@@ -7,9 +7,9 @@ import pytest
 
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
+from node_agent.virtual.run import Simulation, simulate, write_run
+from node_agent.virtual.scenario import Scenario
 from protos import records
-from sim_vehicles.virtual.run import Simulation, simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.plans import planned
 from tests.simulation.random_plans import registry
 

@@ -41,7 +41,7 @@ def reads(value: Any) -> str:
 
 @pytest.mark.parametrize("checks", [False, True])
 def test_nothing_depends_on_the_placement(tmp_path: Path, checks: bool) -> None:
-    from sim_vehicles.virtual.run import operators_here
+    from node_agent.virtual.run import operators_here
 
     query, cluster = tmp_path / "query.yaml", tmp_path / "cluster.yaml"
     query.write_text(QUERY)

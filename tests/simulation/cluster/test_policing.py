@@ -13,9 +13,9 @@ from coordinator.guarantee.system import read
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
 from coordinator.spec.runtime_charges import NOTHING
+from node_agent.virtual.run import Simulation, simulate, write_run
+from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
-from sim_vehicles.virtual.run import Simulation, simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.guarantee.plans import MS, cluster, written
 from tests.simulation.guarantees.test_guarantee_soundness import busy_plans
 from tests.simulation.random_plans import registry

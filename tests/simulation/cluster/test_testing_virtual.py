@@ -15,9 +15,9 @@ from coordinator.errors import InfeasibleError
 from infra.testing import Choices, FailedError, Scenario, planned, simulated
 from node_agent.operators import api
 from node_agent.sdk import aggregate, operator
+from node_agent.testing import simulated_plan as testing
 from protos.plan_document import Plan
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual import testing
 
 ROOT = Path(__file__).parents[3]
 MANUAL = ROOT / "node_agent" / "TESTING.md"

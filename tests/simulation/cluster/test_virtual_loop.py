@@ -11,6 +11,9 @@ import pytest
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.operators.registry import Registry
+from node_agent.virtual.run import operators_here, simulate
+from node_agent.virtual.scenario import Scenario as Conditions
+from node_agent.virtual.world import Admission, Delivery, Offer
 from protos import records
 from protos.plan_document import Plan
 from protos.segments import records_in
@@ -21,9 +24,6 @@ from sim_vehicles.errors import BadInputError
 from sim_vehicles.inputs.feed import feeds
 from sim_vehicles.inputs.stimuli import StimulusOptions
 from sim_vehicles.readers.scenarios import load_scenario
-from sim_vehicles.virtual.run import operators_here, simulate
-from sim_vehicles.virtual.scenario import Scenario as Conditions
-from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from sim_vehicles.world.scene import Scenario
 from tests.simulation.cluster.operators_for_loop import __file__ as operators_file
 from tests.simulation.plans import MS, planned

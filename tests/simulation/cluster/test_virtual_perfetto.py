@@ -7,9 +7,9 @@ import pytest
 
 from coordinator.report.facts.reader import read_run
 from coordinator.report.perfetto import chrome_file
+from node_agent.virtual.run import simulate, write_run
+from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
-from sim_vehicles.virtual.run import simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.report.perfetto.test_report_perfetto import check_format, events
 from tests.simulation.plans import MS, planned
 

@@ -24,10 +24,10 @@ from coordinator.guarantee.analysis import analyse
 from coordinator.guarantee.bounds import bounds, claims
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
+from node_agent.virtual.run import Simulation, simulate
+from node_agent.virtual.scenario import Scenario
 from protos import plan_document, records
 from protos.plan_document import Plan
-from sim_vehicles.virtual.run import Simulation, simulate
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.guarantees.edf_node import Job, instants, passes, run
 from tests.simulation.random_plans import documents, registry
 

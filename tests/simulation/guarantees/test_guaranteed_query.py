@@ -19,11 +19,11 @@ from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import MEASURED, NOTHING
 from node_agent.operators.registry import Registry
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
+from node_agent.virtual.world import Admission, Delivery, Offer
 from protos import plan_document
 from protos.plan_document import BurstArrival, JcpArrival, Plan
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
-from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from tests.coordinator.guarantee.plans import FREE, written
 from tests.simulation.guarantees.edf_node import instants
 from tests.simulation.guarantees.operators_for_guarantees import __file__ as operators_file

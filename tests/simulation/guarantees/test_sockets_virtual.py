@@ -15,12 +15,12 @@ from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan
+from node_agent.virtual.cluster import cluster
+from node_agent.virtual.cluster.node import VirtualNode
+from node_agent.virtual.event_queue import DISPATCHED, ENDED
+from node_agent.virtual.run import Simulation, simulate
+from node_agent.virtual.scenario import Scenario
 from protos import records
-from sim_vehicles.virtual import cluster
-from sim_vehicles.virtual.events import DISPATCHED, ENDED
-from sim_vehicles.virtual.node import VirtualNode
-from sim_vehicles.virtual.run import Simulation, simulate
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.plans import planned
 from tests.simulation.random_plans import registry
 

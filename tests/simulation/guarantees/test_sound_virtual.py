@@ -8,8 +8,8 @@ from coordinator.errors import InfeasibleError
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 from tests.coordinator.solve.guaranteed.sound_graphs import texts
 
 MS = 1_000_000

@@ -10,8 +10,8 @@ import pytest
 from infra.papers.placement.figure6 import instances as figure6
 from infra.papers.placement.figure7 import WAYS, missed, without_jitter
 from infra.papers.placement.section41 import batch_by_batch, latencies, tuple_by_tuple
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 from tests.simulation.plans import MS, paper
 
 

@@ -8,12 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from node_agent.core.policies import POLICIES
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 from protos import records
 from protos.plan_document import Plan
 from sim_vehicles.cli.app import app
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.plans import MS, planned
 from tests.simulation.policies.paper_policies import OWN, handed
 

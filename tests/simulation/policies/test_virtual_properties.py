@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
+from node_agent.virtual.cluster.node import Policies, installed
+from node_agent.virtual.cost_model import parse_jitter
+from node_agent.virtual.run import Simulation, Trace, simulate, write_run
+from node_agent.virtual.scenario import Scenario
 from protos import records
 from protos.plan_document import Plan
-from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.node import Policies, installed
-from sim_vehicles.virtual.run import Simulation, Trace, simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.policies.paper_policies import OWN, handed
 from tests.simulation.random_plans import documents, registry
 

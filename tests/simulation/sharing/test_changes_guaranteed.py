@@ -25,12 +25,12 @@ from coordinator.guarantee.system import arrival_curve
 from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.spec.runtime_charges import NOTHING
+from node_agent.virtual.change_schedule import Change, schedule_of
+from node_agent.virtual.cost_model import parse_jitter
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
+from node_agent.virtual.world import Admission, Delivery, Offer, Stub
 from protos.plan_document import Plan
-from sim_vehicles.virtual.change_schedule import Change, schedule_of
-from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
-from sim_vehicles.virtual.world import Admission, Delivery, Offer, Stub
 from tests.simulation.guarantees.edf_node import instants
 from tests.simulation.sharing.random_queries_virtual import MS, Load, Two, pairs, registry
 from tests.simulation.sharing.test_changes_virtual import judged

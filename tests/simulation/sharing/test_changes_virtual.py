@@ -24,12 +24,12 @@ from coordinator.model.limits import Limits
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
 from coordinator.spec.runtime_charges import NOTHING
+from node_agent.virtual.change_schedule import Change
+from node_agent.virtual.cost_model import parse_jitter
+from node_agent.virtual.run import Simulation, simulate, write_run
+from node_agent.virtual.scenario import Scenario
+from node_agent.virtual.world import Admission, Delivery, Offer
 from protos.plan_document import BurstArrival, JcpArrival, Source
-from sim_vehicles.virtual.change_schedule import Change
-from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.run import Simulation, simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario
-from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from tests.simulation.sharing.random_queries_virtual import (
     BURSTS,
     MS,

@@ -14,11 +14,11 @@ import pytest
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from node_agent.operators.registry import Registry
+from node_agent.virtual.cluster.node import installed
+from node_agent.virtual.run import Simulation, operators_here, simulate
+from node_agent.virtual.scenario import Scenario
 from protos import plan_document, records
 from protos.plan_document import Plan
-from sim_vehicles.virtual.node import installed
-from sim_vehicles.virtual.run import Simulation, operators_here, simulate
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.policies.paper_policies import OWN, handed
 from tests.traces import Kind, of
 

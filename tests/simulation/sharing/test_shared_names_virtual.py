@@ -11,11 +11,11 @@ import pytest
 from coordinator.model.choices import Choices
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
+from node_agent.virtual.world import Admission, Delivery, Offer
 from node_agent.wire.plan_message import PlanError, core_plan
 from protos.plan_document import Plan
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
-from sim_vehicles.virtual.world import Admission, Delivery, Offer
 
 CLUSTER = """
 shimekiri: 1

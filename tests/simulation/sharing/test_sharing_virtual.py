@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from coordinator.errors import InfeasibleError
 from coordinator.model.task_units import Units
+from node_agent.virtual.change_schedule import Change, schedule_of
+from node_agent.virtual.run import Simulation, simulate
+from node_agent.virtual.scenario import Scenario
+from node_agent.virtual.world import Delivery, Stub
 from protos import records
 from protos.plan_document import Plan
-from sim_vehicles.virtual.change_schedule import Change, schedule_of
-from sim_vehicles.virtual.run import Simulation, simulate
-from sim_vehicles.virtual.scenario import Scenario
-from sim_vehicles.virtual.world import Delivery, Stub
 from tests.simulation.sharing.random_queries_virtual import MS, Two, by_traffic, pairs, registry
 
 CASES = int(os.environ.get("SHIMEKIRI_CASES", "25"))

@@ -13,11 +13,11 @@ from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
+from node_agent.virtual.change_schedule import Change
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 from protos import records
 from protos.plan_document import Claim, Plan
-from sim_vehicles.virtual.change_schedule import Change
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.windows.test_windows_guaranteed import facts
 from tests.simulation.windows.window_queries import registry
 from tests.simulation.windows.window_worlds import MS, Dense

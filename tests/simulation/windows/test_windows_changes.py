@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from coordinator.solve import planner
+from node_agent.virtual.change_schedule import Change
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
-from sim_vehicles.virtual.change_schedule import Change
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.sharing.random_queries_virtual import by_traffic
 from tests.simulation.windows.test_windows_virtual import books
 from tests.simulation.windows.window_exact import Ran, bounds, exact, missing, read

@@ -20,10 +20,10 @@ from coordinator.guarantee.bounds import claims
 from coordinator.guarantee.losses import behind
 from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import NOTHING
+from node_agent.virtual.run import Simulation, simulate
+from node_agent.virtual.scenario import Scenario
 from protos import records
 from protos.plan_document import Plan
-from sim_vehicles.virtual.run import Simulation, simulate
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.windows.window_queries import registry
 from tests.simulation.windows.window_worlds import Dense, case, planned
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from node_agent.operators.registry import Registry
+from node_agent.virtual.change_schedule import Change
+from node_agent.virtual.run import Simulation, simulate
+from node_agent.virtual.scenario import Scenario
+from node_agent.virtual.world import Admission, Delivery, Offer
 from protos import records
-from sim_vehicles.virtual.change_schedule import Change
-from sim_vehicles.virtual.run import Simulation, simulate
-from sim_vehicles.virtual.scenario import Scenario
-from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from tests.simulation.plans import MS, planned
 
 CLUSTER = """shimekiri: 1

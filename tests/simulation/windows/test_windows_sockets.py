@@ -15,12 +15,12 @@ from coordinator.guarantee.system import read
 from coordinator.spec.runtime_charges import MEASURED
 from node_agent.core import plan as core
 from node_agent.core.model import CompiledPlan
+from node_agent.virtual.cluster import cluster
+from node_agent.virtual.cluster.node import VirtualNode
+from node_agent.virtual.event_queue import DISPATCHED
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 from protos import records
-from sim_vehicles.virtual import cluster
-from sim_vehicles.virtual.events import DISPATCHED
-from sim_vehicles.virtual.node import VirtualNode
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.guarantees.test_sockets_virtual import CLUSTER, MS, Sockets
 from tests.simulation.plans import planned
 from tests.simulation.windows.window_queries import registry

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
+from node_agent.virtual.cluster.node import Policies, installed
+from node_agent.virtual.cost_model import parse_jitter
+from node_agent.virtual.optimum.regret import regret
+from node_agent.virtual.run import Simulation, simulate, write_run
+from node_agent.virtual.scenario import Scenario
+from node_agent.virtual.world import Admission
 from protos import records
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.node import Policies, installed
-from sim_vehicles.virtual.regret import regret
-from sim_vehicles.virtual.run import Simulation, simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario
-from sim_vehicles.virtual.world import Admission
 from tests.simulation.policies.paper_policies import OWN, handed
 from tests.simulation.windows.window_exact import Ran, check, missing
 from tests.simulation.windows.window_queries import MOST_AGE_MS, MS, Planned, Query, Source, Windows, queries, registry

@@ -4,8 +4,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from node_agent.virtual.run import Simulation
 from protos import records
-from sim_vehicles.virtual.run import Simulation
 from tests.simulation.windows.window_queries import Planned, Query, Source, Windows, tuples
 
 FAR = 1 << 62

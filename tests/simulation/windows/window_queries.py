@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from node_agent.operators.registry import Registry
+from node_agent.virtual.world import Admission, Delivery, Offer
 from protos.plan_document import Plan
-from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from tests.simulation.plans import planned
 from tests.simulation.windows import operators_for_windows
 

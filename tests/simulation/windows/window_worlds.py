@@ -14,8 +14,8 @@ from coordinator.model.choices import Choices
 from coordinator.model.limits import Limits
 from coordinator.solve import planner
 from coordinator.spec.runtime_charges import NOTHING
+from node_agent.virtual.world import Admission, Delivery, Offer
 from protos.plan_document import Plan
-from sim_vehicles.virtual.world import Admission, Delivery, Offer
 from tests.simulation.guarantees.edf_node import instants
 from tests.simulation.windows.window_queries import registry
 

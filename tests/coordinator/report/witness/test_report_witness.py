@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from coordinator.cli.commands.report import UnbalancedError, register
 from coordinator.report.facts.reader import Run, read_run
 from coordinator.report.verdict import verdict
+from node_agent.virtual.run import simulate, write_run
+from node_agent.virtual.scenario import Scenario
 from protos import records as rec
 from protos.records import Record
 from protos.segments import segment
-from sim_vehicles.virtual.run import simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario
 from tests.coordinator.report.alterations import MS, altered, records, replaced, rewritten
 from tests.coordinator.report.synthetic import Cluster, Lineage, everything, plan_document, play
 from tests.coordinator.report.test_report_changes import CLUSTER, FIRST

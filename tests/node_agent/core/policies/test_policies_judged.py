@@ -13,8 +13,8 @@ from node_agent.core import queues
 from node_agent.core.engine import ready_queue
 from node_agent.core.plan import Arrivals, Parameters
 from node_agent.core.policies.papers.ats import Control
+from node_agent.virtual import random_draws
 from protos import records
-from sim_vehicles.virtual import random_draws
 from tests.node_agent.core.simulated.policy_node import Arrival, Node, Shape
 
 MS, US = 1_000_000, 1_000

@@ -10,8 +10,8 @@ from infra.papers.policies import policy
 from infra.papers.policies.ideal import overdue
 from node_agent.core.plan import Parameters
 from node_agent.core.policies.policy_parts import Policy
+from node_agent.virtual import random_draws
 from protos import records
-from sim_vehicles.virtual import random_draws
 from tests.node_agent.core.simulated.policy_node import Arrival, Node, Shape
 
 US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000

@@ -1,6 +1,6 @@
 """World around the cluster: where tuples come from and where results go.
 
-A closed loop (a vehicle simulation that brakes when it is warned) implements `World`, and may say itself what is
+A closed loop (a simulation of the surroundings that acts on results) implements `World`, and may say itself what is
 admitted when; without one, `Stub` offers the tuples of files, or tiny payloads of the declared types, at the instants
 of the plan's arrivals.
 """
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from node_agent.operators.codecs import Codec, CodecError, Codecs, UnknownCodecError
-from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual.arrivals import WithSources
+from node_agent.virtual.arrivals import WithSources
+from node_agent.virtual.errors import BadInputError
 
 
 class Offer(NamedTuple):

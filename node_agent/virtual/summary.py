@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sim_vehicles.virtual.world import Admission, Delivery, Offer, World
+from node_agent.virtual.world import Admission, Delivery, Offer, World
 
 PERCENTILES = (("p50", 50), ("p95", 95), ("p99", 99))
 

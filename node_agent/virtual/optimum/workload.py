@@ -13,10 +13,10 @@ from node_agent.core import plan as core
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import Step
 from node_agent.runtime.executor import RAISED, apply
-from sim_vehicles.virtual.costs import Costs
-from sim_vehicles.virtual.miss_bound import Need, Result, Task, Workload
-from sim_vehicles.virtual.scenario import Scenario, VirtualPlan
-from sim_vehicles.virtual.world import Admission, Delivery, Offer, World
+from node_agent.virtual.cost_model import Costs
+from node_agent.virtual.optimum.miss_bound import Need, Result, Task, Workload
+from node_agent.virtual.scenario import Scenario, VirtualPlan
+from node_agent.virtual.world import Admission, Delivery, Offer, World
 
 Key = tuple[int, int, int]  # source, seq, ordinal
 Item = tuple[int, Key]  # operator and what it runs on

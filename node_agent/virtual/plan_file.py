@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from node_agent.virtual.errors import BadInputError
 from protos import plan_document
 from protos.plan_document import Plan, PlanFileError
-from sim_vehicles.errors import BadInputError
 
 MEND = "make it with `coordinator plan`"
 

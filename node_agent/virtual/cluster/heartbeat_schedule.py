@@ -10,7 +10,7 @@ from typing import Protocol
 
 from node_agent.core import plan as core
 from node_agent.core.model import CompiledPlan
-from sim_vehicles.virtual.events import BEAT, Events
+from node_agent.virtual.event_queue import BEAT, Events
 
 MOST_BEATS = 100_000  # of one source after the last admission
 

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 from node_agent.core import plan as core
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan
+from node_agent.virtual.cost_model import Costs
 from protos.records import STATE_COMMITTED, STATE_DRAINING, STATE_PREPARED
-from sim_vehicles.virtual.costs import Costs
 
 
 class State(IntEnum):

@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import Any
 
 from node_agent.core import plan as core
+from node_agent.virtual import random_draws
+from node_agent.virtual.cost_model import Numbers
+from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.scenario import Scenario, Source, VirtualPlan, as_run, check, virtual_plan
 from protos.plan_document import Plan
-from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual import random_draws
-from sim_vehicles.virtual.costs import Numbers
-from sim_vehicles.virtual.scenario import Scenario, Source, VirtualPlan, as_run, check, virtual_plan
 
 MOST_PLANS = 15  # that a report can tell apart
 _COMMIT, _WINDOWS = 4, 5  # what a draw is for

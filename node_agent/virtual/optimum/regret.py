@@ -9,17 +9,17 @@ from typing import Any
 
 from node_agent.core.policies import POLICIES
 from node_agent.operators.registry import Registry
+from node_agent.virtual.change_schedule import alone
+from node_agent.virtual.cluster.cluster import Cluster
+from node_agent.virtual.cluster.node import Apply
+from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.optimum.miss_bound import STATES, by_output, least_missed
+from node_agent.virtual.optimum.schedule import fewest_missed
+from node_agent.virtual.optimum.workload import Graph, Recorded, Replayed, Seen, unpoliced
+from node_agent.virtual.run import operators_here
+from node_agent.virtual.scenario import Scenario, VirtualPlan, check, virtual_plan
+from node_agent.virtual.world import Stub
 from protos.plan_document import Plan
-from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual.change_schedule import alone
-from sim_vehicles.virtual.cluster import Cluster
-from sim_vehicles.virtual.miss_bound import STATES, by_output, least_missed
-from sim_vehicles.virtual.node import Apply
-from sim_vehicles.virtual.run import operators_here
-from sim_vehicles.virtual.scenario import Scenario, VirtualPlan, check, virtual_plan
-from sim_vehicles.virtual.schedule import fewest_missed
-from sim_vehicles.virtual.workload import Graph, Recorded, Replayed, Seen, unpoliced
-from sim_vehicles.virtual.world import Stub
 
 REFERENCE = "edf"
 

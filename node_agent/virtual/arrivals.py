@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from node_agent.virtual import random_draws
+from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.scenario import Scenario, Source
 from protos.plan_document import BurstArrival, JcpArrival, RateArrival
-from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual import random_draws
-from sim_vehicles.virtual.scenario import Scenario, Source
 
 SECOND_NS = 1_000_000_000
 _ARRIVAL = 2  # what a draw is for

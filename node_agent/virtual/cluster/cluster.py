@@ -17,6 +17,20 @@ from node_agent.operators.codecs import UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
 from node_agent.runtime.executor import apply
+from node_agent.virtual import random_draws
+from node_agent.virtual.arrivals import Burst, bursts
+from node_agent.virtual.change_schedule import ChangeSchedule
+from node_agent.virtual.cluster.heartbeat_schedule import Heartbeats, tail_ns
+from node_agent.virtual.cluster.link import Cable, Ends, Link
+from node_agent.virtual.cluster.node import Apply, Policies, VirtualNode, installed
+from node_agent.virtual.cluster.payloads import payload_bytes
+from node_agent.virtual.cluster.virtual_deployment import VirtualDeployment
+from node_agent.virtual.cost_model import Costs
+from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.event_queue import ADMITTED, CHANGED, Events
+from node_agent.virtual.scenario import Scenario, Source
+from node_agent.virtual.summary import WindowSummary
+from node_agent.virtual.world import Admission, Delivery, Offer, World
 from protos.records import (
     COUNTED,
     FLAG,
@@ -31,20 +45,6 @@ from protos.records import (
     STATE_PREPARED,
     SUM_MASK,
 )
-from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual import random_draws
-from sim_vehicles.virtual.arrivals import Burst, bursts
-from sim_vehicles.virtual.change_schedule import ChangeSchedule
-from sim_vehicles.virtual.costs import Costs
-from sim_vehicles.virtual.events import ADMITTED, CHANGED, Events
-from sim_vehicles.virtual.heartbeats import Heartbeats, tail_ns
-from sim_vehicles.virtual.link import Cable, Ends, Link
-from sim_vehicles.virtual.node import Apply, Policies, VirtualNode, installed
-from sim_vehicles.virtual.payloads import payload_bytes
-from sim_vehicles.virtual.scenario import Scenario, Source
-from sim_vehicles.virtual.summary import WindowSummary
-from sim_vehicles.virtual.virtual_deployment import VirtualDeployment
-from sim_vehicles.virtual.world import Admission, Delivery, Offer, World
 
 SECOND_NS = 1_000_000_000
 _LOSS = 3  # what a draw is for

@@ -7,13 +7,13 @@ from typing import Any
 from node_agent.core import plan as core
 from node_agent.core.meters import PPM
 from node_agent.core.policies import POLICIES
+from node_agent.virtual.cost_model import NO_JITTER, Jitter
+from node_agent.virtual.durations import duration_ns
+from node_agent.virtual.errors import BadInputError
 from node_agent.wire.plan_message import MOST_K, PlanError, core_plan
 from protos.plan_document import Arrival, Plan
 from protos.policies import Chosen, PolicyError, chosen
 from protos.records import stamp_of
-from sim_vehicles.durations import duration_ns
-from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual.costs import NO_JITTER, Jitter
 
 BATCHES = ("tuple", "burst", "barrier")
 MOST_TRIALS = 65_535  # the trial is the lineage's epoch, 16 bits in trace records

@@ -10,10 +10,10 @@ from node_agent.core.facts import MemoryFacts
 from node_agent.core.model import CompiledPlan
 from node_agent.core.policies import policy
 from node_agent.core.punctuation import ABSENCE, Progress, Removal
+from node_agent.virtual.cluster.heartbeat_schedule import Heartbeats, tail_ns
+from node_agent.virtual.cluster.link import Cable, Ends, Link
+from node_agent.virtual.event_queue import ADMITTED, ARRIVED, BEAT, DISPATCHED, EXPIRED, Events
 from protos import records
-from sim_vehicles.virtual.events import ADMITTED, ARRIVED, BEAT, DISPATCHED, EXPIRED, Events
-from sim_vehicles.virtual.heartbeats import Heartbeats, tail_ns
-from sim_vehicles.virtual.link import Cable, Ends, Link
 
 MS = 1_000_000
 Said = tuple[int, str, int, int]  # instant, source, upto, first

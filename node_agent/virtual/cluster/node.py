@@ -20,11 +20,11 @@ from node_agent.core.shedding.memory_limit import REFUSE, Memory
 from node_agent.core.shedding.refusals import Refusals, age_refused
 from node_agent.core.windows.sequence import NEVER
 from node_agent.runtime.executor import MOST_OUTPUTS, RAISED, Item, OutputsError, Rest, apply, cause_of
+from node_agent.virtual.cluster.link import Link
+from node_agent.virtual.cluster.virtual_deployment import Observer, State, VirtualDeployment
+from node_agent.virtual.cost_model import Costs
+from node_agent.virtual.event_queue import DISPATCHED, ENDED, EXPIRED, Events
 from protos.records import PLAN, REASON_STOPPED, STATE_DRAINED
-from sim_vehicles.virtual.costs import Costs
-from sim_vehicles.virtual.events import DISPATCHED, ENDED, EXPIRED, Events
-from sim_vehicles.virtual.link import Link
-from sim_vehicles.virtual.virtual_deployment import Observer, State, VirtualDeployment
 
 Apply = Callable[[Step, Lineage, Any, int, int], list[tuple[Lineage, Any]]]  # as `node_agent.runtime.executor.apply`
 

@@ -8,8 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim_vehicles.virtual.miss_bound import Bound, Job, Need, Result, Task, Workload, late_jobs, least_missed, search
-from sim_vehicles.virtual.schedule import fewest_missed
+from node_agent.virtual.optimum.miss_bound import (
+    Bound,
+    Job,
+    Need,
+    Result,
+    Task,
+    Workload,
+    late_jobs,
+    least_missed,
+    search,
+)
+from node_agent.virtual.optimum.schedule import fewest_missed
 
 EXAMPLES = settings(max_examples=150, deadline=None, print_blob=True)
 

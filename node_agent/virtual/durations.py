@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from sim_vehicles.errors import BadInputError
+from node_agent.virtual.errors import BadInputError
 
 UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "min": 60_000_000_000}
 _SHAPE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*")

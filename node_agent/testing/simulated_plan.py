@@ -14,14 +14,14 @@ from typing import Any
 from node_agent.operators.codecs import CodecError, UnknownCodecError
 from node_agent.operators.registry import Registry
 from node_agent.testing.loaded import with_codecs
+from node_agent.virtual.arrivals import bursts
+from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.plan_file import read_plan, typed
+from node_agent.virtual.run import Simulation, operators_here, simulate
+from node_agent.virtual.scenario import Scenario, Source, VirtualPlan, virtual_plan
+from node_agent.virtual.summary import OutputSummary
+from node_agent.virtual.world import Delivery, Offer
 from protos.plan_document import Plan
-from sim_vehicles.errors import BadInputError
-from sim_vehicles.plan_file import read_plan, typed
-from sim_vehicles.virtual.arrivals import bursts
-from sim_vehicles.virtual.run import Simulation, operators_here, simulate
-from sim_vehicles.virtual.scenario import Scenario, Source, VirtualPlan, virtual_plan
-from sim_vehicles.virtual.summary import OutputSummary
-from sim_vehicles.virtual.world import Delivery, Offer
 
 MOST_BURSTS = 1000  # for a tuple, of a source that admits few beside one that admits often
 Tuples = Mapping[str, Sequence[Any]]

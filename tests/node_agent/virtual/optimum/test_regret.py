@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from node_agent.core.policies import POLICIES
+from node_agent.virtual.cost_model import parse_jitter
+from node_agent.virtual.optimum.regret import regret
+from node_agent.virtual.run import simulate
+from node_agent.virtual.scenario import Scenario
 from protos.plan_document import Plan
 from sim_vehicles.cli.app import app
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.regret import regret
-from sim_vehicles.virtual.run import simulate
-from sim_vehicles.virtual.scenario import Scenario
 from tests.simulation.plans import MS, paper
 from tests.simulation.random_plans import documents, registry
 

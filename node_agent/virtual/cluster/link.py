@@ -12,10 +12,10 @@ from node_agent.core.facts import Facts
 from node_agent.core.lineage import Lineage
 from node_agent.core.model import CompiledPlan
 from node_agent.core.punctuation import PUNCTUATION
+from node_agent.virtual import random_draws
+from node_agent.virtual.cluster.payloads import payload_bytes
+from node_agent.virtual.event_queue import ARRIVED, DISPATCHED, Events
 from protos.records import ACKED, GAVE_UP, RECEIVED, SENT
-from sim_vehicles.virtual import random_draws
-from sim_vehicles.virtual.events import ARRIVED, DISPATCHED, Events
-from sim_vehicles.virtual.payloads import payload_bytes
 
 TUPLE_BYTES = 48  # of a tuple on the wire beside its payload, about
 NS_BITS = 8 * 1_000_000_000

@@ -13,7 +13,7 @@ where they are equal it is known.
 
 from heapq import heappop, heappush
 
-from sim_vehicles.virtual.miss_bound import Workload, is_hopeless
+from node_agent.virtual.optimum.miss_bound import Workload, is_hopeless
 
 Late = tuple[str, set[int]]  # a node, and the tasks that it has run until one of them was late
 

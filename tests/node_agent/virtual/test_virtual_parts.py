@@ -17,18 +17,18 @@ from typer.testing import CliRunner
 from coordinator.report.facts.reader import read_run
 from coordinator.report.verdict import verdict
 from node_agent.operators.registry import Registry
+from node_agent.virtual import random_draws
+from node_agent.virtual.arrivals import bursts
+from node_agent.virtual.cost_model import parse_jitter
+from node_agent.virtual.plan_file import typed
+from node_agent.virtual.run import simulate, write_run
+from node_agent.virtual.scenario import Scenario, virtual_plan
+from node_agent.virtual.world import Delivery, Offer, Stub
 from protos import records
 from protos.plan_document import Arrival, BurstArrival, JcpArrival, Plan, RateArrival, TraceArrival
 from sim_vehicles.__main__ import main
 from sim_vehicles.cli.app import app
 from sim_vehicles.errors import BadInputError
-from sim_vehicles.plan_file import typed
-from sim_vehicles.virtual import random_draws
-from sim_vehicles.virtual.arrivals import bursts
-from sim_vehicles.virtual.costs import parse_jitter
-from sim_vehicles.virtual.run import simulate, write_run
-from sim_vehicles.virtual.scenario import Scenario, virtual_plan
-from sim_vehicles.virtual.world import Delivery, Offer, Stub
 from tests.simulation.plans import MS, paper, planned
 
 TWO_NODES = """

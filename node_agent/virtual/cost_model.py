@@ -7,8 +7,8 @@ from statistics import NormalDist
 
 from node_agent.core.lineage import Lineage
 from node_agent.core.plan import Plan
-from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual import random_draws
+from node_agent.virtual import random_draws
+from node_agent.virtual.errors import BadInputError
 
 Quantile = Callable[[float], float]  # (0, 1) -> a factor with mean 1 (uniform: as given)
 

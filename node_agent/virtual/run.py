@@ -11,17 +11,17 @@ from typing import Any
 from node_agent.core.facts import MemoryFacts
 from node_agent.operators.registry import Registry
 from node_agent.operators.signature import OperatorError
-from protos import run_document, vehicle_pb2
+from node_agent.virtual.change_schedule import Change, ChangeSchedule, schedule_of
+from node_agent.virtual.cluster.cluster import Cluster
+from node_agent.virtual.cluster.node import Policies, installed
+from node_agent.virtual.errors import BadInputError
+from node_agent.virtual.scenario import Scenario, VirtualPlan
+from node_agent.virtual.summary import Counted, OutputSummary, WindowSummary
+from node_agent.virtual.world import Stub, World
+from protos import run_document
 from protos.plan_document import Plan
 from protos.records import RECORD_BYTES, STATE_ENDED, VIRTUAL, Header, pack_header
 from protos.segments import segment
-from sim_vehicles.errors import BadInputError
-from sim_vehicles.virtual.change_schedule import Change, ChangeSchedule, schedule_of
-from sim_vehicles.virtual.cluster import Cluster
-from sim_vehicles.virtual.node import Policies, installed
-from sim_vehicles.virtual.scenario import Scenario, VirtualPlan
-from sim_vehicles.virtual.summary import Counted, OutputSummary, WindowSummary
-from sim_vehicles.virtual.world import Stub, World
 
 CLOCK = hashlib.sha256(b"virtual time").hexdigest()[:32]  # one clock for all nodes: offsets are 0
 
@@ -122,22 +122,11 @@ def operators_here(
     files: Sequence[Path] = (), checks: bool = False, operators: Sequence[Callable[..., Any]] = ()
 ) -> Registry:
     """The operators and codecs of this machine; `checks`, `operators`: as of a registry. Raises BadInputError for a bad
-    file.
-
-    The vehicles' messages are always there: a checkout that is not installed has no entry points.
-    """
+    file."""
     try:
-        registry = Registry(files, checks=checks, operators=operators)
+        return Registry(files, checks=checks, operators=operators)
     except OperatorError as error:
         raise BadInputError(str(error)) from None
-    known = registry.codecs.names()
-    for message in (
-        vehicle_pb2.Sensor, vehicle_pb2.Cpm, vehicle_pb2.Hazard, vehicle_pb2.Ego, vehicle_pb2.Encounter,
-        vehicle_pb2.Warning, vehicle_pb2.Advice,
-    ):  # fmt: skip
-        if message.DESCRIPTOR.full_name not in known:
-            registry.codecs.add(message.DESCRIPTOR.full_name, message)
-    return registry
 
 
 def _traces(schedule: ChangeSchedule, scenario: Scenario, cluster: Cluster) -> tuple[Trace, ...]:
