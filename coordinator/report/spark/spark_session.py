@@ -88,7 +88,7 @@ def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSessio
 
     log4j = scratch / "log4j2.properties"
     log4j.write_text(_QUIET)
-    options = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    options = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:NewSize=256m"
     options += f" -Dlog4j2.configurationFile=file:{log4j} -Djava.io.tmpdir={scratch}"
     settings = {
         "spark.ui.enabled": "false",
@@ -111,7 +111,8 @@ def _start(scratch: Path, java: Java, master: str, records: int) -> "SparkSessio
             "spark.local.dir": str(scratch),
             "spark.sql.adaptive.enabled": "false",
         }
-        if records < SMALL:
+        if records < SMALL:  # a task costs more than what there is to do in it
+            settings |= {"spark.sql.shuffle.partitions": "1", "spark.default.parallelism": "1"}
             settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     if shutil.which("java") != str(java.program):
         os.environ["JAVA_HOME"] = str(java.home)

@@ -54,7 +54,9 @@ def traces(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
             frames.append(frame.withColumn("run", lit(number)))
     if not frames:
         return spark.createDataFrame([], PARQUET_SCHEMA).withColumn("run", lit(0))
-    return reduce(DataFrame.unionByName, frames)
+    every = reduce(DataFrame.unionByName, frames)
+    # A partition for each file of each run would be a task for each in every stage that follows.
+    return every.coalesce(spark.sparkContext.defaultParallelism) if len(frames) > 1 else every
 
 
 @dataclass(frozen=True)
