@@ -109,7 +109,7 @@ def make(environment: Environment, folder: Path) -> Path:
     """Its interpreter. Raises EnvironmentFailedError."""
     python = folder / "bin/python"
     _run([environment.python, "-m", "venv", str(folder)])
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-q"]
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-q", "--no-compile"]
     _run([*pip, "--only-binary=:all:", *environment.pins, *TESTS_NEED])
     copy = folder / "project"  # building leaves traces in the tree it builds
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "tests", "runs", "build", "dist", "*.egg-info"))
@@ -135,8 +135,9 @@ def test(environment: Environment, tests: Sequence[str]) -> bool:
             print(f"{environment.name}: cannot be made: {error}", flush=True)
             return False
         words = [str(python), "-m", "pytest", "-n", "2", "--dist", "loadfile", "-p", "no:cacheprovider", *tests]
-        quiet = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-        code = subprocess.run(words, cwd=ROOT, env=quiet, check=False).returncode
+        # Every process of a test would compile it all again; the tree itself stays as it is.
+        compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Path(name) / "compiled")}
+        code = subprocess.run(words, cwd=ROOT, env={**os.environ, **compiled}, check=False).returncode
     told = "passed" if code == 0 else f"FAILED ({code})"
     print(f"{environment.name}: {told} in {time.monotonic() - began:.0f} s", flush=True)
     return code == 0
