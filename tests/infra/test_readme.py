@@ -3,6 +3,8 @@
 The blocks of a page, and of a section of the README, run in one bash, in the order in which they stand there. Where
 that is allowed, it has a network of its own, since the ports in the examples may be taken. A comment that names an exit
 code is believed: `# exit code 3`; one that says `exit code 1 where ...` may end with 0 as well.
+
+`make test` runs the README and the tutorial, `make soak` the other pages as well.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = tuple(ROOT / "docs" / page for page in ("tutorial.md", "how_to/own_nodes.md", "explanation/demo.md"))
+BY_SOAK = ("own_nodes.md", "demo.md")
 INSTALLED = "/path/to/shimekiri"  # what a reader puts the place of the clone for
 OF_CI = ("make demo", "make test")  # the first block: tests cannot run themselves, and .ci/run calls both
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -124,7 +127,9 @@ def clone(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=pytest.mark.soak) if part in BY_SOAK else part for part in PARTS]
+)
 def test_the_commands_run_as_they_stand_there(part: str, clone: Path, tmp_path: Path) -> None:
     mine = [block for block in blocks() if block.part == part]
     here = tmp_path / "own"
